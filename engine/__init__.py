@@ -1,0 +1,1 @@
+"""Rules, search and the worker pool: everything that thinks, nothing that talks to a network."""

@@ -1,0 +1,1 @@
+"""Long-lived search processes and the asyncio front that the server talks to."""

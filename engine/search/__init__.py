@@ -1,0 +1,1 @@
+"""The production search: one generic kernel, compiled once for each game."""

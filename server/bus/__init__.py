@@ -1,0 +1,1 @@
+"""How nodes tell each other that a room's log has grown."""

@@ -1,0 +1,1 @@
+"""Seats that are not people: AI seats, later engines and chat-bots."""

@@ -1,0 +1,1 @@
+"""The promises of Plyroom, one test each."""

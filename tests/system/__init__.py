@@ -1,0 +1,1 @@
+"""Tests that run the whole of Plyroom: real processes, real sockets, a real browser."""
