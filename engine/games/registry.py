@@ -1,0 +1,54 @@
+"""Which games there are: the built-in files, then those that other distributions offer by entry point."""
+
+import hashlib
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+from engine.game import Game, Rules, UnknownGame
+
+BUILT_IN = {
+    "connect-four": "engine.games.connect_four",
+    "tic-tac-toe": "engine.games.tic_tac_toe",
+    "sticks": "engine.games.sticks",
+}
+ENTRY_POINT_GROUP = "plyroom.games"
+ENGINE = Path(__file__).resolve().parent.parent
+COMMON = ("jit.py", "game.py", "native.py", "search/kernel.py")
+
+
+def game_ids() -> list[str]:
+    """The ids of all games, the built-in ones first."""
+    return [*BUILT_IN, *(entry.name for entry in _plugged_in().values() if entry.name not in BUILT_IN)]
+
+
+@cache
+def load_game(game_id: str) -> Game:
+    """The game of that id; UnknownGame names those that there are. Its rules file is read once a process."""
+    if game_id in BUILT_IN:
+        module = import_module(BUILT_IN[game_id])
+    elif game_id in _plugged_in():
+        module = _plugged_in()[game_id].load()
+    else:
+        raise UnknownGame(f"there is no game {game_id[:40]!r}; there are: {', '.join(game_ids())}")
+    return Game(cast(Rules, module), rules_digest(module))
+
+
+def rules_digest(module: ModuleType) -> str:
+    """16 hex digits over everything that decides how a game plays and searches: its file, its DATA, the engine around it."""
+    file = Path(str(module.__file__))
+    paths = [file, *(file.parent / name for name in module.DATA), *(ENGINE / name for name in COMMON)]
+    total = hashlib.blake2b(digest_size=8)
+    for path in paths:
+        content = path.read_bytes()
+        total.update(len(content).to_bytes(8, "big"))
+        total.update(content)
+    return total.hexdigest()
+
+
+@cache
+def _plugged_in():  # type: ignore[no-untyped-def]
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}

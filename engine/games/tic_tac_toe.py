@@ -1,0 +1,136 @@
+"""Tic-tac-toe: three in a row on nine cells. The smallest complete game, and the one to copy when you write your own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.game import DRAWN, GOES_ON, LOST, Option, State
+from engine.jit import U, lsb, popcount, rule
+from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
+
+NAME = "tic-tac-toe"
+TITLE = "Tic-tac-toe"
+WORDS = 2  # the stones of the side to move, the stones of the other side; bit = column + 3 * row
+MAX_MOVES = 9
+LEVELS = 4
+OPTIONS: Mapping[str, Option] = {}
+DATA = ()
+RULES = """Crosses and noughts take turns to fill one empty cell; crosses begin.
+Whoever first has three of their own in a row, a column or a diagonal wins. A full board without such a line is a draw."""
+
+ONE = U(1)
+NONE = U(0)
+FULL = U(0b111_111_111)
+LINES = (U(0o7), U(0o70), U(0o700), U(0o111), U(0o222), U(0o444), U(0o421), U(0o124))
+CELLS = tuple(f"{column}{row}" for row in "123" for column in "abc")
+
+
+def init(options: Mapping[str, str]) -> State:
+    return (NONE, NONE)
+
+
+@rule
+def status(s: State) -> int:
+    for line in LINES:
+        if s[1] & line == line:
+            return LOST
+    if (s[0] | s[1]) == FULL:
+        return DRAWN
+    return GOES_ON
+
+
+@rule
+def moves(s: State, buf: Any) -> int:
+    n = 0
+    empty = ~(s[0] | s[1]) & FULL
+    while empty:
+        buf[n] = lsb(empty)
+        n += 1
+        empty &= empty - ONE
+    return n
+
+
+@rule
+def play(s: State, m: int) -> State:
+    return (s[1], s[0] | (ONE << U(m)))
+
+
+@rule
+def stuck(s: State) -> int:
+    return DRAWN
+
+
+@rule
+def key(s: State) -> np.uint64:
+    return (s[0] | (s[1] << U(9))) + ONE
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    return 0
+
+
+def turn(s: State) -> int:
+    return popcount(s[0] | s[1]) & 1
+
+
+def parse_move(s: State, text: str) -> int:
+    return CELLS.index(text)
+
+
+def format_move(s: State, m: int) -> str:
+    return CELLS[m]
+
+
+def _sides(s: State) -> State:
+    """The crosses and the noughts."""
+    return s if turn(s) == 0 else (s[1], s[0])
+
+
+def parse_position(text: str, options: Mapping[str, str]) -> State:
+    if len(text) != 9 or set(text) - set("XO."):
+        raise ValueError("nine characters X, O or . are expected, row 1 first")
+    crosses, noughts = (sum(1 << cell for cell in range(9) if text[cell] == mark) for mark in "XO")
+    if crosses.bit_count() - noughts.bit_count() not in (0, 1):
+        raise ValueError("there are as many crosses as noughts, or one more")
+    pair = (U(crosses), U(noughts))
+    return pair if crosses.bit_count() == noughts.bit_count() else (pair[1], pair[0])
+
+
+def format_position(s: State) -> str:
+    crosses, noughts = _sides(s)
+    return "".join("X" if crosses >> U(c) & ONE else "O" if noughts >> U(c) & ONE else "." for c in range(9))
+
+
+def ending(s: State) -> str:
+    return "three in a row" if status(s) == LOST else "the board is full"
+
+
+def board(options: Mapping[str, str]) -> BoardView:
+    return BoardView(
+        board=Grid(cols=3, rows=3, style="plain", labels=False),
+        kinds={
+            "X": Kind(name="cross", side=0, shape="cross", text="X"),
+            "O": Kind(name="nought", side=1, shape="ring", text="O"),
+        },
+        seats=(SeatView("Crosses", "#c0392b"), SeatView("Noughts", "#2471a3")),
+    )
+
+
+def view(s: State, last: tuple[State, int] | None) -> PositionView:
+    pieces = {CELLS[i]: mark for i, mark in enumerate(format_position(s)) if mark != "."}
+    result = status(s)
+    won = [line for line in LINES if result == LOST and s[1] & line == line]
+    win = tuple(cell for i, cell in enumerate(CELLS) if any(line >> U(i) & ONE for line in won))
+    last_path = (CELLS[last[1]],) if last else ()
+    names = ("Crosses", "Noughts")
+    side = turn(s)
+    if result == GOES_ON:
+        return PositionView(pieces, side, f"{names[side]} to move", {"last": last_path}, last_path)
+    text = f"{names[1 - side]} win" if result == LOST else "Draw"
+    return PositionView(pieces, None, text, {"last": last_path, "win": win}, last_path)
+
+
+def move_view(s: State, m: int) -> MoveView:
+    return MoveView(id=CELLS[m], path=(CELLS[m],), text=CELLS[m], ghost=(CELLS[m], "XO"[turn(s)]))

@@ -1,0 +1,75 @@
+"""What a search is asked and what it answers: plain data that crosses pipes and, later, a bus. No code ever does."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+Bound = Literal["exact", "lower", "upper"]
+
+MATE = 30_000
+"""A won position scores MATE minus the plies to its end; every evaluation stays well below."""
+
+
+class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """When to stop, whichever comes first; a search always completes depth 1."""
+
+    depth: int | None = None
+    nodes: int | None = None
+    time_ms: int | None = None
+
+
+class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One search: the start position in text and the moves since, for the rules with exactly this digest.
+
+    `level` gives limit and choice from the game's levels; without one, `limit` holds and the best move is played. `seed` makes the
+    bounded choice of the weaker levels repeatable. Jobs of one `affinity` (a room) share a table in a worker when they can.
+    """
+
+    game: str
+    rules: str
+    options: dict[str, str]
+    start: str
+    moves: tuple[str, ...]
+    affinity: str
+    level: int | None = None
+    limit: Limit = Limit()
+    seed: int = 0
+
+
+class RootMove(Struct, frozen=True, omit_defaults=True):
+    """What the search thinks of one move: score for the side to move in the evaluation's units (MATE at the top)."""
+
+    move: str
+    score: int
+    bound: Bound = "exact"
+
+
+class Info(Struct, frozen=True, omit_defaults=True):
+    """The state of a running search after a completed depth, or now and then within one; `pv` starts with the best move."""
+
+    depth: int
+    score: int
+    nodes: int
+    nps: int
+    time_ms: int
+    pv: tuple[str, ...]
+    moves: tuple[RootMove, ...] = ()
+
+
+class Result(Struct, frozen=True, omit_defaults=True):
+    """The answer: the move to play (it differs from the best one where a level chooses among near-equal moves) and the last info."""
+
+    move: str
+    info: Info
+
+
+class SearchError(Exception):
+    """A search that gave no answer; the message says why."""
+
+
+class RulesChanged(SearchError):
+    """The worker has other rules of that game than the job was made for (`game.changed`)."""
+
+
+class SearchFailed(SearchError):
+    """The rules raised in the search, or every worker that took the job died or hung."""

@@ -1,0 +1,101 @@
+"""The board view, version 1: what a generic board draws, so that a new game needs no client code.
+
+A game describes its board once a room (`BoardView`) and each position (`PositionView`); the seat to move also gets its moves as
+click sequences (`MoveView`). Clients match prefixes of the paths, so one rule serves placing, from-to moves, multi-jumps and
+promotions. New fields may be added with defaults; none is ever removed or given another meaning.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+Style = Literal["checker", "felt", "holes", "plain", "bare"]
+Shape = Literal["disc", "cross", "ring", "stick"]
+SiteShape = Literal["square", "hex", "point", "round"]
+
+
+class Grid(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="grid"):
+    """A rectangle of cells named a1, b1, … (column letter, row number) or by `names[row][col]`, where None is no cell."""
+
+    cols: int
+    rows: int
+    origin: Literal["bottom-left", "top-left"] = "bottom-left"
+    names: tuple[tuple[str | None, ...], ...] | None = None
+    style: Style = "plain"
+    gravity: bool = False
+    labels: bool = True
+
+
+class Site(Struct, frozen=True, omit_defaults=True):
+    """One place of a free-form board; x to the right and y downwards, one cell being one unit wide."""
+
+    id: str
+    x: float
+    y: float
+    shape: SiteShape = "square"
+
+
+class Sites(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sites"):
+    """A board of places anywhere, with lines drawn through the places that each entry lists."""
+
+    sites: tuple[Site, ...]
+    lines: tuple[tuple[str, ...], ...] = ()
+    style: Style = "plain"
+
+
+class Kind(Struct, frozen=True, omit_defaults=True):
+    """How a kind of piece looks, and its name for people and screen readers; `text` is its letter on a terminal."""
+
+    name: str
+    side: int | None = None
+    shape: Shape = "disc"
+    sprite: str | None = None
+    mark: str | None = None
+    text: str | None = None
+
+
+class SeatView(Struct, frozen=True, omit_defaults=True):
+    """The name of a side and the colour that stands for it."""
+
+    name: str
+    colour: str
+
+
+class BoardView(Struct, frozen=True, omit_defaults=True):
+    """What stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it."""
+
+    board: Grid | Sites
+    kinds: dict[str, Kind]
+    seats: tuple[SeatView, ...]
+    targets: dict[str, tuple[str, ...]] = {}
+
+
+class PositionView(Struct, frozen=True, omit_defaults=True):
+    """One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text."""
+
+    pieces: dict[str, str]
+    turn: int | None
+    text: str
+    marks: dict[str, tuple[str, ...]] = {}
+    last: tuple[str, ...] = ()
+    hands: dict[str, int] = {}
+
+
+class MoveView(Struct, frozen=True, omit_defaults=True):
+    """One legal move: its token, the clicks that make it, a label; `choice` parts equal paths, the rest is for hover previews."""
+
+    id: str
+    path: tuple[str, ...]
+    text: str
+    choice: str | None = None
+    affects: tuple[str, ...] = ()
+    ghost: tuple[str, str] | None = None
+
+
+def cell_ids(board: Grid | Sites) -> tuple[str, ...]:
+    """Every cell of a board, row by row from its origin."""
+    if isinstance(board, Sites):
+        return tuple(site.id for site in board.sites)
+    if board.names is not None:
+        return tuple(name for row in board.names for name in row if name is not None)
+    return tuple(f"{chr(97 + col)}{row + 1}" for row in range(board.rows) for col in range(board.cols))
