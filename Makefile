@@ -1,0 +1,104 @@
+# Plyroom: `make run` plays, `make test` checks everything, `make help` lists the rest.
+
+PORT ?= 8000
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TYPESCRIPT := 7.0.2
+TSC := $(VENV)/typescript/node_modules/.bin/tsc
+PYTEST_ARGS ?=
+
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## this list
+	@echo "Plyroom. Targets:"
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
+
+# ---------------------------------------------------------------- setting up (each step only once)
+
+$(BIN)/python:
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tests/setup/venv.sh
+
+$(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Plyroom and its pinned dependencies into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Plyroom with its pinned test and development tools into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,mqtt,postgres,tui]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.typescript-$(TYPESCRIPT): | $(BIN)/python
+	@sh tests/setup/system.sh node
+	@echo "Installing TypeScript $(TYPESCRIPT) into $(VENV)/typescript (type check of the browser client only) ..."
+	@npm install --no-save --no-package-lock --no-audit --no-fund --loglevel=error --prefix $(VENV)/typescript typescript@$(TYPESCRIPT) >/dev/null
+	@touch $@
+
+# ---------------------------------------------------------------- playing
+
+.PHONY: run
+run: $(VENV)/.run ## set up and start the server (PORT=8000); Ctrl-C stops it
+	@exec $(BIN)/plyroom serve --port $(PORT)
+
+# ---------------------------------------------------------------- checking
+
+.PHONY: test
+test: check system ## everything: set up, check, then all tests, in a real Chromium too
+	@echo "Running all tests ..."
+	@$(BIN)/python -m pytest -m "not long" $(PYTEST_ARGS)
+
+.PHONY: test-long
+test-long: $(VENV)/.dev system ## the tests that take minutes
+	@$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
+
+.PHONY: check
+check: lint types types-js ## style, import rules, types of Python and JavaScript
+
+.PHONY: lint
+lint: $(VENV)/.dev ## style and import rules only (seconds)
+	@echo "Style (ruff) ..."
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "Import rules (import-linter) ..."
+	@$(BIN)/lint-imports --no-logo
+
+.PHONY: types
+types: $(VENV)/.dev ## types of the Python code (mypy, strict)
+	@echo "Types (mypy) ..."
+	@$(BIN)/mypy
+
+.PHONY: types-js
+types-js: $(VENV)/.typescript-$(TYPESCRIPT) ## types of the browser client (TypeScript reads its JSDoc)
+	@echo "Types of the browser client (tsc) ..."
+	@$(TSC) --project client/tsconfig.json
+
+.PHONY: fix
+fix: $(VENV)/.dev ## repair style where ruff can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+.PHONY: system
+system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL, Node
+	@sh tests/setup/system.sh chromium mosquitto postgresql node
+
+# ---------------------------------------------------------------- measuring
+
+.PHONY: bench
+bench: bench-engine ## the figures of docs/benchmarks.md
+	@$(BIN)/python -m server.bench
+
+.PHONY: bench-engine
+bench-engine: $(VENV)/.dev ## the search only: nodes per second beside C
+	@$(BIN)/python -m engine.bench
+
+# ---------------------------------------------------------------- tidying
+
+.PHONY: clean
+clean: ## remove what was built or installed here (never data/)
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,94 @@
+#!/bin/sh
+# system.sh NAME...: makes sure that each named thing is on this system. Debian and Ubuntu: by apt-get when
+# allowed (root, or sudo without a password). Elsewhere, or where that fails: lists what to install, and exits 1.
+set -eu
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+is_there() {
+    case $1 in
+        python) have python3 ;;
+        venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
+        chromium) have chromium || have chromium-browser || have google-chrome ;;
+        mosquitto) have mosquitto || [ -x /usr/sbin/mosquitto ] ;;
+        postgresql) have initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
+        node) have node && have npm ;;
+        *) echo "system.sh: unknown name: $1" >&2; exit 2 ;;
+    esac
+}
+
+debian_packages() {
+    case $1 in
+        python) echo "python3 python3-venv" ;;
+        venv) echo "python3-venv python$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv" ;;
+        node) if have node; then echo npm; else echo "nodejs npm"; fi ;;
+        *) echo "$1" ;;
+    esac
+}
+
+purpose() {
+    case $1 in
+        python) echo "Python 3.11 or newer" ;;
+        venv) echo "Python's venv module" ;;
+        chromium) echo "Chromium, for the browser tests" ;;
+        mosquitto) echo "the Mosquitto broker, for the bus tests" ;;
+        postgresql) echo "PostgreSQL's programs, for the store tests" ;;
+        node) echo "Node and npm, for the type check of the browser client" ;;
+    esac
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+may_install() {
+    have apt-get && { [ "$(id -u)" -eq 0 ] || { have sudo && sudo -n true 2>/dev/null; }; }
+}
+
+# Debian starts a service when its package is installed; the tests start private ones, so nothing is left running.
+forbid_services() {
+    [ -e /usr/sbin/policy-rc.d ] && return
+    printf '#!/bin/sh\nexit 101\n' | as_root tee /usr/sbin/policy-rc.d >/dev/null
+    as_root chmod 755 /usr/sbin/policy-rc.d
+    trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
+install() {
+    forbid_services
+    log=$(mktemp)
+    if ! as_root env DEBIAN_FRONTEND=noninteractive sh -c \
+        'apt-get update -q && apt-get install -q -y --no-install-recommends "$@"' sh "$@" >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+    fi
+    rm -f "$log"
+}
+
+missing=""
+packages=""
+for name in "$@"; do
+    if ! is_there "$name"; then
+        missing="$missing $name"
+        packages="$packages $(debian_packages "$name")"
+    fi
+done
+[ -n "$missing" ] || exit 0
+
+if may_install; then
+    echo "Installing with apt-get:$packages ..."
+    # shellcheck disable=SC2086
+    install $packages
+fi
+
+lacking=""
+for name in $missing; do
+    is_there "$name" || lacking="$lacking $name"
+done
+[ -n "$lacking" ] || exit 0
+
+echo "Plyroom needs, and could not find or install:" >&2
+for name in $lacking; do
+    echo "  - $(purpose "$name")    (Debian: apt-get install $(debian_packages "$name"))" >&2
+done
+exit 1
