@@ -1,0 +1,61 @@
+"""Who may import whom. The contracts themselves are in pyproject.toml, under [tool.importlinter]."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ["client", "engine", "migrations", "server", "tests"]
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+
+def test_imports_point_one_way() -> None:
+    """No module imports against the layers, and the pure cores import nothing that does I/O."""
+    lint = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    done = run(sys.executable, "-c", lint, "--no-logo")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def forbidden_imports(source: str) -> Iterator[str]:
+    """Our own packages are imported by the names in them: `server` and `engine` stay free for variables."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                for name in names:
+                    if name.name.partition(".")[0] in PACKAGES:
+                        yield f"line {node.lineno}: import {name.name}"
+            case ast.ImportFrom(module=str(module), names=names) if module in PACKAGES:
+                yield f"line {node.lineno}: from {module} import {names[0].name}"
+            case ast.ImportFrom(level=level) if level:
+                yield f"line {node.lineno}: a relative import"
+
+
+def test_our_packages_are_imported_by_the_names_in_them() -> None:
+    """`from engine.search import Limit`, never `import engine` nor `from engine import search`."""
+    found = {str(path.relative_to(ROOT)): list(forbidden_imports(path.read_text("utf-8"))) for path in SOURCES}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    "source", ["import engine", "import server.app as app", "from client import model", "from .model import apply"]
+)
+def test_a_forbidden_import_is_seen(source: str) -> None:
+    """The test above can fail."""
+    assert list(forbidden_imports(f"def f():\n    {source}\n"))
+
+
+def test_packages_hold_a_docstring_and_nothing_else() -> None:
+    """Importing a package runs nothing; what is in it is imported by its own name."""
+    for path in SOURCES:
+        if path.name == "__init__.py":
+            body = ast.parse(path.read_text("utf-8")).body
+            docstring = len(body) == 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+            assert docstring, f"{path.relative_to(ROOT)} should be one docstring"
