@@ -1,0 +1,617 @@
+"""The wire, version 1: every message that crosses a WebSocket, its limits, and how it is read and written.
+
+One JSON object a text frame, told apart by `t`. A command carries an `id` made by the client and is answered by exactly one `ack` or
+`error` with that id; an ack of a command that changes a room means that its events are committed. Pure: no sockets, no clock.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from engine.search.job import RootMove
+from engine.view import BoardView, MoveView, PositionView
+
+PROTOCOL = 1
+MAX_FRAME_BYTES = 8192
+MAX_DEPTH = 8
+MAX_NAME = 24
+MAX_CHAT = 400
+MAX_MOVE = 64
+SEATS = 2
+
+Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+CommandId = Annotated[str, Meta(min_length=1, max_length=36, description="made by the client, unique per room and identity")]
+RoomId = Annotated[str, Meta(min_length=1, max_length=24)]
+SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
+Level = Annotated[int, Meta(ge=1, le=8)]
+Visibility = Literal["public", "unlisted"]
+ChatTo = Literal["room", "spectators"]
+
+
+class Code(StrEnum):
+    """Every error code; the part before the dot says what it is about, the message of the error what was expected."""
+
+    FRAME_MALFORMED = "frame.malformed"
+    FRAME_TOO_DEEP = "frame.too_deep"
+    FRAME_TOO_BIG = "frame.too_big"
+    FRAME_BINARY = "frame.binary"
+    MESSAGE_UNKNOWN = "message.unknown"
+    MESSAGE_MALFORMED = "message.malformed"
+    HELLO_EXPECTED = "hello.expected"
+    HELLO_TWICE = "hello.twice"
+    PROTOCOL_UNSUPPORTED = "protocol.unsupported"
+    TOKEN_UNKNOWN = "token.unknown"
+    NAME_REFUSED = "name.refused"
+    GAME_UNKNOWN = "game.unknown"
+    GAME_CHANGED = "game.changed"
+    GAME_FAULT = "game.fault"
+    OPTION_UNKNOWN = "option.unknown"
+    LEVEL_UNKNOWN = "level.unknown"
+    ROOM_UNKNOWN = "room.unknown"
+    ROOM_NOT_JOINED = "room.not_joined"
+    ROOM_FROZEN = "room.frozen"
+    ROOM_BUSY = "room.busy"
+    ROOM_LIMIT = "room.limit"
+    SEAT_TAKEN = "seat.taken"
+    SEAT_EMPTY = "seat.empty"
+    SEAT_ALREADY = "seat.already"
+    SEAT_NONE = "seat.none"
+    SEAT_LOCKED = "seat.locked"
+    HOST_ONLY = "host.only"
+    MATCH_NONE = "match.none"
+    MATCH_RUNNING = "match.running"
+    MATCH_OVER = "match.over"
+    MATCH_STARTED = "match.started"
+    MOVE_MALFORMED = "move.malformed"
+    MOVE_ILLEGAL = "move.illegal"
+    MOVE_STALE = "move.stale"
+    MOVE_EARLY = "move.early"
+    MOVE_NOT_YOUR_TURN = "move.not_your_turn"
+    CHAT_EMPTY = "chat.empty"
+    OFFER_TWICE = "offer.twice"
+    OFFER_NONE = "offer.none"
+    RATE_EXCEEDED = "rate.exceeded"
+    STORE_RETRY = "store.retry"
+    SERVER_FAULT = "server.fault"
+
+
+class Close:
+    """WebSocket close codes that this server sends."""
+
+    POLICY = 1008
+    TOO_BIG = 1009
+    RESTARTING = 1012
+    TOO_SLOW = 1013
+    REPLACED = 4001
+
+
+# --- what clients send -------------------------------------------------------------------------------------------------------
+
+
+class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
+    """A message from a client."""
+
+
+class Hello(Incoming, tag="hello"):
+    """The first message. Without a token (and without the browser's cookie) a guest is made and its secret token returned once."""
+
+    protocol: int
+    token: Annotated[str, Meta(max_length=128)] | None = None
+    name: Annotated[str, Meta(max_length=200)] | None = None
+
+
+class Ping(Incoming, tag="ping"):
+    """Answered by a pong; any message within 20 s keeps the connection alive."""
+
+    id: CommandId | None = None
+
+
+class MySeat(Struct, frozen=True, tag_field="who", tag="me"):
+    """The creator sits here."""
+
+
+class OpenSeat(Struct, frozen=True, tag_field="who", tag="open"):
+    """Whoever comes first sits here."""
+
+
+class AiSeat(Struct, frozen=True, tag_field="who", tag="ai"):
+    """The AI sits here, at one of the game's levels."""
+
+    level: Level
+
+
+class Create(Incoming, tag="create", kw_only=True):
+    """Makes a room; the match starts as soon as both seats are filled. The ack names the room."""
+
+    id: CommandId
+    game: Annotated[str, Meta(max_length=64)]
+    options: Annotated[dict[Annotated[str, Meta(max_length=40)], Annotated[str, Meta(max_length=200)]], Meta(max_length=16)] = {}
+    visibility: Visibility = "public"
+    seats: Annotated[tuple[MySeat | OpenSeat | AiSeat, ...], Meta(min_length=SEATS, max_length=SEATS)] = (MySeat(), OpenSeat())
+
+
+class RoomCommand(Incoming, kw_only=True):
+    """A message about one room."""
+
+    id: CommandId
+    room: RoomId
+
+
+class Join(RoomCommand, tag="join", kw_only=True):
+    """Starts (or catches up) following a room: `joined`, a `snapshot` when since is 0, too old or of another epoch, then every later event."""
+
+    since: Count = 0
+    epoch: Annotated[str, Meta(max_length=36)] | None = None
+
+
+class Leave(RoomCommand, tag="leave"):
+    """Stops following a room; a seat stays taken."""
+
+
+class Sit(RoomCommand, tag="sit", kw_only=True):
+    """Takes an empty seat."""
+
+    seat: SeatNumber
+
+
+class Stand(RoomCommand, tag="stand"):
+    """Gives up one's seat, while no match is running."""
+
+
+class AddAi(RoomCommand, tag="add_ai", kw_only=True):
+    """The host puts the AI on an empty seat."""
+
+    seat: SeatNumber
+    level: Level
+
+
+class RemoveAi(RoomCommand, tag="remove_ai", kw_only=True):
+    """The host takes the AI off a seat, while no match is running."""
+
+    seat: SeatNumber
+
+
+class Move(RoomCommand, tag="move", kw_only=True):
+    """Plays a move; ply is the number of moves already played, so that a late move cannot land in another position."""
+
+    ply: Count
+    move: Annotated[str, Meta(max_length=MAX_MOVE)]
+
+
+class Resign(RoomCommand, tag="resign"):
+    """Gives the running match up."""
+
+
+class Abort(RoomCommand, tag="abort"):
+    """Ends a match without a result: a player before the second move, or the host when only AI seats play."""
+
+
+class Rematch(RoomCommand, tag="rematch"):
+    """Offers another match with sides swapped, or accepts that offer; against an AI, or as host of an AI match, it starts at once."""
+
+
+class Decline(RoomCommand, tag="decline"):
+    """Declines the other side's rematch offer, or withdraws one's own."""
+
+
+class Chat(RoomCommand, tag="chat", kw_only=True):
+    """Says something to the room, or to spectators only (players get a `hidden` event while they hold a seat)."""
+
+    text: Annotated[str, Meta(max_length=MAX_CHAT)]
+    to: ChatTo = "room"
+
+
+class WatchLobby(Incoming, tag="watch_lobby", kw_only=True):
+    """Starts or stops the list of public rooms."""
+
+    id: CommandId
+    on: bool = True
+
+
+ClientMessage = (
+    Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Resign | Abort | Rematch | Decline | Chat | WatchLobby
+)
+
+
+# --- what happened in a room --------------------------------------------------------------------------------------------------
+
+
+class Occupant(Struct, frozen=True, omit_defaults=True):
+    """Who holds a seat: an identity with the name it had then, or the AI at a level."""
+
+    identity: str
+    name: str
+    kind: Literal["guest", "ai"] = "guest"
+    level: int | None = None
+
+
+class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
+    """Something that happened in a room; the log is a list of these, numbered v = 1, 2, 3, …"""
+
+
+class Created(Event, tag="created"):
+    """The room was made; v 1 of every log."""
+
+    game: str
+    options: dict[str, str]
+    visibility: Visibility
+    host: str
+
+
+class SeatTaken(Event, tag="seat_taken"):
+    """A seat was taken."""
+
+    seat: int
+    occupant: Occupant
+
+
+class SeatLeft(Event, tag="seat_left"):
+    """A seat became free."""
+
+    seat: int
+
+
+class Started(Event, tag="started"):
+    """A match began: its id, its number in this room, the start position in text, the exact rules, who plays which side."""
+
+    match: str
+    number: int
+    start: str
+    rules: str
+    seats: tuple[Occupant, ...]
+
+
+class Moved(Event, tag="moved"):
+    """A move was played: ply counts from 0, digest names the position after it, text is its notation where that is not the token."""
+
+    match: str
+    ply: int
+    seat: int
+    move: str
+    digest: str
+    text: str | None = None
+    clock_ms: int | None = None
+
+
+How = Literal["board", "resign", "abort", "failure"]
+
+
+class Finished(Event, tag="finished"):
+    """The match is over; winner is a seat or null, how says by which door, reason says it in words."""
+
+    match: str
+    winner: int | None
+    how: How
+    reason: str
+
+
+class Offered(Event, tag="offered"):
+    """A seat offered another match."""
+
+    seat: int
+    what: Literal["rematch"] = "rematch"
+
+
+class Declined(Event, tag="declined"):
+    """The offer was declined or withdrawn."""
+
+    seat: int
+    what: Literal["rematch"] = "rematch"
+
+
+class Said(Event, tag="said"):
+    """Somebody said something."""
+
+    identity: str
+    name: str
+    text: str
+    to: ChatTo = "room"
+
+
+class Hidden(Event, tag="hidden"):
+    """An event that this viewer may not see, so that counters stay whole; never in the log."""
+
+
+RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
+AnyEvent = RoomEvent | Hidden
+
+
+# --- what the server sends ----------------------------------------------------------------------------------------------------
+
+
+class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
+    """A message to a client."""
+
+
+class Welcome(Outgoing, tag="welcome", kw_only=True):
+    """The answer to hello. A client whose epoch differs from the one it knew joins its rooms again from 0."""
+
+    protocol: int
+    identity: str
+    name: str
+    epoch: str
+    at: int
+    token: str | None = None
+
+
+class Ack(Outgoing, tag="ack", omit_defaults=False):
+    """Done. v is the last event that the command made, null when it logs nothing; room only answers create."""
+
+    id: str
+    v: int | None
+    room: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Error(Outgoing, tag="error", omit_defaults=False):
+    """Refused, and nothing changed; id is null when the message had none that could be read."""
+
+    id: str | None
+    code: Code
+    message: str
+
+
+class Pong(Outgoing, tag="pong"):
+    """The server's clock in ms since 1970."""
+
+    at: int
+    id: str | None = None
+
+
+class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What stays the same for as long as a room lives; view is null when its game is missing here."""
+
+    game: str
+    title: str
+    options: dict[str, str]
+    visibility: Visibility
+    host: str
+    created_ms: int
+    levels: int
+    view: BoardView | None
+
+
+class Joined(Outgoing, tag="joined", kw_only=True):
+    """You follow the room now; v is its head, seat the one you hold. A frozen room can be read but not played, for that reason."""
+
+    room: str
+    v: int
+    epoch: str
+    description: RoomDescription
+    seat: int | None = None
+    frozen: Code | None = None
+
+
+class Played(Struct, frozen=True, omit_defaults=True):
+    """One move of a match: its token, and its notation where that differs."""
+
+    move: str
+    text: str | None = None
+
+
+class Over(Struct, frozen=True):
+    """How a match ended."""
+
+    winner: int | None
+    how: How
+    reason: str
+
+
+class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A match as it stands: start position and moves make the position."""
+
+    id: str
+    number: int
+    start: str
+    rules: str
+    seats: tuple[Occupant, ...]
+    moves: tuple[Played, ...]
+    over: Over | None = None
+
+
+class ChatLine(Struct, frozen=True, omit_defaults=True):
+    """One line of chat with the v of its event."""
+
+    v: int
+    at: int
+    name: str
+    text: str
+    to: ChatTo = "room"
+
+
+class Snapshot(Outgoing, tag="snapshot", kw_only=True):
+    """The whole room at v as this viewer may see it: apply later events to it."""
+
+    room: str
+    v: int
+    seats: tuple[Occupant | None, ...]
+    match: MatchState | None
+    offers: tuple[int, ...] = ()
+    chat: tuple[ChatLine, ...] = ()
+
+
+class EventFrame(Outgoing, tag="event"):
+    """One event of a room (its own fields stand beside these): what a room's log says at v. `at` is ms since 1970."""
+
+    room: str
+    v: int
+    at: int
+
+
+class View(Outgoing, tag="view", kw_only=True):
+    """What to draw at v, for everybody in the room."""
+
+    room: str
+    v: int
+    match: str
+    ply: int
+    view: PositionView
+
+
+class Turn(Outgoing, tag="turn", kw_only=True):
+    """Your legal moves at v, to the seat to move only."""
+
+    room: str
+    v: int
+    match: str
+    ply: int
+    moves: tuple[MoveView, ...]
+
+
+class Thinking(Outgoing, tag="thinking", kw_only=True):
+    """What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a forced win). May be dropped."""
+
+    room: str
+    match: str
+    ply: int
+    seat: int
+    state: Literal["warming", "queued", "searching", "done"]
+    depth: int = 0
+    score: int = 0
+    nodes: int = 0
+    nps: int = 0
+    time_ms: int = 0
+    pv: tuple[str, ...] = ()
+    moves: tuple[RootMove, ...] = ()
+
+
+class Presence(Outgoing, tag="presence", kw_only=True):
+    """Which seats have somebody connected (an AI always is), and how many others watch. May be dropped."""
+
+    room: str
+    seats: tuple[bool, ...]
+    watching: int
+
+
+class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A public room in the lobby's list."""
+
+    room: str
+    game: str
+    title: str
+    options: dict[str, str]
+    seats: tuple[Occupant | None, ...]
+    state: Literal["open", "playing", "finished"]
+    created_ms: int
+    ply: int = 0
+    watching: int = 0
+
+
+class Lobby(Outgoing, tag="lobby", kw_only=True):
+    """The list of public rooms when full is true, else the rooms that changed and the ids of those that are gone. May be dropped."""
+
+    full: bool
+    rooms: tuple[RoomSummary, ...] = ()
+    gone: tuple[str, ...] = ()
+
+
+ServerMessage = Welcome | Ack | Error | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
+
+
+# --- reading and writing ------------------------------------------------------------------------------------------------------
+
+
+class ProtocolError(Exception):
+    """A frame that is no message; carries the code and, where it could be read, the id to answer."""
+
+    def __init__(self, code: Code, message: str, command_id: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.command_id = command_id
+
+
+class _Envelope(Struct):
+    t: str | msgspec.UnsetType = msgspec.UNSET
+    id: str | None = None
+
+
+_decode_client = msgspec.json.Decoder(ClientMessage).decode
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_event = msgspec.json.Decoder(RoomEvent).decode
+_encode = msgspec.json.Encoder().encode
+_KNOWN = frozenset(
+    struct.__struct_config__.tag for struct in ClientMessage.__args__  # type: ignore[attr-defined]
+)
+_OPEN, _QUOTE, _ESCAPE = frozenset(b"{["), 0x22, 0x5C
+
+
+def parse_message(frame: str | bytes) -> ClientMessage:
+    """The message in a frame; ProtocolError says what is wrong with it and never raises anything else."""
+    data = frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame
+    if len(data) > MAX_FRAME_BYTES:
+        raise ProtocolError(Code.FRAME_TOO_BIG, f"a frame has at most {MAX_FRAME_BYTES} bytes")
+    # Brackets bound the depth from above, so that ordinary messages never pay for the exact count.
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and nesting(data) > MAX_DEPTH:
+        raise ProtocolError(Code.FRAME_TOO_DEEP, f"a message nests at most {MAX_DEPTH} deep")
+    try:
+        return _decode_client(data)
+    except msgspec.DecodeError as error:
+        raise _explain(data, error) from error
+    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise ProtocolError(Code.FRAME_MALFORMED, "a frame is one JSON object in UTF-8") from error
+
+
+def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
+    """Tells broken JSON, unknown types and wrong fields apart, and finds the id to answer if there is one."""
+    try:
+        envelope = _decode_envelope(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        try:
+            msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ProtocolError(Code.FRAME_MALFORMED, "a frame is one JSON object in UTF-8")
+        return ProtocolError(Code.MESSAGE_MALFORMED, 'a message is an object with a text "t" and, for commands, a text "id"')
+    command_id = envelope.id if envelope.id and len(envelope.id) <= 36 else None
+    if envelope.t is msgspec.UNSET:
+        return ProtocolError(Code.MESSAGE_MALFORMED, 'a message says its type in "t"', command_id)
+    if envelope.t not in _KNOWN:
+        known = ", ".join(sorted(str(tag) for tag in _KNOWN))
+        return ProtocolError(Code.MESSAGE_UNKNOWN, f"there is no message {str(envelope.t)[:40]!r}; there are: {known}", command_id)
+    return ProtocolError(Code.MESSAGE_MALFORMED, f"{envelope.t}: {error}", command_id)
+
+
+def nesting(data: bytes) -> int:
+    """How deep objects and arrays nest, strings left out; right for any input, balanced or not."""
+    depth = deepest = 0
+    in_string = escaped = False
+    for byte in data:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif byte == _ESCAPE:
+                escaped = True
+            elif byte == _QUOTE:
+                in_string = False
+        elif byte == _QUOTE:
+            in_string = True
+        elif byte in _OPEN:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"}]":
+            depth -= 1
+    return deepest
+
+
+def format_message(message: Outgoing | Incoming) -> bytes:
+    """A message as one frame."""
+    return _encode(message)
+
+
+def format_event_body(event: RoomEvent) -> bytes:
+    """An event as it stands in the log: an object with `kind` and the event's own fields."""
+    return _encode(event)
+
+
+def parse_event_body(body: bytes) -> RoomEvent:
+    """The reverse of format_event_body; msgspec.DecodeError for anything else."""
+    return _decode_event(body)
+
+
+def event_frame(room: str, v: int, at_ms: int, body: bytes) -> bytes:
+    """The frame of an event, made from its log entry without parsing it: byte-identical for everybody who may see it."""
+    return b'{"t":"event","room":"%b","v":%d,"at":%d,%b' % (room.encode(), v, at_ms, body[1:])
+
+
+HIDDEN_BODY = b'{"kind":"hidden"}'
