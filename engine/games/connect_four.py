@@ -1,0 +1,211 @@
+"""Connect four: four in a row on seven columns of six, discs fall to the lowest free cell."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.game import DRAWN, GOES_ON, LOST, Option, State
+from engine.jit import U, popcount, rule
+from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
+
+NAME = "connect-four"
+TITLE = "Connect four"
+WORDS = 2  # the discs of the side to move, all discs; bit = row + 7 * column: an empty bit is above each column
+MAX_MOVES = 7
+LEVELS = 8
+OPTIONS: Mapping[str, Option] = {}
+DATA = ()
+RULES = """Red and Yellow take turns to drop a disc into one of the seven columns; it falls to the lowest free cell.
+Red begins. Whoever first has four of their own in a row, across, up or diagonally, wins.
+A full board without such a row is a draw."""
+
+ONE = U(1)
+BOTTOM = U(0x0040810204081)
+TOP = U(0x0040810204081 << 5)
+BOARD = U(0x0040810204081 * 63)
+CENTRE = U(63 << 21)
+ORDER = (3, 2, 4, 1, 5, 0, 6)  # the middle first: it takes part in most rows
+
+COLUMNS = "abcdefg"
+BITS = tuple((f"{column}{row + 1}", row + 7 * i) for i, column in enumerate(COLUMNS) for row in range(6))
+CELL_AT = {bit: cell for cell, bit in BITS}
+TEXT_BITS = tuple(tuple(row + 7 * column for column in range(7)) for row in reversed(range(6)))
+STEPS = (1, 6, 7, 8)  # up, down to the right, across, up to the right
+
+
+def init(options: Mapping[str, str]) -> State:
+    return (U(0), U(0))
+
+
+@rule
+def aligned(p: np.uint64) -> bool:
+    """Are four of these discs in a row?"""
+    m = p & (p >> U(7))
+    if m & (m >> U(14)):
+        return True
+    m = p & (p >> U(6))
+    if m & (m >> U(12)):
+        return True
+    m = p & (p >> U(8))
+    if m & (m >> U(16)):
+        return True
+    m = p & (p >> U(1))
+    return bool(m & (m >> U(2)))
+
+
+@rule
+def status(s: State) -> int:
+    if aligned(s[0] ^ s[1]):
+        return LOST
+    if s[1] == BOARD:
+        return DRAWN
+    return GOES_ON
+
+
+@rule
+def moves(s: State, buf: Any) -> int:
+    n = 0
+    for column in ORDER:
+        if not s[1] & (ONE << U(column * 7 + 5)):
+            buf[n] = column
+            n += 1
+    return n
+
+
+@rule
+def play(s: State, m: int) -> State:
+    return (s[0] ^ s[1], s[1] | (s[1] + (ONE << U(m * 7))))
+
+
+@rule
+def stuck(s: State) -> int:
+    return DRAWN
+
+
+@rule
+def key(s: State) -> np.uint64:
+    return s[0] + s[1] + BOTTOM
+
+
+@rule
+def gaps(p: np.uint64, all_discs: np.uint64) -> np.uint64:
+    """The free cells that would complete a row of four."""
+    r = (p << U(1)) & (p << U(2)) & (p << U(3))
+    t = (p << U(7)) & (p << U(14))
+    r |= t & (p << U(21))
+    r |= t & (p >> U(7))
+    t = (p >> U(7)) & (p >> U(14))
+    r |= t & (p << U(7))
+    r |= t & (p >> U(21))
+    t = (p << U(6)) & (p << U(12))
+    r |= t & (p << U(18))
+    r |= t & (p >> U(6))
+    t = (p >> U(6)) & (p >> U(12))
+    r |= t & (p << U(6))
+    r |= t & (p >> U(18))
+    t = (p << U(8)) & (p << U(16))
+    r |= t & (p << U(24))
+    r |= t & (p >> U(8))
+    t = (p >> U(8)) & (p >> U(16))
+    r |= t & (p << U(8))
+    r |= t & (p >> U(24))
+    return r & (BOARD ^ all_discs)
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    other = s[0] ^ s[1]
+    threats = popcount(gaps(s[0], s[1])) - popcount(gaps(other, s[1]))
+    return 10 * threats + 2 * (popcount(s[0] & CENTRE) - popcount(other & CENTRE))
+
+
+def turn(s: State) -> int:
+    return int(s[1]).bit_count() & 1
+
+
+def parse_move(s: State, text: str) -> int:
+    if len(text) != 1:
+        raise ValueError("a move is the letter of a column")
+    return COLUMNS.index(text)
+
+
+def format_move(s: State, m: int) -> str:
+    return COLUMNS[m]
+
+
+def parse_position(text: str, options: Mapping[str, str]) -> State:
+    rows = text.split("/")
+    if [len(row) for row in rows] != [7] * 6 or set(text) - set("RY./"):
+        raise ValueError("six rows of seven characters R, Y or . are expected, the top row first, with / between them")
+    cells = [(1 << bit, c) for row, bits in zip(rows, TEXT_BITS, strict=True) for c, bit in zip(row, bits, strict=True)]
+    red, yellow = (sum(bit for bit, c in cells if c == mark) for mark in "RY")
+    discs = red | yellow
+    if (discs + int(BOTTOM)) & discs:
+        raise ValueError("a disc hangs in the air")
+    if red.bit_count() - yellow.bit_count() not in (0, 1):
+        raise ValueError("there are as many red discs as yellow ones, or one more")
+    mine = red if discs.bit_count() % 2 == 0 else yellow
+    if aligned(U(mine)):
+        raise ValueError("the side to move has four in a row already")
+    return (U(mine), U(discs))
+
+
+def _sides(s: State) -> tuple[int, int]:
+    """The red and the yellow discs."""
+    mine, discs = int(s[0]), int(s[1])
+    return (mine, mine ^ discs) if discs.bit_count() % 2 == 0 else (mine ^ discs, mine)
+
+
+def format_position(s: State) -> str:
+    red, yellow = _sides(s)
+    return "/".join(
+        "".join("R" if red >> bit & 1 else "Y" if yellow >> bit & 1 else "." for bit in bits) for bits in TEXT_BITS
+    )
+
+
+def ending(s: State) -> str:
+    return "four in a row" if status(s) == LOST else "the board is full"
+
+
+def board(options: Mapping[str, str]) -> BoardView:
+    return BoardView(
+        board=Grid(cols=7, rows=6, style="holes", gravity=True),
+        kinds={"R": Kind(name="red", side=0, text="R"), "Y": Kind(name="yellow", side=1, text="Y")},
+        seats=(SeatView("Red", "#c0392b"), SeatView("Yellow", "#e1a700")),
+        targets={column: tuple(f"{column}{row + 1}" for row in range(6)) for column in COLUMNS},
+    )
+
+
+def _rows_of_four(p: int) -> int:
+    """All discs that are part of a row of four."""
+    found = 0
+    for step in STEPS:
+        starts = p & p >> step & p >> 2 * step & p >> 3 * step
+        found |= starts | starts << step | starts << 2 * step | starts << 3 * step
+    return found
+
+
+def _landing(discs: int, column: int) -> str:
+    """The cell that the next disc of a column falls into."""
+    return f"{COLUMNS[column]}{(discs >> 7 * column & 63).bit_length() + 1}"
+
+
+def view(s: State, last: tuple[State, int] | None) -> PositionView:
+    red, yellow = _sides(s)
+    pieces = {cell: "R" if red >> bit & 1 else "Y" for cell, bit in BITS if (red | yellow) >> bit & 1}
+    side = (red | yellow).bit_count() & 1
+    last_path = (_landing(int(last[0][1]), last[1]),) if last else ()
+    names = ("Red", "Yellow")
+    won = _rows_of_four(yellow if side == 0 else red)
+    if won:
+        win = tuple(cell for cell, bit in BITS if won >> bit & 1)
+        return PositionView(pieces, None, f"{names[1 - side]} wins", {"last": last_path, "win": win}, last_path)
+    if len(pieces) == 42:
+        return PositionView(pieces, None, "Draw", {"last": last_path}, last_path)
+    return PositionView(pieces, side, f"{names[side]} to move", {"last": last_path}, last_path)
+
+
+def move_view(s: State, m: int) -> MoveView:
+    column = COLUMNS[m]
+    return MoveView(id=column, path=(column,), text=column, ghost=(_landing(int(s[1]), m), "RY"[turn(s)]))

@@ -1,0 +1,1 @@
+"""The search: functions written once and compiled for each game with its rules."""
