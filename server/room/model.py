@@ -1,0 +1,129 @@
+"""What a room is: immutable values, folded from its log by `rules.evolve`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.game import Game, Position
+from server.protocol import ChatLine, Code, MatchState, Occupant, Over, Played, RoomCommand, Visibility
+
+SEATS = 2
+CHAT_KEPT = 50
+"""Lines of chat that a snapshot carries; the log has them all."""
+
+AI_IDENTITY = "ai"
+"""The identity that AI seats and their commands have: no client can be it, for client identities are random."""
+
+
+class CommandRejected(Exception):
+    """A command that changes nothing, with the code for it and what was expected."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who gives a command: an identity with its name at this moment."""
+
+    identity: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AiMove:
+    """The server's own command: what an AI seat decided in the position of that digest."""
+
+    id: str
+    match: str
+    seat: int
+    digest: str
+    move: str
+
+
+@dataclass(frozen=True, slots=True)
+class AiFailure:
+    """The server's own command: the AI seat could give no move in the position of that digest."""
+
+    id: str
+    match: str
+    seat: int
+    digest: str
+    reason: str
+
+
+Command = RoomCommand | AiMove | AiFailure
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One playing of the room's game. `position` is None when the rules are missing or changed: then the moves are mere text."""
+
+    id: str
+    number: int
+    start: str
+    rules: str
+    seats: tuple[Occupant, ...]
+    position: Position | None
+    digest: str
+    first_v: int
+    started_ms: int
+    moves: tuple[Played, ...] = ()
+    over: Over | None = None
+
+    @property
+    def ply(self) -> int:
+        """How many moves have been played."""
+        return len(self.moves)
+
+    def state(self) -> MatchState:
+        """The match as clients get it."""
+        return MatchState(
+            id=self.id, number=self.number, start=self.start, rules=self.rules,
+            seats=self.seats, moves=self.moves, over=self.over,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A room at v. `game` is None when this server does not have it; `frozen` then says why nothing can be played."""
+
+    id: str
+    v: int
+    game: Game | None
+    game_id: str
+    options: Mapping[str, str]
+    visibility: Visibility
+    host: str
+    created_ms: int
+    changed_ms: int
+    seats: tuple[Occupant | None, ...] = (None,) * SEATS
+    match: Match | None = None
+    offers: tuple[int, ...] = ()
+    chat: tuple[ChatLine, ...] = ()
+    frozen: Code | None = None
+
+    @property
+    def playing(self) -> Match | None:
+        """The running match."""
+        return self.match if self.match is not None and self.match.over is None else None
+
+    def seat_of(self, identity: str) -> int | None:
+        """The seat that an identity holds; AI seats are nobody's."""
+        for number, occupant in enumerate(self.seats):
+            if occupant is not None and occupant.identity == identity and occupant.kind != "ai":
+                return number
+        return None
+
+    def ai_to_move(self) -> int | None:
+        """The seat to move, if the AI holds it and can be asked."""
+        match = self.playing
+        if match is None or match.position is None or self.frozen is not None:
+            return None
+        seat = match.position.turn
+        return seat if match.seats[seat].kind == "ai" else None
+
+    def due_ms(self) -> int | None:
+        """When the room must be looked at though nobody sends a command: for an AI's turn, at once."""
+        return self.changed_ms if self.ai_to_move() is not None else None
