@@ -2,13 +2,14 @@
 # system.sh NAME...: makes sure that each named thing is on this system. Debian and Ubuntu: by apt-get when
 # allowed (root, or sudo without a password). Elsewhere, or where that fails: lists what to install, and exits 1.
 set -eu
+PYTHON=${PYTHON:-python3}
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
 is_there() {
     case $1 in
         python) have python3 ;;
-        venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
+        venv) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
         chromium) have chromium || have chromium-browser || have google-chrome ;;
         mosquitto) have mosquitto || [ -x /usr/sbin/mosquitto ] ;;
         postgresql) have initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
@@ -20,7 +21,7 @@ is_there() {
 debian_packages() {
     case $1 in
         python) echo "python3 python3-venv" ;;
-        venv) echo "python3-venv python$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv" ;;
+        venv) echo "python3-venv python$("$PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv" ;;
         node) if have node; then echo npm; else echo "nodejs npm"; fi ;;
         *) echo "$1" ;;
     esac

@@ -28,7 +28,7 @@ if [ -z "$python" ]; then
         "Install a newer one, then: make run PYTHON=/path/to/python3.x"
 fi
 if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
-    sh "$here/system.sh" venv
+    PYTHON="$python" sh "$here/system.sh" venv
 fi
 echo "Creating $VENV with $("$python" -V) ..."
 rm -rf "$VENV"
