@@ -25,7 +25,9 @@ def test_the_compose_file_is_valid() -> None:
     command = compose_command()
     if command is None:
         pytest.skip("no docker compose client here")
-    done = subprocess.run([*command, "config"], cwd=ROOT, env=os.environ | {"PORT": "8123"}, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, "config"], cwd=ROOT, env=os.environ | {"PORT": "8123"}, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert "8123" in done.stdout
 
