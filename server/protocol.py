@@ -4,6 +4,7 @@ One JSON object a text frame, told apart by `t`. A command carries an `id` made 
 `error` with that id; an ack of a command that changes a room means that its events are committed. Pure: no sockets, no clock.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -94,7 +95,7 @@ class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
     """A message from a client."""
 
 
-class Hello(Incoming, tag="hello"):
+class Hello(Incoming, frozen=True, tag="hello"):
     """The first message. Without a token (and without the browser's cookie) a guest is made and its secret token returned once."""
 
     protocol: int
@@ -102,7 +103,7 @@ class Hello(Incoming, tag="hello"):
     name: Annotated[str, Meta(max_length=200)] | None = None
 
 
-class Ping(Incoming, tag="ping"):
+class Ping(Incoming, frozen=True, tag="ping"):
     """Answered by a pong; any message within 20 s keeps the connection alive."""
 
     id: CommandId | None = None
@@ -122,7 +123,7 @@ class AiSeat(Struct, frozen=True, tag_field="who", tag="ai"):
     level: Level
 
 
-class Create(Incoming, tag="create", kw_only=True):
+class Create(Incoming, frozen=True, tag="create", kw_only=True):
     """Makes a room; the match starts as soon as both seats are filled. The ack names the room."""
 
     id: CommandId
@@ -132,78 +133,78 @@ class Create(Incoming, tag="create", kw_only=True):
     seats: Annotated[tuple[MySeat | OpenSeat | AiSeat, ...], Meta(min_length=SEATS, max_length=SEATS)] = (MySeat(), OpenSeat())
 
 
-class RoomCommand(Incoming, kw_only=True):
+class RoomCommand(Incoming, frozen=True, kw_only=True):
     """A message about one room."""
 
     id: CommandId
     room: RoomId
 
 
-class Join(RoomCommand, tag="join", kw_only=True):
+class Join(RoomCommand, frozen=True, tag="join", kw_only=True):
     """Starts (or catches up) following a room: `joined`, a `snapshot` when since is 0, too old or of another epoch, then every later event."""
 
     since: Count = 0
     epoch: Annotated[str, Meta(max_length=36)] | None = None
 
 
-class Leave(RoomCommand, tag="leave"):
+class Leave(RoomCommand, frozen=True, tag="leave"):
     """Stops following a room; a seat stays taken."""
 
 
-class Sit(RoomCommand, tag="sit", kw_only=True):
+class Sit(RoomCommand, frozen=True, tag="sit", kw_only=True):
     """Takes an empty seat."""
 
     seat: SeatNumber
 
 
-class Stand(RoomCommand, tag="stand"):
+class Stand(RoomCommand, frozen=True, tag="stand"):
     """Gives up one's seat, while no match is running."""
 
 
-class AddAi(RoomCommand, tag="add_ai", kw_only=True):
+class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
     """The host puts the AI on an empty seat."""
 
     seat: SeatNumber
     level: Level
 
 
-class RemoveAi(RoomCommand, tag="remove_ai", kw_only=True):
+class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
     """The host takes the AI off a seat, while no match is running."""
 
     seat: SeatNumber
 
 
-class Move(RoomCommand, tag="move", kw_only=True):
+class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
     """Plays a move; ply is the number of moves already played, so that a late move cannot land in another position."""
 
     ply: Count
     move: Annotated[str, Meta(max_length=MAX_MOVE)]
 
 
-class Resign(RoomCommand, tag="resign"):
+class Resign(RoomCommand, frozen=True, tag="resign"):
     """Gives the running match up."""
 
 
-class Abort(RoomCommand, tag="abort"):
+class Abort(RoomCommand, frozen=True, tag="abort"):
     """Ends a match without a result: a player before the second move, or the host when only AI seats play."""
 
 
-class Rematch(RoomCommand, tag="rematch"):
+class Rematch(RoomCommand, frozen=True, tag="rematch"):
     """Offers another match with sides swapped, or accepts that offer; against an AI, or as host of an AI match, it starts at once."""
 
 
-class Decline(RoomCommand, tag="decline"):
+class Decline(RoomCommand, frozen=True, tag="decline"):
     """Declines the other side's rematch offer, or withdraws one's own."""
 
 
-class Chat(RoomCommand, tag="chat", kw_only=True):
+class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
     """Says something to the room, or to spectators only (players get a `hidden` event while they hold a seat)."""
 
     text: Annotated[str, Meta(max_length=MAX_CHAT)]
     to: ChatTo = "room"
 
 
-class WatchLobby(Incoming, tag="watch_lobby", kw_only=True):
+class WatchLobby(Incoming, frozen=True, tag="watch_lobby", kw_only=True):
     """Starts or stops the list of public rooms."""
 
     id: CommandId
@@ -231,7 +232,7 @@ class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
     """Something that happened in a room; the log is a list of these, numbered v = 1, 2, 3, …"""
 
 
-class Created(Event, tag="created"):
+class Created(Event, frozen=True, tag="created"):
     """The room was made; v 1 of every log."""
 
     game: str
@@ -240,20 +241,20 @@ class Created(Event, tag="created"):
     host: str
 
 
-class SeatTaken(Event, tag="seat_taken"):
+class SeatTaken(Event, frozen=True, tag="seat_taken"):
     """A seat was taken."""
 
     seat: int
     occupant: Occupant
 
 
-class SeatLeft(Event, tag="seat_left"):
+class SeatLeft(Event, frozen=True, tag="seat_left"):
     """A seat became free."""
 
     seat: int
 
 
-class Started(Event, tag="started"):
+class Started(Event, frozen=True, tag="started"):
     """A match began: its id, its number in this room, the start position in text, the exact rules, who plays which side."""
 
     match: str
@@ -263,7 +264,7 @@ class Started(Event, tag="started"):
     seats: tuple[Occupant, ...]
 
 
-class Moved(Event, tag="moved"):
+class Moved(Event, frozen=True, tag="moved"):
     """A move was played: ply counts from 0, digest names the position after it, text is its notation where that is not the token."""
 
     match: str
@@ -278,7 +279,7 @@ class Moved(Event, tag="moved"):
 How = Literal["board", "resign", "abort", "failure"]
 
 
-class Finished(Event, tag="finished"):
+class Finished(Event, frozen=True, tag="finished"):
     """The match is over; winner is a seat or null, how says by which door, reason says it in words."""
 
     match: str
@@ -287,21 +288,21 @@ class Finished(Event, tag="finished"):
     reason: str
 
 
-class Offered(Event, tag="offered"):
+class Offered(Event, frozen=True, tag="offered"):
     """A seat offered another match."""
 
     seat: int
     what: Literal["rematch"] = "rematch"
 
 
-class Declined(Event, tag="declined"):
+class Declined(Event, frozen=True, tag="declined"):
     """The offer was declined or withdrawn."""
 
     seat: int
     what: Literal["rematch"] = "rematch"
 
 
-class Said(Event, tag="said"):
+class Said(Event, frozen=True, tag="said"):
     """Somebody said something."""
 
     identity: str
@@ -310,7 +311,7 @@ class Said(Event, tag="said"):
     to: ChatTo = "room"
 
 
-class Hidden(Event, tag="hidden"):
+class Hidden(Event, frozen=True, tag="hidden"):
     """An event that this viewer may not see, so that counters stay whole; never in the log."""
 
 
@@ -325,7 +326,7 @@ class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
     """A message to a client."""
 
 
-class Welcome(Outgoing, tag="welcome", kw_only=True):
+class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
     """The answer to hello. A client whose epoch differs from the one it knew joins its rooms again from 0."""
 
     protocol: int
@@ -336,7 +337,7 @@ class Welcome(Outgoing, tag="welcome", kw_only=True):
     token: str | None = None
 
 
-class Ack(Outgoing, tag="ack", omit_defaults=False):
+class Ack(Outgoing, frozen=True, tag="ack", omit_defaults=False):
     """Done. v is the last event that the command made, null when it logs nothing; room only answers create."""
 
     id: str
@@ -344,7 +345,7 @@ class Ack(Outgoing, tag="ack", omit_defaults=False):
     room: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class Error(Outgoing, tag="error", omit_defaults=False):
+class Error(Outgoing, frozen=True, tag="error", omit_defaults=False):
     """Refused, and nothing changed; id is null when the message had none that could be read."""
 
     id: str | None
@@ -352,7 +353,7 @@ class Error(Outgoing, tag="error", omit_defaults=False):
     message: str
 
 
-class Pong(Outgoing, tag="pong"):
+class Pong(Outgoing, frozen=True, tag="pong"):
     """The server's clock in ms since 1970."""
 
     at: int
@@ -372,7 +373,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     view: BoardView | None
 
 
-class Joined(Outgoing, tag="joined", kw_only=True):
+class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     """You follow the room now; v is its head, seat the one you hold. A frozen room can be read but not played, for that reason."""
 
     room: str
@@ -420,7 +421,7 @@ class ChatLine(Struct, frozen=True, omit_defaults=True):
     to: ChatTo = "room"
 
 
-class Snapshot(Outgoing, tag="snapshot", kw_only=True):
+class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     """The whole room at v as this viewer may see it: apply later events to it."""
 
     room: str
@@ -431,7 +432,7 @@ class Snapshot(Outgoing, tag="snapshot", kw_only=True):
     chat: tuple[ChatLine, ...] = ()
 
 
-class EventFrame(Outgoing, tag="event"):
+class EventFrame(Outgoing, frozen=True, tag="event"):
     """One event of a room (its own fields stand beside these): what a room's log says at v. `at` is ms since 1970."""
 
     room: str
@@ -439,7 +440,7 @@ class EventFrame(Outgoing, tag="event"):
     at: int
 
 
-class View(Outgoing, tag="view", kw_only=True):
+class View(Outgoing, frozen=True, tag="view", kw_only=True):
     """What to draw at v, for everybody in the room."""
 
     room: str
@@ -449,7 +450,7 @@ class View(Outgoing, tag="view", kw_only=True):
     view: PositionView
 
 
-class Turn(Outgoing, tag="turn", kw_only=True):
+class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
     """Your legal moves at v, to the seat to move only."""
 
     room: str
@@ -459,7 +460,7 @@ class Turn(Outgoing, tag="turn", kw_only=True):
     moves: tuple[MoveView, ...]
 
 
-class Thinking(Outgoing, tag="thinking", kw_only=True):
+class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     """What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a forced win). May be dropped."""
 
     room: str
@@ -476,7 +477,7 @@ class Thinking(Outgoing, tag="thinking", kw_only=True):
     moves: tuple[RootMove, ...] = ()
 
 
-class Presence(Outgoing, tag="presence", kw_only=True):
+class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
     """Which seats have somebody connected (an AI always is), and how many others watch. May be dropped."""
 
     room: str
@@ -498,7 +499,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     watching: int = 0
 
 
-class Lobby(Outgoing, tag="lobby", kw_only=True):
+class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):
     """The list of public rooms when full is true, else the rooms that changed and the ids of those that are gone. May be dropped."""
 
     full: bool
@@ -527,12 +528,12 @@ class _Envelope(Struct):
     id: str | None = None
 
 
-_decode_client = msgspec.json.Decoder(ClientMessage).decode
+_decode_client: Callable[[bytes], ClientMessage] = msgspec.json.Decoder(ClientMessage).decode
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
-_decode_event = msgspec.json.Decoder(RoomEvent).decode
+_decode_event: Callable[[bytes], RoomEvent] = msgspec.json.Decoder(RoomEvent).decode
 _encode = msgspec.json.Encoder().encode
 _KNOWN = frozenset(
-    struct.__struct_config__.tag for struct in ClientMessage.__args__  # type: ignore[attr-defined]
+    struct.__struct_config__.tag for struct in ClientMessage.__args__
 )
 _OPEN, _QUOTE, _ESCAPE = frozenset(b"{["), 0x22, 0x5C
 
