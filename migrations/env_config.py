@@ -1,0 +1,5 @@
+"""Where the migrations lie, for code that runs them from an installed package."""
+
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent

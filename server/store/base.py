@@ -1,0 +1,228 @@
+"""The store's port: what the log and its projections promise, whatever keeps them.
+
+Every backend passes the same contract tests. Rows never leave a backend: what comes out are the values below.
+
+The promises: `append` and `create_room` return only after the commit; all that one call writes is committed together or not at all; v of a
+room counts 1, 2, 3, … without a gap; a command key (room, identity, id) makes events once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+EVERYBODY, SPECTATORS = 0, 1
+"""Who may see an event."""
+
+
+class StoreError(Exception):
+    """The store could not do it; the message says why."""
+
+
+class Conflict(StoreError):
+    """The room's head is not where the writer thought: read the newer events and decide again."""
+
+
+class Duplicate(StoreError):
+    """That command key has made its events already; here is their range."""
+
+    def __init__(self, first_v: int, last_v: int) -> None:
+        super().__init__(f"made v {first_v} to {last_v} before")
+        self.first_v = first_v
+        self.last_v = last_v
+
+
+class StoreUnavailable(StoreError):
+    """Nothing is known about whether it was written: ask again by command key."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One entry of a room's log: body is the event's JSON, at_ms the time it was decided, in ms since 1970."""
+
+    v: int
+    at_ms: int
+    audience: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CommandKey:
+    """What makes a command's events happen once: unique with its room."""
+
+    identity: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the lobby shows of a room without opening it; summary is JSON. A room with listed False is not in the list."""
+
+    listed: bool
+    summary: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MatchStarted:
+    """The row of a new match; options and seats are JSON."""
+
+    match: str
+    game: str
+    number: int
+    options: bytes
+    seats: bytes
+    start: str
+    rules: str
+    v: int
+    at_ms: int
+    public: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MatchFinished:
+    """How a match ended, at the event v."""
+
+    match: str
+    v: int
+    at_ms: int
+    plies: int
+    over: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What the AI saw at its move: body is JSON, v the move's event."""
+
+    match: str
+    v: int
+    ply: int
+    body: bytes
+
+
+Projection = Listing | MatchStarted | MatchFinished | Thought
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Events to add after expected_v, and what must change with them. `node` takes responsibility for the wake-up at due_ms."""
+
+    room: str
+    expected_v: int
+    events: tuple[StoredEvent, ...]
+    node: str
+    due_ms: int | None = None
+    command: CommandKey | None = None
+    projections: tuple[Projection, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewRoom:
+    """A room to make with its first events; (host, create_id) makes it once."""
+
+    append: Append
+    game: str
+    public: bool
+    host: str
+    create_id: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoomHead:
+    """Where a room's log ends, and which node is responsible for its wake-up."""
+
+    v: int
+    node: str
+    due_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Somebody who may hold seats."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMatch:
+    """A match as the list of matches has it; finished_ms, plies and over are None while it runs."""
+
+    match: str
+    room: str
+    game: str
+    number: int
+    options: bytes
+    seats: bytes
+    start: str
+    rules: str
+    first_v: int
+    started_ms: int
+    last_v: int | None
+    finished_ms: int | None
+    plies: int | None
+    over: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRoom:
+    """A public room as the lobby lists it."""
+
+    room: str
+    summary: bytes
+    changed_ms: int
+
+
+class Store(Protocol):
+    """Where everything is kept that must outlive the process."""
+
+    @property
+    def epoch(self) -> str:
+        """Random, made with the store: it differs after a restore from a backup, and then clients start anew."""
+
+    async def create_room(self, new: NewRoom) -> str | None:
+        """Commits a new room; returns None, or the id of the room that the same (host, create_id) made before."""
+
+    async def append(self, append: Append) -> None:
+        """Commits events; Conflict, Duplicate or StoreUnavailable when it did not."""
+
+    async def head(self, room: str) -> RoomHead | None:
+        """Where the room's log ends; None for a room that does not exist."""
+
+    async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
+        """The heads of many rooms; unknown ones are left out."""
+
+    async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
+        """The log after a v, in order, at most `limit` entries."""
+
+    async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
+        """The (first, last) v that a command made, if it made any."""
+
+    async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
+        """Takes rooms over whose wake-up has come and whose node is gone (or every node's): they are this node's from now on."""
+
+    async def heartbeat(self, node: str, alive_until_ms: int) -> None:
+        """Says that a node is alive until then."""
+
+    async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
+        """A new guest."""
+
+    async def identity_by_token(self, token_hash: bytes) -> Identity | None:
+        """Whose token that is."""
+
+    async def rename_identity(self, identity: str, name: str) -> None:
+        """A new name; events keep the old one."""
+
+    async def rooms(self, limit: int) -> list[StoredRoom]:
+        """The listed rooms, those first that changed last."""
+
+    async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
+        """Finished public matches, the newest first; before is the (finished_ms, match) of the last one of the page before."""
+
+    async def match(self, match: str) -> StoredMatch | None:
+        """One match, public or not, running or finished."""
+
+    async def thoughts(self, match: str) -> list[Thought]:
+        """What the AI saw in a match, by ply."""
+
+    async def check(self) -> None:
+        """StoreUnavailable unless the store answers."""

@@ -1,0 +1,114 @@
+"""The tables, as SQLAlchemy Core knows them. The migrations make them; a test holds the two together."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s", "uq": "uq_%(table_name)s_%(column_0_N_name)s", "pk": "pk_%(table_name)s"}
+)
+
+meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", String, nullable=False))
+
+identities = Table(
+    "identities",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("token_hash", LargeBinary, nullable=False, unique=True),
+    Column("created_ms", BigInteger, nullable=False),
+)
+
+rooms = Table(
+    "rooms",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("game", String, nullable=False),
+    Column("public", Boolean, nullable=False),
+    Column("host", String, nullable=False),
+    Column("create_id", String, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("head", BigInteger, nullable=False),
+    Column("node", String, nullable=False),
+    Column("due_ms", BigInteger),
+    Column("listed", Boolean, nullable=False),
+    Column("summary", LargeBinary, nullable=False),
+    Column("changed_ms", BigInteger, nullable=False),
+    UniqueConstraint("host", "create_id"),
+)
+Index("ix_rooms_due_ms", rooms.c.due_ms, sqlite_where=rooms.c.due_ms.is_not(None), postgresql_where=rooms.c.due_ms.is_not(None))
+Index("ix_rooms_listed_changed_ms", rooms.c.listed, rooms.c.changed_ms)
+
+events = Table(
+    "events",
+    metadata,
+    Column("room", String, nullable=False),
+    Column("v", BigInteger, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("audience", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("room", "v"),
+    sqlite_with_rowid=False,
+)
+
+commands = Table(
+    "commands",
+    metadata,
+    Column("room", String, nullable=False),
+    Column("identity", String, nullable=False),
+    Column("id", String, nullable=False),
+    Column("first_v", BigInteger, nullable=False),
+    Column("last_v", BigInteger, nullable=False),
+    PrimaryKeyConstraint("room", "identity", "id"),
+    sqlite_with_rowid=False,
+)
+
+matches = Table(
+    "matches",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("room", String, nullable=False),
+    Column("game", String, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("options", LargeBinary, nullable=False),
+    Column("seats", LargeBinary, nullable=False),
+    Column("start", Text, nullable=False),
+    Column("rules", String, nullable=False),
+    Column("public", Boolean, nullable=False),
+    Column("first_v", BigInteger, nullable=False),
+    Column("started_ms", BigInteger, nullable=False),
+    Column("last_v", BigInteger),
+    Column("finished_ms", BigInteger),
+    Column("plies", Integer),
+    Column("over", LargeBinary),
+)
+Index("ix_matches_public_finished_ms", matches.c.public, matches.c.finished_ms)
+
+thoughts = Table(
+    "thoughts",
+    metadata,
+    Column("match", String, nullable=False),
+    Column("v", BigInteger, nullable=False),
+    Column("ply", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("match", "v"),
+    sqlite_with_rowid=False,
+)
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("alive_until_ms", BigInteger, nullable=False),
+)
