@@ -1,8 +1,8 @@
 """What a rules file provides and what everybody else gets from it.
 
-A game is one Python file (see `Rules`). Inside, a state is a tuple of np.uint64 and a move an int; outside, a position and a move are
-text. `Game` and `Position` are the checked way in for servers, clients and tests: they run the same rules uncompiled, so that
-nothing native and no compiler is loaded by a server.
+A game is one Python file (see `Rules`). Inside, a state is a tuple of np.uint64 and a move an int; outside, a position
+and a move are text. `Game` and `Position` are the checked way in for servers, clients and tests: they run the same
+rules uncompiled, so that nothing native and no compiler is loaded by a server.
 """
 
 import hashlib
@@ -13,7 +13,6 @@ from typing import Any, NoReturn, Protocol, cast
 import numpy as np
 
 from engine.view import BoardView, MoveView, PositionView
-
 
 State = tuple[np.uint64, ...]
 
@@ -54,7 +53,9 @@ class GameFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One thing to choose before a match: the values on offer, and whether `init` takes further values of the same form."""
+    """One thing to choose before a match: the values on offer,
+    and whether `init` takes further values of the same form.
+    """
 
     title: str
     default: str
@@ -71,10 +72,12 @@ class Outcome:
 
 
 class Rules(Protocol):
-    """The names that a game's file defines. Functions marked (rule) carry `@rule`, are pure, and get compiled for the search.
+    """The names that a game's file defines. Functions marked (rule) carry `@rule`, are pure, and get compiled for the
+    search.
 
-    A state is a tuple of WORDS np.uint64 that carries the side to move; a move is an int of at most 63 bits, and no two legal
-    moves of a state share one token. No state has more than MAX_MOVES moves: compiled buffers have that size and no bounds checks.
+    A state is a tuple of WORDS np.uint64 that carries the side to move; a move is an int of at most 63 bits, and no two
+    legal moves of a state share one token. No state has more than MAX_MOVES moves: compiled buffers have that size and
+    no bounds checks.
     """
 
     NAME: str
@@ -145,8 +148,9 @@ REQUIRED = tuple(name for name in (*Rules.__annotations__, *vars(Rules)) if not 
 class Game:
     """A game as the rest of the house sees it: checked entry points around one rules file.
 
-    `digest` names the exact rules (the file, its data, the engine around it); two nodes or processes whose digests differ must not
-    share a match. Everything that the rules raise comes out as GameFault, unless it is the typed error of a bad argument.
+    `digest` names the exact rules (the file, its data, the engine around it); two nodes or processes whose digests
+    differ must not share a match. Everything that the rules raise comes out as GameFault, unless it is the typed error
+    of a bad argument.
     """
 
     __slots__ = ("_buffer", "digest", "id", "rules", "title")
@@ -321,7 +325,9 @@ class Position:
         return self.play(move)
 
     def outcome(self, history: "Sequence[Position]" = ()) -> Outcome | None:
-        """How the match ended here, or None; history is the positions before, for games whose rules look at repetition."""
+        """How the match ended here, or None; history is the positions before,
+        for games whose rules look at repetition.
+        """
         result = self.game.result(self.state)
         if result == GOES_ON:
             return self._repetition(history)
@@ -351,7 +357,9 @@ class Position:
             self.game._fault("move_view", error)
 
     def _repetition(self, history: "Sequence[Position]") -> Outcome | None:
-        """Rules may define REPETITION, the number of times that a position must occur for a draw (0: it never matters)."""
+        """Rules may define REPETITION, the number of times that a position must
+        occur for a draw (0: it never matters).
+        """
         times = cast(int, getattr(self.game.rules, "REPETITION", 0))
         if times and 1 + sum(earlier.state == self.state for earlier in history) >= times:
             return Outcome(None, f"the same position {times} times")

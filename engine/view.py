@@ -1,8 +1,8 @@
 """The board view, version 1: what a generic board draws, so that a new game needs no client code.
 
-A game describes its board once a room (`BoardView`) and each position (`PositionView`); the seat to move also gets its moves as
-click sequences (`MoveView`). Clients match prefixes of the paths, so one rule serves placing, from-to moves, multi-jumps and
-promotions. New fields may be added with defaults; none is ever removed or given another meaning.
+A game describes its board once a room (`BoardView`) and each position (`PositionView`); the seat to move also gets its
+moves as click sequences (`MoveView`). Clients match prefixes of the paths, so one rule serves placing, from-to moves,
+multi-jumps and promotions. New fields may be added with defaults; none is ever removed or given another meaning.
 """
 
 from typing import Literal
@@ -15,7 +15,9 @@ SiteShape = Literal["square", "hex", "point", "round"]
 
 
 class Grid(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="grid"):
-    """A rectangle of cells named a1, b1, … (column letter, row number) or by `names[row][col]`, where None is no cell."""
+    """A rectangle of cells named a1, b1, … (column letter, row number)
+    or by `names[row][col]`, where None is no cell.
+    """
 
     cols: int
     rows: int
@@ -62,7 +64,9 @@ class SeatView(Struct, frozen=True, omit_defaults=True):
 
 
 class BoardView(Struct, frozen=True, omit_defaults=True):
-    """What stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it."""
+    """What stays the same for a whole room; `targets` maps a label (a column)
+    to the cells that a click may hit for it.
+    """
 
     board: Grid | Sites
     kinds: dict[str, Kind]
@@ -71,7 +75,9 @@ class BoardView(Struct, frozen=True, omit_defaults=True):
 
 
 class PositionView(Struct, frozen=True, omit_defaults=True):
-    """One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text."""
+    """One position: pieces by cell, the seat to move (None when finished), marks by name,
+    the last move's path, one line of text.
+    """
 
     pieces: dict[str, str]
     turn: int | None
@@ -82,7 +88,9 @@ class PositionView(Struct, frozen=True, omit_defaults=True):
 
 
 class MoveView(Struct, frozen=True, omit_defaults=True):
-    """One legal move: its token, the clicks that make it, a label; `choice` parts equal paths, the rest is for hover previews."""
+    """One legal move: its token, the clicks that make it, a label;
+    `choice` parts equal paths, the rest is for hover previews.
+    """
 
     id: str
     path: tuple[str, ...]

@@ -1,7 +1,8 @@
 """The wire, version 1: every message that crosses a WebSocket, its limits, and how it is read and written.
 
-One JSON object a text frame, told apart by `t`. A command carries an `id` made by the client and is answered by exactly one `ack` or
-`error` with that id; an ack of a command that changes a room means that its events are committed. Pure: no sockets, no clock.
+One JSON object a text frame, told apart by `t`. A command carries an `id` made by the client and is answered by exactly
+one `ack` or `error` with that id; an ack of a command that changes a room means that its events are committed. Pure: no
+sockets, no clock.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,9 @@ MAX_MOVE = 64
 SEATS = 2
 
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
-CommandId = Annotated[str, Meta(min_length=1, max_length=36, description="made by the client, unique per room and identity")]
+CommandId = Annotated[
+    str, Meta(min_length=1, max_length=36, description="made by the client, unique per room and identity")
+]
 RoomId = Annotated[str, Meta(min_length=1, max_length=24)]
 SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
 Level = Annotated[int, Meta(ge=1, le=8)]
@@ -88,7 +91,7 @@ class Close:
     REPLACED = 4001
 
 
-# --- what clients send -------------------------------------------------------------------------------------------------------
+# --- what clients send ------------------------------------------------------------------------------------------------
 
 
 class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -96,7 +99,9 @@ class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
 
 
 class Hello(Incoming, frozen=True, tag="hello"):
-    """The first message. Without a token (and without the browser's cookie) a guest is made and its secret token returned once."""
+    """The first message. Without a token (and without the browser's cookie)
+    a guest is made and its secret token returned once.
+    """
 
     protocol: int
     token: Annotated[str, Meta(max_length=128)] | None = None
@@ -128,9 +133,14 @@ class Create(Incoming, frozen=True, tag="create", kw_only=True):
 
     id: CommandId
     game: Annotated[str, Meta(max_length=64)]
-    options: Annotated[dict[Annotated[str, Meta(max_length=40)], Annotated[str, Meta(max_length=200)]], Meta(max_length=16)] = {}
+    options: Annotated[
+        dict[Annotated[str, Meta(max_length=40)], Annotated[str, Meta(max_length=200)]], Meta(max_length=16)
+    ] = {}
     visibility: Visibility = "public"
-    seats: Annotated[tuple[MySeat | OpenSeat | AiSeat, ...], Meta(min_length=SEATS, max_length=SEATS)] = (MySeat(), OpenSeat())
+    seats: Annotated[tuple[MySeat | OpenSeat | AiSeat, ...], Meta(min_length=SEATS, max_length=SEATS)] = (
+        MySeat(),
+        OpenSeat(),
+    )
 
 
 class RoomCommand(Incoming, frozen=True, kw_only=True):
@@ -141,7 +151,9 @@ class RoomCommand(Incoming, frozen=True, kw_only=True):
 
 
 class Join(RoomCommand, frozen=True, tag="join", kw_only=True):
-    """Starts (or catches up) following a room: `joined`, a `snapshot` when since is 0, too old or of another epoch, then every later event."""
+    """Starts (or catches up) following a room:
+    `joined`, a `snapshot` when since is 0, too old or of another epoch, then every later event.
+    """
 
     since: Count = 0
     epoch: Annotated[str, Meta(max_length=36)] | None = None
@@ -190,7 +202,9 @@ class Abort(RoomCommand, frozen=True, tag="abort"):
 
 
 class Rematch(RoomCommand, frozen=True, tag="rematch"):
-    """Offers another match with sides swapped, or accepts that offer; against an AI, or as host of an AI match, it starts at once."""
+    """Offers another match with sides swapped, or accepts that offer;
+    against an AI, or as host of an AI match, it starts at once.
+    """
 
 
 class Decline(RoomCommand, frozen=True, tag="decline"):
@@ -212,11 +226,26 @@ class WatchLobby(Incoming, frozen=True, tag="watch_lobby", kw_only=True):
 
 
 ClientMessage = (
-    Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Resign | Abort | Rematch | Decline | Chat | WatchLobby
+    Hello
+    | Ping
+    | Create
+    | Join
+    | Leave
+    | Sit
+    | Stand
+    | AddAi
+    | RemoveAi
+    | Move
+    | Resign
+    | Abort
+    | Rematch
+    | Decline
+    | Chat
+    | WatchLobby
 )
 
 
-# --- what happened in a room --------------------------------------------------------------------------------------------------
+# --- what happened in a room ------------------------------------------------------------------------------------------
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
@@ -255,7 +284,9 @@ class SeatLeft(Event, frozen=True, tag="seat_left"):
 
 
 class Started(Event, frozen=True, tag="started"):
-    """A match began: its id, its number in this room, the start position in text, the exact rules, who plays which side."""
+    """A match began: its id, its number in this room, the start position in text,
+    the exact rules, who plays which side.
+    """
 
     match: str
     number: int
@@ -265,7 +296,9 @@ class Started(Event, frozen=True, tag="started"):
 
 
 class Moved(Event, frozen=True, tag="moved"):
-    """A move was played: ply counts from 0, digest names the position after it, text is its notation where that is not the token."""
+    """A move was played: ply counts from 0, digest names the position after it,
+    text is its notation where that is not the token.
+    """
 
     match: str
     ply: int
@@ -319,7 +352,7 @@ RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offere
 AnyEvent = RoomEvent | Hidden
 
 
-# --- what the server sends ----------------------------------------------------------------------------------------------------
+# --- what the server sends --------------------------------------------------------------------------------------------
 
 
 class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -374,7 +407,9 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
-    """You follow the room now; v is its head, seat the one you hold. A frozen room can be read but not played, for that reason."""
+    """You follow the room now; v is its head, seat the one you hold.
+    A frozen room can be read but not played, for that reason.
+    """
 
     room: str
     v: int
@@ -461,7 +496,9 @@ class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
 
 
 class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
-    """What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a forced win). May be dropped."""
+    """What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies:
+    a forced win). May be dropped.
+    """
 
     room: str
     match: str
@@ -500,7 +537,9 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):
-    """The list of public rooms when full is true, else the rooms that changed and the ids of those that are gone. May be dropped."""
+    """The list of public rooms when full is true,
+    else the rooms that changed and the ids of those that are gone. May be dropped.
+    """
 
     full: bool
     rooms: tuple[RoomSummary, ...] = ()
@@ -510,7 +549,7 @@ class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):
 ServerMessage = Welcome | Ack | Error | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
 
 
-# --- reading and writing ------------------------------------------------------------------------------------------------------
+# --- reading and writing ----------------------------------------------------------------------------------------------
 
 
 class ProtocolError(Exception):
@@ -532,9 +571,7 @@ _decode_client: Callable[[bytes], ClientMessage] = msgspec.json.Decoder(ClientMe
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _decode_event: Callable[[bytes], RoomEvent] = msgspec.json.Decoder(RoomEvent).decode
 _encode = msgspec.json.Encoder().encode
-_KNOWN = frozenset(
-    struct.__struct_config__.tag for struct in ClientMessage.__args__
-)
+_KNOWN = frozenset(struct.__struct_config__.tag for struct in ClientMessage.__args__)
 _OPEN, _QUOTE, _ESCAPE = frozenset(b"{["), 0x22, 0x5C
 
 
@@ -563,13 +600,17 @@ def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
             msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return ProtocolError(Code.FRAME_MALFORMED, "a frame is one JSON object in UTF-8")
-        return ProtocolError(Code.MESSAGE_MALFORMED, 'a message is an object with a text "t" and, for commands, a text "id"')
+        return ProtocolError(
+            Code.MESSAGE_MALFORMED, 'a message is an object with a text "t" and, for commands, a text "id"'
+        )
     command_id = envelope.id if envelope.id and len(envelope.id) <= 36 else None
     if envelope.t is msgspec.UNSET:
         return ProtocolError(Code.MESSAGE_MALFORMED, 'a message says its type in "t"', command_id)
     if envelope.t not in _KNOWN:
         known = ", ".join(sorted(str(tag) for tag in _KNOWN))
-        return ProtocolError(Code.MESSAGE_UNKNOWN, f"there is no message {str(envelope.t)[:40]!r}; there are: {known}", command_id)
+        return ProtocolError(
+            Code.MESSAGE_UNKNOWN, f"there is no message {str(envelope.t)[:40]!r}; there are: {known}", command_id
+        )
     return ProtocolError(Code.MESSAGE_MALFORMED, f"{envelope.t}: {error}", command_id)
 
 
@@ -611,7 +652,9 @@ def parse_event_body(body: bytes) -> RoomEvent:
 
 
 def event_frame(room: str, v: int, at_ms: int, body: bytes) -> bytes:
-    """The frame of an event, made from its log entry without parsing it: byte-identical for everybody who may see it."""
+    """The frame of an event, made from its log entry without parsing it:
+    byte-identical for everybody who may see it.
+    """
     return b'{"t":"event","room":"%b","v":%d,"at":%d,%b' % (room.encode(), v, at_ms, body[1:])
 
 

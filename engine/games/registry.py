@@ -38,7 +38,9 @@ def load_game(game_id: str) -> Game:
 
 
 def rules_digest(module: ModuleType) -> str:
-    """16 hex digits over everything that decides how a game plays and searches: its file, its DATA, the engine around it."""
+    """16 hex digits over everything that decides how a game plays and searches:
+    its file, its DATA, the engine around it.
+    """
     file = Path(str(module.__file__))
     paths = [file, *(file.parent / name for name in module.DATA), *(ENGINE / name for name in COMMON)]
     total = hashlib.blake2b(digest_size=8)

@@ -1,4 +1,6 @@
-"""Tic-tac-toe: three in a row on nine cells. The smallest complete game, and the one to copy when you write your own."""
+"""Tic-tac-toe: three in a row on nine cells.
+The smallest complete game, and the one to copy when you write your own.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +19,8 @@ LEVELS = 4
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
 RULES = """Crosses and noughts take turns to fill one empty cell; crosses begin.
-Whoever first has three of their own in a row, a column or a diagonal wins. A full board without such a line is a draw."""
+Whoever first has three of their own in a row, a column or a diagonal wins.
+A full board without such a line is a draw."""
 
 ONE = U(1)
 NONE = U(0)

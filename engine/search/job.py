@@ -21,8 +21,9 @@ class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One search: the start position in text and the moves since, for the rules with exactly this digest.
 
-    `level` gives limit and choice from the game's levels; without one, `limit` holds and the best move is played. `seed` makes the
-    bounded choice of the weaker levels repeatable. Jobs of one `affinity` (a room) share a table in a worker when they can.
+    `level` gives limit and choice from the game's levels; without one, `limit` holds and the best move is played.
+    `seed` makes the bounded choice of the weaker levels repeatable. Jobs of one `affinity` (a room) share a table in a
+    worker when they can.
     """
 
     game: str
@@ -45,7 +46,9 @@ class RootMove(Struct, frozen=True, omit_defaults=True):
 
 
 class Info(Struct, frozen=True, omit_defaults=True):
-    """The state of a running search after a completed depth, or now and then within one; `pv` starts with the best move."""
+    """The state of a running search after a completed depth, or now and then within one;
+    `pv` starts with the best move.
+    """
 
     depth: int
     score: int
@@ -57,7 +60,9 @@ class Info(Struct, frozen=True, omit_defaults=True):
 
 
 class Result(Struct, frozen=True, omit_defaults=True):
-    """The answer: the move to play (it differs from the best one where a level chooses among near-equal moves) and the last info."""
+    """The answer: the move to play (it differs from the best one where a level
+    chooses among near-equal moves) and the last info.
+    """
 
     move: str
     info: Info

@@ -58,7 +58,9 @@ Command = RoomCommand | AiMove | AiFailure
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One playing of the room's game. `position` is None when the rules are missing or changed: then the moves are mere text."""
+    """One playing of the room's game. `position` is None when the rules are missing or changed:
+    then the moves are mere text.
+    """
 
     id: str
     number: int

@@ -1,7 +1,7 @@
 """The room's rule book: what a command makes happen, and what an event changes.
 
-`decide` turns a command into events or rejects it and changes nothing; `evolve` applies one event and is total: whatever is in a
-stored log loads, if need be as a frozen room that can be read but not played.
+`decide` turns a command into events or rejects it and changes nothing; `evolve` applies one event and is total:
+whatever is in a stored log loads, if need be as a frozen room that can be read but not played.
 """
 
 import unicodedata
@@ -40,9 +40,7 @@ def create(author: Author, command: wire.Create, game: Game, new_id: NewId) -> l
         raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
     if sum(isinstance(seat, wire.MySeat) for seat in command.seats) > 1:
         raise CommandRejected(Code.SEAT_ALREADY, "one may sit on one seat only")
-    events: list[wire.RoomEvent] = [
-        wire.Created(game.id, dict(start.options), command.visibility, author.identity)
-    ]
+    events: list[wire.RoomEvent] = [wire.Created(game.id, dict(start.options), command.visibility, author.identity)]
     seats: list[Occupant | None] = [None] * SEATS
     for number, wanted in enumerate(command.seats):
         match wanted:
@@ -62,7 +60,9 @@ def create(author: Author, command: wire.Create, game: Game, new_id: NewId) -> l
 
 
 def decide(room: Room, author: Author, command: Command, new_id: NewId) -> list[wire.RoomEvent]:
-    """The events that a command makes, at least one; CommandRejected says why there are none. GameFault: the rules are broken."""
+    """The events that a command makes, at least one; CommandRejected says why there are none.
+    GameFault: the rules are broken.
+    """
     match command:
         case wire.Move():
             return _move(room, author, command)
@@ -89,10 +89,12 @@ def decide(room: Room, author: Author, command: Command, new_id: NewId) -> list[
         case wire.Decline():
             return _decline(room, author)
         case _:
-            raise CommandRejected(Code.MESSAGE_UNKNOWN, f"{type(command).__name__} is not a command that changes a room")
+            raise CommandRejected(
+                Code.MESSAGE_UNKNOWN, f"{type(command).__name__} is not a command that changes a room"
+            )
 
 
-# --- moves --------------------------------------------------------------------------------------------------------------------
+# --- moves ------------------------------------------------------------------------------------------------------------
 
 
 def _move(room: Room, author: Author, command: wire.Move) -> list[wire.RoomEvent]:
@@ -162,7 +164,7 @@ def _abort(room: Room, author: Author) -> list[wire.RoomEvent]:
     return [wire.Finished(match.id, None, "abort", "the match was aborted")]
 
 
-# --- seats --------------------------------------------------------------------------------------------------------------------
+# --- seats ------------------------------------------------------------------------------------------------------------
 
 
 def _sit(room: Room, author: Author, seat: int, new_id: NewId) -> list[wire.RoomEvent]:
@@ -219,7 +221,9 @@ def _rematch(room: Room, author: Author, new_id: NewId) -> list[wire.RoomEvent]:
         raise CommandRejected(Code.SEAT_EMPTY, "a seat is empty")
     seat = room.seat_of(author.identity)
     if seat is None and not (author.identity == room.host and _only_ai(room)):
-        raise CommandRejected(Code.SEAT_NONE, "only players may ask for a rematch, or the host of a match between AI seats")
+        raise CommandRejected(
+            Code.SEAT_NONE, "only players may ask for a rematch, or the host of a match between AI seats"
+        )
     if seat is not None and filled[1 - seat].kind != "ai" and (1 - seat) not in room.offers:
         if seat in room.offers:
             raise CommandRejected(Code.OFFER_TWICE, "you have offered a rematch already")
@@ -244,7 +248,7 @@ def _ai(game: Game, level: int) -> Occupant:
     return Occupant(AI_IDENTITY, f"AI level {level}", "ai", level)
 
 
-# --- chat ---------------------------------------------------------------------------------------------------------------------
+# --- chat -------------------------------------------------------------------------------------------------------------
 
 
 def _chat(room: Room, author: Author, command: wire.Chat) -> list[wire.RoomEvent]:
@@ -262,7 +266,7 @@ def clean_text(text: str) -> str:
     return " ".join(kept.split())
 
 
-# --- what commands ask of a room ----------------------------------------------------------------------------------------------
+# --- what commands ask of a room --------------------------------------------------------------------------------------
 
 
 def _game(room: Room) -> Game:
@@ -282,7 +286,8 @@ def _running(room: Room) -> Match:
 def _playable(room: Room, match: Match) -> Position:
     if room.frozen is not None or match.position is None:
         raise CommandRejected(
-            room.frozen or Code.ROOM_FROZEN, "the rules of this match are not those that this server has; it can only be read"
+            room.frozen or Code.ROOM_FROZEN,
+            "the rules of this match are not those that this server has; it can only be read",
         )
     return match.position
 
@@ -315,7 +320,7 @@ def _side(room: Room, seat: int) -> str:
         return ("the first player", "the second player")[seat]
 
 
-# --- events -------------------------------------------------------------------------------------------------------------------
+# --- events -----------------------------------------------------------------------------------------------------------
 
 
 def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) -> Room:
