@@ -29,11 +29,11 @@ def upgrade_sqlite(path: Path) -> None:
     from alembic.config import Config
     from sqlalchemy import create_engine, pool
 
-    import migrations.env_config as location
+    from migrations.env_config import FOLDER
 
     engine = create_engine(f"sqlite:///{path}", poolclass=pool.NullPool)
     with engine.begin() as connection:
         config = Config()
-        config.set_main_option("script_location", str(location.FOLDER))
+        config.set_main_option("script_location", str(FOLDER))
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)
