@@ -1,7 +1,8 @@
 """What a rules file imports: `U`, `rule`, the bit helpers and `at`. No numba here.
 
-Called from plain Python these are plain Python, so a server plays by the same file without a compiler. `engine.native` compiles
-copies of the marked functions for the search and gives the bit helpers their machine instructions.
+Called from plain Python these are plain Python, so a server plays by the same file without a compiler.
+`engine.native` compiles copies of the marked functions for the search and gives the bit helpers their machine
+instructions.
 """
 
 from collections.abc import Callable
@@ -10,12 +11,12 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 U = np.uint64
-"""A word of a state. Constants next to a board are `U(...)`: compiled, a bare int would make the whole expression signed."""
+"""A word of a state. Constants next to a board are `U(...)`: compiled, a bare int makes the whole expression signed."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 RULE = "__plyroom_rule__"
-"""The attribute that marks a function as part of the rules; its value is the signature text, "" where none was given."""
+"""The attribute that marks a function as part of the rules; its value is the signature text, "" for none."""
 
 
 @overload
@@ -25,8 +26,8 @@ def rule(mark: str) -> Callable[[F], F]: ...
 def rule(mark: Any) -> Any:
     """Marks a function as part of the rules, to be compiled for the search; uncompiled it stays as it is.
 
-    A function that calls itself needs its signature, `@rule("i8(state, i8, i8*)")`, because a recursive function that numba
-    specialises twice crashes when it is loaded from the cache (numba issue 6061).
+    A function that calls itself needs its signature, `@rule("i8(state, i8, i8*)")`, because a recursive function that
+    numba specialises twice crashes when it is loaded from the cache (numba issue 6061).
     """
     if isinstance(mark, str):
         return lambda function: _marked(function, mark)
@@ -56,3 +57,8 @@ def msb(x: np.uint64) -> int:
 def at(memory: Any, index: int) -> Any:
     """The memory from an index on: a view of an array, a moved pointer when compiled."""
     return memory[index:]
+
+
+def put(memory: Any, index: int, value: int) -> None:
+    """Stores a value that another process reads: after all stores before it and before all after it."""
+    memory[index] = value

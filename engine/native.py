@@ -1,1 +1,354 @@
-"""Native code for the search: compiles copies of a game's rules and of the kernel, cached on disk."""
+# mypy: disable-error-code="no-untyped-call, untyped-decorator, call-arg"
+"""Native code for the search: compiles copies of a game's rules and of the kernel, and keeps them on disk.
+
+`compile_game` copies the marked functions of a game's module and the functions of `engine.search.kernel`, puts the
+game's hooks into the globals of the kernel's copy and lets numba compile that. Nothing in the game's module changes:
+compiled and uncompiled rules live side by side. A copy carries the rules' digest in its name, so that an edited game
+never meets old code.
+
+Only this module imports numba; a server never imports this module. Compiled code does not check indexes: MAX_MOVES of
+a game sizes the buffers.
+"""
+
+import operator
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from engine import code_cache, jit
+from engine.game import Game, GameFault
+from engine.search import kernel
+
+CACHE = code_cache.cache_folder()
+os.environ["NUMBA_CACHE_DIR"] = str(CACHE)  # numba reads it when it is imported, and again when its environment changes
+
+import numba  # noqa: E402
+from llvmlite import ir  # noqa: E402
+from numba import types  # noqa: E402
+from numba.core.errors import NumbaError  # noqa: E402
+from numba.extending import (  # noqa: E402
+    NativeValue,
+    intrinsic,
+    models,
+    overload,
+    register_model,
+    unbox,
+)
+
+numba.config.reload_config()  # somebody may have imported numba before us
+
+HOOKS = ("status", "moves", "play", "stuck", "key", "evaluate")
+"""The rules that the kernel calls by name."""
+
+INT, WORD = types.int64, types.uint64
+_I64 = ir.IntType(64)
+
+
+# --- memory: one machine word per argument and no reference counts, which arrays cost at each level of a recursion
+
+
+class Pointer(types.Type):
+    """The address of 64-bit words, indexed like an array."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"Pointer({dtype})")
+
+
+@register_model(Pointer)
+class _PointerModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, fe_type: Pointer) -> None:
+        super().__init__(manager, fe_type, _I64)
+
+
+INTS, WORDS = Pointer(INT), Pointer(WORD)
+
+
+class Memory:
+    """An array of int64 or uint64 that compiled code takes as a pointer; keeps the array alive."""
+
+    def __init__(self, array: Any) -> None:
+        if array.dtype not in (np.int64, np.uint64) or not array.flags.c_contiguous:
+            raise TypeError("compiled code takes contiguous int64 or uint64 memory")
+        self.array = array
+        self.address = int(array.ctypes.data)
+        self._numba_type_ = INTS if array.dtype == np.int64 else WORDS
+
+
+@unbox(Pointer)
+def _unbox_pointer(typ: Any, value: Any, c: Any) -> Any:
+    address = c.pyapi.object_getattr_string(value, "address")
+    word = c.pyapi.long_as_ulonglong(address)
+    c.pyapi.decref(address)
+    return NativeValue(word, is_error=c.pyapi.c_api_error())
+
+
+def _slot(builder: Any, context: Any, pointer: Any, dtype: Any, index: Any) -> Any:
+    """The machine address of an element."""
+    address = builder.add(pointer, builder.shl(index, ir.Constant(_I64, 3)))
+    return builder.inttoptr(address, context.get_value_type(dtype).as_pointer())
+
+
+@intrinsic
+def _load(typing_context, pointer, index):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.load(_slot(builder, context, arguments[0], pointer.dtype, arguments[1]))
+
+    return pointer.dtype(pointer, INT), generate
+
+
+@intrinsic
+def _store(typing_context, pointer, index, value):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        builder.store(arguments[2], _slot(builder, context, arguments[0], pointer.dtype, arguments[1]))
+        return context.get_dummy_value()
+
+    return types.void(pointer, INT, pointer.dtype), generate
+
+
+@intrinsic
+def _store_ordered(typing_context, pointer, index, value):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        slot = _slot(builder, context, arguments[0], pointer.dtype, arguments[1])
+        builder.store_atomic(arguments[2], slot, "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(pointer, INT, pointer.dtype), generate
+
+
+@intrinsic
+def _advance(typing_context, pointer, index):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.add(arguments[0], builder.shl(arguments[1], ir.Constant(_I64, 3)))
+
+    return pointer(pointer, INT), generate
+
+
+@overload(operator.getitem)
+def _getitem(pointer, index):  # type: ignore[no-untyped-def]
+    if isinstance(pointer, Pointer):
+        return lambda pointer, index: _load(pointer, np.int64(index))
+    return None
+
+
+@overload(operator.setitem)
+def _setitem(pointer, index, value):  # type: ignore[no-untyped-def]
+    if pointer == INTS:
+        return lambda pointer, index, value: _store(pointer, np.int64(index), np.int64(value))
+    if pointer == WORDS:
+        return lambda pointer, index, value: _store(pointer, np.int64(index), np.uint64(value))
+    return None
+
+
+@overload(jit.at)
+def _at(memory, index):  # type: ignore[no-untyped-def]
+    if isinstance(memory, Pointer):
+        return lambda memory, index: _advance(memory, np.int64(index))
+    return None
+
+
+@overload(jit.put)
+def _put(memory, index, value):  # type: ignore[no-untyped-def]
+    if memory == INTS:
+        return lambda memory, index, value: _store_ordered(memory, np.int64(index), np.int64(value))
+    return None
+
+
+# --- bits: the machine's own instructions
+
+
+def _bit_instruction(name: str) -> Any:
+    @intrinsic
+    def instruction(typing_context, x):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            zero_is_defined = () if name == "ctpop" else (ir.Constant(ir.IntType(1), 0),)
+            return getattr(builder, name)(arguments[0], *zero_is_defined)
+
+        return INT(WORD), generate
+
+    return instruction
+
+
+_ctpop, _cttz, _ctlz = (_bit_instruction(name) for name in ("ctpop", "cttz", "ctlz"))
+
+
+@overload(jit.popcount)
+def _popcount(x):  # type: ignore[no-untyped-def]
+    return lambda x: _ctpop(np.uint64(x))
+
+
+@overload(jit.lsb)
+def _lsb(x):  # type: ignore[no-untyped-def]
+    return lambda x: _cttz(np.uint64(x))
+
+
+@overload(jit.msb)
+def _msb(x):  # type: ignore[no-untyped-def]
+    return lambda x: 63 - _ctlz(np.uint64(x))
+
+
+# --- compiling a game
+
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+
+
+@dataclass(frozen=True)
+class NativeGame:
+    """The kernel compiled for one game. `function` gives its functions by name, compiled at the first call."""
+
+    game: Game
+    tag: str
+    data: Memory
+    _rules: Mapping[str, Any]
+    _kernel: dict[str, Any]
+    _ready: dict[str, Any] = field(default_factory=dict)
+
+    def function(self, name: str) -> Any:
+        """The compiled function of that name; takes seconds when it is not in the cache on disk."""
+        if name not in self._ready:
+            self._ready[name] = self._load(name)
+        return self._ready[name]
+
+    def float_typed(self) -> list[str]:
+        """Variables that are floating point in freshly compiled functions: always a slip between signed and unsigned.
+
+        Functions that came out of the disk cache do not show any: look after a compile into an empty cache.
+        """
+        found = []
+        for dispatcher in {**self._rules, **self._kernel}.values():
+            for name, overloaded in getattr(dispatcher, "overloads", {}).items():
+                typed = getattr(overloaded.type_annotation, "typemap", {})
+                found += [
+                    f"{dispatcher.__name__}{name}: {variable}"
+                    for variable, typ in typed.items()
+                    if isinstance(typ, types.Float)
+                ]
+        return found
+
+    def _load(self, name: str) -> Any:
+        game_id = self.game.id
+        with code_cache.locked(CACHE, game_id):
+            code_cache.discard_damaged(CACHE, self.tag)
+            before = code_cache.code_files(CACHE, self.tag)
+            try:
+                self._compile(name)
+            except NumbaError as error:
+                raise GameFault(f"the rules of {game_id} do not compile: {_summary(error)}") from error
+            except Exception:  # whatever reading the cache may raise; a defect of the rules raises once more
+                code_cache.discard(CACHE, self.tag)
+                self._compile(name)
+            if code_cache.code_files(CACHE, self.tag) != before:
+                code_cache.seal(CACHE, self.tag)
+                code_cache.prune(CACHE, game_id, self.tag)
+        return self._kernel[name]
+
+    def _compile(self, name: str) -> None:
+        """Compiles or loads a function with its one signature, what it calls first.
+
+        Left to itself numba compiles a callee again for each literal argument; a recursive function with two versions
+        crashes when it comes from the cache (numba issue 6061).
+        """
+        self._compile_recursive_rules()
+        for callee in kernel.CALLS.get(name, ()):
+            self._compile(callee)
+        function = self._kernel[name]
+        if not function.signatures:
+            function.compile(_signature(kernel.SIGNATURES[name], self.game.rules.WORDS))
+            function.disable_compile()
+
+    def _compile_recursive_rules(self) -> None:
+        """The rules that were marked with a signature because they call themselves."""
+        for rule in self._rules.values():
+            text = getattr(getattr(rule, "py_func", None), jit.RULE, "")
+            if text and not rule.signatures:
+                rule.compile(_signature(text, int(self.game.rules.WORDS)))
+                rule.disable_compile()
+
+
+def compile_game(game: Game) -> NativeGame:
+    """The search bound to a game's rules; cheap by itself: functions are compiled or loaded when they are asked for."""
+    module = sys.modules.get(getattr(game.rules, "__name__", ""))
+    if not isinstance(module, ModuleType) or module is not game.rules:
+        raise GameFault(f"the rules of {game.id} are not a module that was imported by its name")
+    tag = f"{game.id}.{game.digest}{_numba_mark()}"
+    rules = _compiled_rules(module, tag)
+    namespace = dict(vars(kernel))
+    namespace.update({name: rules[name] for name in HOOKS}, MAX_MOVES=int(game.rules.MAX_MOVES))
+    for name, function in _own_functions(kernel).items():
+        if name not in HOOKS:
+            namespace[name] = numba.njit(cache=True, **_OPTIONS)(_copy(function, namespace, tag))
+    return NativeGame(game, tag, Memory(load_data(game)), rules, namespace)
+
+
+def load_data(game: Game) -> Any:
+    """The words of all DATA files of a game in a row, each file padded to whole words; one zero without any."""
+    folder = Path(str(getattr(game.rules, "__file__", "."))).parent
+    files = [(folder / name).read_bytes() for name in game.rules.DATA]
+    content = b"".join(part + bytes(-len(part) % 8) for part in files)
+    return np.frombuffer(content or bytes(8), np.int64)
+
+
+def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
+    """Copies of the marked functions that call each other's compiled copies."""
+    namespace = dict(vars(module))
+    marked = {name: f for name, f in vars(module).items() if isinstance(f, FunctionType) and hasattr(f, jit.RULE)}
+    missing = [name for name in HOOKS if name not in marked]
+    if missing:
+        raise GameFault(f"{module.__name__} has no @rule on {', '.join(missing)}")
+    texts = {name: str(getattr(f, jit.RULE)) for name, f in marked.items()}
+    for name, function in marked.items():
+        namespace[name] = numba.njit(cache=bool(texts[name]), **_OPTIONS)(_copy(function, namespace, tag))
+    return namespace
+
+
+def _own_functions(module: ModuleType) -> dict[str, FunctionType]:
+    return {
+        name: f for name, f in vars(module).items() if isinstance(f, FunctionType) and f.__module__ == module.__name__
+    }
+
+
+def _copy(function: FunctionType, namespace: dict[str, Any], tag: str) -> FunctionType:
+    """The same code with other globals, and with a name of its own for the cache file."""
+    copy = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__)
+    copy.__qualname__ = f"{function.__name__}.{tag}"
+    copy.__module__ = function.__module__
+    copy.__dict__.update(function.__dict__)
+    return copy
+
+
+def _types(words: int) -> dict[str, Any]:
+    return {
+        "state": types.UniTuple(WORD, words),
+        "i8": INT,
+        "u8": WORD,
+        "i8*": INTS,
+        "u8*": WORDS,
+        "b1": types.boolean,
+        "void": types.void,
+    }
+
+
+def _signature(text: str, words: int) -> Any:
+    """`i8(state, i8*)` as numba types; the words are those of `_types`."""
+    known = _types(words)
+    result, _, arguments = text.replace(" ", "").removesuffix(")").partition("(")
+    try:
+        return known[result](*(known[name] for name in arguments.split(",") if name))
+    except KeyError as error:
+        raise GameFault(f"signature {text!r}: {error} is none of {', '.join(known)}") from error
+
+
+def _numba_mark() -> str:
+    return "n" + "".join(part for part in numba.__version__ if part.isalnum())
+
+
+def _summary(error: Exception) -> str:
+    """The lines of numba's message that say what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " | ".join(lines[:6])[:600]

@@ -1,0 +1,121 @@
+"""Where compiled searches are kept on disk: a private folder, one lock a game, checksums, and old versions removed.
+
+The files are numba's own and hold machine code in pickles, so the folder must be private, and a file that changed
+since it was written is thrown away: numba itself would run it.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+KEPT_VERSIONS = 3
+"""How many versions of one game's code stay on disk, the one in use included."""
+
+
+def cache_folder() -> Path:
+    """A private, writable folder: PLYROOM_CACHE, NUMBA_CACHE_DIR, the user's cache, or else a temporary one."""
+    named = os.environ.get("PLYROOM_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    wanted = Path(named) if named else Path(home) / "plyroom" / "engine"
+    shared = Path(tempfile.gettempdir()) / f"plyroom-engine-{_user()}"
+    for folder in (wanted, shared):
+        if _is_usable(folder):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="plyroom-engine-"))
+
+
+def _user() -> int | str:
+    return os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+
+
+def _is_usable(folder: Path) -> bool:
+    """Makes the folder and answers whether it is ours alone and takes files."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if hasattr(os, "getuid"):
+            state = folder.lstat()
+            if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.getuid():
+                return False
+            if stat.S_IMODE(state.st_mode) != 0o700:
+                folder.chmod(0o700)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def locked(folder: Path, name: str) -> Iterator[None]:
+    """Holds the lock of one game's files; other processes wait, and the end of a process frees it."""
+    with open(folder / f"{name}.lock", "a+b") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+            try:
+                yield
+            finally:
+                file.seek(0)
+                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def code_files(folder: Path, tag: str) -> list[Path]:
+    """The cache files of one version of a game."""
+    return sorted(folder.glob(f"*/*.{tag}-*.nb[ci]"))
+
+
+def discard(folder: Path, tag: str) -> None:
+    """Removes one version of a game from the cache."""
+    for path in [*code_files(folder, tag), _sums(folder, tag)]:
+        path.unlink(missing_ok=True)
+
+
+def discard_damaged(folder: Path, tag: str) -> bool:
+    """Removes a version whose files are not those that were sealed, and says whether it had to. Call it under the lock."""
+    files = code_files(folder, tag)
+    if not files:
+        return False
+    try:
+        sealed = json.loads(_sums(folder, tag).read_text())
+    except (OSError, ValueError):
+        sealed = None
+    if sealed == _checksums(files):
+        return False
+    discard(folder, tag)
+    return True
+
+
+def seal(folder: Path, tag: str) -> None:
+    """Writes down the checksums of a version's files. Call it under the lock, after every change."""
+    path = _sums(folder, tag)
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(_checksums(code_files(folder, tag))))
+    draft.replace(path)
+
+
+def prune(folder: Path, name: str, tag: str) -> None:
+    """Removes the oldest versions of a game beyond KEPT_VERSIONS, never the given one. Call it under the lock."""
+    sums = [path for path in folder.glob(f"{name}.*.sums") if path != _sums(folder, tag)]
+    sums.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in sums[KEPT_VERSIONS - 1 :]:
+        discard(folder, path.name.removesuffix(".sums"))
+
+
+def _sums(folder: Path, tag: str) -> Path:
+    return folder / f"{tag}.sums"
+
+
+def _checksums(files: list[Path]) -> dict[str, str]:
+    return {f"{path.parent.name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

@@ -1,0 +1,48 @@
+"""python -m engine.perft GAME DEPTH: counts the move sequences of each length, to compare with published tables."""
+
+import argparse
+import sys
+import time
+
+import numpy as np
+
+from engine.game import GameError, Position
+from engine.games.registry import load_game
+from engine.native import Memory, NativeGame, compile_game
+from engine.search import kernel
+
+
+def perft(native: NativeGame, position: Position, depth: int) -> int:
+    """The number of move sequences of a length; a finished game has no moves and counts nowhere below its depth."""
+    if not 0 <= depth < kernel.MAX_PLY:
+        raise ValueError(f"a depth is 0 to {kernel.MAX_PLY - 1}")
+    work = Memory(np.zeros(kernel.work_words(int(native.game.rules.MAX_MOVES)), np.int64))
+    state = tuple(int(word) for word in position.state)
+    return int(native.function("perft")(state, depth, 0, work))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m engine.perft", description=__doc__)
+    parser.add_argument("game")
+    parser.add_argument("depth", type=int)
+    parser.add_argument("--position", help="start from this position instead of the start of the game")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
+    asked = parser.parse_args(arguments)
+    try:
+        game = load_game(asked.game)
+        options = dict(option.split("=", 1) for option in asked.option)
+        position = game.start(options) if asked.position is None else game.position(asked.position, options)
+        native = compile_game(game)
+        native.function("perft")
+        for depth in range(1, asked.depth + 1):
+            begun = time.perf_counter()
+            count = perft(native, position, depth)
+            print(f"{depth:3} {count:20,} {time.perf_counter() - begun:9.3f} s")
+    except (GameError, ValueError) as error:
+        print(f"perft: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
