@@ -54,7 +54,6 @@ class Code(StrEnum):
     OPTION_UNKNOWN = "option.unknown"
     LEVEL_UNKNOWN = "level.unknown"
     ROOM_UNKNOWN = "room.unknown"
-    ROOM_NOT_JOINED = "room.not_joined"
     ROOM_FROZEN = "room.frozen"
     ROOM_BUSY = "room.busy"
     ROOM_LIMIT = "room.limit"

@@ -1,0 +1,107 @@
+"""`python -m server`: serves until it is told to stop."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import structlog
+
+from engine.pool.pool import Pool
+from server.app import open_server
+from server.listener import PortTaken
+from server.settings import SettingError, Settings, settings_from_env
+from server.store.base import StoreUnavailable
+
+
+@click.command()
+@click.option("--host", help="Address to listen on.  [default: 0.0.0.0, every network of this machine]")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.  [default: 8000]")
+@click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="Folder for the database.  [default: data]")
+@click.option("--workers", type=click.IntRange(1, 64), help="Search processes.  [default: one a core, at most 4]")
+def main(host: str | None, port: int | None, data: Path | None, workers: int | None) -> None:
+    """Serves Plyroom: browsers, terminals and bots on one port."""
+    given = {"host": host, "port": port, "data": data, "workers": workers}
+    try:
+        settings = replace(settings_from_env(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    except SettingError as error:
+        raise click.ClickException(str(error)) from error
+    _log_to_stderr()
+    try:
+        _run(settings)
+    except PortTaken as error:
+        raise click.ClickException(f"{error}. Choose another: --port 8001 (or PORT=8001 with make)") from error
+    except StoreUnavailable as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _run(settings: Settings) -> None:
+    """Runs the event loop, on uvloop where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(_serve(settings))
+    else:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(settings))
+
+
+async def _serve(settings: Settings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt instead
+            loop.add_signal_handler(number, stop.set)
+    async with Pool(settings.workers) as pool, open_server(settings, pool) as running:
+        _announce(settings, running.port)
+        await stop.wait()
+        click.echo("Stopping.", err=True)
+
+
+def _announce(settings: Settings, port: int) -> None:
+    """Tells where the game is, for this machine and for others on the same network."""
+    anywhere = settings.host in ("0.0.0.0", "::", "")
+    here = "127.0.0.1" if anywhere else settings.host
+    click.echo(f"Plyroom is at http://{here}:{port}/")
+    if anywhere and (address := _network_address()):
+        click.echo(f"Others on your network open http://{address}:{port}/")
+    click.echo(f"Everything is kept in {os.path.abspath(settings.data)}. Ctrl-C stops the server.")
+
+
+def _network_address() -> str | None:
+    """This machine's address towards other networks; no packet is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # TEST-NET-1 of RFC 5737: routed like any foreign address, and nobody's
+        except OSError:
+            return None
+        address = str(probe.getsockname()[0])
+    return None if address.startswith("127.") else address
+
+
+def _log_to_stderr() -> None:
+    """Lines for people on a terminal, JSON for machines elsewhere."""
+    console = sys.stderr.isatty()
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="%H:%M:%S" if console else "iso", utc=not console),
+            *([] if console else [structlog.processors.format_exc_info]),
+            structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("websockets").setLevel(logging.ERROR)
+
+
+if __name__ == "__main__":
+    main()

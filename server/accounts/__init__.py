@@ -1,0 +1,1 @@
+"""Who is who: guests today, accounts later."""

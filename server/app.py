@@ -1,0 +1,88 @@
+"""The wiring: which store, bus, engines and listener make a server. Nothing else picks implementations."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+
+from aiohttp import web
+from websockets.asyncio.server import ServerConnection
+
+from engine.games.registry import load_game
+from server.accounts.guests import COOKIE
+from server.bus.local import LocalBus
+from server.hub import Hub, open_hub
+from server.listener import listen
+from server.ports import Engines, Ports, random_id, wall_clock_ms
+from server.session import Sessions
+from server.settings import Settings
+from server.store.sql import open_sqlite
+from server.web.api import make_app
+from server.web.pages import Pages, client_folder
+
+DATABASE = "plyroom.sqlite3"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that accepts connections on `port`."""
+
+    port: int
+    hub: Hub
+    sessions: Sessions
+
+
+@asynccontextmanager
+async def open_server(settings: Settings, engines: Engines) -> AsyncIterator[Running]:
+    """A whole server until the block ends; StoreUnavailable or PortTaken say why there is none."""
+    async with open_sqlite(settings.data / DATABASE) as store:
+        ports = Ports(
+            node=secrets.token_hex(6), settings=settings, store=store, bus=LocalBus(), engines=engines,
+            find_game=load_game, now_ms=wall_clock_ms, new_id=random_id,
+        )  # fmt: skip
+        async with open_node(ports, client_folder()) as running:
+            yield running
+
+
+@asynccontextmanager
+async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
+    """One node over given ports: its rooms, its sessions and its listener."""
+    settings = ports.settings
+    draining = asyncio.Event()
+    async with open_hub(ports) as hub:
+        sessions = Sessions(hub)
+        watch = asyncio.create_task(sessions.run(), name="silent sessions")
+        runner = web.AppRunner(make_app(ports, Pages(client).routes(), draining.is_set), access_log=None)
+        await runner.setup()
+
+        async def serve_socket(socket: ServerConnection) -> None:
+            request = socket.request
+            await sessions.serve(socket, cookie_token(request.headers.get("Cookie") if request else None))
+
+        def full() -> bool:
+            return len(sessions) >= settings.max_connections
+
+        try:
+            async with listen(settings.host, settings.port, runner, serve_socket, settings.names, full) as server:
+                port = next(iter(server.sockets)).getsockname()[1]
+                try:
+                    yield Running(port, hub, sessions)
+                finally:
+                    draining.set()
+        finally:
+            watch.cancel()
+            await runner.cleanup()
+
+
+def cookie_token(header: str | None) -> str | None:
+    """The guest's token in a browser's Cookie header."""
+    if not header:
+        return None
+    try:
+        morsel = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return None
+    return morsel.value if morsel is not None and morsel.value else None

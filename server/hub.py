@@ -1,0 +1,201 @@
+"""The rooms of one node: opened when somebody needs them, put away when nobody does, woken when they are due."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import structlog
+
+from engine.game import GameFault, UnknownGame
+from server import protocol as wire
+from server.frames import text_frame
+from server.lobby import Lobby
+from server.ports import Follower, Ports
+from server.projections import projections, stored
+from server.protocol import Code
+from server.rate import Bucket
+from server.room import rules
+from server.room.model import Author, CommandRejected, Room
+from server.runner import Look, Request, RoomRunner, TakeOver
+from server.store.base import Append, CommandKey, NewRoom, StoredEvent, StoreError
+
+log = structlog.get_logger()
+
+SWEEP_S = 5.0
+
+
+class Hub:
+    """The rooms of this node. Use `async with open_hub(ports) as hub`."""
+
+    def __init__(self, ports: Ports, tasks: asyncio.TaskGroup) -> None:
+        self.ports = ports
+        self.lobby = Lobby(ports, self.runner)
+        self._tasks = tasks
+        self._runners: dict[str, RoomRunner] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._made: dict[str, Bucket] = {}
+
+    def runner(self, room_id: str) -> RoomRunner | None:
+        """The room's runner, if the room is open here."""
+        return self._runners.get(room_id)
+
+    def submit(self, room_id: str, request: Request) -> None:
+        """Hands a request to its room, which answers it; a room that cannot take it answers at once."""
+        runner = self._runners.get(room_id) or self._open(room_id)
+        if runner is None:
+            _refuse(request, Code.ROOM_LIMIT, "this server has no place for another room now; try later")
+        elif not runner.submit(request):
+            _refuse(request, Code.ROOM_BUSY, "too many commands wait for this room; send it again")
+
+    def forget(self, follower: Follower, rooms: set[str]) -> None:
+        """A connection is gone, from these rooms and the lobby."""
+        self.lobby.leave(follower)
+        for room_id in rooms:
+            if runner := self._runners.get(room_id):
+                runner.forget(follower)
+
+    async def create(self, author: Author, command: wire.Create) -> wire.Ack:
+        """Makes a room, once for each (author, id); CommandRejected or StoreError says why there is none."""
+        key = CommandKey(author.identity, command.id)
+        now_ms = self.ports.now_ms()
+        room, entries, events = self._first_events(author, command, now_ms)
+        append = Append(
+            room=room.id, expected_v=0, events=entries, node=self.ports.node, due_ms=room.due_ms(), command=key,
+            projections=projections(room, events, None),
+        )  # fmt: skip
+        new = NewRoom(append, room.game_id, room.visibility == "public", author.identity, command.id, now_ms)
+        earlier = await self.ports.store.create_room(new)
+        if earlier is not None:
+            made = await self.ports.store.find_command(earlier, key)
+            return wire.Ack(command.id, made[1] if made else None, earlier)
+        self._open(room.id, room)
+        self.lobby.changed(room.id)
+        return wire.Ack(command.id, room.v, room.id)
+
+    def _first_events(
+        self, author: Author, command: wire.Create, now_ms: int
+    ) -> tuple[Room, tuple[StoredEvent, ...], list[wire.RoomEvent]]:
+        try:
+            game = self.ports.find_game(command.game)
+            events = rules.create(author, command, game, self.ports.new_id)
+        except UnknownGame as error:
+            raise CommandRejected(Code.GAME_UNKNOWN, str(error)) from error
+        except GameFault as fault:
+            log.error("game fault", game=command.game, fault=str(fault), exc_info=True)
+            raise CommandRejected(Code.GAME_FAULT, "the rules of this game failed at the start") from fault
+        self._limit(author.identity)
+        room = rules.first(self.ports.new_id(), events[0], now_ms, self.ports.find_game)
+        entries = [stored(room, events[0], now_ms)]
+        for event in events[1:]:
+            room = rules.evolve(room, event, now_ms)
+            entries.append(stored(room, event, now_ms))
+        return room, tuple(entries), events
+
+    def _limit(self, identity: str) -> None:
+        settings = self.ports.settings
+        now_s = self.ports.now_ms() / 1000
+        bucket = self._made.get(identity)
+        if bucket is None:
+            bucket = self._made[identity] = Bucket(settings.rooms_per_minute / 60, settings.rooms_burst, now_s)
+        if not bucket.take(now_s):
+            raise CommandRejected(Code.RATE_EXCEEDED, f"at most {settings.rooms_per_minute:g} rooms a minute")
+
+    # --- opening and closing rooms ---
+
+    def _open(self, room_id: str, known: Room | None = None) -> RoomRunner | None:
+        if room_id in self._runners:
+            return self._runners[room_id]
+        if len(self._runners) >= self.ports.settings.max_rooms:
+            self.put_idle_away(0)
+            if len(self._runners) >= self.ports.settings.max_rooms:
+                return None
+        runner = RoomRunner(room_id, self.ports, self._spawn, self.lobby.changed, known)
+        self._runners[room_id] = runner
+        self._running[room_id] = self._spawn(self._run(runner), f"room {room_id}")
+        return runner
+
+    async def _run(self, runner: RoomRunner) -> None:
+        try:
+            await runner.run()
+        finally:
+            if self._runners.get(runner.room_id) is runner:
+                del self._runners[runner.room_id]
+                del self._running[runner.room_id]
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        return self._tasks.create_task(work, name=name)
+
+    def put_idle_away(self, after_s: float) -> None:
+        """Lets rooms leave memory that nobody has needed for so long."""
+        before_ms = self.ports.now_ms() - after_s * 1000
+        for room_id, runner in tuple(self._runners.items()):
+            if runner.idle and runner.idle_since_ms <= before_ms:
+                del self._runners[room_id]
+                self._running.pop(room_id).cancel()
+
+    # --- what happens by itself ---
+
+    async def take_due_rooms(self, all_nodes: bool) -> int:
+        """Takes over the rooms whose wake-up has come and whose node is gone; returns how many."""
+        rooms = await self.ports.store.due_rooms(self.ports.now_ms(), self.ports.node, all_nodes)
+        for room_id in rooms:
+            if runner := self._open(room_id):
+                runner.submit(TakeOver())
+        return len(rooms)
+
+    async def look_at_heads(self) -> None:
+        """Compares every open room with the store, in case the bus has lost a message."""
+        heads = await self.ports.store.heads(list(self._runners))
+        for room_id, head in heads.items():
+            runner = self._runners.get(room_id)
+            if runner is not None and runner.room is not None and runner.room.v < head:
+                runner.submit(Look())
+
+    async def every(self, period_s: float, name: str) -> None:
+        """Runs one of the hub's duties now and again, until cancelled; a store that fails is tried again next time."""
+        while True:
+            try:
+                match name:
+                    case "heartbeat":
+                        alive_until_ms = self.ports.now_ms() + int(3000 * self.ports.settings.heartbeat_s)
+                        await self.ports.store.heartbeat(self.ports.node, alive_until_ms)
+                        if not self.ports.settings.sole_node:
+                            await self.take_due_rooms(all_nodes=False)
+                    case "poll":
+                        await self.look_at_heads()
+                    case "sweep":
+                        self.put_idle_away(self.ports.settings.room_idle_s)
+                        now_s = self.ports.now_ms() / 1000
+                        self._made = {one: bucket for one, bucket in self._made.items() if not bucket.full(now_s)}
+            except StoreError as error:
+                log.warning("store unavailable", duty=name, error=str(error))
+            await asyncio.sleep(period_s)
+
+
+@asynccontextmanager
+async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
+    """A hub with its tasks; at the end every room is let go of, in the middle of whatever it did (the log is the truth)."""
+    async with asyncio.TaskGroup() as tasks:
+        hub = Hub(ports, tasks)
+        settings = ports.settings
+        await ports.store.heartbeat(ports.node, ports.now_ms() + int(3000 * settings.heartbeat_s))
+        if settings.sole_node:
+            while await hub.take_due_rooms(all_nodes=True):
+                pass
+        duties = [
+            tasks.create_task(hub.every(period_s, name), name=f"hub {name}")
+            for name, period_s in (("heartbeat", settings.heartbeat_s), ("poll", settings.poll_s), ("sweep", SWEEP_S))
+        ]
+        duties.append(tasks.create_task(hub.lobby.run(), name="lobby"))
+        try:
+            yield hub
+        finally:
+            for task in [*duties, *hub._running.values()]:
+                task.cancel()
+
+
+def _refuse(request: Request, code: Code, message: str) -> None:
+    if request.follower is not None:
+        error = wire.Error(request.command.id, code, message)
+        request.follower.send(text_frame(wire.format_message(error)))

@@ -1,0 +1,142 @@
+"""The one port: `websockets` owns WebSocket connections, aiohttp owns every other request.
+
+A small protocol reads the head of a connection's first request and hands the connection over; after that it costs nothing.
+"""
+
+import asyncio
+import ipaddress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from typing import Any, cast
+
+from aiohttp import web
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+
+from server.protocol import MAX_FRAME_BYTES, Close
+
+HEAD_LIMIT_BYTES = 32 * 1024
+HEAD_TIMEOUT_S = 10.0
+WS_PATH = "/ws"
+
+Handler = Callable[[ServerConnection], Awaitable[None]]
+
+
+class PortTaken(Exception):
+    """Another program listens on that port."""
+
+
+class Door(asyncio.Protocol):
+    """Reads up to the end of the first request's head, then hands the transport to whoever it is for."""
+
+    def __init__(self, make_websocket: Callable[[], asyncio.Protocol], make_http: Callable[[], asyncio.Protocol]) -> None:
+        self._make_websocket = make_websocket
+        self._make_http = make_http
+        self._head = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._timer = asyncio.get_running_loop().call_later(HEAD_TIMEOUT_S, self._transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self._head += data
+        end = self._head.find(b"\r\n\r\n")
+        if end < 0:
+            if len(self._head) > HEAD_LIMIT_BYTES:
+                self._transport.abort()
+            return
+        self._timer.cancel()
+        make = self._make_websocket if is_upgrade(bytes(self._head[:end])) else self._make_http
+        protocol = make()
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        protocol.data_received(bytes(self._head))
+
+
+def is_upgrade(head: bytes) -> bool:
+    """Whether a request head asks for a WebSocket (RFC 6455, section 4.1)."""
+    for line in head.lower().split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if name.strip() == b"upgrade" and b"websocket" in value:
+            return True
+    return False
+
+
+def origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...]) -> bool:
+    """Whether a browser page of that origin may talk to us: only our own pages, under a name that is surely ours.
+
+    Not every Host that equals the Origin is ours: a foreign name that resolves to this machine (DNS rebinding) is equal, too. So it must be
+    an IP address, localhost, *.local, or a configured name. Programs that are no browsers send no Origin.
+    """
+    if origin is None:
+        return True
+    if host is None:
+        return False
+    scheme, separator, authority = origin.lower().partition("://")
+    if scheme not in ("http", "https") or not separator or authority != host.lower():
+        return False
+    return host_allowed(host, names)
+
+
+def host_allowed(host: str, names: tuple[str, ...]) -> bool:
+    """Whether the Host header names this machine in a way that no foreign page can."""
+    bare = host.lower()
+    bare = bare[: bare.index("]") + 1] if bare.startswith("[") and "]" in bare else bare.rsplit(":", 1)[0]
+    if bare == "localhost" or bare.endswith((".local", ".localhost")) or bare in (name.lower() for name in names):
+        return True
+    try:
+        ipaddress.ip_address(bare.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+@asynccontextmanager
+async def listen(
+    host: str, port: int, runner: web.AppRunner, handler: Handler, names: tuple[str, ...], full: Callable[[], bool]
+) -> AsyncIterator[Server]:
+    """Serves both until the block ends; then connections are closed with 1012. PortTaken if the port is not free."""
+
+    def check(connection: ServerConnection, request: Request) -> Response | None:
+        return refusal(request.path, request.headers, names, full())
+
+    def door(protocol: Any, server: Any, **options: Any) -> Door:
+        make_websocket = partial(ServerConnection, protocol, server, **options)
+        return Door(cast(Callable[[], asyncio.Protocol], make_websocket), cast(Callable[[], asyncio.Protocol], runner.server))
+
+    try:
+        server = await serve(
+            handler, host, port,
+            create_connection=cast(Any, door), process_request=check, compression=None, close_timeout=2, ping_interval=None,
+            max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
+        )  # fmt: skip
+    except OSError as error:
+        raise PortTaken(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+    try:
+        yield server
+    finally:
+        server.close(code=Close.RESTARTING, reason="the server is restarting")
+        await server.wait_closed()
+
+
+def refusal(path: str, headers: Headers, names: tuple[str, ...], full: bool) -> Response | None:
+    """The HTTP answer to a handshake that may not become a WebSocket; None lets it in."""
+    if path.partition("?")[0] != WS_PATH:
+        return _plain(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
+    if not origin_allowed(headers.get("Origin"), headers.get("Host"), names):
+        return _plain(HTTPStatus.FORBIDDEN, "this page may not connect here (Origin); set PLYROOM_NAMES to the server's host name")
+    if full:
+        return _plain(HTTPStatus.SERVICE_UNAVAILABLE, "this server has no place for another connection now")
+    return None
+
+
+def _plain(status: HTTPStatus, message: str) -> Response:
+    body = f"{message}\n".encode()
+    headers = Headers({"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"})
+    return Response(status.value, status.phrase, headers, body)

@@ -1,0 +1,71 @@
+"""What the server's core needs of the world, so that tests can be the world."""
+
+import secrets
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from engine.game import Game
+from engine.search.job import Info, Job, Result
+from server.bus.base import Bus
+from server.settings import Settings
+from server.store.base import Store
+
+OnInfo = Callable[[Info], None]
+Spawn = Callable[[Coroutine[Any, Any, None], str], Any]
+
+ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
+"""Letters for ids: none that people mistake for another."""
+
+
+class Engines(Protocol):
+    """Whoever can search: the pool here, workers elsewhere later."""
+
+    def is_warm(self, game_id: str) -> bool:
+        """Whether a search of that game starts at once; otherwise it is compiled first, which takes seconds."""
+
+    async def search(self, job: Job, on_info: OnInfo) -> Result:
+        """The answer; `on_info` is called in the event loop while it runs. SearchError when there is none; cancelling it stops it."""
+
+
+class Follower(Protocol):
+    """A connection as a room sees it."""
+
+    @property
+    def identity(self) -> str:
+        """Who it is."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing reaches it any more."""
+
+    def send(self, frames: bytes) -> None:
+        """Sends complete WebSocket frames; a reader that is too slow is cut off."""
+
+    def send_ephemeral(self, frames: bytes) -> None:
+        """Sends frames that a slow reader may miss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """One node's view of the world."""
+
+    node: str
+    settings: Settings
+    store: Store
+    bus: Bus
+    engines: Engines
+    find_game: Callable[[str], Game]
+    now_ms: Callable[[], int]
+    new_id: Callable[[], str]
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def random_id() -> str:
+    """12 characters that cannot be guessed (60 bits)."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(12))

@@ -1,0 +1,541 @@
+"""One room on one node: a mailbox, and one task that decides, commits, evolves and tells, in that order.
+
+Any node may run any room. The store arbitrates: an append that finds the head moved reads the newer events and decides again. Nothing is
+acknowledged or shown before it is committed.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from engine.game import GameFault
+from server import protocol as wire
+from server.bus.base import BusMessage, Grown, Here, Whisper
+from server.frames import text_frame
+from server.ports import Follower, Ports, Spawn
+from server.projections import projections, stored
+from server.protocol import Code
+from server.room import rules, views
+from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, Room
+from server.seats import ai
+from server.store.base import (
+    SPECTATORS,
+    Append,
+    CommandKey,
+    Conflict,
+    Duplicate,
+    StoredEvent,
+    StoreError,
+)
+
+log = structlog.get_logger()
+
+MAILBOX = 256
+"""Requests that may wait for a room."""
+
+TRIES = 5
+"""How often a command is decided again because another node was faster."""
+
+KEYS = 256
+"""Command keys that a room remembers; the store has them all."""
+
+TAIL = 64
+"""Events that a room keeps for those who reconnect; the store has them all."""
+
+RESUME = 500
+"""Who is further behind than so many events gets a snapshot."""
+
+PRESENCE_DELAY_S = 0.1
+"""Comings and goings within so long are told at once."""
+
+
+LOOK_AGAIN_S = 1.0
+"""How long after the store failed a room looks again by itself."""
+
+BOARD = (b'{"kind":"moved"', b'{"kind":"started"', b'{"kind":"finished"')
+SEATING = (b'{"kind":"seat_taken"', b'{"kind":"seat_left"', b'{"kind":"started"')
+"""How the log entries begin that change the picture, and those that change who sits where."""
+
+
+class RoomGone(Exception):
+    """There is no such room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A command with whoever waits for the answer; `thought` goes with an AI's move."""
+
+    author: Author
+    command: Command | wire.Join | wire.Leave
+    follower: Follower | None = None
+    thought: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """This node is responsible for the room's wake-ups from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The store's head may be ahead of what this node has seen."""
+
+
+class RoomRunner:
+    """See the module. `run` is its task; the other public methods are called from the event loop and return at once."""
+
+    def __init__(
+        self, room_id: str, ports: Ports, spawn: Spawn, changed: Callable[[str], None], known: Room | None = None
+    ) -> None:
+        self.room_id = room_id
+        self.idle_since_ms = ports.now_ms()
+        self._ports = ports
+        self._spawn = spawn
+        self._changed = changed
+        self._room: Room | None = known
+        self._mailbox: asyncio.Queue[Request | Grown | TakeOver | Look] = asyncio.Queue(MAILBOX)
+        self._followers: dict[Follower, bool] = {}  # whether it holds a seat
+        self._keys: dict[CommandKey, int] = {}
+        self._tail: deque[StoredEvent] = deque(maxlen=TAIL)
+        self._responsible = known is not None
+        self._behind = False
+        self._busy = False
+        self._ai: tuple[str, asyncio.Task[None]] | None = None
+        self._thinking: bytes | None = None
+        self._here: dict[str, Here] = {}
+        self._presence_timer: asyncio.TimerHandle | None = None
+
+    # --- from outside ---
+
+    @property
+    def room(self) -> Room | None:
+        """The room as last seen here; None until it is loaded."""
+        return self._room
+
+    @property
+    def watching(self) -> int:
+        """How many follow the room without a seat, on all nodes."""
+        return self._watching() + sum(here.watching for here in self._here.values())
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody would notice if the room left memory."""
+        return not (self._followers or self._busy or self._ai or self._mailbox.qsize())
+
+    def submit(self, request: Request | TakeOver | Look) -> bool:
+        """Queues a request; False when too many wait already."""
+        try:
+            self._mailbox.put_nowait(request)
+        except asyncio.QueueFull:
+            return False
+        return True
+
+    def receive(self, message: BusMessage) -> None:
+        """What another node says of this room."""
+        if message.node == self._ports.node:
+            return
+        match message:
+            case Grown():
+                if not self._try_put(message):
+                    self._behind = True
+            case Whisper(frame=frame):
+                self._thinking = frame
+                self._tell_ephemeral(frame)
+            case Here(node=node):
+                self._here[node] = message
+                self._presence_changed(publish=False)
+
+    def forget(self, follower: Follower) -> None:
+        """A connection is gone."""
+        if self._followers.pop(follower, None) is not None:
+            self.idle_since_ms = self._ports.now_ms()
+            self._presence_changed()
+
+    async def run(self) -> None:
+        """Serves the mailbox until cancelled; returns when the room does not exist."""
+        unsubscribe = self._ports.bus.subscribe(self.room_id, self.receive)
+        try:
+            try:
+                if self._room is None:
+                    await self._load()
+                self._wake()
+            except RoomGone:
+                return
+            except StoreError as error:
+                self._refuse_all(Code.STORE_RETRY, f"the room could not be read: {error}; try again")
+                return
+            while True:
+                item = await self._mailbox.get()
+                self._busy = True
+                await self._serve(item)
+                self._busy = False
+                self.idle_since_ms = self._ports.now_ms()
+        finally:
+            unsubscribe()
+            if self._presence_timer is not None:
+                self._presence_timer.cancel()
+            if self._ai is not None:
+                self._ai[1].cancel()
+            self._refuse_all(Code.ROOM_UNKNOWN, "there is no such room")
+
+    # --- loading and catching up ---
+
+    async def _load(self) -> None:
+        head = await self._ports.store.head(self.room_id)
+        if head is None:
+            raise RoomGone(self.room_id)
+        self._responsible = head.node == self._ports.node
+        await self._read_log()
+
+    async def _read_log(self) -> list[StoredEvent]:
+        """Applies what the log has beyond this room; returns it."""
+        news: list[StoredEvent] = []
+        while page := await self._ports.store.events(self.room_id, self._room.v if self._room else 0):
+            for event in page:
+                self._apply(event)
+            news += page
+        return news
+
+    def _apply(self, event: StoredEvent) -> None:
+        happened = wire.parse_event_body(event.body)
+        if self._room is None:
+            self._room = rules.first(self.room_id, happened, event.at_ms, self._ports.find_game)
+        else:
+            self._room = rules.evolve(self._room, happened, event.at_ms)
+        self._tail.append(event)
+
+    async def _catch_up(self) -> None:
+        """Reads, applies and tells what other nodes have written; they are responsible for what follows from it."""
+        news = await self._read_log()
+        self._behind = False
+        if news:
+            self._responsible = False
+            self._tell(news)
+
+    # --- serving ---
+
+    async def _serve(self, item: Request | Grown | TakeOver | Look) -> None:
+        """Serves one item; a defect of ours costs that item, not the room."""
+        try:
+            if self._behind:
+                await self._catch_up()
+            match item:
+                case Request(command=wire.Join() as join, follower=follower):
+                    assert follower is not None, "nobody joins without a connection"
+                    await self._join(join, follower)
+                case Request(command=wire.Leave(id=key), follower=follower):
+                    assert follower is not None, "nobody leaves without a connection"
+                    self.forget(follower)
+                    follower.send(text_frame(wire.format_message(wire.Ack(key, None))))
+                case Request(command=AiMove() | AiFailure()):
+                    self._ai = None
+                    await self._command(item)
+                case Request():
+                    await self._command(item)
+                case Grown():
+                    await self._grown(item)
+                case TakeOver():
+                    await self._catch_up()
+                    self._responsible = True
+                case Look():
+                    await self._catch_up()
+            self._wake()
+        except StoreError as error:
+            self._behind = True
+            asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self.submit, Look())
+            log.warning("store unavailable", room=self.room_id, error=str(error))
+            _refuse(item, Code.STORE_RETRY, "the store does not answer; send the same command again")
+        except Exception:
+            self._behind = True
+            log.exception("room request failed", room=self.room_id, request=type(item).__name__)
+            _refuse(item, Code.SERVER_FAULT, "the server made a mistake with this; it is in its log")
+
+    async def _grown(self, grown: Grown) -> None:
+        room = self._loaded
+        if grown.events[-1].v <= room.v:
+            return
+        if grown.events[0].v != room.v + 1:
+            await self._catch_up()
+            return
+        for event in grown.events:
+            self._apply(event)
+        self._responsible = False
+        self._tell(list(grown.events))
+
+    async def _command(self, request: Request) -> None:
+        """Answers a command exactly once: with an ack after the commit, the ack that it had before, or an error."""
+        command = request.command
+        assert not isinstance(command, wire.Join | wire.Leave), "those change nothing"
+        key = CommandKey(request.author.identity, command.id)
+        checked = False
+        for _ in range(TRIES):
+            if key in self._keys:
+                _reply(request, wire.Ack(command.id, self._keys[key]))
+                return
+            try:
+                events = rules.decide(self._loaded, request.author, command, self._ports.new_id)
+            except CommandRejected as rejection:
+                if not checked and await self._was_behind(key):
+                    checked = True
+                    continue
+                if isinstance(command, AiMove) and rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED):
+                    command = _failure(command, f"its engine answered {rejection.message}")
+                    continue
+                _reply(request, wire.Error(command.id, rejection.code, rejection.message))
+                return
+            except GameFault as fault:
+                log.error("game fault", room=self.room_id, game=self._loaded.game_id, fault=str(fault), exc_info=True)
+                if isinstance(command, AiMove):
+                    command = _failure(command, "the rules of this game failed on its move")
+                    continue
+                _reply(request, wire.Error(command.id, Code.GAME_FAULT, "the rules of this game failed on that command"))
+                return
+            try:
+                await self._append(events, key, request)
+                return
+            except Conflict:
+                await self._catch_up()
+            except Duplicate as made:
+                self._remember(key, made.last_v)
+                await self._catch_up()
+        _reply(request, wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"))
+
+    async def _was_behind(self, key: CommandKey) -> bool:
+        """Before a rejection is sent: whether the store knows more than this room did when it decided."""
+        made = await self._ports.store.find_command(self.room_id, key)
+        if made is not None:
+            self._remember(key, made[1])
+        head = await self._ports.store.head(self.room_id)
+        behind = head is not None and head.v > self._loaded.v
+        if behind:
+            await self._catch_up()
+        return behind or made is not None
+
+    async def _append(self, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
+        before = self._loaded
+        at_ms = max(self._ports.now_ms(), before.changed_ms)
+        after = before
+        entries: list[StoredEvent] = []
+        for event in events:
+            after = rules.evolve(after, event, at_ms)
+            entries.append(stored(after, event, at_ms))
+        await self._ports.store.append(
+            Append(
+                room=self.room_id, expected_v=before.v, events=tuple(entries), node=self._ports.node,
+                due_ms=after.due_ms(), command=key, projections=projections(after, events, request.thought),
+            )
+        )  # fmt: skip
+        self._room = after
+        self._tail.extend(entries)
+        self._responsible = True
+        self._remember(key, after.v)
+        self._tell(entries, request)
+        self._ports.bus.publish(Grown(self.room_id, self._ports.node, tuple(entries)))
+
+    def _remember(self, key: CommandKey, v: int) -> None:
+        self._keys[key] = v
+        if len(self._keys) > KEYS:
+            del self._keys[next(iter(self._keys))]
+
+    # --- telling ---
+
+    def _tell(self, events: list[StoredEvent], request: Request | None = None) -> None:
+        """Sends committed events to all who follow, with the new picture, the moves for whoever is to move, and the ack."""
+        room = self._loaded
+        if any(event.body.startswith(SEATING) for event in events):
+            self._seats_may_have_changed()
+        moved = any(event.body.startswith(BOARD) for event in events)
+        picture = self._view() if moved else b""
+        frames = {player: self._frames(events, player) + picture for player in set(self._followers.values())}
+        moves, mover = self._turn() if moved else (b"", None)
+        asker = request.follower if request is not None else None
+        if request is not None and asker is not None:
+            ack = text_frame(wire.format_message(wire.Ack(_command_id(request), room.v)))
+            if asker not in self._followers:
+                asker.send(ack)
+        for follower, player in tuple(self._followers.items()):
+            data = frames[player]
+            if mover is not None and follower.identity == mover:
+                data += moves
+            follower.send(ack + data if follower is asker else data)
+        if moved:
+            self._thinking = None
+        if moved or any(event.body.startswith(SEATING) for event in events):
+            self._changed(self.room_id)
+
+    def _frames(self, events: list[StoredEvent], player: bool) -> bytes:
+        return b"".join(
+            text_frame(
+                wire.event_frame(
+                    self.room_id, event.v, event.at_ms,
+                    wire.HIDDEN_BODY if player and event.audience == SPECTATORS else event.body,
+                )
+            )
+            for event in events
+        )  # fmt: skip
+
+    def _view(self) -> bytes:
+        room = self._loaded
+        try:
+            view = views.view(room, room.match) if room.match else None
+        except GameFault as fault:
+            log.error("game fault", room=self.room_id, game=room.game_id, fault=str(fault), exc_info=True)
+            return b""
+        return text_frame(wire.format_message(view)) if view else b""
+
+    def _turn(self) -> tuple[bytes, str | None]:
+        """The frame with the legal moves, and whose it is."""
+        room = self._loaded
+        match = room.playing
+        try:
+            turn = views.turn(room, match) if match else None
+        except GameFault as fault:
+            log.error("game fault", room=self.room_id, game=room.game_id, fault=str(fault), exc_info=True)
+            return b"", None
+        if turn is None or match is None or match.position is None:
+            return b"", None
+        return text_frame(wire.format_message(turn)), match.seats[match.position.turn].identity
+
+    def _tell_ephemeral(self, frame: bytes) -> None:
+        for follower in tuple(self._followers):
+            follower.send_ephemeral(frame)
+
+    async def _join(self, join: wire.Join, follower: Follower) -> None:
+        """Sends what the follower lacks, and everything from then on."""
+        if follower.closed:
+            return
+        same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
+        if join.since > self._loaded.v and same_epoch:
+            await self._catch_up()
+        room = self._loaded
+        seat = room.seat_of(follower.identity)
+        player = seat is not None
+        resume = same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME
+        missed = await self._since(join.since) if resume else []
+        joined = wire.Joined(
+            room=room.id, v=room.v, epoch=self._ports.store.epoch, description=views.description(room),
+            seat=seat, frozen=room.frozen,
+        )  # fmt: skip
+        moves, mover = self._turn()
+        parts = [
+            text_frame(wire.format_message(wire.Ack(join.id, None))),
+            text_frame(wire.format_message(joined)),
+            b"" if resume else text_frame(wire.format_message(views.snapshot(room, player))),
+            self._frames(missed, player),
+            self._view(),
+            moves if mover == follower.identity else b"",
+            self._thinking or b"",
+        ]
+        self._followers[follower] = player
+        follower.send(b"".join(parts))
+        self._presence_changed()
+
+    async def _since(self, v: int) -> list[StoredEvent]:
+        room = self._loaded
+        if v == room.v:
+            return []
+        if self._tail and self._tail[0].v <= v + 1:
+            return [event for event in self._tail if event.v > v]
+        return [event for event in await self._ports.store.events(self.room_id, v) if event.v <= room.v]
+
+    # --- presence ---
+
+    def _seats_may_have_changed(self) -> None:
+        room = self._loaded
+        for follower in self._followers:
+            self._followers[follower] = room.seat_of(follower.identity) is not None
+        self._presence_changed()
+
+    def _watching(self) -> int:
+        return sum(not player for player in self._followers.values())
+
+    def _presence_changed(self, publish: bool = True) -> None:
+        if publish:
+            seated = frozenset(follower.identity for follower, player in self._followers.items() if player)
+            self._ports.bus.publish(Here(self.room_id, self._ports.node, seated, self._watching()))
+        if self._presence_timer is None:
+            self._presence_timer = asyncio.get_running_loop().call_later(PRESENCE_DELAY_S, self._tell_presence)
+
+    def _tell_presence(self) -> None:
+        self._presence_timer = None
+        if self._room is None:
+            return
+        here = {follower.identity for follower in self._followers}.union(*(other.identities for other in self._here.values()))
+        seats = tuple(one is not None and (one.kind == "ai" or one.identity in here) for one in self._room.seats)
+        self._changed(self.room_id)
+        presence = wire.Presence(room=self.room_id, seats=seats, watching=self.watching)
+        self._tell_ephemeral(text_frame(wire.format_message(presence)))
+
+    # --- the AI's turn ---
+
+    def _wake(self) -> None:
+        """Starts the search that is due, and stops one that is not wanted any more."""
+        room = self._loaded
+        seat = room.ai_to_move() if self._responsible else None
+        wanted = None if seat is None or room.match is None else f"{room.match.id}:{room.match.digest}:{room.match.ply}"
+        if self._ai is not None and self._ai[0] != wanted:
+            self._ai[1].cancel()
+            self._ai = None
+        if self._ai is None and wanted is not None and seat is not None:
+            self._ai = (wanted, self._spawn(self._answer(room, seat), f"ai {self.room_id}"))
+
+    async def _answer(self, room: Room, seat: int) -> None:
+        """Searches and puts the answer into the mailbox; waits there for room if it must."""
+        assert room.match is not None, "an AI moves in a match"
+        try:
+            command, thought = await ai.answer(self._ports, room, room.match, seat, self._whisper)
+        except Exception:
+            log.exception("AI seat failed", room=self.room_id, game=room.game_id)
+            key = ai.command_id(room.match, room.v)
+            command, thought = AiFailure(key, room.match.id, seat, room.match.digest, "its engine failed"), None
+        if isinstance(command, AiFailure):
+            log.error("AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason)
+        await self._mailbox.put(Request(Author(AI_IDENTITY, "AI"), command, None, thought))
+
+    def _whisper(self, frame: bytes) -> None:
+        self._thinking = frame
+        self._tell_ephemeral(frame)
+        self._ports.bus.publish(Whisper(self.room_id, self._ports.node, frame))
+
+    # --- small things ---
+
+    @property
+    def _loaded(self) -> Room:
+        assert self._room is not None, "the log is read before anything is served"
+        return self._room
+
+    def _try_put(self, item: Grown) -> bool:
+        try:
+            self._mailbox.put_nowait(item)
+        except asyncio.QueueFull:
+            return False
+        return True
+
+    def _refuse_all(self, code: Code, message: str) -> None:
+        while not self._mailbox.empty():
+            _refuse(self._mailbox.get_nowait(), code, message)
+
+
+def _command_id(request: Request) -> str:
+    return request.command.id
+
+
+def _failure(move: AiMove, reason: str) -> AiFailure:
+    """What becomes of an AI's move that cannot be played: the match must not wait for it for ever."""
+    return AiFailure(move.id, move.match, move.seat, move.digest, reason)
+
+
+def _reply(request: Request, message: wire.Outgoing) -> None:
+    """Answers whoever asked; the AI's own commands have nobody to tell."""
+    if request.follower is not None:
+        request.follower.send(text_frame(wire.format_message(message)))
+    elif isinstance(message, wire.Error):
+        log.info("server command refused", id=_command_id(request), code=message.code, reason=message.message)
+
+
+def _refuse(item: object, code: Code, message: str) -> None:
+    if isinstance(item, Request):
+        _reply(item, wire.Error(_command_id(item), code, message))

@@ -1,0 +1,109 @@
+"""The AI's seat: asks a search engine for a move and tells the room what it is thinking meanwhile."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+
+import msgspec
+
+from engine.search.job import Info, Job, Result, RulesChanged, SearchError
+from server import protocol as wire
+from server.frames import text_frame
+from server.ports import Ports
+from server.room.model import AiFailure, AiMove, Match, Room
+
+THINKING_EVERY_MS = 100
+"""The room hears of a search at most so often, and of its end always."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+def command_id(match: Match, v: int) -> str:
+    """The id of the AI's answer at v, so that two nodes that both ask make one move. v and not the ply: a takeback repeats plies."""
+    return f"ai:{match.id}:{v}"
+
+
+def job_for(room: Room, match: Match, seat: int) -> Job:
+    """The search for the seat to move; its seed is the same wherever and whenever it is asked again."""
+    assert room.game is not None, "a room without rules has no AI to move"
+    occupant = match.seats[seat]
+    seed = hashlib.blake2b(f"{match.id}:{match.ply}".encode(), digest_size=6).digest()
+    return Job(
+        game=room.game_id, rules=room.game.digest, options=dict(room.options), start=match.start,
+        moves=tuple(played.move for played in match.moves), affinity=room.id, level=occupant.level,
+        seed=int.from_bytes(seed, "big"),
+    )  # fmt: skip
+
+
+class Thoughts:
+    """Turns the infos of one search into `thinking` frames, not more often than anybody can read."""
+
+    def __init__(self, room: Room, match: Match, seat: int, now_ms: Callable[[], int], tell: Callable[[bytes], None]) -> None:
+        self._fixed = {"room": room.id, "match": match.id, "ply": match.ply, "seat": seat}
+        self._now_ms = now_ms
+        self._tell = tell
+        self._told_ms = 0
+
+    def waiting(self, warm: bool) -> None:
+        """The search is asked for: it waits for a free worker, or for its game to be compiled."""
+        self._send(wire.Thinking(**self._fixed, state="queued" if warm else "warming"))  # type: ignore[arg-type]
+
+    def info(self, info: Info) -> None:
+        """The search goes on."""
+        now_ms = self._now_ms()
+        if now_ms - self._told_ms >= THINKING_EVERY_MS:
+            self._told_ms = now_ms
+            self._send(self._thinking(info, "searching"))
+
+    def done(self, info: Info) -> None:
+        """The search is over, and this is what it thought at the end."""
+        self._send(self._thinking(info, "done"))
+
+    def _thinking(self, info: Info, state: str) -> wire.Thinking:
+        return wire.Thinking(
+            **self._fixed, state=state, depth=info.depth, score=info.score, nodes=info.nodes, nps=info.nps,  # type: ignore[arg-type]
+            time_ms=info.time_ms, pv=info.pv, moves=info.moves,
+        )  # fmt: skip
+
+    def _send(self, thinking: wire.Thinking) -> None:
+        self._tell(text_frame(wire.format_message(thinking)))
+
+
+async def answer(
+    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
+) -> tuple[AiMove | AiFailure, bytes | None]:
+    """The command that the AI seat gives in this position, and what it saw; a search that fails is tried again before it gives up."""
+    thoughts = Thoughts(room, match, seat, ports.now_ms, tell)
+    job = job_for(room, match, seat)
+    key = command_id(match, room.v)
+    reason = ""
+    for _ in range(max(1, ports.settings.ai_tries)):
+        thoughts.waiting(ports.engines.is_warm(job.game))
+        try:
+            result = await ports.engines.search(job, thoughts.info)
+        except RulesChanged as error:
+            reason = str(error)
+            break
+        except SearchError as error:
+            reason = str(error)
+            continue
+        thoughts.done(result.info)
+        await _pace(ports, match, room.changed_ms)
+        return AiMove(key, match.id, seat, match.digest, result.move), _encode(_seen(result))
+    return AiFailure(key, match.id, seat, match.digest, reason), None
+
+
+def _seen(result: Result) -> dict[str, object]:
+    """What is kept of a search beside its move."""
+    seen = msgspec.to_builtins(result.info)
+    assert isinstance(seen, dict), "a struct becomes an object"
+    return {**seen, "move": result.move}
+
+
+async def _pace(ports: Ports, match: Match, last_ms: int) -> None:
+    """Waits until people have had time to see the move before."""
+    duel = all(occupant.kind == "ai" for occupant in match.seats)
+    pace_ms = ports.settings.ai_duel_pace_ms if duel else ports.settings.ai_pace_ms
+    left_ms = last_ms + pace_ms - ports.now_ms()
+    if left_ms > 0:
+        await asyncio.sleep(min(left_ms, pace_ms) / 1000)

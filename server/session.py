@@ -1,0 +1,248 @@
+"""One socket: who it is, what it says, what it is told."""
+
+import asyncio
+import time
+
+import structlog
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import Close as CloseFrame
+from websockets.frames import Frame, Opcode
+
+from server import protocol as wire
+from server.accounts.guests import known_guest, new_guest
+from server.frames import text_frame
+from server.hub import Hub
+from server.protocol import Close, Code, ProtocolError
+from server.rate import Bucket
+from server.room.model import Author, CommandRejected
+from server.runner import Request
+from server.store.base import StoreError
+
+log = structlog.get_logger()
+
+SKIP_BYTES = 64 * 1024
+"""A connection with so much unsent misses what may be missed, …"""
+CUT_BYTES = 256 * 1024
+"""… and one with so much unsent is cut off: it joins again when it can."""
+HELLO_TIMEOUT_S = 10.0
+ROOMS = 100
+"""Rooms that one connection may follow."""
+EXCESS = 1000
+"""A connection that has been told so often to slow down is closed."""
+
+
+class Session:
+    """See `server.ports.Follower`. `run` serves the socket to its end."""
+
+    def __init__(self, socket: ServerConnection, hub: Hub, cookie_token: str | None) -> None:
+        settings = hub.ports.settings
+        self.heard_s = time.monotonic()
+        self._socket = socket
+        self._transport = socket.transport
+        self._hub = hub
+        self._cookie_token = cookie_token
+        self._author: Author | None = None
+        self._rooms: set[str] = set()
+        self._bucket = Bucket(settings.messages_per_s, settings.messages_burst, self.heard_s)
+        self._excess = 0
+        self._closed = False
+
+    # --- what a room sees ---
+
+    @property
+    def identity(self) -> str:
+        return self._author.identity if self._author else ""
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def send(self, frames: bytes) -> None:
+        if self._closed:
+            return
+        self._transport.write(frames)
+        if self._transport.get_write_buffer_size() > CUT_BYTES:
+            log.info("slow reader cut off", identity=self.identity)
+            self.cut(Close.TOO_SLOW, "read faster")
+
+    def send_ephemeral(self, frames: bytes) -> None:
+        if not self._closed and self._transport.get_write_buffer_size() <= SKIP_BYTES:
+            self._transport.write(frames)
+
+    def cut(self, code: int, reason: str) -> None:
+        """Tries to say why, and is gone."""
+        if self._closed:
+            return
+        self._closed = True
+        frame = Frame(Opcode.CLOSE, CloseFrame(code, reason).serialize())
+        self._transport.write(frame.serialize(mask=False))
+        self._transport.abort()
+
+    # --- the conversation ---
+
+    async def run(self) -> None:
+        """Says hello and serves commands until the socket closes."""
+        try:
+            if await self._hello():
+                async for frame in self._socket:
+                    await self._frame(frame)
+        except ConnectionClosed:
+            log.debug("connection closed", identity=self.identity)
+        finally:
+            self._closed = True
+            self._hub.forget(self, self._rooms)
+
+    async def _hello(self) -> bool:
+        """Whether the client said who it is in time; otherwise it was told why not and the socket is closed."""
+        try:
+            async with asyncio.timeout(HELLO_TIMEOUT_S):
+                frame = await self._socket.recv()
+            message = _parse(frame)
+            if not isinstance(message, wire.Hello):
+                raise ProtocolError(Code.HELLO_EXPECTED, "the first message is hello")
+            if message.protocol != wire.PROTOCOL:
+                raise ProtocolError(Code.PROTOCOL_UNSUPPORTED, f"this server speaks protocol {wire.PROTOCOL}")
+            welcome = await self._recognise(message)
+        except TimeoutError:
+            await self._socket.close(Close.POLICY, "say hello")
+            return False
+        except ProtocolError as error:
+            self._error(error.command_id, error.code, error.message)
+            await self._socket.close(Close.POLICY, error.code)
+            return False
+        except StoreError:
+            self._error(None, Code.STORE_RETRY, "the store does not answer; connect again")
+            await self._socket.close(Close.RESTARTING, "try again")
+            return False
+        self._say(welcome)
+        return True
+
+    async def _recognise(self, hello: wire.Hello) -> wire.Welcome:
+        """The guest with that token, or with the browser's cookie, or a new one."""
+        ports = self._hub.ports
+        token = hello.token if hello.token is not None else self._cookie_token
+        fresh: str | None = None
+        try:
+            if token is None:
+                identity, fresh = await new_guest(ports, hello.name)
+            else:
+                found = await known_guest(ports, token, hello.name)
+                if found is None:
+                    raise ProtocolError(Code.TOKEN_UNKNOWN, "nobody has that token; say hello without one")
+                identity = found
+        except CommandRejected as rejection:
+            raise ProtocolError(rejection.code, rejection.message) from rejection
+        self._author = Author(identity.id, identity.name)
+        return wire.Welcome(
+            protocol=wire.PROTOCOL, identity=identity.id, name=identity.name, epoch=ports.store.epoch,
+            at=ports.now_ms(), token=fresh,
+        )  # fmt: skip
+
+    async def _frame(self, frame: str | bytes) -> None:
+        """Answers one frame; whatever is wrong with it is told, and changes nothing."""
+        self.heard_s = time.monotonic()
+        try:
+            message = _parse(frame)
+        except ProtocolError as error:
+            if self._within_limits(error.command_id):
+                self._error(error.command_id, error.code, error.message)
+            return
+        if self._within_limits(message.id if not isinstance(message, wire.Hello) else None):
+            await self._dispatch(message)
+
+    def _within_limits(self, command_id: str | None) -> bool:
+        if self._bucket.take(self.heard_s):
+            return True
+        self._excess += 1
+        if self._excess > EXCESS:
+            self.cut(Close.POLICY, Code.RATE_EXCEEDED)
+        else:
+            limit = self._hub.ports.settings.messages_per_s
+            self._error(command_id, Code.RATE_EXCEEDED, f"at most {limit:g} messages a second")
+        return False
+
+    async def _dispatch(self, message: wire.ClientMessage) -> None:
+        author = self._author
+        assert author is not None, "nobody is served before hello"
+        match message:
+            case wire.RoomCommand():
+                self._room_command(author, message)
+            case wire.Ping(id=key):
+                self._say(wire.Pong(self._hub.ports.now_ms(), key))
+            case wire.Create(id=key):
+                await self._create(author, message)
+            case wire.WatchLobby(id=key, on=on):
+                await self._watch_lobby(key, on)
+            case wire.Hello():
+                self._error(None, Code.HELLO_TWICE, "hello was said already")
+
+    def _room_command(self, author: Author, message: wire.RoomCommand) -> None:
+        if isinstance(message, wire.Join) and message.room not in self._rooms:
+            if len(self._rooms) >= ROOMS:
+                self._error(message.id, Code.ROOM_LIMIT, f"one connection follows at most {ROOMS} rooms")
+                return
+            self._rooms.add(message.room)
+        elif isinstance(message, wire.Leave):
+            self._rooms.discard(message.room)
+        self._hub.submit(message.room, Request(author, message, self))
+
+    async def _create(self, author: Author, message: wire.Create) -> None:
+        try:
+            self._say(await self._hub.create(author, message))
+        except CommandRejected as rejection:
+            self._error(message.id, rejection.code, rejection.message)
+        except StoreError:
+            self._error(message.id, Code.STORE_RETRY, "the store does not answer; send the same command again")
+
+    async def _watch_lobby(self, key: str, on: bool) -> None:
+        self._say(wire.Ack(key, None))
+        if not on:
+            self._hub.lobby.leave(self)
+            return
+        try:
+            await self._hub.lobby.watch(self)
+        except StoreError as error:
+            log.warning("store unavailable", duty="lobby", error=str(error))
+
+    def _say(self, message: wire.Outgoing) -> None:
+        self.send(text_frame(wire.format_message(message)))
+
+    def _error(self, key: str | None, code: Code, message: str) -> None:
+        self._say(wire.Error(key, code, message))
+
+
+def _parse(frame: str | bytes) -> wire.ClientMessage:
+    if isinstance(frame, bytes):
+        raise ProtocolError(Code.FRAME_BINARY, "messages are text frames")
+    return wire.parse_message(frame)
+
+
+class Sessions:
+    """The open sockets of this node; `run` closes those that have fallen silent."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._open: set[Session] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def serve(self, socket: ServerConnection, cookie_token: str | None) -> None:
+        """Serves one socket to its end."""
+        session = Session(socket, self._hub, cookie_token)
+        self._open.add(session)
+        try:
+            await session.run()
+        finally:
+            self._open.discard(session)
+
+    async def run(self) -> None:
+        """Looks for silent connections until cancelled."""
+        silence_s = self._hub.ports.settings.silence_s
+        while True:
+            await asyncio.sleep(silence_s / 4)
+            before_s = time.monotonic() - silence_s
+            for session in tuple(self._open):
+                if session.heard_s < before_s:
+                    session.cut(Close.POLICY, "silent")

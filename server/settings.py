@@ -1,0 +1,83 @@
+"""Everything that an operator may set, with the unit in the name; each can come from the environment as PLYROOM_<NAME>."""
+
+import os
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+
+class SettingError(Exception):
+    """A setting that cannot be; the message says what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The defaults suit one machine and a house full of friends."""
+
+    host: str = "0.0.0.0"
+    port: int = 8000
+    data: Path = Path("data")
+    names: tuple[str, ...] = ()
+    """Host names under which browsers may come, besides IP addresses, localhost and *.local (a guard against DNS rebinding)."""
+    workers: int = field(default_factory=lambda: max(1, min(4, os.cpu_count() or 1)))
+    """Search processes."""
+
+    silence_s: float = 20.0
+    """A connection from which nothing came for so long is closed."""
+    room_idle_s: float = 60.0
+    """A room that nobody follows and that needs nobody leaves memory after so long."""
+    poll_s: float = 30.0
+    """How often the heads of open rooms are compared with the store, should the bus have lost a message."""
+    heartbeat_s: float = 1.0
+    """How often a node says that it is alive, and looks for due rooms of nodes that are not."""
+    sole_node: bool = True
+    """No other node uses this store: at the start all due rooms are taken at once."""
+
+    ai_pace_ms: int = 350
+    """An AI answers a person no sooner after the last move."""
+    ai_duel_pace_ms: int = 700
+    """The same between two AI seats, so that people can watch."""
+    ai_tries: int = 2
+    """How often a search that failed is tried in all before the match ends for want of a move."""
+
+    messages_per_s: float = 50.0
+    """Each connection may send so many messages a second, …"""
+    messages_burst: int = 200
+    """… and so many at once."""
+    rooms_per_minute: float = 12.0
+    """Each identity may make so many rooms a minute, …"""
+    rooms_burst: int = 20
+    """… and so many at once."""
+    max_connections: int = 20_000
+    max_rooms: int = 20_000
+    """Rooms in memory; more are refused until some have been idle."""
+
+
+def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
+    """The settings with what the environment changes; SettingError names a variable that cannot be read."""
+    environ = dict(os.environ) if environ is None else environ
+    changes: dict[str, object] = {}
+    for one in fields(Settings):
+        variable = f"PLYROOM_{one.name.upper()}"
+        if variable not in environ:
+            continue
+        try:
+            changes[one.name] = _read(str(one.type), environ[variable])
+        except ValueError as error:
+            raise SettingError(f"{variable} is {environ[variable]!r}; {error}") from error
+    return Settings(**changes)  # type: ignore[arg-type]
+
+
+def _read(kind: str, text: str) -> object:
+    if "bool" in kind:
+        if text.lower() in ("1", "true", "yes", "0", "false", "no"):
+            return text.lower() in ("1", "true", "yes")
+        raise ValueError("yes or no was expected")
+    if "int" in kind:
+        return int(text)
+    if "float" in kind:
+        return float(text)
+    if "tuple" in kind:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    if "Path" in kind:
+        return Path(text)
+    return text

@@ -1,0 +1,58 @@
+"""The browser client's files: one shell for all pages, everything else under a name that changes with its content."""
+
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
+from aiohttp import web
+
+MIME = {
+    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json",
+    ".png": "image/png", ".webmanifest": "application/manifest+json", ".ico": "image/x-icon", ".txt": "text/plain",
+}  # fmt: skip
+"""Types come from here, never from the machine's own table, which may be missing or wrong."""
+
+IMMUTABLE = "public, max-age=31536000, immutable"
+
+
+def client_folder() -> Path:
+    """Where the browser client lies."""
+    return Path(str(files("client"))) / "web"
+
+
+class Pages:
+    """All files of the client, read once: they are few and small, and a running server never mixes two versions."""
+
+    def __init__(self, folder: Path) -> None:
+        self._files = {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and path.suffix in MIME
+        }
+        total = hashlib.blake2b(digest_size=6)
+        for name, content in self._files.items():
+            total.update(name.encode() + b"\0" + content)
+        self.base = f"/static/{total.hexdigest()}"
+        self._shell = self._files.get("index.html", b"").replace(b"{{base}}", self.base.encode())
+
+    def routes(self) -> list[web.RouteDef]:
+        """The shell at every page's address, and the files under their versioned prefix."""
+        pages = [web.get(path, self.shell) for path in ("/", "/room/{room}", "/match/{match}", "/replays")]
+        return [*pages, web.get("/favicon.ico", self.favicon), web.get(self.base + "/{name:.+}", self.file)]
+
+    async def shell(self, request: web.Request) -> web.Response:
+        """The page that loads the client, whatever the address."""
+        return web.Response(body=self._shell, content_type="text/html", charset="utf-8", headers={"Cache-Control": "no-cache"})
+
+    async def favicon(self, request: web.Request) -> web.StreamResponse:
+        """Browsers ask for this name on their own."""
+        raise web.HTTPMovedPermanently(f"{self.base}/favicon.svg")
+
+    async def file(self, request: web.Request) -> web.Response:
+        """One file of the client."""
+        name = request.match_info["name"]
+        if name not in self._files:
+            raise web.HTTPNotFound(text=f"there is no file {name[:80]}\n")
+        return web.Response(
+            body=self._files[name], content_type=MIME[Path(name).suffix], charset="utf-8", headers={"Cache-Control": IMMUTABLE}
+        )
