@@ -1,0 +1,491 @@
+"""A connection to a server that survives cuts: for terminals, bots and tests.
+
+    async with connect("http://127.0.0.1:8000", name="Ada") as c:
+        room = (await c.command(Create(id=c.new_id(), game="tic-tac-toe"))).room
+        async for message in c.follow(room): ...
+
+What it promises: a command is sent again, with the same id, after every cut until it is answered, and the server
+carries it out at most once; a followed room's events come once each, in order and without a gap, or a fresh snapshot
+comes first. A socket on which nothing is heard for 9 s is given up. Time is the event loop's; chance and the network
+are arguments.
+"""
+
+import asyncio
+import random
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, assert_never
+
+from client.address import parse_address
+from client.errors import PlyroomError, ProtocolMismatch, Refused, Replaced, Unanswered, Unreachable, WrongToken
+from client.following import Following, Verdict
+from client.messages import (
+    EPHEMERAL,
+    Happened,
+    Refusal,
+    RoomMessage,
+    ServerMessage,
+    UnreadableFrame,
+    format_client_message,
+    parse_server_message,
+)
+from client.transport import Cut, Dial, Socket, dial
+from server.protocol import (
+    MAX_FRAME_BYTES,
+    PROTOCOL,
+    Ack,
+    Close,
+    Code,
+    Create,
+    Hello,
+    Joined,
+    Leave,
+    Lobby,
+    Ping,
+    Pong,
+    Presence,
+    RoomCommand,
+    Snapshot,
+    Thinking,
+    Turn,
+    View,
+    WatchLobby,
+    Welcome,
+)
+
+MAX_IN_FLIGHT = 64
+MAX_QUEUED = 1024
+MAX_ROOMS = 256
+GREETINGS = 3
+"""How often a first connection that is cut before the welcome is tried."""
+
+JOIN_AGAIN = frozenset({Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT})
+"""Refusals of a join that time heals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long things may take, in seconds. A socket that held for `steady_s` starts the back-off anew."""
+
+    ping_s: float = 2.5
+    silence_s: float = 9
+    answer_s: float = 12
+    welcome_s: float = 5
+    retry_s: float = 1
+    retry_max_s: float = 4
+    steady_s: float = 10
+
+
+class State(Enum):
+    """How the connection is: told to `on_state` whenever it changes."""
+
+    CONNECTED = "connected"
+    LOST = "lost"
+    RESTARTING = "restarting"
+
+
+Command = RoomCommand | Create | WatchLobby
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A command on its way: sent_s is when, on this socket."""
+
+    frame: str
+    answer: "asyncio.Future[Ack]"
+    sent_s: float = 0
+
+
+class _Room:
+    """A followed room: how far it got, and what its reader has not taken yet."""
+
+    __slots__ = ("following", "queue")
+
+    def __init__(self, room: str) -> None:
+        self.following = Following(room)
+        self.queue: asyncio.Queue[RoomMessage | PlyroomError] = asyncio.Queue(MAX_QUEUED)
+
+    def end(self, error: PlyroomError) -> None:
+        """The reader takes this error after what is queued (or in its place when the queue is full)."""
+        if self.queue.full():
+            _clear(self.queue)
+        self.queue.put_nowait(error)
+
+
+@asynccontextmanager
+async def connect(
+    url: str,
+    token: str | None = None,
+    name: str | None = None,
+    *,
+    timing: Timing | None = None,
+    patience_s: float | None = None,
+    on_state: Callable[[State], None] | None = None,
+    dial: Dial = dial,
+    jitter: Callable[[], float] = random.random,
+    new_id: Callable[[], str] = lambda: secrets.token_hex(8),
+) -> "AsyncIterator[Connection]":
+    """A connection that was welcomed. Unreachable, WrongToken, ProtocolMismatch or Refused (the name) when that fails.
+
+    Later cuts are mended in the background, for at most `patience_s` a time (None: for ever); after that every call
+    raises Unreachable.
+    """
+    connection = Connection(
+        parse_address(url).socket, token, name, timing or Timing(), patience_s, on_state, dial, jitter, new_id
+    )
+    running = asyncio.create_task(connection._run(), name="plyroom connection")
+    try:
+        await connection._first_welcome
+        yield connection
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+class Connection:
+    """See `connect`, which makes it, runs it and ends it."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        name: str | None,
+        timing: Timing,
+        patience_s: float | None,
+        on_state: Callable[[State], None] | None,
+        dial: Dial,
+        jitter: Callable[[], float],
+        new_id: Callable[[], str],
+    ) -> None:
+        self.identity = ""
+        self.name = name or ""
+        self.token = token
+        self.epoch = ""
+        self.new_id = new_id
+        self._url = url
+        self._wanted_name = name
+        self._timing = timing
+        self._patience_s = patience_s
+        self._on_state = on_state or (lambda state: None)
+        self._dial = dial
+        self._jitter = jitter
+        self._loop = asyncio.get_running_loop()
+        self._first_welcome: asyncio.Future[None] = self._loop.create_future()
+        self._failure: PlyroomError | None = None
+        self._places = asyncio.Semaphore(MAX_IN_FLIGHT)
+        self._pending: dict[str, _Pending] = {}
+        self._rooms: dict[str, _Room] = {}
+        self._lobbies: list[asyncio.Queue[Lobby | PlyroomError]] = []
+        self._outbox: asyncio.Queue[str] | None = None
+        self._heard_s = 0.0
+
+    # --- for users
+
+    async def command(self, message: Command, timeout_s: float | None = None) -> Ack:
+        """Sends a command until it is answered; Refused when the server says no, Unanswered after timeout_s."""
+        frame = format_client_message(message)
+        if len(frame.encode()) > MAX_FRAME_BYTES:
+            raise Refused(Code.FRAME_TOO_BIG, f"a message has at most {MAX_FRAME_BYTES} bytes")
+        try:
+            async with asyncio.timeout(timeout_s), self._places:
+                return await self._answer(message.id, frame)
+        except TimeoutError as error:
+            raise Unanswered(f"no answer within {timeout_s:g} s; whether it was carried out is not known") from error
+
+    async def _answer(self, command_id: str, frame: str) -> Ack:
+        self._raise_failure()
+        if command_id in self._pending:
+            raise ValueError(f"a command with the id {command_id} is on its way already")
+        pending = self._pending[command_id] = _Pending(frame, self._loop.create_future(), self._loop.time())
+        self._post(frame)
+        try:
+            return await pending.answer
+        finally:
+            del self._pending[command_id]
+
+    async def follow(self, room: str) -> AsyncGenerator[RoomMessage, None]:
+        """Everything that happens in a room from now on, beginning with `joined` and `snapshot`.
+
+        Refused when there is no such room. A reader that falls too far behind gets a fresh snapshot in place of what it
+        missed.
+        """
+        if room in self._rooms:
+            raise ValueError(f"the room {room} is followed already")
+        if len(self._rooms) >= MAX_ROOMS:
+            raise ValueError(f"a connection follows at most {MAX_ROOMS} rooms")
+        self._raise_failure()
+        followed = self._rooms[room] = _Room(room)
+        self._join(followed)
+        try:
+            while True:
+                message = await followed.queue.get()
+                if isinstance(message, PlyroomError):
+                    raise message
+                yield message
+        finally:
+            del self._rooms[room]
+            self._post(format_client_message(Leave(id=self.new_id(), room=room)))
+
+    async def lobby(self) -> AsyncGenerator[Lobby, None]:
+        """The list of public rooms and its changes; after a cut it begins again with the full list."""
+        self._raise_failure()
+        queue: asyncio.Queue[Lobby | PlyroomError] = asyncio.Queue(MAX_QUEUED)
+        self._lobbies.append(queue)
+        self._post(format_client_message(WatchLobby(id=self.new_id())))
+        try:
+            while True:
+                message = await queue.get()
+                if isinstance(message, PlyroomError):
+                    raise message
+                yield message
+        finally:
+            self._lobbies.remove(queue)
+            if not self._lobbies:
+                self._post(format_client_message(WatchLobby(id=self.new_id(), on=False)))
+
+    # --- the life of the connection
+
+    async def _run(self) -> None:
+        """One socket after another, until a failure that no reconnecting mends; then everybody who waits is told."""
+        failure: PlyroomError = PlyroomError("the connection was closed")
+        try:
+            await self._reconnect_for_ever()
+        except PlyroomError as error:
+            failure = error
+        finally:
+            self._fail(failure)
+
+    async def _reconnect_for_ever(self) -> None:
+        tries = 0
+        lost_s = self._loop.time()
+        while True:
+            opened_s = self._loop.time()
+            try:
+                await self._one_socket()
+            except Cut as cut:
+                if cut.code == Close.REPLACED:
+                    raise Replaced("another connection of the same identity took over") from cut
+                reason: PlyroomError = Unreachable(f"the connection to {self._url} was cut ({cut})")
+                state = State.RESTARTING if cut.code == Close.RESTARTING else State.LOST
+                if not self._welcomed and tries + 1 >= GREETINGS:
+                    raise reason from cut
+            except Unreachable as error:
+                if not self._welcomed:
+                    raise
+                reason, state = error, State.LOST
+            if self._outbox is not None:
+                self._outbox = None
+                self._on_state(state)
+                lost_s = self._loop.time()
+                tries = 0 if lost_s - opened_s >= self._timing.steady_s else tries
+            if self._patience_s is not None and self._loop.time() - lost_s >= self._patience_s:
+                raise reason
+            await asyncio.sleep(self._jitter() * min(self._timing.retry_s * 2**tries, self._timing.retry_max_s))
+            tries = min(tries + 1, 16)
+
+    @property
+    def _welcomed(self) -> bool:
+        return self._first_welcome.done()
+
+    async def _one_socket(self) -> None:
+        """From dialling to the cut, which is raised."""
+        async with self._dial(self._url) as socket:
+            try:
+                async with asyncio.timeout(self._timing.welcome_s):
+                    await self._greet(socket)
+            except TimeoutError as error:
+                raise Cut(1006, "no welcome") from error
+            outbox = self._outbox = self._resumed()
+            self._on_state(State.CONNECTED)
+            if not self._first_welcome.done():
+                self._first_welcome.set_result(None)
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._write(socket, outbox), name="plyroom writer")
+                    tasks.create_task(self._keep_alive(), name="plyroom keep-alive")
+                    await self._read(socket)
+            except BaseExceptionGroup as group:
+                raise _reason(group) from group
+
+    async def _greet(self, socket: Socket) -> None:
+        """hello and welcome."""
+        await socket.send(format_client_message(Hello(protocol=PROTOCOL, token=self.token, name=self._wanted_name)))
+        while True:
+            match await self._receive(socket):
+                case Welcome() as welcome:
+                    break
+                case Refusal(code=Code.TOKEN_UNKNOWN, message=message):
+                    raise WrongToken(message)
+                case Refusal(code=Code.PROTOCOL_UNSUPPORTED, message=message):
+                    raise ProtocolMismatch(message)
+                case Refusal(code=code, message=message) if self._welcomed and code in JOIN_AGAIN:
+                    raise Cut(Close.TOO_SLOW, message)
+                case Refusal(code=code, message=message):
+                    raise Refused(code, message)
+                case _:
+                    continue
+        if welcome.protocol != PROTOCOL:
+            raise ProtocolMismatch(f"the server speaks protocol {welcome.protocol}, this client {PROTOCOL}")
+        self.identity, self.name = welcome.identity, welcome.name
+        self.token = welcome.token or self.token
+        if self.epoch != welcome.epoch:
+            self.epoch = welcome.epoch
+            for room in self._rooms.values():
+                room.following.start_anew()
+
+    def _resumed(self) -> "asyncio.Queue[str]":
+        """An outbox for a new socket: rooms are joined again, then unanswered commands go out once more, in order."""
+        outbox: asyncio.Queue[str] = asyncio.Queue()  # bounded by MAX_ROOMS, MAX_IN_FLIGHT and one ping at a time
+        for room in self._rooms.values():
+            outbox.put_nowait(self._join_frame(room))
+        if self._lobbies:
+            outbox.put_nowait(format_client_message(WatchLobby(id=self.new_id())))
+        for pending in self._pending.values():
+            pending.sent_s = self._loop.time()
+            outbox.put_nowait(pending.frame)
+        self._heard_s = self._loop.time()
+        return outbox
+
+    async def _write(self, socket: Socket, outbox: "asyncio.Queue[str]") -> None:
+        while True:
+            await socket.send(await outbox.get())
+
+    async def _keep_alive(self) -> None:
+        """Pings, and gives the socket up when it is silent or leaves a command without an answer."""
+        while True:
+            await asyncio.sleep(self._timing.ping_s)
+            now = self._loop.time()
+            if now - self._heard_s >= self._timing.silence_s:
+                raise Cut(1006, "silence")
+            if any(now - pending.sent_s >= self._timing.answer_s for pending in self._pending.values()):
+                raise Cut(1006, "no answer")
+            self._post(format_client_message(Ping()))
+
+    async def _read(self, socket: Socket) -> None:
+        while True:
+            message = await self._receive(socket)
+            if message is not None:
+                self._heard(message)
+
+    async def _receive(self, socket: Socket) -> ServerMessage | None:
+        try:
+            frame = await socket.receive()
+            self._heard_s = self._loop.time()
+            return parse_server_message(frame)
+        except UnreadableFrame as error:
+            raise ProtocolMismatch(str(error)) from error
+
+    def _heard(self, message: ServerMessage) -> None:
+        match message:
+            case Ack():
+                self._answered(message.id, message)
+            case Refusal():
+                self._refused(message)
+            case Joined() | Snapshot() | Happened() | View() | Turn() | Thinking() | Presence():
+                if room := self._rooms.get(message.room):
+                    self._deliver(room, message)
+            case Lobby():
+                for queue in self._lobbies:
+                    if not queue.full():
+                        queue.put_nowait(message)
+            case Welcome() | Pong():
+                pass
+            case _:
+                assert_never(message)
+
+    def _post(self, frame: str) -> None:
+        """Sends on the present socket, if there is one; `_resumed` looks after the rest."""
+        if self._outbox is not None:
+            self._outbox.put_nowait(frame)
+
+    def _fail(self, failure: PlyroomError) -> None:
+        """The end: everybody who waits gets the reason."""
+        self._failure = failure
+        self._outbox = None
+        if not self._first_welcome.done():
+            self._first_welcome.set_exception(failure)
+        for pending in self._pending.values():
+            if not pending.answer.done():
+                pending.answer.set_exception(failure)
+        for room in self._rooms.values():
+            room.end(failure)
+        for queue in self._lobbies:
+            _clear(queue)
+            queue.put_nowait(failure)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    # --- answers
+
+    def _answered(self, command_id: str, ack: Ack) -> None:
+        if (pending := self._pending.get(command_id)) and not pending.answer.done():
+            pending.answer.set_result(ack)
+
+    def _refused(self, refusal: Refusal) -> None:
+        if (pending := self._pending.get(refusal.id or "")) and not pending.answer.done():
+            pending.answer.set_exception(Refused(refusal.code, refusal.message))
+            return
+        for room in self._rooms.values():
+            if refusal.id is not None and room.following.join_id == refusal.id:
+                self._join_refused(room, refusal)
+
+    # --- rooms
+
+    def _join(self, room: _Room) -> None:
+        if self._outbox is not None:
+            self._post(self._join_frame(room))
+
+    def _join_frame(self, room: _Room) -> str:
+        return format_client_message(room.following.join(self.new_id()))
+
+    def _join_refused(self, room: _Room, refusal: Refusal) -> None:
+        """A busy server is asked again in a while; any other refusal ends the following."""
+        if refusal.code not in JOIN_AGAIN:
+            room.end(Refused(refusal.code, refusal.message))
+            return
+
+        def again() -> None:
+            if self._rooms.get(room.following.room) is room and room.following.join_id == refusal.id:
+                self._join(room)
+
+        self._loop.call_later(self._timing.retry_s * (0.5 + self._jitter()), again)
+
+    def _deliver(self, room: _Room, message: RoomMessage) -> None:
+        """Hands a message on, unless it is not to be; joins from 0 when some are missing."""
+        match room.following.judge(message):
+            case Verdict.PASS:
+                self._enqueue(room, message)
+            case Verdict.GAP:
+                self._join(room)
+            case Verdict.DROP:
+                pass
+
+    def _enqueue(self, room: _Room, message: RoomMessage) -> None:
+        if isinstance(message, EPHEMERAL) and room.queue.qsize() >= MAX_QUEUED // 2:
+            return
+        if room.queue.full():
+            _clear(room.queue)
+            room.following.start_anew()
+            self._join(room)
+            return
+        room.queue.put_nowait(message)
+
+
+def _clear(queue: "asyncio.Queue[Any]") -> None:
+    while not queue.empty():
+        queue.get_nowait()
+
+
+def _reason(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Why a socket's tasks ended: a typed error before a cut; anything else is a defect and stays as it is."""
+    mine, others = group.split((PlyroomError, Cut))
+    if mine is None or others is not None:
+        return group
+    leaves = sorted(mine.exceptions, key=lambda error: isinstance(error, Cut))
+    return leaves[0]

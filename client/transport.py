@@ -1,0 +1,92 @@
+"""One WebSocket, as little of it as a connection needs, so that tests can put a scripted one in its place."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as websocket_connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, WebSocketException
+
+from client.address import parse_address
+from client.errors import Unreachable
+
+MAX_FRAME_BYTES = 4 * 2**20
+OPEN_S = 5
+CLOSE_S = 1
+
+
+class Cut(Exception):
+    """The socket is gone; `code` is the close code (1006: without a word)."""
+
+    def __init__(self, code: int, reason: str = "") -> None:
+        super().__init__(f"closed with {code} {reason}".strip())
+        self.code = code
+        self.reason = reason
+
+
+class Socket(Protocol):
+    """Text frames both ways; Cut when it is gone."""
+
+    async def send(self, frame: str) -> None:
+        """Hands a frame to the network; waits while too much is under way."""
+
+    async def receive(self) -> bytes:
+        """The next frame."""
+
+
+Dial = Callable[[str], AbstractAsyncContextManager[Socket]]
+"""Opens a socket to an address (Unreachable when that fails), and closes it."""
+
+
+class _WebSocket:
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+
+    async def send(self, frame: str) -> None:
+        try:
+            await self._connection.send(frame)
+        except ConnectionClosed as closed:
+            raise _cut(closed) from closed
+
+    async def receive(self) -> bytes:
+        try:
+            return await self._connection.recv(decode=False)
+        except ConnectionClosed as closed:
+            raise _cut(closed) from closed
+
+
+def _cut(closed: ConnectionClosed) -> Cut:
+    return Cut(closed.rcvd.code, closed.rcvd.reason) if closed.rcvd else Cut(1006)
+
+
+@asynccontextmanager
+async def dial(url: str) -> AsyncIterator[Socket]:
+    """A WebSocket to ws://… or wss://…; the connection's own pings tell a dead peer, so the library's are off."""
+    connecting = websocket_connect(
+        url,
+        proxy=None if parse_address(url).is_local else True,
+        compression=None,
+        open_timeout=OPEN_S,
+        close_timeout=CLOSE_S,
+        ping_interval=None,
+        max_size=MAX_FRAME_BYTES,
+    )
+    try:
+        connection = await connecting
+    except InvalidStatus as error:
+        raise Unreachable(_explain(url, error.response.status_code)) from error
+    except (InvalidHandshake, EOFError) as error:
+        raise Unreachable(f"what answers at {url} is no Plyroom server: {error}") from error
+    except TimeoutError as error:
+        raise Unreachable(f"{url} did not answer within {OPEN_S} s") from error
+    except (OSError, WebSocketException) as error:
+        raise Unreachable(f"no server can be reached at {url}: {error}") from error
+    async with connection:
+        yield _WebSocket(connection)
+
+
+def _explain(url: str, status: int) -> str:
+    if status == 503:
+        return f"the server at {url} is starting, stopping or full; try again"
+    return f"what answers at {url} is no Plyroom server, or does not let us in (HTTP {status})"
