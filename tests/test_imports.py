@@ -55,3 +55,11 @@ def test_packages_hold_a_docstring_and_nothing_else() -> None:
             body = ast.parse(path.read_text("utf-8")).body
             docstring = len(body) == 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
             assert docstring, f"{path.relative_to(ROOT)} should be one docstring"
+
+
+def test_the_server_starts_without_the_compiler() -> None:
+    """Importing the whole server loads neither numba nor llvmlite; only search workers do."""
+    loaded = "import sys; print(*sorted({'numba', 'llvmlite'} & set(sys.modules)))"
+    done = run(sys.executable, "-c", f"from server import app; {loaded}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
