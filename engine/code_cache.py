@@ -83,7 +83,9 @@ def discard(folder: Path, tag: str) -> None:
 
 
 def discard_damaged(folder: Path, tag: str) -> bool:
-    """Removes a version whose files are not those that were sealed, and says whether it had to. Call it under the lock."""
+    """Removes a version whose files are not those that were sealed, and says whether it had to.
+    Call it under the lock.
+    """
     files = code_files(folder, tag)
     if not files:
         return False

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 import structlog
-
 from engine.pool.pool import Pool
+
 from server.app import open_server
 from server.listener import PortTaken
 from server.settings import SettingError, Settings, settings_from_env
@@ -23,7 +23,9 @@ from server.store.base import StoreUnavailable
 @click.command()
 @click.option("--host", help="Address to listen on.  [default: 0.0.0.0, every network of this machine]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.  [default: 8000]")
-@click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="Folder for the database.  [default: data]")
+@click.option(
+    "--data", type=click.Path(file_okay=False, path_type=Path), help="Folder for the database.  [default: data]"
+)
 @click.option("--workers", type=click.IntRange(1, 64), help="Search processes.  [default: one a core, at most 4]")
 def main(host: str | None, port: int | None, data: Path | None, workers: int | None) -> None:
     """Serves Plyroom: browsers, terminals and bots on one port."""

@@ -1,4 +1,6 @@
-"""WebSocket text frames from a server (RFC 6455, section 5.2): unmasked, so one is byte-identical for every connection."""
+"""WebSocket text frames from a server (RFC 6455, section 5.2):
+unmasked, so one is byte-identical for every connection.
+"""
 
 import struct
 

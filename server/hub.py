@@ -175,7 +175,9 @@ class Hub:
 
 @asynccontextmanager
 async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
-    """A hub with its tasks; at the end every room is let go of, in the middle of whatever it did (the log is the truth)."""
+    """A hub with its tasks; at the end every room is let go of,
+    in the middle of whatever it did (the log is the truth).
+    """
     async with asyncio.TaskGroup() as tasks:
         hub = Hub(ports, tasks)
         settings = ports.settings

@@ -1,6 +1,7 @@
 """The one port: `websockets` owns WebSocket connections, aiohttp owns every other request.
 
-A small protocol reads the head of a connection's first request and hands the connection over; after that it costs nothing.
+A small protocol reads the head of a connection's first request and hands the connection over; after that it costs
+nothing.
 """
 
 import asyncio
@@ -32,7 +33,9 @@ class PortTaken(Exception):
 class Door(asyncio.Protocol):
     """Reads up to the end of the first request's head, then hands the transport to whoever it is for."""
 
-    def __init__(self, make_websocket: Callable[[], asyncio.Protocol], make_http: Callable[[], asyncio.Protocol]) -> None:
+    def __init__(
+        self, make_websocket: Callable[[], asyncio.Protocol], make_http: Callable[[], asyncio.Protocol]
+    ) -> None:
         self._make_websocket = make_websocket
         self._make_http = make_http
         self._head = bytearray()
@@ -71,8 +74,9 @@ def is_upgrade(head: bytes) -> bool:
 def origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...]) -> bool:
     """Whether a browser page of that origin may talk to us: only our own pages, under a name that is surely ours.
 
-    Not every Host that equals the Origin is ours: a foreign name that resolves to this machine (DNS rebinding) is equal, too. So it must be
-    an IP address, localhost, *.local, or a configured name. Programs that are no browsers send no Origin.
+    Not every Host that equals the Origin is ours: a foreign name that resolves to this machine (DNS rebinding) is
+    equal, too. So it must be an IP address, localhost, *.local, or a configured name. Programs that are no browsers
+    send no Origin.
     """
     if origin is None:
         return True
@@ -108,13 +112,15 @@ async def listen(
 
     def door(protocol: Any, server: Any, **options: Any) -> Door:
         make_websocket = partial(ServerConnection, protocol, server, **options)
-        return Door(cast(Callable[[], asyncio.Protocol], make_websocket), cast(Callable[[], asyncio.Protocol], runner.server))
+        return Door(
+            cast(Callable[[], asyncio.Protocol], make_websocket), cast(Callable[[], asyncio.Protocol], runner.server)
+        )
 
     try:
         server = await serve(
             handler, host, port,
-            create_connection=cast(Any, door), process_request=check, compression=None, close_timeout=2, ping_interval=None,
-            max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
+            create_connection=cast(Any, door), process_request=check, compression=None,
+            close_timeout=2, ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
         )  # fmt: skip
     except OSError as error:
         raise PortTaken(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
@@ -130,7 +136,9 @@ def refusal(path: str, headers: Headers, names: tuple[str, ...], full: bool) -> 
     if path.partition("?")[0] != WS_PATH:
         return _plain(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
     if not origin_allowed(headers.get("Origin"), headers.get("Host"), names):
-        return _plain(HTTPStatus.FORBIDDEN, "this page may not connect here (Origin); set PLYROOM_NAMES to the server's host name")
+        return _plain(
+            HTTPStatus.FORBIDDEN, "this page may not connect here (Origin); set PLYROOM_NAMES to the server's host name"
+        )
     if full:
         return _plain(HTTPStatus.SERVICE_UNAVAILABLE, "this server has no place for another connection now")
     return None
@@ -138,5 +146,7 @@ def refusal(path: str, headers: Headers, names: tuple[str, ...], full: bool) -> 
 
 def _plain(status: HTTPStatus, message: str) -> Response:
     body = f"{message}\n".encode()
-    headers = Headers({"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"})
+    headers = Headers(
+        {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"}
+    )
     return Response(status.value, status.phrase, headers, body)

@@ -26,7 +26,9 @@ class Engines(Protocol):
         """Whether a search of that game starts at once; otherwise it is compiled first, which takes seconds."""
 
     async def search(self, job: Job, on_info: OnInfo) -> Result:
-        """The answer; `on_info` is called in the event loop while it runs. SearchError when there is none; cancelling it stops it."""
+        """The answer; `on_info` is called in the event loop while it runs.
+        SearchError when there is none; cancelling it stops it.
+        """
 
 
 class Follower(Protocol):

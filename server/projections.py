@@ -1,4 +1,6 @@
-"""The rows that change with a room's events, in the same transaction: the lobby's list, the list of matches, what the AI saw."""
+"""The rows that change with a room's events, in the same transaction:
+the lobby's list, the list of matches, what the AI saw.
+"""
 
 from collections.abc import Sequence
 
@@ -6,7 +8,16 @@ import msgspec
 
 from server import protocol as wire
 from server.room.model import Room
-from server.store.base import EVERYBODY, SPECTATORS, Listing, MatchFinished, MatchStarted, Projection, StoredEvent, Thought
+from server.store.base import (
+    EVERYBODY,
+    SPECTATORS,
+    Listing,
+    MatchFinished,
+    MatchStarted,
+    Projection,
+    StoredEvent,
+    Thought,
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -21,8 +32,8 @@ def summary(room: Room) -> wire.RoomSummary:
     """The room as the lobby lists it; ply and watchers are added by whoever has the room open."""
     match = room.match
     return wire.RoomSummary(
-        room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id, options=dict(room.options),
-        seats=room.seats, state="open" if match is None else "finished" if match.over else "playing",
+        room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,
+        options=dict(room.options), seats=room.seats, state="open" if match is None else "finished" if match.over else "playing",
         created_ms=room.created_ms, ply=match.ply if match else 0,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """One room on one node: a mailbox, and one task that decides, commits, evolves and tells, in that order.
 
-Any node may run any room. The store arbitrates: an append that finds the head moved reads the newer events and decides again. Nothing is
-acknowledged or shown before it is committed.
+Any node may run any room. The store arbitrates: an append that finds the head moved reads the newer events and decides
+again. Nothing is acknowledged or shown before it is committed.
 """
 
 import asyncio
@@ -291,7 +291,9 @@ class RoomRunner:
                 if isinstance(command, AiMove):
                     command = _failure(command, "the rules of this game failed on its move")
                     continue
-                _reply(request, wire.Error(command.id, Code.GAME_FAULT, "the rules of this game failed on that command"))
+                _reply(
+                    request, wire.Error(command.id, Code.GAME_FAULT, "the rules of this game failed on that command")
+                )
                 return
             try:
                 await self._append(events, key, request)
@@ -343,7 +345,9 @@ class RoomRunner:
     # --- telling ---
 
     def _tell(self, events: list[StoredEvent], request: Request | None = None) -> None:
-        """Sends committed events to all who follow, with the new picture, the moves for whoever is to move, and the ack."""
+        """Sends committed events to all who follow, with the new picture,
+        the moves for whoever is to move, and the ack.
+        """
         room = self._loaded
         if any(event.body.startswith(SEATING) for event in events):
             self._seats_may_have_changed()
@@ -463,7 +467,9 @@ class RoomRunner:
         self._presence_timer = None
         if self._room is None:
             return
-        here = {follower.identity for follower in self._followers}.union(*(other.identities for other in self._here.values()))
+        here = {follower.identity for follower in self._followers}.union(
+            *(other.identities for other in self._here.values())
+        )
         seats = tuple(one is not None and (one.kind == "ai" or one.identity in here) for one in self._room.seats)
         self._changed(self.room_id)
         presence = wire.Presence(room=self.room_id, seats=seats, watching=self.watching)

@@ -1,4 +1,6 @@
-"""Everything that an operator may set, with the unit in the name; each can come from the environment as PLYROOM_<NAME>."""
+"""Everything that an operator may set, with the unit in the name;
+each can come from the environment as PLYROOM_<NAME>.
+"""
 
 import os
 from dataclasses import dataclass, field, fields
@@ -17,7 +19,9 @@ class Settings:
     port: int = 8000
     data: Path = Path("data")
     names: tuple[str, ...] = ()
-    """Host names under which browsers may come, besides IP addresses, localhost and *.local (a guard against DNS rebinding)."""
+    """Host names under which browsers may come, besides IP addresses,
+    localhost and *.local (a guard against DNS rebinding).
+    """
     workers: int = field(default_factory=lambda: max(1, min(4, os.cpu_count() or 1)))
     """Search processes."""
 

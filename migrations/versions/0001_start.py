@@ -11,7 +11,10 @@ depends_on = None
 
 def upgrade() -> None:
     op.create_table(
-        "meta", sa.Column("key", sa.String, nullable=False), sa.Column("value", sa.String, nullable=False), sa.PrimaryKeyConstraint("key", name="pk_meta")
+        "meta",
+        sa.Column("key", sa.String, nullable=False),
+        sa.Column("value", sa.String, nullable=False),
+        sa.PrimaryKeyConstraint("key", name="pk_meta"),
     )
     op.create_table(
         "identities",

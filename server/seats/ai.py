@@ -19,7 +19,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 def command_id(match: Match, v: int) -> str:
-    """The id of the AI's answer at v, so that two nodes that both ask make one move. v and not the ply: a takeback repeats plies."""
+    """The id of the AI's answer at v, so that two nodes that both ask make one move.
+    v and not the ply: a takeback repeats plies.
+    """
     return f"ai:{match.id}:{v}"
 
 
@@ -38,7 +40,9 @@ def job_for(room: Room, match: Match, seat: int) -> Job:
 class Thoughts:
     """Turns the infos of one search into `thinking` frames, not more often than anybody can read."""
 
-    def __init__(self, room: Room, match: Match, seat: int, now_ms: Callable[[], int], tell: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, room: Room, match: Match, seat: int, now_ms: Callable[[], int], tell: Callable[[bytes], None]
+    ) -> None:
         self._fixed = {"room": room.id, "match": match.id, "ply": match.ply, "seat": seat}
         self._now_ms = now_ms
         self._tell = tell
@@ -72,7 +76,9 @@ class Thoughts:
 async def answer(
     ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
 ) -> tuple[AiMove | AiFailure, bytes | None]:
-    """The command that the AI seat gives in this position, and what it saw; a search that fails is tried again before it gives up."""
+    """The command that the AI seat gives in this position, and what it saw;
+    a search that fails is tried again before it gives up.
+    """
     thoughts = Thoughts(room, match, seat, ports.now_ms, tell)
     job = job_for(room, match, seat)
     key = command_id(match, room.v)

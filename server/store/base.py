@@ -2,8 +2,8 @@
 
 Every backend passes the same contract tests. Rows never leave a backend: what comes out are the values below.
 
-The promises: `append` and `create_room` return only after the commit; all that one call writes is committed together or not at all; v of a
-room counts 1, 2, 3, … without a gap; a command key (room, identity, id) makes events once.
+The promises: `append` and `create_room` return only after the commit; all that one call writes is committed together or
+not at all; v of a room counts 1, 2, 3, … without a gap; a command key (room, identity, id) makes events once.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,9 @@ class CommandKey:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What the lobby shows of a room without opening it; summary is JSON. A room with listed False is not in the list."""
+    """What the lobby shows of a room without opening it; summary is JSON.
+    A room with listed False is not in the list.
+    """
 
     listed: bool
     summary: bytes
@@ -103,7 +105,9 @@ Projection = Listing | MatchStarted | MatchFinished | Thought
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Events to add after expected_v, and what must change with them. `node` takes responsibility for the wake-up at due_ms."""
+    """Events to add after expected_v, and what must change with them.
+    `node` takes responsibility for the wake-up at due_ms.
+    """
 
     room: str
     expected_v: int
@@ -198,7 +202,9 @@ class Store(Protocol):
         """The (first, last) v that a command made, if it made any."""
 
     async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
-        """Takes rooms over whose wake-up has come and whose node is gone (or every node's): they are this node's from now on."""
+        """Takes rooms over whose wake-up has come and whose node is gone (or every node's):
+        they are this node's from now on.
+        """
 
     async def heartbeat(self, node: str, alive_until_ms: int) -> None:
         """Says that a node is alive until then."""
@@ -216,7 +222,9 @@ class Store(Protocol):
         """The listed rooms, those first that changed last."""
 
     async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
-        """Finished public matches, the newest first; before is the (finished_ms, match) of the last one of the page before."""
+        """Finished public matches, the newest first;
+        before is the (finished_ms, match) of the last one of the page before.
+        """
 
     async def match(self, match: str) -> StoredMatch | None:
         """One match, public or not, running or finished."""

@@ -5,7 +5,9 @@ from contextlib import closing
 from pathlib import Path
 
 HEAD = "0001"
-"""The newest migration. A test compares it with the migrations folder, so that a start need not import Alembic to know it."""
+"""The newest migration. A test compares it with the migrations folder,
+so that a start need not import Alembic to know it.
+"""
 
 
 def sqlite_revision(path: Path) -> str | None:

@@ -10,7 +10,20 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, assert_never
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Engine, and_, bindparam, create_engine, event, insert, or_, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    and_,
+    bindparam,
+    create_engine,
+    event,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from server.store import tables as t
@@ -39,7 +52,9 @@ T = TypeVar("T")
 
 
 class Run(Protocol):
-    """Runs a function on a connection inside one transaction, off the event loop; what it raises rolls back and comes out."""
+    """Runs a function on a connection inside one transaction, off the event loop;
+    what it raises rolls back and comes out.
+    """
 
     async def __call__(self, work: Callable[[Connection], T]) -> T: ...
 
@@ -69,9 +84,7 @@ FINISH_MATCH = (
     .values(last_v=bindparam("at_v"), finished_ms=bindparam("ended_ms"), plies=bindparam("n"), over=bindparam("how"))
 )
 LIST_ROOM = (
-    update(t.rooms)
-    .where(t.rooms.c.id == bindparam("room"))
-    .values(listed=bindparam("on"), summary=bindparam("text"))
+    update(t.rooms).where(t.rooms.c.id == bindparam("room")).values(listed=bindparam("on"), summary=bindparam("text"))
 )
 SELECT_EVENTS = (
     select(t.events.c.v, t.events.c.at_ms, t.events.c.audience, t.events.c.body)
@@ -110,10 +123,12 @@ async def open_sqlite(path: Path) -> AsyncIterator["SqlStore"]:
 def _threads(path: Path, count: int, begin: str) -> Iterator[Run]:
     """Threads with a connection each, which run functions in a transaction.
 
-    One hop to a thread and back for a whole transaction: with a driver that hops for every statement (aiosqlite), a group of 50 moves
-    cost 88 us of CPU a move; so it costs 46.
+    One hop to a thread and back for a whole transaction: with a driver that hops for every statement (aiosqlite), a
+    group of 50 moves cost 88 us of CPU a move; so it costs 46.
     """
-    engine = create_engine(f"sqlite:///{path}", pool_size=count, max_overflow=0, connect_args={"check_same_thread": False})
+    engine = create_engine(
+        f"sqlite:///{path}", pool_size=count, max_overflow=0, connect_args={"check_same_thread": False}
+    )
     _prepare_sqlite(engine, begin)
     executor = ThreadPoolExecutor(count, thread_name_prefix=f"sqlite {begin.lower()}")
 
@@ -260,7 +275,9 @@ class SqlStore:
 
     async def heartbeat(self, node: str, alive_until_ms: int) -> None:
         values = {"id": node, "alive_until_ms": alive_until_ms}
-        known = update(t.nodes).where(t.nodes.c.id == node).values(alive_until_ms=alive_until_ms).returning(t.nodes.c.id)
+        known = (
+            update(t.nodes).where(t.nodes.c.id == node).values(alive_until_ms=alive_until_ms).returning(t.nodes.c.id)
+        )
         if not await self._change(known):
             await self._change(insert(t.nodes).values(values).returning(t.nodes.c.id))
 

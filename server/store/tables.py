@@ -16,7 +16,11 @@ from sqlalchemy import (
 )
 
 metadata = MetaData(
-    naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s", "uq": "uq_%(table_name)s_%(column_0_N_name)s", "pk": "pk_%(table_name)s"}
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
 )
 
 meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", String, nullable=False))
@@ -47,7 +51,12 @@ rooms = Table(
     Column("changed_ms", BigInteger, nullable=False),
     UniqueConstraint("host", "create_id"),
 )
-Index("ix_rooms_due_ms", rooms.c.due_ms, sqlite_where=rooms.c.due_ms.is_not(None), postgresql_where=rooms.c.due_ms.is_not(None))
+Index(
+    "ix_rooms_due_ms",
+    rooms.c.due_ms,
+    sqlite_where=rooms.c.due_ms.is_not(None),
+    postgresql_where=rooms.c.due_ms.is_not(None),
+)
 Index("ix_rooms_listed_changed_ms", rooms.c.listed, rooms.c.changed_ms)
 
 events = Table(

@@ -1,7 +1,7 @@
-"""The one writer of a store: commits whatever has queued up in one transaction, and tells each caller only after the commit.
+"""The one writer of a store: commits whatever has queued up, and tells each caller only after the commit.
 
-One caller pays one commit; fifty that come at once share one. Measured on SQLite with synchronous FULL: 20 to 50 times the moves a second
-of a commit for each.
+One caller pays one commit; fifty that come at once share one. Measured on SQLite with synchronous FULL: 20 to 50 times
+the moves a second of a commit for each.
 """
 
 import asyncio
@@ -29,8 +29,8 @@ def room_of(op: Op) -> str:
 class GroupWriter:
     """Queues operations and hands them to `commit` in groups; `run` is its one task.
 
-    `commit` returns an outcome for each operation in order: an exception to raise, or what `write` returns. A group never holds two
-    operations of one room, so that each sees the head that the one before it left.
+    `commit` returns an outcome for each operation in order: an exception to raise, or what `write` returns. A group
+    never holds two operations of one room, so that each sees the head that the one before it left.
     """
 
     def __init__(self, commit: Commit) -> None:

@@ -28,7 +28,9 @@ BODY_LIMIT_BYTES = 4096
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 SECURITY_HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -120,7 +122,9 @@ class Api:
         try:
             return _decode(body or b"{}", type=GuestRequest)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ApiError(HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, f'{{"name": text}} is expected: {error}') from error
+            raise ApiError(
+                HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, f'{{"name": text}} is expected: {error}'
+            ) from error
 
     async def games(self, request: web.Request) -> web.Response:
         """What can be played here, with options, levels, rules and the board."""
@@ -245,7 +249,9 @@ def _number(request: web.Request, name: str, default: int, least: int, most: int
 
 
 def _json(body: Any, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
-    return web.Response(body=_encode(body), status=status, content_type="application/json", headers={"Cache-Control": "no-cache"})
+    return web.Response(
+        body=_encode(body), status=status, content_type="application/json", headers={"Cache-Control": "no-cache"}
+    )
 
 
 def _raw(body: bytes, cache: str = "no-cache") -> web.Response:
@@ -260,7 +266,9 @@ def _errors(ports: Ports) -> Any:
         try:
             if request.headers.get("Upgrade", "").lower() == "websocket":
                 # The connection was handed to HTTP by its first request and cannot be handed on any more.
-                response = _json({"code": "upgrade.late", "message": f"open a new connection for {WS_PATH}"}, HTTPStatus.BAD_REQUEST)
+                response = _json(
+                    {"code": "upgrade.late", "message": f"open a new connection for {WS_PATH}"}, HTTPStatus.BAD_REQUEST
+                )
                 response.force_close()
                 response.headers["Connection"] = "close"
                 return response
@@ -273,14 +281,20 @@ def _errors(ports: Ports) -> Any:
             return _json({"code": error.code, "message": str(error)}, error.status)
         except StoreUnavailable as error:
             log.warning("store unavailable", path=request.path, error=str(error))
-            return _json({"code": Code.STORE_RETRY, "message": "the store does not answer; try again"}, HTTPStatus.SERVICE_UNAVAILABLE)
+            return _json(
+                {"code": Code.STORE_RETRY, "message": "the store does not answer; try again"},
+                HTTPStatus.SERVICE_UNAVAILABLE,
+            )
         except web.HTTPException as error:
             if error.status < 400:
                 raise
             return _json({"code": f"http.{error.status}", "message": error.reason}, HTTPStatus(error.status))
         except (GameFault, Exception):
             log.exception("request failed", path=request.path)
-            return _json({"code": Code.SERVER_FAULT, "message": "the server made a mistake; it is in its log"}, HTTPStatus.INTERNAL_SERVER_ERROR)
+            return _json(
+                {"code": Code.SERVER_FAULT, "message": "the server made a mistake; it is in its log"},
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+            )
 
     return middleware
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from aiohttp import web
 
 MIME = {
-    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json",
-    ".png": "image/png", ".webmanifest": "application/manifest+json", ".ico": "image/x-icon", ".txt": "text/plain",
+    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
+    ".json": "application/json", ".png": "image/png", ".webmanifest": "application/manifest+json", ".ico": "image/x-icon", ".txt": "text/plain",
 }  # fmt: skip
 """Types come from here, never from the machine's own table, which may be missing or wrong."""
 
@@ -42,7 +42,9 @@ class Pages:
 
     async def shell(self, request: web.Request) -> web.Response:
         """The page that loads the client, whatever the address."""
-        return web.Response(body=self._shell, content_type="text/html", charset="utf-8", headers={"Cache-Control": "no-cache"})
+        return web.Response(
+            body=self._shell, content_type="text/html", charset="utf-8", headers={"Cache-Control": "no-cache"}
+        )
 
     async def favicon(self, request: web.Request) -> web.StreamResponse:
         """Browsers ask for this name on their own."""
@@ -54,5 +56,8 @@ class Pages:
         if name not in self._files:
             raise web.HTTPNotFound(text=f"there is no file {name[:80]}\n")
         return web.Response(
-            body=self._files[name], content_type=MIME[Path(name).suffix], charset="utf-8", headers={"Cache-Control": IMMUTABLE}
+            body=self._files[name],
+            content_type=MIME[Path(name).suffix],
+            charset="utf-8",
+            headers={"Cache-Control": IMMUTABLE},
         )
