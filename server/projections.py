@@ -33,7 +33,8 @@ def summary(room: Room) -> wire.RoomSummary:
     match = room.match
     return wire.RoomSummary(
         room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,
-        options=dict(room.options), seats=room.seats, state="open" if match is None else "finished" if match.over else "playing",
+        options=dict(room.options), seats=room.seats,
+        state="open" if match is None else "finished" if match.over else "playing",
         created_ms=room.created_ms, ply=match.ply if match else 0,
     )  # fmt: skip
 

@@ -8,7 +8,8 @@ from aiohttp import web
 
 MIME = {
     ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
-    ".json": "application/json", ".png": "image/png", ".webmanifest": "application/manifest+json", ".ico": "image/x-icon", ".txt": "text/plain",
+    ".json": "application/json", ".png": "image/png", ".webmanifest": "application/manifest+json",
+    ".ico": "image/x-icon", ".txt": "text/plain",
 }  # fmt: skip
 """Types come from here, never from the machine's own table, which may be missing or wrong."""
 
