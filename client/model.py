@@ -63,8 +63,11 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def my_seat(self) -> int | None:
-        """The seat that I hold, if any."""
-        return next((n for n, who in enumerate(self.seats) if who is not None and who.identity == self.me), None)
+        """The seat that I hold, if any; AI seats are nobody's."""
+        mine = (
+            n for n, who in enumerate(self.seats) if who is not None and who.kind != "ai" and who.identity == self.me
+        )
+        return next(mine, None)
 
     @property
     def ply(self) -> int:
@@ -84,7 +87,8 @@ class Model(Struct, frozen=True, kw_only=True):
     @property
     def moves(self) -> tuple[MoveView, ...]:
         """My legal moves; none when it is not my turn."""
-        now = self.running and self.turn is not None and self._is_now(self.turn.match, self.turn.ply)
+        playable = self.running and self.frozen is None
+        now = playable and self.turn is not None and self._is_now(self.turn.match, self.turn.ply)
         return self.turn.moves if now and self.turn is not None else ()
 
     def _is_now(self, match: str, ply: int) -> bool:
@@ -149,7 +153,7 @@ def _evolved(model: Model, v: int, at: int, event: AnyEvent) -> Model:
         case SeatTaken():
             return replace(model, seats=_with_seat(model.seats, event.seat, event.occupant))
         case SeatLeft():
-            return replace(model, seats=_with_seat(model.seats, event.seat, None))
+            return replace(model, seats=_with_seat(model.seats, event.seat, None), offers=())
         case Started():
             match_state = MatchState(
                 id=event.match, number=event.number, start=event.start, rules=event.rules, seats=event.seats, moves=()
@@ -158,10 +162,9 @@ def _evolved(model: Model, v: int, at: int, event: AnyEvent) -> Model:
         case Moved():
             return _moved(model, event)
         case Finished():
-            over = Over(event.winner, event.how, event.reason)
-            return replace(model, match=replace(model.match, over=over), offers=()) if model.match else model
+            return _finished(model, event)
         case Offered():
-            return replace(model, offers=tuple(sorted({*model.offers, event.seat})))
+            return replace(model, offers=(*model.offers, event.seat))
         case Declined():
             return replace(model, offers=())
         case Said():
@@ -174,8 +177,15 @@ def _evolved(model: Model, v: int, at: int, event: AnyEvent) -> Model:
 def _moved(model: Model, event: Moved) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
-    moves = (*model.match.moves, Played(event.move, event.text))
+    moves = (*model.match.moves[: event.ply], Played(event.move, event.text))
     return msgspec.structs.replace(model, match=msgspec.structs.replace(model.match, moves=moves))
+
+
+def _finished(model: Model, event: Finished) -> Model:
+    if model.match is None or event.match != model.match.id:
+        return model
+    match = msgspec.structs.replace(model.match, over=Over(event.winner, event.how, event.reason))
+    return msgspec.structs.replace(model, match=match, offers=())
 
 
 def _with_seat(seats: tuple[Occupant | None, ...], seat: int, occupant: Occupant | None) -> tuple[Occupant | None, ...]:

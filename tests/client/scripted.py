@@ -7,7 +7,7 @@ Close(1012)`. When it returns, the connection is cut without a word.
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol
 
 from websockets.asyncio.server import ServerConnection, serve
@@ -66,10 +66,12 @@ class Link:
             await self.send(snapshot_at(join["room"], v))
         return join
 
-    async def idle(self) -> None:
-        """Answers pings until the client goes away."""
-        while True:
-            await self.receive()
+    async def idle(self, seconds: float | None = None) -> None:
+        """Answers pings until the client goes away, or for so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while True:
+                    await self.receive()
 
 
 def welcome(epoch: str = "e1", token: str | None = "secret") -> Message:

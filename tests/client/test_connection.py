@@ -323,6 +323,30 @@ def test_a_command_that_stays_without_an_answer_moves_to_a_new_socket() -> None:
     run_virtual(main())
 
 
+def test_after_a_cut_a_command_has_its_time_again() -> None:
+    """The new socket is not blamed for what the old one left without an answer."""
+
+    async def main() -> None:
+        states: list[State] = []
+
+        async def slow(link: Link) -> None:
+            await link.hello()
+            await link.idle(9)
+
+        async def second(link: Link) -> None:
+            await link.hello()
+            command = await link.expect("chat")
+            await link.idle(9)
+            await link.ack(command, 5)
+            await link.idle()
+
+        async with memory(slow, second, on_state=states.append) as c:
+            assert (await c.command(chat(c))).v == 5
+        assert states == [State.CONNECTED, State.LOST, State.CONNECTED]
+
+    run_virtual(main())
+
+
 def test_a_command_with_a_time_out_ends_unanswered() -> None:
     async def main() -> None:
         async with memory(greet) as c:
