@@ -153,7 +153,7 @@ class Game:
     of a bad argument.
     """
 
-    __slots__ = ("_buffer", "digest", "id", "rules", "title")
+    __slots__ = ("digest", "id", "rules", "title")
 
     def __init__(self, rules: Rules, digest: str) -> None:
         missing = [name for name in REQUIRED if not hasattr(rules, name)]
@@ -163,7 +163,6 @@ class Game:
         self.id = rules.NAME
         self.title = rules.TITLE
         self.digest = digest
-        self._buffer = [0] * rules.MAX_MOVES
 
     def __repr__(self) -> str:
         return f"Game({self.id!r})"
@@ -225,17 +224,18 @@ class Game:
             with np.errstate(over="ignore"):
                 if self.rules.status(state) != GOES_ON:
                     return []
-                count = self.rules.moves(state, self._buffer)
+                buffer = [0] * self.rules.MAX_MOVES
+                count = self.rules.moves(state, buffer)
         except Exception as error:
             self._fault("moves", error)
-        return self._buffer[:count]
+        return buffer[:count]
 
     def result(self, state: State) -> int:
         """GOES_ON or the result for the side to move, having no move included."""
         try:
             with np.errstate(over="ignore"):
                 status = int(self.rules.status(state))
-                if status == GOES_ON and self.rules.moves(state, self._buffer) == 0:
+                if status == GOES_ON and self.rules.moves(state, [0] * self.rules.MAX_MOVES) == 0:
                     status = int(self.rules.stuck(state))
                 return status
         except Exception as error:

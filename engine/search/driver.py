@@ -1,25 +1,27 @@
 """Iterative deepening around the compiled kernel: one `Searcher` a game and thread, plain data in and out.
 
-A search runs in the thread that calls it; another thread may call `expire`, another process may set the control
-block's CANCEL word.
+A search runs in the thread that calls it; meanwhile another thread may call `expire`, and another process may set the
+control block's CANCEL word.
 """
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from engine.game import Game, GameError, GameFault, Position
+from engine.game import Game, Position
 from engine.native import Memory, NativeGame, compile_game
 from engine.search import kernel
-from engine.search.job import Bound, Info, Job, Limit, Result, RootMove, RulesChanged, SearchFailed
-from engine.search.levels import Level, choose, level_of
+from engine.search.job import Info, Job, Limit, Result, SearchFailed
+from engine.search.levels import choose
+from engine.search.report import Report, level_for, line_tokens, nodes_per_second, resolve, to_info
 
 NO_LIMIT = 1 << 62
 SMALL_TABLE_BITS = 16
-BOUNDS: dict[int, Bound] = {kernel.EXACT: "exact", kernel.LOWER: "lower", kernel.UPPER: "upper"}
 NEXT_DEPTH_SHARE = 0.6
 """A depth is not begun when this much of the time is gone: it would hardly be completed."""
 
@@ -29,7 +31,7 @@ class Cancelled(Exception):
 
 
 class Table:
-    """A transposition table of 2**bits entries; one state belongs to one game's rules only."""
+    """A transposition table of 2**bits entries, for one game's states."""
 
     def __init__(self, bits: int) -> None:
         self.bits = bits
@@ -38,9 +40,6 @@ class Table:
     @property
     def size_bytes(self) -> int:
         return int(self.memory.array.nbytes)
-
-    def clear(self) -> None:
-        self.memory.array.fill(0)
 
 
 class Control:
@@ -54,18 +53,34 @@ class Control:
     def cancelled(self) -> bool:
         return bool(self.memory.array[kernel.CANCEL])
 
+    def clear_shown(self) -> None:
+        """Forgets what an earlier search showed; CANCEL belongs to the asking process."""
+        self.memory.array[kernel.CANCEL + 1 :] = 0
+
+    def shown(self) -> tuple[int, int, int, tuple[int, ...]]:
+        """Nodes, depth, score and line of the running search; the line is empty before the first one is found."""
+        while True:
+            before = int(self.memory.array[kernel.SEQUENCE])
+            words = self.memory.array.tolist()
+            if before % 2 == 0 and before == int(self.memory.array[kernel.SEQUENCE]):
+                line = words[kernel.SEEN_PV :][: words[kernel.SEEN_PV_LENGTH]]
+                return words[kernel.SEEN_NODES], words[kernel.SEEN_DEPTH], words[kernel.SEEN_SCORE], tuple(line)
+
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """A completed depth: `moves` hold (move, score, bound), the best one first; solved: no deeper search can differ."""
+class Running:
+    """A search that is under way, for a companion thread: how long it may take, how to end it, how far it has come."""
 
-    depth: int
-    score: int
-    nodes: int
-    seconds: float
-    line: tuple[int, ...]
-    moves: tuple[tuple[int, int, int], ...]
-    solved: bool
+    seconds: float | None
+    expire: Callable[[], None]
+    live: Callable[[], Info | None]
+
+
+Watch = Callable[[Running], AbstractContextManager[None]]
+
+
+def unwatched(running: Running) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 class Searcher:
@@ -74,10 +89,9 @@ class Searcher:
     def __init__(self, game: Game) -> None:
         self.game = game
         self.native: NativeGame = compile_game(game)
-        max_moves = int(game.rules.MAX_MOVES)
-        self._root_at = kernel.root_offset(max_moves)
-        self._max_moves = max_moves
-        self._work = np.zeros(kernel.work_words(max_moves), np.int64)
+        self._max_moves = int(game.rules.MAX_MOVES)
+        self._root_at = kernel.root_offset(self._max_moves)
+        self._work = np.zeros(kernel.work_words(self._max_moves), np.int64)
         self._memory = Memory(self._work)
 
     def prepare(self) -> None:
@@ -85,7 +99,7 @@ class Searcher:
         self.native.function("root")
 
     def expire(self) -> None:
-        """Ends the running search, from another thread, as soon as a depth is complete."""
+        """Ends the running search as soon as a depth is complete; may be called from another thread."""
         self._work[kernel.EXPIRED] = 1
 
     def search(
@@ -98,39 +112,58 @@ class Searcher:
         margin: int = 0,
         exact_depth: bool = False,
         on_depth: Callable[[Report], None] = lambda report: None,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.perf_counter,
     ) -> Report:
         """The last completed depth within the limit, depth 1 at least; Cancelled when the control block says so.
 
-        `exact_depth` is the profile in which the score is that of a plain minimax to the same depth.
+        The caller sees to the time limit: it calls `expire`, from within `around`. `exact_depth` is the profile in
+        which the score is that of a plain minimax to the same depth.
         """
-        begun = clock()
-        root = self.native.function("root")
+        self.prepare()
         moves = position.moves()
         if not moves:
             raise SearchFailed("the match is over, there is nothing to search")
-        work = self._begin(table, moves, exact_depth)
+        self._begin(table, moves, exact_depth)
+        control.clear_shown()
+        with around():
+            return self._deepen(position, limit, table, control, margin, on_depth, clock)
+
+    def _deepen(
+        self,
+        position: Position,
+        limit: Limit,
+        table: Table,
+        control: Control,
+        margin: int,
+        on_depth: Callable[[Report], None],
+        clock: Callable[[], float],
+    ) -> Report:
+        begun = clock()
+        work = self._work
+        state = tuple(int(word) for word in position.state)
+        memories = (self._memory, table.memory, control.memory, self.native.data)
+        deepest = min(limit.depth or kernel.MAX_PLY - 2, kernel.MAX_PLY - 2)
         report = None
-        for depth in range(1, min(limit.depth or kernel.MAX_PLY - 2, kernel.MAX_PLY - 2) + 1):
+        for depth in range(1, deepest + 1):
             horizons = work[kernel.HORIZONS]
-            state = tuple(int(word) for word in position.state)
-            score = root(state, depth, margin, self._memory, table.memory, control.memory, self.native.data)
+            score = self.native.function("root")(state, depth, margin, *memories)
             if control.cancelled:
                 raise Cancelled
             if work[kernel.STOP]:
                 break
             report = self._report(depth, int(score), clock() - begun, bool(work[kernel.HORIZONS] == horizons))
             on_depth(report)
-            if self._is_enough(report, limit):
+            if _is_enough(report, limit):
                 break
-            self._sort_root(report)
+            work[self._root_at :][: len(report.moves)] = [move for move, _, _ in report.moves]
             work[kernel.NODE_LIMIT] = limit.nodes or NO_LIMIT
             work[kernel.MAY_STOP] = 1
             work[kernel.POLL] = 0
         assert report is not None, "depth 1 cannot be stopped"
         return report
 
-    def _begin(self, table: Table, moves: list[int], exact_depth: bool) -> Any:
+    def _begin(self, table: Table, moves: list[int], exact_depth: bool) -> None:
         work = self._work
         work[: kernel.BUFFERS] = 0
         work[kernel.KILLERS : kernel.HISTORY] = -1
@@ -138,75 +171,74 @@ class Searcher:
         work[kernel.EXACT_DEPTH] = exact_depth
         work[kernel.TABLE_SHIFT] = 64 - table.bits
         work[kernel.ROOT_COUNT] = len(moves)
-        work[self._root_at : self._root_at + len(moves)] = moves
-        return work
+        work[self._root_at :][: len(moves)] = moves
 
     def _report(self, depth: int, score: int, seconds: float, solved: bool) -> Report:
-        work, at, count = self._work, self._root_at, int(self._work[kernel.ROOT_COUNT])
-        columns = (work[at + i * self._max_moves :][:count].tolist() for i in range(3))
+        work, count = self._work, int(self._work[kernel.ROOT_COUNT])
+        columns = (work[self._root_at + i * self._max_moves :][:count].tolist() for i in range(3))
         moves = sorted(zip(*columns, strict=True), key=lambda scored: -scored[1])
-        length = int(work[kernel.PV_LENGTH])
-        line = tuple(work[kernel.PV : kernel.PV + length].tolist())
+        line = tuple(work[kernel.PV :][: int(work[kernel.PV_LENGTH])].tolist())
         return Report(depth, score, int(work[kernel.NODES]), seconds, line, tuple(moves), solved)
 
-    def _sort_root(self, report: Report) -> None:
-        self._work[self._root_at : self._root_at + len(report.moves)] = [move for move, _, _ in report.moves]
 
-    @staticmethod
-    def _is_enough(report: Report, limit: Limit) -> bool:
-        """Deeper searches could change nothing, or would not be completed."""
-        end_seen = kernel.MATE - abs(report.score) <= report.depth
-        late = limit.time_ms is not None and report.seconds * 1000 >= limit.time_ms * NEXT_DEPTH_SHARE
-        out_of_nodes = limit.nodes is not None and report.nodes >= limit.nodes
-        return report.solved or end_seen or late or out_of_nodes
+def _is_enough(report: Report, limit: Limit) -> bool:
+    """Deeper searches could change nothing, or would not be completed."""
+    end_seen = kernel.MATE - abs(report.score) <= report.depth
+    late = limit.time_ms is not None and report.seconds * 1000 >= limit.time_ms * NEXT_DEPTH_SHARE
+    out_of_nodes = limit.nodes is not None and report.nodes >= limit.nodes
+    return report.solved or end_seen or late or out_of_nodes
 
 
-def resolve(job: Job, game: Game) -> tuple[Position, Level]:
-    """The position and level that a job names; SearchError when there are none such here."""
-    if job.rules != game.digest:
-        raise RulesChanged(f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}")
-    try:
-        position = game.position(job.start, job.options)
-        for token in job.moves:
-            position = position.play(position.parse_move(token))
-        return position, Level(job.limit) if job.level is None else level_of(game.levels, job.level)
-    except (GameError, GameFault, ValueError) as error:
-        raise SearchFailed(f"the job cannot be searched: {error}") from error
+def answer(
+    job: Job,
+    searcher: Searcher,
+    table: Callable[[], Table],
+    control: Control,
+    *,
+    on_info: Callable[[Info], None] = lambda info: None,
+    watch: Watch = unwatched,
+    time_ms: int | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Result:
+    """Runs a job, in `time_ms` where that is less than the job's own time.
 
+    `table` gives the room's table; it is asked for only where the level does not promise the same move each time.
+    """
+    position = resolve(job, searcher.game)
+    level = level_for(job, searcher.game)
+    times = [given for given in (level.limit.time_ms, time_ms) if given is not None]
+    limit = msgspec.structs.replace(level.limit, time_ms=min(times, default=None))
+    begun = clock()
+    latest: list[Info] = []
 
-def to_info(position: Position, report: Report) -> Info:
-    """A report in tokens; the line is cut short should a table collision have put a move into it that is not legal."""
-    tokens = []
-    here = position
-    for move in report.line:
-        if move not in here.moves():
-            break
-        tokens.append(here.format_move(move))
-        here = here.play(move)
-    return Info(
-        depth=report.depth,
-        score=report.score,
-        nodes=report.nodes,
-        nps=round(report.nodes / max(report.seconds, 1e-6)),
-        time_ms=round(report.seconds * 1000),
-        pv=tuple(tokens),
-        moves=tuple(RootMove(position.format_move(move), score, BOUNDS[bound]) for move, score, bound in report.moves),
-    )
+    def found(report: Report) -> None:
+        latest[:] = [to_info(position, report)]
+        on_info(latest[0])
 
+    def live() -> Info | None:
+        return _live_info(position, latest[0], control, clock() - begun) if latest else None
 
-def answer(job: Job, searcher: Searcher, table: Table, control: Control, on_info: Callable[[Info], None]) -> Result:
-    """Runs a job; the table is the room's and is used only where the level does not promise the same move each time."""
-    position, level = resolve(job, searcher.game)
-    repeatable = level.limit.time_ms is None and job.level is not None
-    report = searcher.search(
+    running = Running(None if limit.time_ms is None else limit.time_ms / 1000, searcher.expire, live)
+    searcher.search(
         position,
-        level.limit,
-        Table(SMALL_TABLE_BITS) if repeatable else table,
+        limit,
+        Table(SMALL_TABLE_BITS) if level.repeatable else table(),
         control,
         margin=level.margin,
-        on_depth=lambda found: on_info(to_info(position, found)),
+        on_depth=found,
+        around=lambda: watch(running),
+        clock=clock,
     )
-    info = to_info(position, report)
-    if not level.margin:
-        return Result(info.moves[0].move, info)
+    info = latest[0]
     return Result(choose(info.moves, level.margin, job.seed, position.digest()).move, info)
+
+
+def _live_info(position: Position, latest: Info, control: Control, seconds: float) -> Info:
+    """The latest completed depth with live counts, and the best line of the unfinished depth once there is one."""
+    nodes, depth, score, line = control.shown()
+    info = msgspec.structs.replace(
+        latest, nodes=nodes, nps=nodes_per_second(nodes, seconds), time_ms=round(seconds * 1000)
+    )
+    if depth <= latest.depth:
+        return info
+    return msgspec.structs.replace(info, depth=depth, score=score, pv=line_tokens(position, line))

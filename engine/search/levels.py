@@ -6,8 +6,8 @@ match to match, but it never gives away more than its margin as far as it can se
 first included, wins at once where it can, and none picks a line that it sees to be lost while it sees another. Level
 1 looks one ply ahead: it does not see the answer to its move.
 
-Levels below the top are bounded by depth and nodes only, and start with an empty table, so that a job gives the same
-move wherever and however often it is run. Only the top level uses time, and the table of its room.
+Levels below the top are bounded by depth and nodes, and start with an empty table, so that a job gives the same move
+wherever and however often it is run. Only the top level uses up its time, and the table of its room.
 """
 
 import hashlib
@@ -16,26 +16,35 @@ from dataclasses import dataclass
 
 from engine.search.job import Limit, RootMove
 
+TIME_MS = 1000
+"""How long a level may think: the top one does, the others hardly ever come near."""
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A limit, and how much below the best score a move may be to be chosen (0: the best move it is)."""
+    """A limit, and how much below the best score a move may be to be chosen (0: the best move it is).
+
+    A repeatable level starts with an empty table, and is limited by nodes before time comes into it.
+    """
 
     limit: Limit
     margin: int = 0
+    repeatable: bool = False
 
 
-TOP_TIME_MS = 1000
+def _level(depth: int, nodes: int, margin: int) -> Level:
+    return Level(Limit(depth=depth, nodes=nodes, time_ms=TIME_MS), margin, repeatable=True)
+
 
 LADDER = (
-    Level(Limit(depth=1, nodes=2_000), margin=30),
-    Level(Limit(depth=2, nodes=4_000), margin=25),
-    Level(Limit(depth=3, nodes=8_000), margin=20),
-    Level(Limit(depth=4, nodes=20_000), margin=15),
-    Level(Limit(depth=6, nodes=60_000), margin=10),
-    Level(Limit(depth=8, nodes=200_000), margin=5),
-    Level(Limit(depth=12, nodes=1_000_000)),
-    Level(Limit(time_ms=TOP_TIME_MS)),
+    _level(depth=1, nodes=2_000, margin=30),
+    _level(depth=2, nodes=4_000, margin=25),
+    _level(depth=3, nodes=8_000, margin=20),
+    _level(depth=4, nodes=20_000, margin=15),
+    _level(depth=6, nodes=60_000, margin=10),
+    _level(depth=8, nodes=200_000, margin=5),
+    _level(depth=12, nodes=1_000_000, margin=0),
+    Level(Limit(time_ms=TIME_MS)),
 )
 """The eight levels of a game that can tell so many apart; one with fewer takes a selection, first and last included."""
 
@@ -51,6 +60,8 @@ def level_of(levels: int, level: int) -> Level:
 
 def choose(moves: Sequence[RootMove], margin: int, seed: int, position: str) -> RootMove:
     """The move to play, of those that a search scored, best first: a candidate picked by seed and position digest."""
+    if not margin:
+        return moves[0]
     best = moves[0].score
     candidates = [move for move in moves if move.bound == "exact" and move.score > best - margin] or [moves[0]]
     pick = hashlib.blake2b(f"{seed}:{position}".encode(), digest_size=8).digest()

@@ -1,0 +1,74 @@
+"""What crosses the pipe between the pool and a worker: msgpack of tagged structs, never pickles."""
+
+from typing import Literal
+
+from msgspec import Struct, msgpack
+
+from engine.search.job import Info, Job, Result
+
+MAX_BYTES = 65_536
+"""A job must fit into an idle worker's pipe, so that sending it never waits."""
+
+Reason = Literal["failed", "rules_changed", "cancelled"]
+
+
+class Run(Struct, frozen=True, tag=True):
+    """Search this; `time_ms` caps the job's own time on a second try."""
+
+    number: int
+    job: Job
+    time_ms: int | None
+
+
+class Warm(Struct, frozen=True, tag=True):
+    """Compile this game into the cache; idle: give way to everything else from now on."""
+
+    game: str
+    idle: bool
+
+
+Order = Run | Warm
+
+
+class Ready(Struct, frozen=True, tag=True):
+    """The worker takes orders."""
+
+    pid: int
+
+
+class Started(Struct, frozen=True, tag=True):
+    """The game is loaded and the search begins."""
+
+    number: int
+
+
+class Progress(Struct, frozen=True, tag=True):
+    number: int
+    info: Info
+
+
+class Answered(Struct, frozen=True, tag=True):
+    number: int
+    result: Result
+
+
+class Failed(Struct, frozen=True, tag=True):
+    """The job gave no answer; the worker goes on."""
+
+    number: int
+    reason: Reason
+    message: str
+
+
+class Warmed(Struct, frozen=True, tag=True):
+    """The game is in the cache, or why it cannot be."""
+
+    game: str
+    error: str | None
+
+
+News = Ready | Started | Progress | Answered | Failed | Warmed
+
+encode = msgpack.Encoder().encode
+decode_order = msgpack.Decoder(Order).decode
+decode_news = msgpack.Decoder(News).decode

@@ -1,0 +1,520 @@
+"""The search pool: long-lived worker processes behind one asyncio front.
+
+    async with Pool(workers=2) as pool:
+        result = await pool.search(job, on_info=print)
+
+A worker that dies, hangs or is late is killed and replaced, and its job goes to another one, at most TRIES times,
+with the time that is left. Cancelling the task that waits in `search` ends the search. A game is compiled by a
+process of its own before its first search; until then its jobs wait and everything else goes on. This side loads no
+compiler.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Literal
+
+from engine.game import GameError
+from engine.games.registry import game_ids, load_game
+from engine.pool.messages import Answered, Failed, News, Progress, Ready, Run, Started, Warm, Warmed
+from engine.pool.process import DEFAULT_START, StartMethod, WorkerProcess, default_workers
+from engine.pool.waiting import FairQueue
+from engine.search.job import Info, Job, Result, RulesChanged, SearchError, SearchFailed
+from engine.search.levels import Level, choose
+from engine.search.report import level_for, resolve
+
+TRIES = 3
+LOAD_S = 60.0
+"""A worker may take this long to load a game; it compiles only where the cache on disk fails it."""
+GRACE_S = 0.4
+"""How late an answer may be before the worker counts as hung."""
+STALL_S = 2.0
+"""A running search tells its node count several times a second; a worker whose count stands still so long is hung."""
+IGNORED_CANCEL_S = 1.0
+WORTH_A_TRY_S = 0.1
+"""With less time left than this the best move so far is the answer."""
+START_BACKOFF_S = (0.0, 0.5, 1.0, 2.0, 5.0)
+"""Pauses before a start, by the number of workers that died before they were ready."""
+
+WarmState = Literal["cold", "warming", "warm", "failed"]
+
+
+class PoolBusy(SearchError):
+    """More jobs are waiting than the pool takes."""
+
+
+class PoolClosed(SearchError):
+    """The pool ended before the search did."""
+
+
+@dataclass(eq=False, slots=True)
+class Ticket:
+    """A job on its way through the pool."""
+
+    job: Job
+    level: Level
+    on_info: Callable[[Info], None] | None
+    answer: asyncio.Future[Result]
+    begun: float | None = None
+    tries: int = 0
+    latest: Info | None = None
+
+    @property
+    def affinity(self) -> str:
+        return self.job.affinity
+
+    def left(self, now: float) -> float | None:
+        """The seconds that are left of the job's time, which begins with its first search."""
+        if self.level.limit.time_ms is None:
+            return None
+        return self.level.limit.time_ms / 1000 - (now - (self.begun or now))
+
+
+@dataclass(eq=False, slots=True)
+class Seat:
+    """A place for one worker process: what it is doing, and until when it may."""
+
+    process: WorkerProcess
+    ready: bool = False
+    number: int = 0
+    ticket: Ticket | None = None
+    busy: bool = False
+    nodes: int = -1
+    ends: float | None = None
+    alarm: asyncio.TimerHandle | None = None
+    used: float = 0.0
+
+    def watch(self, at: float, call: Callable[["Seat"], None]) -> None:
+        """Replaces the seat's one alarm."""
+        self.unwatch()
+        self.alarm = asyncio.get_running_loop().call_at(at, call, self)
+
+    def unwatch(self) -> None:
+        if self.alarm is not None:
+            self.alarm.cancel()
+            self.alarm = None
+
+
+@dataclass(slots=True)
+class Counts:
+    """Since the pool was opened: searches answered, failed and tried again, and workers that died or were killed."""
+
+    answered: int = 0
+    failed: int = 0
+    retried: int = 0
+    ended: int = 0
+
+
+@dataclass(slots=True)
+class _Warmth:
+    """What the pool knows about a game's compiled code."""
+
+    state: WarmState = "cold"
+    error: str = ""
+    tries: int = 0
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Pool:
+    """Searches jobs on `workers` processes; one event loop, one pool, entered once.
+
+    `queue_size` jobs may wait, `table_bytes` of tables are kept by each worker. The games in `warm` (all there are,
+    by default) are compiled at idle priority when no other game is asked for. `on_warm(game, state)` is called at
+    each change.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        queue_size: int = 256,
+        table_bytes: int = 64 << 20,
+        warm: Iterable[str] | None = None,
+        on_warm: Callable[[str, WarmState], None] | None = None,
+        start_method: StartMethod = DEFAULT_START,
+    ) -> None:
+        self._size = default_workers() if workers is None else workers
+        if self._size < 1:
+            raise ValueError("a pool has at least one worker")
+        self._waiting: FairQueue[Ticket] = FairQueue(queue_size)
+        self._table_bytes = table_bytes
+        self._method: StartMethod = start_method
+        self._on_warm = on_warm
+        self._warmth: dict[str, _Warmth] = {}
+        self._asked: list[str] = []
+        self._spare: list[str] = list(game_ids() if warm is None else warm)
+        self._warm_work = asyncio.Event()
+        self._warming: tuple[str, asyncio.Future[str | None]] | None = None
+        self._seats: list[Seat] = []
+        self._home: dict[str, Seat] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._bad_starts = 0
+        self._is_open = False
+        self.counts = Counts()
+
+    # --- what the house calls
+
+    async def __aenter__(self) -> "Pool":
+        """Returns at once; the workers start meanwhile, and jobs wait for them."""
+        self._is_open = True
+        for index in range(self._size):
+            self._seats.append(Seat(self._new_process()))
+            self._spawn(self._start(self._seats[index]), f"search-worker-{index}")
+        self._spawn(self._keep_warm(), "search-warmer")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Fails what is waiting or running with PoolClosed, and leaves no process behind."""
+        self._is_open = False
+        for ticket in [*self._waiting, *(seat.ticket for seat in self._seats if seat.ticket is not None)]:
+            self._fail(ticket, PoolClosed("the search pool is closed"))
+        for seat in self._seats:
+            seat.unwatch()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(seat.process.close() for seat in self._seats))
+        self._seats.clear()
+
+    async def search(self, job: Job, on_info: Callable[[Info], None] | None = None) -> Result:
+        """The answer to a job; on_info is called in the loop after each depth and several times a second.
+
+        Raises RulesChanged, PoolBusy, PoolClosed or SearchFailed. Cancelling the caller ends the search within
+        milliseconds.
+        """
+        ticket = self._admit(job, on_info)
+        self._waiting.put(ticket)
+        self._ask_for(job.game)
+        self._dispatch()
+        try:
+            return await ticket.answer
+        except asyncio.CancelledError:
+            self._drop(ticket)
+            raise
+
+    async def warm(self, game_id: str) -> None:
+        """Compiles a game before all others that are cold, and returns when it is ready; or raises SearchFailed."""
+        self._ask_for(game_id)
+        warmth = self._warmth_of(game_id)
+        await warmth.settled.wait()
+        if warmth.state == "failed":
+            raise SearchFailed(warmth.error)
+
+    def warm_state(self, game_id: str) -> WarmState:
+        """How far a game is: cold (nobody has asked yet), warming, warm or failed."""
+        return self._warmth_of(game_id).state
+
+    def is_warm(self, game_id: str) -> bool:
+        """Does a search of this game start at once?"""
+        return self.warm_state(game_id) == "warm"
+
+    @property
+    def waiting(self) -> int:
+        """The jobs that wait for a worker or for their game."""
+        return len(self._waiting)
+
+    @property
+    def running(self) -> int:
+        """The searches that are under way."""
+        return sum(seat.ticket is not None for seat in self._seats)
+
+    @property
+    def ready_workers(self) -> int:
+        return sum(seat.ready for seat in self._seats)
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes of the workers that are ready."""
+        return [seat.process.pid for seat in self._seats if seat.ready and seat.process.pid is not None]
+
+    # --- jobs
+
+    def _admit(self, job: Job, on_info: Callable[[Info], None] | None) -> Ticket:
+        if not self._is_open:
+            raise PoolClosed("the search pool is closed")
+        if self._waiting.is_full:
+            raise PoolBusy(f"{self._waiting.size} searches are waiting already")
+        try:
+            game = load_game(job.game)
+        except GameError as error:
+            raise SearchFailed(str(error)) from error
+        if job.rules != game.digest:
+            raise RulesChanged(f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}")
+        warmth = self._warmth_of(job.game)
+        if warmth.state == "failed":
+            raise SearchFailed(warmth.error)
+        level = level_for(job, game)
+        return Ticket(job, level, on_info, asyncio.get_running_loop().create_future())
+
+    def _dispatch(self) -> None:
+        """Gives waiting jobs to idle workers: each to the one that holds its room's table, if that is idle."""
+        while self._is_open and (idle := [seat for seat in self._seats if seat.ready and not seat.busy]):
+            ticket = self._waiting.take(lambda ticket: self.is_warm(ticket.job.game))
+            if ticket is None:
+                return
+            home = self._home.get(ticket.affinity)
+            seat = home if home in idle else min(idle, key=lambda seat: seat.used)
+            try:
+                self._give(ticket, seat)
+            except SearchError as error:
+                self._release(seat)
+                self._fail(ticket, error)
+
+    def _give(self, ticket: Ticket, seat: Seat) -> None:
+        now = asyncio.get_running_loop().time()
+        left = ticket.left(now)
+        self._home[ticket.affinity] = seat
+        if len(self._home) > 10_000:
+            del self._home[next(iter(self._home))]
+        seat.number += 1
+        seat.ticket, seat.busy, seat.nodes, seat.ends, seat.used = ticket, True, -1, None, now
+        ticket.tries += 1
+        seat.watch(now + LOAD_S, self._hung)
+        time_ms = None if left is None or ticket.begun is None else max(1, round(left * 1000))
+        seat.process.send(Run(seat.number, ticket.job, time_ms))
+
+    def _on_news(self, process: WorkerProcess, news: News) -> None:
+        seat = self._seat_of(process)
+        if seat is None:
+            return
+        match news:
+            case Ready():
+                seat.ready = True
+                self._bad_starts = 0
+                self._dispatch()
+            case Started(number=number) if number == seat.number:
+                self._on_started(seat)
+            case Progress(number=number, info=info) if number == seat.number:
+                self._on_progress(seat, info)
+            case Answered(number=number, result=result) if number == seat.number:
+                self._on_answer(seat, result)
+            case Failed(number=number) as failed if number == seat.number:
+                self._on_failure(seat, failed)
+            case _:
+                pass  # late news of an earlier job
+
+    def _on_started(self, seat: Seat) -> None:
+        if seat.ticket is None:
+            return
+        now = asyncio.get_running_loop().time()
+        if seat.ticket.begun is None:
+            seat.ticket.begun = now
+        left = seat.ticket.left(now)
+        if left is not None:
+            seat.ends = now + max(0.0, left) + GRACE_S
+        self._watch_search(seat, now)
+
+    def _watch_search(self, seat: Seat, now: float) -> None:
+        stalled = now + STALL_S
+        seat.watch(stalled if seat.ends is None else min(stalled, seat.ends), self._hung)
+
+    def _on_progress(self, seat: Seat, info: Info) -> None:
+        ticket = seat.ticket
+        if ticket is None:
+            return
+        ticket.latest = info
+        if info.nodes > seat.nodes:
+            seat.nodes = info.nodes
+            self._watch_search(seat, asyncio.get_running_loop().time())
+        if ticket.on_info is not None and not ticket.answer.done():
+            try:
+                ticket.on_info(info)
+            except Exception as error:
+                self._fail(ticket, error)
+                self._stop(seat)
+
+    def _on_answer(self, seat: Seat, result: Result) -> None:
+        if seat.ticket is not None and not seat.ticket.answer.done():
+            self.counts.answered += 1
+            seat.ticket.answer.set_result(result)
+        self._release(seat)
+        self._dispatch()
+
+    def _on_failure(self, seat: Seat, failed: Failed) -> None:
+        if seat.ticket is not None:
+            kind = RulesChanged if failed.reason == "rules_changed" else SearchFailed
+            self._fail(seat.ticket, kind(failed.message or "the search was cancelled"))
+        self._release(seat)
+        self._dispatch()
+
+    def _release(self, seat: Seat) -> None:
+        seat.unwatch()
+        seat.ticket, seat.busy = None, False
+
+    def _fail(self, ticket: Ticket, error: Exception) -> None:
+        if not ticket.answer.done():
+            self.counts.failed += 1
+            ticket.answer.set_exception(error)
+
+    def _drop(self, ticket: Ticket) -> None:
+        """Nobody waits for this job any more."""
+        self._waiting.remove(ticket)
+        for seat in self._seats:
+            if seat.ticket is ticket:
+                self._stop(seat)
+
+    def _stop(self, seat: Seat) -> None:
+        """Cancels a running search; its worker stays busy until it says that it has stopped, or is killed."""
+        seat.ticket = None
+        seat.process.cancel()
+        seat.watch(asyncio.get_running_loop().time() + IGNORED_CANCEL_S, self._hung)
+
+    # --- workers that die or hang
+
+    def _hung(self, seat: Seat) -> None:
+        seat.process.kill()
+
+    def _on_end(self, process: WorkerProcess) -> None:
+        seat = self._seat_of(process)
+        if seat is None or not self._is_open:
+            return
+        self.counts.ended += 1
+        if not seat.ready:
+            self._bad_starts += 1
+        ticket = seat.ticket
+        self._release(seat)
+        self._seats[self._seats.index(seat)] = replacement = Seat(self._new_process())
+        self._spawn(self._replace(process, replacement), "search-worker-replacement")
+        if self._bad_starts >= len(START_BACKOFF_S):
+            for waiting in list(self._waiting):
+                self._waiting.remove(waiting)
+                self._fail(waiting, SearchFailed("the search workers do not start"))
+        if ticket is not None and not ticket.answer.done():
+            self._try_again(ticket)
+
+    def _try_again(self, ticket: Ticket) -> None:
+        left = ticket.left(asyncio.get_running_loop().time())
+        is_late = left is not None and left < WORTH_A_TRY_S
+        if ticket.latest is not None and (ticket.tries >= TRIES or is_late):
+            self._answer_from(ticket, ticket.latest)
+        elif ticket.tries >= TRIES:
+            self._fail(ticket, SearchFailed(f"{ticket.tries} workers died or hung over this job"))
+        else:
+            self.counts.retried += 1
+            self._waiting.put_first(ticket)
+            self._dispatch()
+
+    def _answer_from(self, ticket: Ticket, info: Info) -> None:
+        """The move that the level would choose by what the lost worker had told."""
+        try:
+            position = resolve(ticket.job, load_game(ticket.job.game))
+        except SearchError as error:
+            self._fail(ticket, error)
+            return
+        self.counts.answered += 1
+        chosen = choose(info.moves, ticket.level.margin, ticket.job.seed, position.digest())
+        ticket.answer.set_result(Result(chosen.move if ticket.level.margin else info.pv[0], info))
+
+    def _new_process(self) -> WorkerProcess:
+        return WorkerProcess(self._method, self._table_bytes, self._on_news, self._on_end)
+
+    async def _start(self, seat: Seat) -> None:
+        await seat.process.start()
+
+    async def _replace(self, old: WorkerProcess, seat: Seat) -> None:
+        """Closes what is left of a dead worker and starts another one in its place."""
+        closing = asyncio.create_task(old.close(), name="search-worker-close")
+        await asyncio.sleep(START_BACKOFF_S[min(self._bad_starts, len(START_BACKOFF_S) - 1)])
+        await seat.process.start()
+        await closing
+
+    def _seat_of(self, process: WorkerProcess) -> Seat | None:
+        return next((seat for seat in self._seats if seat.process is process), None)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # --- compiling
+
+    def _warmth_of(self, game_id: str) -> _Warmth:
+        return self._warmth.setdefault(game_id, _Warmth())
+
+    def _ask_for(self, game_id: str) -> None:
+        """Puts a game before those that nobody waits for."""
+        if self._warmth_of(game_id).state == "cold" and game_id not in self._asked:
+            self._asked.append(game_id)
+            self._warm_work.set()
+
+    def _set_warmth(self, game_id: str, state: WarmState, error: str = "") -> None:
+        warmth = self._warmth_of(game_id)
+        warmth.state, warmth.error = state, error
+        if state in ("warm", "failed"):
+            warmth.settled.set()
+        if self._on_warm is not None:
+            self._on_warm(game_id, state)
+
+    async def _keep_warm(self) -> None:
+        """Compiles one game after the other in a process that is there only while there is something to compile."""
+        while True:
+            self._warm_work.clear()
+            process: WorkerProcess | None = None
+            try:
+                while (game_id := self._next_cold()) is not None:
+                    process = process or await self._start_warmer()
+                    if not await self._warm_one(process, game_id):
+                        await process.close()
+                        process = None
+            finally:
+                if process is not None:
+                    await process.close()
+            await self._warm_work.wait()
+
+    def _next_cold(self) -> str | None:
+        for games in (self._asked, self._spare):
+            while games:
+                game_id = games[0]
+                if self._warmth_of(game_id).state == "cold":
+                    return game_id
+                games.pop(0)
+        return None
+
+    async def _start_warmer(self) -> WorkerProcess:
+        process = WorkerProcess(self._method, 0, self._on_warmer_news, self._on_warmer_end)
+        await process.start()
+        return process
+
+    async def _warm_one(self, process: WorkerProcess, game_id: str) -> bool:
+        """Compiles one game and settles its state; false when the process died over it."""
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._warming = (game_id, answer)
+        self._set_warmth(game_id, "warming")
+        process.send(Warm(game_id, idle=game_id not in self._asked))
+        try:
+            error = await answer
+        except EOFError:
+            warmth = self._warmth_of(game_id)
+            warmth.tries += 1
+            if warmth.tries >= TRIES:
+                self._settle(game_id, f"the compiler died {warmth.tries} times over {game_id}")
+            else:
+                self._set_warmth(game_id, "cold")
+            return False
+        finally:
+            self._warming = None
+        self._settle(game_id, error)
+        return True
+
+    def _settle(self, game_id: str, error: str | None) -> None:
+        """The game is ready, or all its jobs fail."""
+        if error is None:
+            self._set_warmth(game_id, "warm")
+            self._dispatch()
+            return
+        self._set_warmth(game_id, "failed", error)
+        for ticket in [ticket for ticket in self._waiting if ticket.job.game == game_id]:
+            self._waiting.remove(ticket)
+            self._fail(ticket, SearchFailed(error))
+
+    def _on_warmer_news(self, process: WorkerProcess, news: News) -> None:
+        if isinstance(news, Warmed) and self._warming is not None and not self._warming[1].done():
+            self._warming[1].set_result(news.error)
+
+    def _on_warmer_end(self, process: WorkerProcess) -> None:
+        self.counts.ended += 1
+        if self._warming is not None and not self._warming[1].done():
+            self._warming[1].set_exception(EOFError())

@@ -1,0 +1,170 @@
+"""The worker process: takes one order at a time from its pipe, and ends when the pipe does.
+
+The main thread searches. A reader thread waits for the pool's end of the pipe to close, also during a search; a
+companion thread of each search keeps its time and tells how far it has come. (The kernel runs without the
+interpreter's lock.)
+"""
+
+import contextlib
+import os
+import queue
+import signal
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from importlib import import_module
+from multiprocessing.connection import Connection
+from typing import Any
+
+from engine.games.registry import load_game
+from engine.pool.messages import (
+    Answered,
+    Failed,
+    News,
+    Order,
+    Progress,
+    Ready,
+    Reason,
+    Run,
+    Started,
+    Warm,
+    Warmed,
+    decode_order,
+    encode,
+)
+from engine.search.job import Info, RulesChanged
+
+LIVE_S = 0.15
+"""How often a running search tells its node count."""
+TABLE_BITS = 20
+
+
+def main(pipe: Connection, control_words: Any, table_bytes: int) -> None:
+    """Serves orders until the pipe ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The server imports this module to name `main`; the compiler is loaded here only, in the worker.
+    driver = import_module("engine.search.driver")
+    Worker(driver, pipe, control_words, table_bytes).serve()
+
+
+class Worker:
+    """The games that are loaded, the rooms' tables, and the pipe."""
+
+    def __init__(self, driver: Any, pipe: Connection, control_words: Any, table_bytes: int) -> None:
+        self._driver = driver
+        self._pipe = pipe
+        self._sending = threading.Lock()
+        self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self._control = driver.Control(control_words)
+        self._searchers: dict[str, Any] = {}
+        self._tables: OrderedDict[tuple[str, str], Any] = OrderedDict()
+        self._table_bytes = table_bytes
+
+    def serve(self) -> None:
+        threading.Thread(target=self._read, name="reader", daemon=True).start()
+        self._send(Ready(os.getpid()))
+        while True:
+            match self._orders.get():
+                case Run() as order:
+                    self._send(self._run(order))
+                case Warm() as order:
+                    self._send(self._warm(order))
+
+    def _read(self) -> None:
+        while True:
+            try:
+                self._orders.put(decode_order(self._pipe.recv_bytes()))
+            except (EOFError, OSError):
+                os._exit(0)  # the pool is gone, and nobody waits for the search that may be running
+
+    def _send(self, news: News) -> None:
+        with self._sending, contextlib.suppress(BrokenPipeError):  # the reader sees the end of the pipe too
+            self._pipe.send_bytes(encode(news))
+
+    def _run(self, order: Run) -> News:
+        """Whatever goes wrong in the rules of a game is the answer to this order only."""
+        try:
+            searcher = self._searcher(order.job.game)
+            self._send(Started(order.number))
+            result = self._driver.answer(
+                order.job,
+                searcher,
+                lambda: self._table(order.job.affinity, order.job.game),
+                self._control,
+                on_info=lambda info: self._send(Progress(order.number, info)),
+                watch=lambda running: self._watch(order.number, running),
+                time_ms=order.time_ms,
+            )
+        except self._driver.Cancelled:
+            return _failed(order, "cancelled", "")
+        except RulesChanged as error:
+            return _failed(order, "rules_changed", str(error))
+        except Exception as error:
+            return _failed(order, "failed", f"{type(error).__name__}: {error}")
+        return Answered(order.number, result)
+
+    def _warm(self, order: Warm) -> News:
+        if order.idle and hasattr(os, "nice"):
+            os.nice(10)
+        try:
+            self._searcher(order.game)
+        except Exception as error:
+            return Warmed(order.game, f"{type(error).__name__}: {error}"[:1000])
+        return Warmed(order.game, None)
+
+    def _searcher(self, game_id: str) -> Any:
+        if game_id not in self._searchers:
+            searcher = self._driver.Searcher(load_game(game_id))
+            searcher.prepare()
+            self._searchers[game_id] = searcher
+        return self._searchers[game_id]
+
+    def _table(self, affinity: str, game_id: str) -> Any:
+        """The table of a room for a game; the ones that were used longest ago make room for it."""
+        key = (affinity, game_id)
+        if key not in self._tables:
+            self._tables[key] = self._driver.Table(TABLE_BITS)
+        self._tables.move_to_end(key)
+        while len(self._tables) > 1 and sum(table.size_bytes for table in self._tables.values()) > self._table_bytes:
+            self._tables.popitem(last=False)
+        return self._tables[key]
+
+    @contextlib.contextmanager
+    def _watch(self, number: int, running: Any) -> Iterator[None]:
+        """Runs the companion thread of a search."""
+        ended = threading.Event()
+        companion = threading.Thread(
+            target=self._accompany, args=(number, running, ended), name="companion", daemon=True
+        )
+        companion.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            companion.join()
+
+    def _accompany(self, number: int, running: Any, ended: threading.Event) -> None:
+        deadline = None if running.seconds is None else time.perf_counter() + running.seconds
+        while True:
+            left = LIVE_S if deadline is None else max(0.0, deadline - time.perf_counter())
+            if ended.wait(min(LIVE_S, left)):
+                return
+            if deadline is not None and time.perf_counter() >= deadline:
+                running.expire()
+                deadline = None
+            elif (info := _live(running)) is not None:
+                self._send(Progress(number, info))
+
+
+def _live(running: Any) -> Info | None:
+    """How far the search has come; None as well when the rules fail: the search itself will say so."""
+    try:
+        info: Info | None = running.live()
+    except Exception:
+        return None
+    return info
+
+
+def _failed(order: Run, reason: Reason, message: str) -> Failed:
+    return Failed(order.number, reason, message[:1000])

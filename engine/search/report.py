@@ -1,0 +1,77 @@
+"""From a job to a position and level, and from a search's numbers to tokens; no compiled code in here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.game import Game, GameError, GameFault, Position
+from engine.search import kernel
+from engine.search.job import Bound, Info, Job, RootMove, RulesChanged, SearchFailed
+from engine.search.levels import Level, level_of
+
+BOUNDS: dict[int, Bound] = {kernel.EXACT: "exact", kernel.LOWER: "lower", kernel.UPPER: "upper"}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A completed depth: `moves` hold (move, score, bound), the best one first; solved: no deeper search can differ."""
+
+    depth: int
+    score: int
+    nodes: int
+    seconds: float
+    line: tuple[int, ...]
+    moves: tuple[tuple[int, int, int], ...]
+    solved: bool
+
+
+def level_for(job: Job, game: Game) -> Level:
+    """The level that a job asks for, or its own limit as one; SearchFailed when the game has no such level."""
+    if job.level is None:
+        return Level(job.limit)
+    try:
+        return level_of(game.levels, job.level)
+    except ValueError as error:
+        raise SearchFailed(f"{game.id}: {error}") from error
+
+
+def resolve(job: Job, game: Game) -> Position:
+    """The position that a job names; RulesChanged or SearchFailed when it names none here."""
+    if job.rules != game.digest:
+        raise RulesChanged(f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}")
+    try:
+        position = game.position(job.start, job.options)
+        for token in job.moves:
+            position = position.play(position.parse_move(token))
+    except (GameError, GameFault) as error:
+        raise SearchFailed(f"the job cannot be searched: {error}") from error
+    return position
+
+
+def line_tokens(position: Position, line: Sequence[int]) -> tuple[str, ...]:
+    """A line of play in tokens, cut short where a move is not legal: two states may share a key in the table."""
+    tokens = []
+    here = position
+    for move in line:
+        if move not in here.moves():
+            break
+        tokens.append(here.format_move(move))
+        here = here.play(move)
+    return tuple(tokens)
+
+
+def to_info(position: Position, report: Report) -> Info:
+    """A report in tokens."""
+    moves = tuple(RootMove(position.format_move(move), score, BOUNDS[bound]) for move, score, bound in report.moves)
+    return Info(
+        depth=report.depth,
+        score=report.score,
+        nodes=report.nodes,
+        nps=nodes_per_second(report.nodes, report.seconds),
+        time_ms=round(report.seconds * 1000),
+        pv=line_tokens(position, report.line),
+        moves=moves,
+    )
+
+
+def nodes_per_second(nodes: int, seconds: float) -> int:
+    return round(nodes / max(seconds, 1e-6))
