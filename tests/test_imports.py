@@ -60,6 +60,6 @@ def test_packages_hold_a_docstring_and_nothing_else() -> None:
 def test_the_server_starts_without_the_compiler() -> None:
     """Importing the whole server loads neither numba nor llvmlite; only search workers do."""
     loaded = "import sys; print(*sorted({'numba', 'llvmlite'} & set(sys.modules)))"
-    done = run(sys.executable, "-c", f"from server import app; {loaded}")
+    done = run(sys.executable, "-c", f"from server import __main__, app; {loaded}")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
