@@ -12,6 +12,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 KEPT_VERSIONS = 3
@@ -69,6 +70,17 @@ def locked(folder: Path, name: str) -> Iterator[None]:
 
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def tag_of(game_id: str, digest: str) -> str:
+    """The name of one version of a game's code: its rules and the compiler's version."""
+    compiler = "".join(part for part in version("numba") if part.isalnum())
+    return f"{game_id}.{digest}n{compiler}"
+
+
+def is_sealed(game_id: str, digest: str) -> bool:
+    """Does the cache seem to hold the code of these rules? Whoever loads it looks closer."""
+    return _sums(cache_folder(), tag_of(game_id, digest)).is_file()
 
 
 def code_files(folder: Path, tag: str) -> list[Path]:

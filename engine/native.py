@@ -205,6 +205,7 @@ class NativeGame:
     game: Game
     tag: str
     data: Memory
+    _template: ModuleType
     _rules: Mapping[str, Any]
     _kernel: dict[str, Any]
     _ready: dict[str, Any] = field(default_factory=dict)
@@ -255,11 +256,11 @@ class NativeGame:
         crashes when it comes from the cache (numba issue 6061).
         """
         self._compile_recursive_rules()
-        for callee in kernel.CALLS.get(name, ()):
+        for callee in self._template.CALLS.get(name, ()):
             self._compile(callee)
         function = self._kernel[name]
         if not function.signatures:
-            function.compile(_signature(kernel.SIGNATURES[name], self.game.rules.WORDS))
+            function.compile(_signature(self._template.SIGNATURES[name], self.game.rules.WORDS))
             function.disable_compile()
 
     def _compile_recursive_rules(self) -> None:
@@ -271,19 +272,19 @@ class NativeGame:
                 rule.disable_compile()
 
 
-def compile_game(game: Game) -> NativeGame:
+def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     """The search bound to a game's rules; cheap by itself: functions are compiled or loaded when they are asked for."""
     module = sys.modules.get(getattr(game.rules, "__name__", ""))
     if not isinstance(module, ModuleType) or module is not game.rules:
         raise GameFault(f"the rules of {game.id} are not a module that was imported by its name")
-    tag = f"{game.id}.{game.digest}{_numba_mark()}"
+    tag = code_cache.tag_of(game.id, game.digest)
     rules = _compiled_rules(module, tag)
-    namespace = dict(vars(kernel))
+    namespace = dict(vars(template))
     namespace.update({name: rules[name] for name in HOOKS}, MAX_MOVES=int(game.rules.MAX_MOVES))
-    for name, function in _own_functions(kernel).items():
+    for name, function in _own_functions(template).items():
         if name not in HOOKS:
             namespace[name] = numba.njit(cache=True, **_OPTIONS)(_copy(function, namespace, tag))
-    return NativeGame(game, tag, Memory(load_data(game)), rules, namespace)
+    return NativeGame(game, tag, Memory(load_data(game)), template, rules, namespace)
 
 
 def load_data(game: Game) -> Any:
@@ -342,10 +343,6 @@ def _signature(text: str, words: int) -> Any:
         return known[result](*(known[name] for name in arguments.split(",") if name))
     except KeyError as error:
         raise GameFault(f"signature {text!r}: {error} is none of {', '.join(known)}") from error
-
-
-def _numba_mark() -> str:
-    return "n" + "".join(part for part in numba.__version__ if part.isalnum())
 
 
 def _summary(error: Exception) -> str:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal
 
-from engine.game import GameError
+from engine import code_cache
+from engine.game import GameError, GameFault
 from engine.games.registry import game_ids, load_game
 from engine.pool.messages import Answered, Failed, News, Progress, Ready, Run, Started, Warm, Warmed
 from engine.pool.process import DEFAULT_START, StartMethod, WorkerProcess, default_workers
@@ -468,10 +469,22 @@ class Pool:
         for games in (self._asked, self._spare):
             while games:
                 game_id = games[0]
-                if self._warmth_of(game_id).state == "cold":
+                if self._warmth_of(game_id).state == "cold" and not self._settle_from_cache(game_id):
                     return game_id
                 games.pop(0)
         return None
+
+    def _settle_from_cache(self, game_id: str) -> bool:
+        """A game that was compiled before needs no compiler process."""
+        try:
+            game = load_game(game_id)
+        except (GameError, GameFault, ImportError) as error:
+            self._settle(game_id, str(error))
+            return True
+        if not code_cache.is_sealed(game_id, game.digest):
+            return False
+        self._settle(game_id, None)
+        return True
 
     async def _start_warmer(self) -> WorkerProcess:
         process = WorkerProcess(self._method, 0, self._on_warmer_news, self._on_warmer_end)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -86,9 +87,9 @@ def unwatched(running: Running) -> AbstractContextManager[None]:
 class Searcher:
     """The search of one game: its compiled kernel and work memory."""
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game, template: ModuleType = kernel) -> None:
         self.game = game
-        self.native: NativeGame = compile_game(game)
+        self.native: NativeGame = compile_game(game, template)
         self._max_moves = int(game.rules.MAX_MOVES)
         self._root_at = kernel.root_offset(self._max_moves)
         self._work = np.zeros(kernel.work_words(self._max_moves), np.int64)
