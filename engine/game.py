@@ -7,7 +7,7 @@ rules uncompiled, so that nothing native and no compiler is loaded by a server.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, cast
 
 import numpy as np
@@ -245,17 +245,34 @@ class Game:
         raise GameFault(f"the rules of {self.id} failed in {hook}: {type(error).__name__}: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
 class Position:
     """A state of a game with its options: immutable, comparable, and all in text outside.
 
     `last` is the state before and the move that led here, for the view only; it does not count for equality.
     """
 
-    game: Game = field(compare=False)
-    options: Mapping[str, str]
-    state: State
-    last: tuple[State, int] | None = field(default=None, compare=False)
+    __slots__ = ("_child", "game", "last", "options", "state")
+
+    def __init__(
+        self, game: Game, options: Mapping[str, str], state: State, last: tuple[State, int] | None = None
+    ) -> None:
+        self.game = game
+        self.options = options
+        self.state = state
+        self.last = last
+        # The position after the move that was last asked for: a server decides on a move and then replays it from its log.
+        self._child: tuple[str, Position] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Position):
+            return NotImplemented
+        return self.state == other.state and self.options == other.options and self.game.id == other.game.id
+
+    def __hash__(self) -> int:
+        return hash(self.state)
+
+    def __repr__(self) -> str:
+        return f"Position({self.game.id!r}, {self.text()!r})"
 
     @property
     def turn(self) -> int:
@@ -287,9 +304,7 @@ class Position:
             with np.errstate(over="ignore"):
                 move = int(self.game.rules.parse_move(self.state, text))
         except ValueError as error:
-            raise MalformedMove(
-                f"{text[:40]!r} is not a move of {self.game.title}, which are written like {self._example()}"
-            ) from error
+            raise self._malformed(text) from error
         except Exception as error:
             self.game._fault("parse_move", error)
         if move not in self.moves():
@@ -313,13 +328,51 @@ class Position:
             self.game._fault("play", error)
         return Position(self.game, self.options, after, (self.state, move))
 
+    def advance(self, text: str) -> "tuple[str, Position, Outcome | None]":
+        """Plays the legal move that a token names: its plain token, the position after it, and the outcome if it ends there.
+
+        The same as `parse_move`, `format_move`, `play` and `outcome` without a history, in one pass. Raises what they raise.
+        """
+        rules = self.game.rules
+        if not 0 < len(text) <= MAX_TEXT:
+            raise MalformedMove(f"a move of {self.game.title} is written like {self._example()}")
+        hook = "parse_move"
+        try:
+            with np.errstate(over="ignore"):
+                try:
+                    move = int(rules.parse_move(self.state, text))
+                except ValueError as error:
+                    raise self._malformed(text) from error
+                hook = "moves"
+                if rules.status(self.state) != GOES_ON:
+                    raise IllegalMove(f"{text[:40]} is not allowed here")
+                buffer = [0] * rules.MAX_MOVES
+                if move not in buffer[: rules.moves(self.state, buffer)]:
+                    raise IllegalMove(f"{text[:40]} is not allowed here")
+                hook = "format_move"
+                token = rules.format_move(self.state, move)
+                hook = "play"
+                after = Position(self.game, self.options, rules.play(self.state, move), (self.state, move))
+                hook = "status"
+                result = int(rules.status(after.state))
+                if result == GOES_ON and rules.moves(after.state, buffer) == 0:
+                    result = int(rules.stuck(after.state))
+        except GameError:
+            raise
+        except Exception as error:
+            self.game._fault(hook, error)
+        self._child = (token, after)
+        return token, after, after._outcome(result, ())
+
     def replay(self, text: str) -> "Position":
         """The position after a move that a log says was played: read, but not checked against the legal moves again."""
+        if self._child is not None and self._child[0] == text:
+            return self._child[1]
         try:
             with np.errstate(over="ignore"):
                 move = int(self.game.rules.parse_move(self.state, text))
         except ValueError as error:
-            raise MalformedMove(f"{text[:40]!r} is not a move of {self.game.title}") from error
+            raise self._malformed(text) from error
         except Exception as error:
             self.game._fault("parse_move", error)
         return self.play(move)
@@ -328,7 +381,9 @@ class Position:
         """How the match ended here, or None; history is the positions before,
         for games whose rules look at repetition.
         """
-        result = self.game.result(self.state)
+        return self._outcome(self.game.result(self.state), history)
+
+    def _outcome(self, result: int, history: "Sequence[Position]") -> Outcome | None:
         if result == GOES_ON:
             return self._repetition(history)
         try:
@@ -364,6 +419,11 @@ class Position:
         if times and 1 + sum(earlier.state == self.state for earlier in history) >= times:
             return Outcome(None, f"the same position {times} times")
         return None
+
+    def _malformed(self, text: str) -> MalformedMove:
+        return MalformedMove(
+            f"{text[:40]!r} is not a move of {self.game.title}, which are written like {self._example()}"
+        )
 
     def _example(self) -> str:
         tokens = self.tokens()

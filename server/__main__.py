@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 import structlog
-from engine.pool.pool import Pool
 
+from engine.pool.pool import Pool
 from server.app import open_server
 from server.listener import PortTaken
 from server.settings import SettingError, Settings, settings_from_env
@@ -35,6 +35,8 @@ def main(host: str | None, port: int | None, data: Path | None, workers: int | N
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     _log_to_stderr()
+    # The store's threads finish in fractions of a millisecond; at the default of 5 ms they wait longer for the interpreter than for the disk.
+    sys.setswitchinterval(0.0005)
     try:
         _run(settings)
     except PortTaken as error:

@@ -118,6 +118,8 @@ class Hub:
     async def _run(self, runner: RoomRunner) -> None:
         try:
             await runner.run()
+        except Exception:
+            log.exception("room failed", room=runner.room_id)
         finally:
             if self._runners.get(runner.room_id) is runner:
                 del self._runners[runner.room_id]

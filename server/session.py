@@ -56,10 +56,11 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        return self._closed
+        # uvloop raises on a write to a transport that has closed; asyncio's own only counts it.
+        return self._closed or self._transport.is_closing()
 
     def send(self, frames: bytes) -> None:
-        if self._closed:
+        if self.closed:
             return
         self._transport.write(frames)
         if self._transport.get_write_buffer_size() > CUT_BYTES:
@@ -67,12 +68,12 @@ class Session:
             self.cut(Close.TOO_SLOW, "read faster")
 
     def send_ephemeral(self, frames: bytes) -> None:
-        if not self._closed and self._transport.get_write_buffer_size() <= SKIP_BYTES:
+        if not self.closed and self._transport.get_write_buffer_size() <= SKIP_BYTES:
             self._transport.write(frames)
 
     def cut(self, code: int, reason: str) -> None:
         """Tries to say why, and is gone."""
-        if self._closed:
+        if self.closed:
             return
         self._closed = True
         frame = Frame(Opcode.CLOSE, CloseFrame(code, reason).serialize())

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from engine.game import Game, Position
 from server.protocol import ChatLine, Code, MatchState, Occupant, Over, Played, RoomCommand, Visibility
 
@@ -56,8 +58,7 @@ class AiFailure:
 Command = RoomCommand | AiMove | AiFailure
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """One playing of the room's game. `position` is None when the rules are missing or changed:
     then the moves are mere text.
     """
@@ -87,8 +88,7 @@ class Match:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(Struct, frozen=True):
     """A room at v. `game` is None when this server does not have it; `frozen` then says why nothing can be played."""
 
     id: str

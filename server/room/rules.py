@@ -6,8 +6,9 @@ whatever is in a stored log loads, if need be as a frozen room that can be read 
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from engine.game import Game, GameError, GameFault, IllegalMove, MalformedMove, OptionError, Position
 from server import protocol as wire
@@ -134,15 +135,12 @@ def _ai_turn(room: Room, author: Author, match: Match, match_id: str, seat: int,
 
 def _play(match: Match, position: Position, seat: int, token: str) -> list[wire.RoomEvent]:
     try:
-        move = position.parse_move(token)
+        token, after, outcome = position.advance(token)
     except MalformedMove as error:
         raise CommandRejected(Code.MOVE_MALFORMED, str(error)) from error
     except IllegalMove as error:
         raise CommandRejected(Code.MOVE_ILLEGAL, str(error)) from error
-    after = position.play(move)
-    token = position.format_move(move)
     events: list[wire.RoomEvent] = [wire.Moved(match.id, match.ply, seat, token, after.digest())]
-    outcome = after.outcome()
     if outcome is not None:
         events.append(wire.Finished(match.id, outcome.winner, "board", outcome.reason))
     return events
