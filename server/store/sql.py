@@ -1,17 +1,16 @@
-"""The store on a SQL database: SQLite today; the statements that differ between databases stand together at the top."""
+"""The store on a SQL database: SQLite today."""
 
 import asyncio
 import secrets
+import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, assert_never
+from typing import Any, Protocol, Self, TypeVar, cast
 
-import msgspec
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -25,7 +24,7 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 
 from server.store import tables as t
 from server.store.base import (
@@ -34,11 +33,7 @@ from server.store.base import (
     Conflict,
     Duplicate,
     Identity,
-    Listing,
-    MatchFinished,
-    MatchStarted,
     NewRoom,
-    Projection,
     RoomHead,
     StoredEvent,
     StoredMatch,
@@ -46,8 +41,9 @@ from server.store.base import (
     StoreUnavailable,
     Thought,
 )
+from server.store.group import Contended, commit_on_sqlite
 from server.store.schema import upgrade_sqlite
-from server.store.writer import GroupWriter, Op, Outcome, room_of
+from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 
 T = TypeVar("T")
 
@@ -60,61 +56,10 @@ class Run(Protocol):
     async def __call__(self, work: Callable[[Connection], T]) -> T: ...
 
 
-class _Contended(Exception):
-    """A room's head was not where its writer thought; the group is rolled back."""
-
-
 READERS = 4
 BUSY_MS = 2000
 """How long a write waits for another process that holds the database."""
 
-
-@dataclass(frozen=True, slots=True)
-class GroupStatements:
-    """The three statements of a group commit; each takes all its rows as one JSON text.
-
-    One statement and not one a row: sqlite3 gives the interpreter lock away at every row, and getting it back beside a busy event loop
-    takes a switch interval each time (50 pairs at play waited 18 ms a move for that, so 3 ms).
-    """
-
-    move_heads: str
-    """Rows [room, expected head, head, due_ms, node, changed_ms]; moves those heads that are where their writer thought."""
-    insert_events: str
-    """Rows [room, v, at_ms, audience, body]."""
-    insert_commands: str
-    """Rows [room, identity, id, first_v, last_v]."""
-
-
-SQLITE = GroupStatements(
-    move_heads="""
-        UPDATE rooms SET head = u.head, due_ms = u.due_ms, node = u.node, changed_ms = u.changed_ms
-        FROM (SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS expected,
-                     json_extract(value, '$[2]') AS head, json_extract(value, '$[3]') AS due_ms,
-                     json_extract(value, '$[4]') AS node, json_extract(value, '$[5]') AS changed_ms
-              FROM json_each(?)) AS u
-        WHERE rooms.id = u.id AND rooms.head = u.expected""",
-    insert_events="""
-        INSERT INTO events (room, v, at_ms, audience, body)
-        SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
-               json_extract(value, '$[3]'), CAST(json_extract(value, '$[4]') AS BLOB)
-        FROM json_each(?)""",
-    insert_commands="""
-        INSERT INTO commands (room, identity, id, first_v, last_v)
-        SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
-               json_extract(value, '$[3]'), json_extract(value, '$[4]')
-        FROM json_each(?)""",
-)
-
-INSERT_MATCHES = insert(t.matches)
-INSERT_THOUGHTS = insert(t.thoughts)
-FINISH_MATCH = (
-    update(t.matches)
-    .where(t.matches.c.id == bindparam("match"))
-    .values(last_v=bindparam("at_v"), finished_ms=bindparam("ended_ms"), plies=bindparam("n"), over=bindparam("how"))
-)
-LIST_ROOM = (
-    update(t.rooms).where(t.rooms.c.id == bindparam("room")).values(listed=bindparam("on"), summary=bindparam("text"))
-)
 SELECT_EVENTS = (
     select(t.events.c.v, t.events.c.at_ms, t.events.c.audience, t.events.c.body)
     .where(t.events.c.room == bindparam("room"), t.events.c.v > bindparam("after_v"))
@@ -138,8 +83,17 @@ async def open_sqlite(path: Path) -> AsyncIterator["SqlStore"]:
         await asyncio.to_thread(upgrade_sqlite, path)
     except (OSError, DBAPIError) as error:
         raise StoreUnavailable(f"cannot use the database {path}: {error}") from error
-    with _threads(path, 1, "BEGIN IMMEDIATE") as write, _threads(path, READERS, "BEGIN") as read:
-        store = SqlStore(SQLITE, write, read, await write(_epoch))
+    with _Threads(path, 1, "BEGIN IMMEDIATE") as writer, _Threads(path, READERS, "BEGIN") as reader:
+
+        async def commit(ops: list[Op]) -> list[Outcome]:
+            try:
+                return await writer.run_raw(partial(commit_on_sqlite, ops=ops))
+            except sqlite3.IntegrityError as error:
+                raise Contended from error
+            except sqlite3.Error as error:
+                raise StoreUnavailable(f"the database failed: {error}") from error
+
+        store = SqlStore(commit, writer.run, reader.run, await writer.run(_epoch))
         task = asyncio.create_task(store.writer.run(), name="store writer")
         try:
             yield store
@@ -148,35 +102,50 @@ async def open_sqlite(path: Path) -> AsyncIterator["SqlStore"]:
             await asyncio.wait([task])
 
 
-@contextmanager
-def _threads(path: Path, count: int, begin: str) -> Iterator[Run]:
-    """Threads with a connection each, which run functions in a transaction.
+class _Threads:
+    """Threads with a connection each, which run functions off the event loop.
 
     One hop to a thread and back for a whole transaction: with a driver that hops for every statement (aiosqlite), a
-    group of 50 moves cost 88 us of CPU a move; so it costs 46.
+    move of a group of 50 cost twice the CPU.
     """
-    engine = create_engine(
-        f"sqlite:///{path}", pool_size=count, max_overflow=0, connect_args={"check_same_thread": False}
-    )
-    _prepare_sqlite(engine, begin)
-    executor = ThreadPoolExecutor(count, thread_name_prefix=f"sqlite {begin.lower()}")
 
-    held = threading.local()
+    def __init__(self, path: Path, count: int, begin: str) -> None:
+        self._engine = create_engine(
+            f"sqlite:///{path}", pool_size=count, max_overflow=0, connect_args={"check_same_thread": False}
+        )
+        _prepare_sqlite(self._engine, begin)
+        self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"sqlite {begin.lower()}")
+        self._held = threading.local()
 
-    def in_transaction(work: Callable[[Connection], T]) -> T:
-        if not hasattr(held, "connection"):
-            held.connection = engine.connect()
-        with held.connection.begin():
-            return work(held.connection)
+    def __enter__(self) -> Self:
+        return self
 
-    async def run(work: Callable[[Connection], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(executor, in_transaction, work)
+    def __exit__(self, *exception: object) -> None:
+        self._executor.shutdown()
+        self._engine.dispose()
 
-    try:
-        yield run
-    finally:
-        executor.shutdown()
-        engine.dispose()
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        """Runs a function in a transaction; what it raises rolls back and comes out."""
+
+        def in_transaction() -> T:
+            connection = self._connection()
+            with connection.begin():
+                return work(connection)
+
+        return await asyncio.get_running_loop().run_in_executor(self._executor, in_transaction)
+
+    async def run_raw(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs a function that makes its own transaction on the bare connection."""
+
+        def on_driver() -> T:
+            return work(cast(sqlite3.Connection, self._connection().connection.driver_connection))
+
+        return await asyncio.get_running_loop().run_in_executor(self._executor, on_driver)
+
+    def _connection(self) -> Connection:
+        if not hasattr(self._held, "connection"):
+            self._held.connection = self._engine.connect()
+        return cast(Connection, self._held.connection)
 
 
 def _prepare_sqlite(engine: Engine, begin: str) -> None:
@@ -207,11 +176,11 @@ def _epoch(connection: Connection) -> str:
 class SqlStore:
     """See `server.store.base.Store`. All writes go one after the other through `write`; reads run beside them."""
 
-    def __init__(self, statements: GroupStatements, write: Run, read: Run, epoch: str) -> None:
+    def __init__(self, commit: Commit, write: Run, read: Run, epoch: str) -> None:
+        self._commit_group = commit
         self._write = write
         self._read = read
         self._epoch = epoch
-        self._statements = statements
         self.writer = GroupWriter(self._commit)
 
     @property
@@ -227,13 +196,13 @@ class SqlStore:
         await self.writer.write(append)
 
     async def _commit(self, ops: list[Op]) -> list[Outcome]:
-        """Commits a group; when one of it must fail (a second command key, a head that moved), each alone, so that only that one does."""
+        """Commits a group; when one of it must fail (a second command key, a head that moved), each operation alone."""
         try:
-            return await self._write(partial(self._group, ops))
-        except (IntegrityError, _Contended):
+            return await self._commit_group(ops)
+        except Contended:
             return [await self._alone(op) for op in ops]
-        except DBAPIError as error:
-            return [StoreUnavailable(f"the database failed: {error.orig}")] * len(ops)
+        except StoreUnavailable as error:
+            return [error] * len(ops)
 
     async def _alone(self, op: Op) -> Outcome:
         try:
@@ -241,52 +210,11 @@ class SqlStore:
                 made = await self.find_command(op.room, op.command)
                 if made is not None:
                     return Duplicate(*made)
-            return (await self._write(partial(self._group, [op])))[0]
-        except _Contended:
+            return (await self._commit_group([op]))[0]
+        except Contended:
             return Conflict(f"room {room_of(op)} is not where its writer thought")
-        except IntegrityError as error:
-            return Conflict(f"the store refused it: {error.orig}")
-        except (DBAPIError, StoreUnavailable) as error:
-            return StoreUnavailable(f"the database failed: {error}")
-
-    def _group(self, ops: list[Op], connection: Connection) -> list[Outcome]:
-        outcomes: list[Outcome] = [None] * len(ops)
-        done = [op for op in ops if isinstance(op, Append)]
-        self._move_heads(done, connection)
-        for index, op in enumerate(ops):
-            if isinstance(op, NewRoom):
-                outcomes[index] = _insert_room(op, connection)
-                if outcomes[index] is None:
-                    done.append(op.append)
-        self._insert_events(done, connection)
-        for append in done:
-            for projection in append.projections:
-                _project(append.room, projection, connection)
-        return outcomes
-
-    def _move_heads(self, appends: list[Append], connection: Connection) -> None:
-        """Moves the heads of all rooms; _Contended if one was not where its writer thought."""
-        if not appends:
-            return
-        rows = [
-            (a.room, a.expected_v, a.expected_v + len(a.events), a.due_ms, a.node, a.events[-1].at_ms)
-            for a in sorted(appends, key=lambda a: a.room)
-        ]
-        if _run(connection, self._statements.move_heads, rows) != len(rows):
-            raise _Contended
-
-    def _insert_events(self, appends: list[Append], connection: Connection) -> None:
-        """The events and command keys of many rooms."""
-        events = [(a.room, e.v, e.at_ms, e.audience, e.body.decode()) for a in appends for e in a.events]
-        if events:
-            _run(connection, self._statements.insert_events, events)
-        keys = [
-            (a.room, a.command.identity, a.command.id, a.expected_v + 1, a.expected_v + len(a.events))
-            for a in appends
-            if a.command is not None
-        ]
-        if keys:
-            _run(connection, self._statements.insert_commands, keys)
+        except StoreUnavailable as error:
+            return error
 
     async def head(self, room: str) -> RoomHead | None:
         found = await self._select(select(t.rooms.c.head, t.rooms.c.node, t.rooms.c.due_ms).where(t.rooms.c.id == room))
@@ -385,44 +313,3 @@ class SqlStore:
             return await self._write(lambda connection: list(connection.execute(statement).all()))
         except DBAPIError as error:
             raise StoreUnavailable(f"the database failed: {error.orig}") from error
-
-
-def _insert_room(new: NewRoom, connection: Connection) -> str | None:
-    """Makes the room's row; returns the room that the same (host, create_id) made before, if any."""
-    made = select(t.rooms.c.id).where(t.rooms.c.host == new.host, t.rooms.c.create_id == new.create_id)
-    earlier = connection.execute(made).scalar()
-    if earlier is not None:
-        return str(earlier)
-    append = new.append
-    row = {
-        "id": append.room, "game": new.game, "public": new.public, "host": new.host, "create_id": new.create_id,
-        "created_ms": new.created_ms, "head": len(append.events), "node": append.node, "due_ms": append.due_ms,
-        "listed": False, "summary": b"{}", "changed_ms": append.events[-1].at_ms,
-    }  # fmt: skip
-    connection.execute(insert(t.rooms), row)
-    return None
-
-
-def _run(connection: Connection, statement: str, rows: list[tuple[Any, ...]]) -> int:
-    """Runs one of the group statements; returns how many rows it touched."""
-    return connection.exec_driver_sql(statement, (msgspec.json.encode(rows).decode(),)).rowcount
-
-
-def _project(room: str, projection: Projection, connection: Connection) -> None:
-    match projection:
-        case Listing(listed, summary):
-            connection.execute(LIST_ROOM, {"room": room, "on": listed, "text": summary})
-        case MatchStarted() as m:
-            row = {
-                "id": m.match, "room": room, "game": m.game, "number": m.number, "options": m.options, "seats": m.seats,
-                "start": m.start, "rules": m.rules, "public": m.public, "first_v": m.v, "started_ms": m.at_ms,
-            }  # fmt: skip
-            connection.execute(INSERT_MATCHES, row)
-        case MatchFinished() as m:
-            ended = {"match": m.match, "at_v": m.v, "ended_ms": m.at_ms, "n": m.plies, "how": m.over}
-            connection.execute(FINISH_MATCH, ended)
-        case Thought() as thought:
-            seen = {"match": thought.match, "v": thought.v, "ply": thought.ply, "body": thought.body}
-            connection.execute(INSERT_THOUGHTS, seen)
-        case _:
-            assert_never(projection)

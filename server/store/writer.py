@@ -17,6 +17,12 @@ Commit = Callable[[list[Op]], Awaitable[list[Outcome]]]
 GROUP = 500
 """Most operations in one transaction."""
 
+BUSY_GROUP = 4
+"""A group of so many tells that more will come soon; then the writer waits a moment …"""
+
+GATHER_S = 0.0015
+"""… of so long before it takes the next one: fewer commits, and less CPU a move, for a delay that a busy server has anyway."""
+
 QUEUE = 20_000
 """Most operations that may wait; beyond that the store says so instead of taking more."""
 
@@ -54,12 +60,14 @@ class GroupWriter:
                 await self._wake.wait()
                 self._wake.clear()
                 while self._queue:
-                    await self._commit_one_group()
+                    if await self._commit_one_group() >= BUSY_GROUP:
+                        await asyncio.sleep(GATHER_S)
         finally:
             while self._queue:
                 _resolve(self._queue.popleft()[1], StoreUnavailable("the store is closing"))
 
-    async def _commit_one_group(self) -> None:
+    async def _commit_one_group(self) -> int:
+        """Returns how many operations it was."""
         group = self._take_group()
         try:
             outcomes = await self._commit([op for op, _ in group])
@@ -71,6 +79,7 @@ class GroupWriter:
             outcomes = [StoreUnavailable(f"the store failed: {error}")] * len(group)
         for (_, future), outcome in zip(group, outcomes, strict=True):
             _resolve(future, outcome)
+        return len(group)
 
     def _take_group(self) -> list[tuple[Op, asyncio.Future[str | None]]]:
         group: list[tuple[Op, asyncio.Future[str | None]]] = []
