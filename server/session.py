@@ -8,6 +8,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Close as CloseFrame
 from websockets.frames import Frame, Opcode
+from websockets.protocol import State
 
 from server import protocol as wire
 from server.accounts.guests import known_guest, new_guest
@@ -56,8 +57,8 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        # uvloop raises on a write to a transport that has closed; asyncio's own only counts it.
-        return self._closed or self._transport.is_closing()
+        # A transport that is closing, or half closed by a close handshake, refuses writes (uvloop even raises).
+        return self._closed or self._socket.state is not State.OPEN or self._transport.is_closing()
 
     def send(self, frames: bytes) -> None:
         if self.closed:
