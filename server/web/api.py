@@ -141,6 +141,7 @@ class Api:
             "options": game.options,
             "rules": game.rules.RULES,
             "view": game.board(game.check_options({})),
+            "start": game.start().view(),
         }
 
     async def matches(self, request: web.Request) -> web.Response:

@@ -1,0 +1,114 @@
+/**
+ * What the server offers over HTTP, typed. Everything here may be asked at any time; an answer that is an error becomes ApiError.
+ *
+ * @import {BoardView, Info, Occupant, Over, Played, PositionView} from "./protocol.js"
+ */
+
+/** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
+/** @typedef {{id: string, title: string, levels: number, options: Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView}} GameDescription */
+/**
+ * @typedef {object} MatchSummary
+ * @property {string} match
+ * @property {string} room
+ * @property {string} game
+ * @property {string} title
+ * @property {number} number
+ * @property {Occupant[]} seats
+ * @property {Over | null} [over]
+ * @property {number} plies
+ * @property {number} started_ms
+ * @property {number | null} [finished_ms]
+ */
+/** @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view: BoardView | null, thoughts: Record<string, Info>}} StoredMatch */
+
+/** Views that one request may ask for. */
+export const VIEWS_AT_ONCE = 100;
+
+/** A request was answered with an error. */
+export class ApiError extends Error {
+    /**
+     * @param {string} code
+     * @param {string} message
+     */
+    constructor(code, message) {
+        super(message);
+        this.name = "ApiError";
+        this.code = code;
+    }
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [init]
+ * @returns {Promise<any>}
+ */
+async function request(path, init) {
+    const response = await fetch(path, { credentials: "same-origin", ...init });
+    const body = await response
+        .json()
+        .catch(() => ({ code: "http.error", message: `the server answered ${response.status}` }));
+    if (!response.ok)
+        throw new ApiError(body.code ?? "http.error", body.message ?? `the server answered ${response.status}`);
+    return body;
+}
+
+/**
+ * Makes this browser somebody, or renames who it is already. The server sets a cookie that no script can read.
+ * @param {string} [name]
+ * @returns {Promise<{identity: string, name: string}>}
+ */
+export function becomeGuest(name) {
+    const body = JSON.stringify(name === undefined ? {} : { name });
+    return request("/api/guest", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+}
+
+/** @type {Promise<GameDescription[]> | null} */
+let games = null;
+
+/**
+ * Every game that this server has; asked once.
+ * @returns {Promise<GameDescription[]>}
+ */
+export function listGames() {
+    games ??= request("/api/games").then(
+        (body) => body.games,
+        (error) => {
+            games = null;
+            throw error;
+        },
+    );
+    return games;
+}
+
+/**
+ * Finished matches, the latest first.
+ * @param {number} limit
+ * @param {string | null} [before] the `next` of the page before
+ * @returns {Promise<{matches: MatchSummary[], next: string | null}>}
+ */
+export function listMatches(limit, before = null) {
+    const query = before === null ? "" : `&before=${encodeURIComponent(before)}`;
+    return request(`/api/matches?limit=${limit}${query}`);
+}
+
+/**
+ * One match with its moves and what the AI thought at each.
+ * @param {string} match
+ * @returns {Promise<StoredMatch>}
+ */
+export function readMatch(match) {
+    return request(`/api/matches/${encodeURIComponent(match)}`);
+}
+
+/**
+ * What to draw at plies of a match, both ends included; at most VIEWS_AT_ONCE.
+ * @param {string} match
+ * @param {number} from
+ * @param {number} to
+ * @returns {Promise<Record<number, PositionView>>}
+ */
+export async function readViews(match, from, to) {
+    /** @type {{views: {ply: number, view: PositionView}[]}} */
+    const { views } = await request(`/api/matches/${encodeURIComponent(match)}/views?from=${from}&to=${to}`);
+    return Object.fromEntries(views.map(({ ply, view }) => [ply, view]));
+}

@@ -1,0 +1,304 @@
+/**
+ * What a board looks like at one moment, as descriptions of SVG elements. Pure.
+ *
+ * @import {MoveView, PositionView} from "./protocol.js"
+ * @import {Description} from "./elements.js"
+ * @import {Layout, Place} from "./board-geometry.js"
+ * @import {Scene} from "./board.js"
+ */
+
+import { drawPiece } from "./board-pieces.js";
+import { h } from "./elements.js";
+
+/**
+ * @typedef {object} State
+ * @property {string[]} selection the cells that were clicked so far
+ * @property {string | null} current the cell that Tab leads to
+ * @property {string | null} focus the cell that the keyboard is on, if that is to be seen
+ * @property {string | null} hovered a cell that may be clicked and is pointed at
+ * @property {Set<string>} next the cells that may be clicked
+ * @property {MoveView | null} preview a move to hint at
+ */
+
+const HEXAGON = Array.from({ length: 6 }, (_, i) => {
+    const angle = (Math.PI / 3) * i + Math.PI / 6;
+    return `${(0.577 * Math.cos(angle)).toFixed(3)},${(0.577 * Math.sin(angle)).toFixed(3)}`;
+}).join(" ");
+const HOLE = 0.425;
+
+/**
+ * @param {Scene} scene
+ * @param {Layout} layout
+ * @param {State} state
+ * @returns {Description}
+ */
+export function drawBoard(scene, layout, state) {
+    const { board } = scene.board;
+    const style = board.style ?? "plain";
+    const { box } = layout;
+    const [first, second] = scene.board.seats;
+    const colours = { "--side-0": first?.colour ?? "", "--side-1": second?.colour ?? "" };
+    const size = { "--tall": box.height.toFixed(2) };
+    return h(
+        "svg",
+        {
+            class: `board ${style} ${board.kind}`,
+            viewBox: `${box.x} ${box.y} ${box.width} ${box.height}`,
+            ...colours,
+            ...size,
+        },
+        h("rect", { class: "frame", ...layout.frame, rx: style === "holes" ? 0.3 : 0.06 }),
+        board.kind === "sites" ? h("path", { class: "lines", d: linesPath(board.lines ?? [], layout) }) : null,
+        drawCells(scene, layout, state),
+        drawMarks(scene, layout, state, "under"),
+        drawPieces(scene, layout, state),
+        style === "holes" ? drawPlate(layout) : null,
+        drawMarks(scene, layout, state, "over"),
+        drawFocus(layout, state.focus),
+        drawLabels(layout),
+    );
+}
+
+/**
+ * @param {string[][]} lines
+ * @param {Layout} layout
+ */
+function linesPath(lines, { byId }) {
+    const points = lines.map((line) => line.flatMap((id) => byId.get(id) ?? []).map(({ x, y }) => `${x} ${y}`));
+    return points.map((line) => `M${line.join("L")}`).join("");
+}
+
+/**
+ * The grid that assistive technology reads and the keyboard walks on.
+ * @param {Scene} scene
+ * @param {Layout} layout
+ * @param {State} state
+ */
+function drawCells(scene, layout, state) {
+    const rows = layout.rows.map((row) =>
+        h(
+            "g",
+            { role: "row" },
+            row.map((place) => drawCell(scene, place, state)),
+        ),
+    );
+    return h("g", { role: "grid", "aria-label": scene.label, "aria-readonly": scene.moves.length === 0 }, rows);
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Place} place
+ * @param {State} state
+ */
+function drawCell(scene, place, state) {
+    const selected = state.selection.includes(place.id);
+    const attributes = {
+        key: place.id,
+        role: "gridcell",
+        "data-cell": place.id,
+        tabindex: place.id === state.current ? 0 : -1,
+        class: ["cell", place.dark ? "dark" : "light", state.next.has(place.id) && "next"],
+        transform: at(place),
+        "aria-label": cellLabel(scene, place.id, state.next),
+        "aria-selected": selected,
+    };
+    return h(
+        "g",
+        attributes,
+        cellShape(place, "ground"),
+        place.shape === "point" ? h("circle", { class: "point", r: 0.13 }) : null,
+    );
+}
+
+/**
+ * @param {Scene} scene
+ * @param {string} cell
+ * @param {Set<string>} next
+ */
+function cellLabel(scene, cell, next) {
+    const kind = scene.position?.pieces[cell];
+    const marks = Object.entries(scene.position?.marks ?? {}).filter(([, cells]) => cells.includes(cell));
+    const words = [cell, kind === undefined ? "empty" : (scene.board.kinds[kind]?.name ?? kind)];
+    for (const [name] of marks) words.push(name === "last" ? "last move" : name === "win" ? "winning" : name);
+    if (next.has(cell)) words.push("can play");
+    return words.join(", ");
+}
+
+/**
+ * @param {Place} place
+ */
+function at(place) {
+    return `translate(${place.x} ${place.y})`;
+}
+
+/**
+ * A shape that fills a place.
+ * @param {Place} place
+ * @param {string} name its class
+ */
+function cellShape(place, name) {
+    if (place.shape === "hex") return h("polygon", { class: name, points: HEXAGON });
+    if (place.shape === "square") return h("rect", { class: name, x: -0.5, y: -0.5, width: 1, height: 1 });
+    return h("circle", { class: name, r: 0.46 });
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Layout} layout
+ * @param {State} state
+ */
+function drawPieces(scene, layout, state) {
+    const { kinds } = scene.board;
+    const affected = state.preview?.affects ?? [];
+    const pieces = Object.entries(scene.position?.pieces ?? {}).flatMap(([cell, kind]) => {
+        const place = layout.byId.get(cell);
+        if (!place) return [];
+        const attributes = {
+            key: `${cell} ${kind}`,
+            class: ["at", affected.includes(cell) && "affected"],
+            "data-at": cell,
+            transform: at(place),
+        };
+        return [h("g", attributes, drawPiece(kinds[kind]))];
+    });
+    return h(
+        "g",
+        { class: "pieces", "aria-hidden": "true" },
+        h("g", { key: "leaving", class: "leaving", own: true }),
+        pieces,
+        drawGhost(scene, layout, state),
+    );
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Layout} layout
+ * @param {State} state
+ */
+function drawGhost(scene, layout, { preview }) {
+    if (!preview?.ghost) return null;
+    const [cell, kind] = preview.ghost;
+    const place = layout.byId.get(cell);
+    const name = preview === scene.pending ? "ghost pending" : "ghost";
+    return place
+        ? h("g", { key: "ghost", class: name, transform: at(place) }, drawPiece(scene.board.kinds[kind]))
+        : null;
+}
+
+/**
+ * The front of a board whose discs are behind it: one plate with a hole for each place.
+ * @param {Layout} layout
+ */
+function drawPlate({ frame, places }) {
+    const { x, y, width, height } = frame;
+    const r = 0.3;
+    const edge = `M${x + r} ${y}h${width - 2 * r}a${r} ${r} 0 0 1 ${r} ${r}v${height - 2 * r}a${r} ${r} 0 0 1 ${-r} ${r}h${2 * r - width}a${r} ${r} 0 0 1 ${-r} ${-r}v${2 * r - height}a${r} ${r} 0 0 1 ${r} ${-r}z`;
+    const holes = places.map(
+        (place) =>
+            `M${place.x - HOLE} ${place.y}a${HOLE} ${HOLE} 0 1 0 ${2 * HOLE} 0a${HOLE} ${HOLE} 0 1 0 ${-2 * HOLE} 0z`,
+    );
+    return h(
+        "g",
+        { class: "plate", "aria-hidden": "true" },
+        h("path", { d: edge + holes.join(""), "fill-rule": "evenodd" }),
+        places.map((place) => h("circle", { class: "rim", cx: place.x, cy: place.y, r: HOLE })),
+    );
+}
+
+/**
+ * Marks that tint a place lie under the pieces; rings and dots lie on them.
+ * @param {Scene} scene
+ * @param {Layout} layout
+ * @param {State} state
+ * @param {"under" | "over"} level
+ */
+function drawMarks(scene, layout, state, level) {
+    const style = scene.board.board.style ?? "plain";
+    const marks = marksOf(scene, state).flatMap(({ name, cell }) => {
+        const place = layout.byId.get(cell);
+        if (!place) return [];
+        const shape = markShape(name, place, style, scene.position?.pieces[cell] !== undefined);
+        return shape.level === level
+            ? [h("g", { key: `${name} ${cell}`, class: `mark ${name}`, transform: at(place) }, shape.drawing)]
+            : [];
+    });
+    return h("g", { class: level, "aria-hidden": "true" }, marks);
+}
+
+/**
+ * @param {Scene} scene
+ * @param {State} state
+ * @returns {{name: string, cell: string}[]}
+ */
+function marksOf(scene, state) {
+    const { board, targets = {} } = scene.board;
+    const given = Object.entries(scene.position?.marks ?? {}).flatMap(([name, cells]) =>
+        cells.map((cell) => ({ name, cell })),
+    );
+    const lane = Object.values(targets).find((cells) => state.hovered !== null && cells.includes(state.hovered)) ?? [];
+    const hints = state.selection.length > 0 || board.style === "felt" ? [...state.next] : [];
+    const mark = (/** @type {string} */ name) => (/** @type {string} */ cell) => ({ name, cell });
+    return [
+        ...given,
+        ...lane.map(mark("lane")),
+        ...state.selection.map(mark("selected")),
+        ...hints.map(mark("hint")),
+        ...(state.preview?.affects ?? []).map(mark("affects")),
+    ];
+}
+
+/**
+ * @param {string} name
+ * @param {Place} place
+ * @param {string} style
+ * @param {boolean} occupied
+ * @returns {{level: "under" | "over", drawing: Description}}
+ */
+function markShape(name, place, style, occupied) {
+    const onPieces = style === "holes" || style === "felt" || place.shape === "point" || place.shape === "round";
+    if (name === "hint") {
+        const drawing = occupied
+            ? h("circle", { class: "ring", r: 0.44 })
+            : h("circle", { class: "dot", r: style === "felt" ? 0.1 : 0.16 });
+        return { level: "over", drawing };
+    }
+    if (name === "last" && style === "bare")
+        return {
+            level: "under",
+            drawing: h("rect", { class: "trace", x: -0.11, y: -0.43, width: 0.22, height: 0.86, rx: 0.1 }),
+        };
+    if (name === "last" && onPieces) return { level: "over", drawing: h("circle", { class: "dot", r: 0.1 }) };
+    if (name === "win" && onPieces) return { level: "over", drawing: h("circle", { class: "ring", r: 0.36 }) };
+    if (name === "lane")
+        return { level: "over", drawing: h("rect", { class: "tint", x: -0.5, y: -0.5, width: 1, height: 1 }) };
+    return { level: "under", drawing: cellShape(place, "tint") };
+}
+
+/**
+ * @param {Layout} layout
+ * @param {string | null} cell
+ */
+function drawFocus({ byId }, cell) {
+    const place = byId.get(cell ?? "");
+    if (!place) return null;
+    return h("rect", {
+        key: "focus",
+        class: "focus",
+        x: place.x - 0.47,
+        y: place.y - 0.47,
+        width: 0.94,
+        height: 0.94,
+        rx: 0.1,
+    });
+}
+
+/**
+ * @param {Layout} layout
+ */
+function drawLabels({ labels }) {
+    return h(
+        "g",
+        { class: "labels", "aria-hidden": "true" },
+        labels.map(({ x, y, text }) => h("text", { x, y, dy: ".35em" }, text)),
+    );
+}

@@ -1,0 +1,293 @@
+/**
+ * `<ply-board>` draws any game from its board view and turns clicks, drags, touches and keys into moves. No game is known here.
+ *
+ * Set `scene`; listen to `ply-move` (detail: the MoveView that was played) and `ply-say` (detail: a line for screen readers).
+ *
+ * @import {BoardView, MoveView, PositionView} from "./protocol.js"
+ * @import {Layout, Place} from "./board-geometry.js"
+ */
+
+import { animate } from "./board-animation.js";
+import { candidates, click, continuations, nextCells } from "./board-clicks.js";
+import { drawBoard } from "./board-drawing.js";
+import { layOut, neighbour, placeAt } from "./board-geometry.js";
+import { h, render } from "./elements.js";
+
+/**
+ * @typedef {object} Scene
+ * @property {BoardView} board
+ * @property {PositionView | null} position null draws the empty board
+ * @property {MoveView[]} moves what may be played here; none makes the board one to look at
+ * @property {MoveView | null} pending a move that is on its way to the server
+ * @property {boolean} flip
+ * @property {string} label names the board for screen readers
+ */
+
+/** @typedef {{pointer: number, cell: string, x: number, y: number, selected: boolean, dragging: boolean}} Gesture */
+
+/** @type {Record<string, [number, number]>} */
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const DRAG_FROM = 0.25;
+
+export class PlyBoard extends HTMLElement {
+    /** @type {Scene | null} */
+    #scene = null;
+    /** @type {Layout | null} */
+    #layout = null;
+    /** @type {string[]} */
+    #selection = [];
+    /** The cell that Tab leads to. @type {string | null} */
+    #current = null;
+    /** The cell under the pointer, or under the keyboard's focus. @type {string | null} */
+    #hovered = null;
+    #focusShown = false;
+    /** @type {Gesture | null} */
+    #gesture = null;
+
+    connectedCallback() {
+        if (this.dataset.ready) return;
+        this.dataset.ready = "yes";
+        this.addEventListener("keydown", (event) => this.#key(event));
+        this.addEventListener("focusin", (event) => this.#focused(event));
+        this.addEventListener("focusout", () => this.#blurred());
+        this.addEventListener("pointerdown", (event) => this.#down(event));
+        this.addEventListener("pointermove", (event) => this.#moved(event));
+        this.addEventListener("pointerup", (event) => this.#up(event));
+        this.addEventListener("pointercancel", () => this.#cancel());
+        this.addEventListener("pointerleave", () => this.#hover(null));
+    }
+
+    get scene() {
+        return this.#scene;
+    }
+
+    /** Draws a scene; a scene equal in all its parts changes nothing. */
+    set scene(scene) {
+        const before = this.#scene;
+        if (scene === null || (before && sameScene(before, scene))) return;
+        this.#scene = scene;
+        if (!this.#layout || before?.board !== scene.board || before.flip !== scene.flip)
+            this.#layout = layOut(scene.board.board, scene.flip);
+        if (before?.moves !== scene.moves) this.#selection = [];
+        const { places, byId } = this.#layout;
+        if (this.#current === null || !byId.has(this.#current)) this.#current = places[0]?.id ?? null;
+        const step = before?.board === scene.board && before.flip === scene.flip ? before.position : null;
+        animate(this, this.#layout, scene, step, () => this.#draw());
+    }
+
+    #draw() {
+        if (!this.#scene || !this.#layout) return;
+        const { moves, pending, board } = this.#scene;
+        const targets = board.targets ?? {};
+        const next = nextCells(moves, this.#selection, targets);
+        const state = {
+            selection: this.#selection,
+            current: this.#current,
+            focus: this.#focusShown ? this.#current : null,
+            next,
+            hovered: this.#hovered !== null && next.has(this.#hovered) ? this.#hovered : null,
+            preview: pending ?? this.#preview(),
+        };
+        this.classList.toggle("playable", moves.length > 0);
+        render(this, drawBoard(this.#scene, this.#layout, state));
+    }
+
+    /** The one move that the hovered cell would go on with, if it is one. */
+    #preview() {
+        if (!this.#scene || this.#hovered === null) return null;
+        const { moves, board } = this.#scene;
+        const next = continuations(moves, this.#selection, this.#hovered, board.targets ?? {});
+        return next.length === 1 ? next[0] : null;
+    }
+
+    /** @param {string} cell */
+    #click(cell) {
+        if (!this.#scene) return;
+        const { moves, board } = this.#scene;
+        const step = click(moves, this.#selection, cell, board.targets ?? {});
+        this.#select(step.selection);
+        if (step.finished.length === 1) this.#play(step.finished[0]);
+        else if (step.finished.length > 1) this.#choose(step.finished);
+    }
+
+    /** @param {string[]} selection */
+    #select(selection) {
+        const changed = selection.join(" ") !== this.#selection.join(" ");
+        this.#selection = selection;
+        this.#draw();
+        if (!changed || !this.#scene || selection.length === 0) return;
+        const { moves, board } = this.#scene;
+        const ways = candidates(moves, selection, board.targets ?? {}).length;
+        this.#say(`${selection.at(-1)} selected, ${ways} ${ways === 1 ? "move" : "moves"}`);
+    }
+
+    /** @param {MoveView} move */
+    #play(move) {
+        this.dispatchEvent(new CustomEvent("ply-move", { detail: move, bubbles: true }));
+    }
+
+    /** @param {string} text */
+    #say(text) {
+        this.dispatchEvent(new CustomEvent("ply-say", { detail: text, bubbles: true }));
+    }
+
+    /**
+     * Asks which of several moves with the same path is meant.
+     * @param {MoveView[]} moves
+     */
+    #choose(moves) {
+        const dialog = document.createElement("dialog");
+        dialog.className = "choice";
+        dialog.setAttribute("aria-label", "Which move?");
+        dialog.addEventListener("close", () => {
+            dialog.remove();
+            const chosen = moves.find((move) => move.id === dialog.returnValue);
+            if (chosen) this.#play(chosen);
+        });
+        const buttons = moves.map((move) => h("button", { value: move.id }, move.choice ?? move.text));
+        render(dialog, h("form", { method: "dialog" }, buttons, h("button", { value: "", class: "quiet" }, "Cancel")));
+        document.body.append(dialog);
+        dialog.showModal();
+    }
+
+    /** @param {KeyboardEvent} event */
+    #key(event) {
+        if (!this.#layout || this.#current === null || event.altKey || event.ctrlKey || event.metaKey) return;
+        const arrow = ARROWS[event.key];
+        if (arrow) this.#walk(arrow);
+        else if (event.key === "Enter" || event.key === " ") this.#click(this.#current);
+        else if (event.key === "Escape" && this.#selection.length > 0) this.#select([]);
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+    }
+
+    /** @param {[number, number]} direction */
+    #walk(direction) {
+        const from = this.#layout?.byId.get(this.#current ?? "");
+        const to = this.#layout && from ? neighbour(this.#layout.places, from, direction) : null;
+        if (to) this.#focus(to.id);
+    }
+
+    /** @param {string} cell */
+    #focus(cell) {
+        this.#current = cell;
+        this.#draw();
+        const node = this.#node(cell);
+        if (node instanceof SVGElement) node.focus({ preventScroll: true });
+    }
+
+    /** @param {FocusEvent} event */
+    #focused(event) {
+        const node = event.target;
+        if (!(node instanceof SVGElement) || !node.dataset.cell) return;
+        this.#current = node.dataset.cell;
+        this.#focusShown = node.matches(":focus-visible");
+        if (this.#focusShown) this.#hovered = this.#current;
+        this.#draw();
+    }
+
+    #blurred() {
+        this.#focusShown = false;
+        this.#hover(null);
+        this.#draw();
+    }
+
+    /** @param {string} cell */
+    #node(cell) {
+        return this.querySelector(`[role=gridcell][data-cell="${CSS.escape(cell)}"]`);
+    }
+
+    /** @param {string | null} cell */
+    #hover(cell) {
+        if (cell === this.#hovered) return;
+        this.#hovered = cell;
+        this.#draw();
+    }
+
+    /**
+     * Where the pointer is, in cells.
+     * @param {PointerEvent} event
+     * @returns {{x: number, y: number, place: Place | null}}
+     */
+    #at(event) {
+        const svg = this.querySelector("svg");
+        const matrix = svg?.getScreenCTM();
+        if (!matrix || !this.#layout) return { x: 0, y: 0, place: null };
+        const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
+        return { x, y, place: placeAt(this.#layout.places, x, y) };
+    }
+
+    /**
+     * A press selects at once where a move goes on from there, so that it can be dragged; a move is made by the release.
+     * @param {PointerEvent} event
+     */
+    #down(event) {
+        const { x, y, place } = this.#at(event);
+        if (!this.#scene || !place || event.button !== 0 || this.#gesture) return;
+        this.#gesture = { pointer: event.pointerId, cell: place.id, x, y, selected: false, dragging: false };
+        this.setPointerCapture(event.pointerId);
+        this.#hovered = place.id;
+        const { moves, board } = this.#scene;
+        const step = click(moves, this.#selection, place.id, board.targets ?? {});
+        if (step.selection.at(-1) === place.id && step.finished.length === 0) {
+            this.#gesture.selected = true;
+            this.#select(step.selection);
+        } else this.#draw();
+    }
+
+    /** @param {PointerEvent} event */
+    #moved(event) {
+        const { x, y, place } = this.#at(event);
+        if (event.pointerType !== "touch" || this.#gesture) this.#hover(place?.id ?? null);
+        const gesture = this.#gesture;
+        if (!gesture || !gesture.selected || gesture.pointer !== event.pointerId) return;
+        gesture.dragging ||= Math.hypot(x - gesture.x, y - gesture.y) > DRAG_FROM;
+        if (gesture.dragging) this.#dragTo(gesture, `translate(${x}px, ${y}px)`);
+    }
+
+    /**
+     * @param {Gesture} gesture
+     * @param {string} transform
+     */
+    #dragTo(gesture, transform) {
+        const piece = this.querySelector(`.pieces [data-at="${CSS.escape(gesture.cell)}"]`);
+        if (piece instanceof SVGElement) piece.style.transform = transform;
+        piece?.classList.toggle("dragged", transform !== "");
+    }
+
+    /** @param {PointerEvent} event */
+    #up(event) {
+        const gesture = this.#gesture;
+        if (!gesture || gesture.pointer !== event.pointerId) return;
+        this.#cancel();
+        const { place } = this.#at(event);
+        if (event.pointerType === "touch") this.#hover(null);
+        if (!place) return;
+        this.#current = place.id;
+        if (!gesture.selected || (gesture.dragging && place.id !== gesture.cell)) this.#click(place.id);
+        else this.#draw();
+    }
+
+    #cancel() {
+        if (this.#gesture?.dragging) this.#dragTo(this.#gesture, "");
+        this.#gesture = null;
+    }
+}
+
+/**
+ * @param {Scene} a
+ * @param {Scene} b
+ */
+function sameScene(a, b) {
+    return (
+        a.board === b.board &&
+        a.position === b.position &&
+        a.moves === b.moves &&
+        a.pending === b.pending &&
+        a.flip === b.flip &&
+        a.label === b.label
+    );
+}
+
+customElements.define("ply-board", PlyBoard);

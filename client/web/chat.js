@@ -1,0 +1,90 @@
+/**
+ * What people in a room say to each other. Names and words are shown as they are, as text.
+ *
+ * @import {ChatLine} from "./protocol.js"
+ * @import {Description} from "./elements.js"
+ */
+
+import { h } from "./elements.js";
+import { icon } from "./icons.js";
+
+/** Longest line that the server takes. */
+const MAX_CHAT = 400;
+
+/**
+ * @typedef {object} Chat
+ * @property {ChatLine[]} lines
+ * @property {(text: string, to: "room" | "spectators") => void} say
+ * @property {boolean} spectator only spectators may talk among themselves
+ * @property {(atEnd: boolean) => void} scrolled whether the newest line is in sight
+ */
+
+/**
+ * @param {Chat} chat
+ * @returns {Description}
+ */
+export function drawChat({ lines, say, spectator, scrolled }) {
+    const submit = (/** @type {SubmitEvent} */ event) => {
+        event.preventDefault();
+        const form = event.currentTarget;
+        if (!(form instanceof HTMLFormElement)) return;
+        const data = new FormData(form);
+        const text = String(data.get("text") ?? "").trim();
+        if (text === "") return;
+        say(text, spectator && data.get("to") === "spectators" ? "spectators" : "room");
+        form.querySelector("input")?.focus();
+        const field = form.elements.namedItem("text");
+        if (field instanceof HTMLInputElement) field.value = "";
+    };
+    const scroll = (/** @type {Event} */ event) => {
+        const list = event.currentTarget;
+        if (list instanceof Element) scrolled(list.scrollHeight - list.scrollTop - list.clientHeight < 30);
+    };
+    const log = {
+        class: "lines",
+        role: "log",
+        "aria-live": "polite",
+        "aria-label": "What was said",
+        tabindex: 0,
+        onscroll: scroll,
+    };
+    const input = {
+        name: "text",
+        maxlength: MAX_CHAT,
+        autocomplete: "off",
+        placeholder: "Say something",
+        "aria-label": "Say something",
+    };
+    return h(
+        "section",
+        { class: "card chat", "aria-label": "Chat" },
+        h("h2", null, "Chat", spectator ? drawAudience() : null),
+        h(
+            "div",
+            log,
+            lines.map(drawLine),
+            lines.length === 0 && h("p", { class: "muted none" }, "Nobody has said anything yet."),
+        ),
+        h(
+            "form",
+            { id: "say", onsubmit: submit },
+            h("input", input),
+            h("button", { class: "icon-button", "aria-label": "Send" }, icon("send")),
+        ),
+    );
+}
+
+/** Players do not hear what spectators say to each other. */
+function drawAudience() {
+    const options = [
+        h("option", { value: "room" }, "to everybody"),
+        h("option", { value: "spectators" }, "to spectators"),
+    ];
+    return h("select", { name: "to", form: "say", class: "small", "aria-label": "To whom" }, options);
+}
+
+/** @param {ChatLine} line */
+function drawLine({ v, name, text, to }) {
+    const aside = to === "spectators" ? h("span", { class: "badge", title: "for spectators only" }, "aside") : null;
+    return h("p", { key: v }, h("b", null, name), aside, " ", h("span", { class: "said" }, text));
+}

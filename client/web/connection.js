@@ -1,0 +1,270 @@
+/**
+ * A WebSocket that comes back by itself. Commands get an id and a promise; those not yet answered are sent again, with the same id,
+ * after every reconnect, so that each is done exactly once. Time, chance and sockets are arguments: nothing starts by itself.
+ *
+ * @import {Ack, ClientMessage, Code, Join, Leave, Message, WatchLobby, Welcome} from "./protocol.js"
+ */
+
+export const PROTOCOL = 1;
+export const PING_MS = 2500;
+export const PONG_MS = 9000;
+export const BACKOFF_FIRST_MS = 1000;
+export const BACKOFF_MOST_MS = 4000;
+/** The server closed this socket because another took its place: only the user may want it back. */
+const REPLACED = 4001;
+
+/**
+ * @typedef {object} Clock
+ * @property {() => number} now milliseconds that only grow
+ * @property {(ms: number, call: () => void) => number} after
+ * @property {(timer: number) => void} cancel
+ */
+
+/**
+ * @typedef {object} Settings
+ * @property {() => Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose">} open makes a socket
+ * @property {() => Promise<unknown>} identify gets the cookie before the first socket, and again after it was refused
+ * @property {(message: Message) => void} onmessage gets everything but answers to commands and pongs; `follow` what you need at a welcome
+ * @property {(link: Link) => void} onlink
+ * @property {Clock} clock
+ * @property {() => number} random in [0, 1)
+ */
+
+/** @typedef {{state: "connecting" | "open" | "lost" | "replaced", attempt: number, lag_ms: number | null}} Link */
+/** @typedef {ClientMessage extends infer M ? M extends {id: string} ? Omit<M, "id"> : never : never} Command */
+/** @typedef {{message: Command & {id: string}, resolve: (ack: Ack) => void, reject: (error: CommandError) => void, sent: boolean}} Pending */
+
+/** A command was refused, or its link went before it could be asked again. */
+export class CommandError extends Error {
+    /**
+     * @param {Code | "link.lost"} code
+     * @param {string} message
+     */
+    constructor(code, message) {
+        super(message);
+        this.name = "CommandError";
+        this.code = code;
+    }
+}
+
+/** 16 characters that nobody else draws; unlike randomUUID this works on a page without TLS too. */
+export function newId() {
+    const words = crypto.getRandomValues(new Uint32Array(3));
+    return Array.from(words, (word) => word.toString(36).padStart(7, "0"))
+        .join("")
+        .slice(0, 20);
+}
+
+export class Connection {
+    /** @type {Settings} */
+    #settings;
+    /** @type {ReturnType<Settings["open"]> | null} */
+    #socket = null;
+    /** @type {Map<string, Pending>} */
+    #pending = new Map();
+    /** @type {Link} */
+    #link = { state: "connecting", attempt: 0, lag_ms: null };
+    #welcomed = false;
+    #identified = false;
+    #stopped = true;
+    /** @type {number | null} */
+    #timer = null;
+    /** When the oldest unanswered ping left; null when none is out. @type {number | null} */
+    #waiting_since = null;
+
+    /** @param {Settings} settings */
+    constructor(settings) {
+        this.#settings = settings;
+    }
+
+    /** Connects, and keeps connecting until `stop`. */
+    start() {
+        if (!this.#stopped) return;
+        this.#stopped = false;
+        void this.#connect();
+    }
+
+    /** Closes for good; what is pending stays unanswered. */
+    stop() {
+        this.#stopped = true;
+        this.#drop();
+    }
+
+    /** Tries at once instead of waiting for the next attempt. */
+    retry() {
+        if (this.#stopped || this.#socket !== null) return;
+        this.#setTimer(null);
+        void this.#connect();
+    }
+
+    /** Closes the socket and opens a new one, so that the server sees the cookie as it is now. */
+    renew() {
+        if (this.#socket !== null) this.#lost(this.#socket, 0);
+        this.retry();
+    }
+
+    /**
+     * Sends a command now, or as soon as the link is there, and resolves with its ack; rejects with CommandError.
+     * @param {Command} command
+     * @returns {Promise<Ack>}
+     */
+    command(command) {
+        return new Promise((resolve, reject) => {
+            const pending = { message: { ...command, id: newId() }, resolve, reject, sent: false };
+            this.#pending.set(pending.message.id, pending);
+            if (this.#welcomed) this.#sendPending(pending);
+        });
+    }
+
+    async #connect() {
+        try {
+            if (!this.#identified) await this.#settings.identify();
+        } catch {
+            if (!this.#stopped && this.#socket === null) this.#later();
+            return;
+        }
+        if (this.#stopped || this.#socket !== null) return;
+        this.#identified = true;
+        const socket = this.#settings.open();
+        this.#socket = socket;
+        this.#waiting_since = this.#settings.clock.now();
+        socket.onopen = () => socket.send(JSON.stringify({ t: "hello", protocol: PROTOCOL }));
+        socket.onmessage = (event) => this.#hear(socket, String(event.data));
+        socket.onclose = (event) => this.#lost(socket, event.code);
+        this.#watch();
+    }
+
+    /**
+     * @param {ReturnType<Settings["open"]>} socket
+     * @param {string} frame
+     */
+    #hear(socket, frame) {
+        if (socket !== this.#socket) return;
+        const message = /** @type {Message} */ (JSON.parse(frame));
+        if (message.t === "pong") return this.#pong();
+        this.#waiting_since = null;
+        if (message.t === "ack" || message.t === "error") return this.#answer(message);
+        if (message.t === "welcome") return this.#welcome(message);
+        this.#settings.onmessage(message);
+    }
+
+    #pong() {
+        const { clock } = this.#settings;
+        const lag_ms = this.#waiting_since === null ? this.#link.lag_ms : Math.round(clock.now() - this.#waiting_since);
+        this.#waiting_since = null;
+        if (this.#link.lag_ms !== lag_ms) this.#setLink({ ...this.#link, lag_ms });
+    }
+
+    /** @param {Welcome} welcome */
+    #welcome(welcome) {
+        this.#welcomed = true;
+        this.#setLink({ state: "open", attempt: 0, lag_ms: this.#link.lag_ms });
+        this.#settings.onmessage(welcome);
+        for (const pending of this.#pending.values()) if (!pending.sent) this.#sendPending(pending);
+    }
+
+    /**
+     * Sends a message that is only good for the socket of this moment: never sent again, and gone with the socket. Returns its id,
+     * which an error that goes to `onmessage` may carry; null when there is no link.
+     * @param {Omit<Join, "id"> | Omit<Leave, "id"> | Omit<WatchLobby, "id">} message
+     * @returns {string | null}
+     */
+    follow(message) {
+        if (!this.#welcomed) return null;
+        const id = newId();
+        this.#send({ ...message, id });
+        return id;
+    }
+
+    /** @param {Extract<Message, {t: "ack" | "error"}>} message */
+    #answer(message) {
+        const pending = message.id === null ? undefined : this.#pending.get(message.id);
+        if (pending) this.#pending.delete(pending.message.id);
+        if (message.t === "ack") return pending?.resolve(message);
+        if (message.code === "token.unknown") this.#identified = false;
+        if (pending) return pending.reject(new CommandError(message.code, message.message));
+        this.#settings.onmessage(message);
+        // Without a welcome there is nothing to wait for on this socket.
+        if (!this.#welcomed && this.#socket !== null) this.#lost(this.#socket, 0);
+    }
+
+    /** @param {Pending} pending */
+    #sendPending(pending) {
+        pending.sent = true;
+        this.#send(pending.message);
+    }
+
+    /** @param {object} message */
+    #send(message) {
+        this.#socket?.send(JSON.stringify(message));
+    }
+
+    /** Pings every PING_MS while there is a socket, and gives it up when nothing has come back for PONG_MS. */
+    #watch() {
+        this.#setTimer(PING_MS, () => {
+            const { clock } = this.#settings;
+            if (this.#socket === null) return;
+            if (this.#waiting_since !== null && clock.now() - this.#waiting_since >= PONG_MS)
+                return this.#lost(this.#socket, 0);
+            if (this.#welcomed) {
+                this.#waiting_since ??= clock.now();
+                this.#send({ t: "ping" });
+            }
+            this.#watch();
+        });
+    }
+
+    /**
+     * @param {ReturnType<Settings["open"]>} socket
+     * @param {number} code
+     */
+    #lost(socket, code) {
+        if (socket !== this.#socket) return;
+        this.#drop();
+        if (this.#stopped) return;
+        if (code === REPLACED) return this.#setLink({ state: "replaced", attempt: 0, lag_ms: null });
+        this.#later();
+    }
+
+    /** Forgets the socket, whatever state it is in; answers that still come on it are not heard. */
+    #drop() {
+        const socket = this.#socket;
+        this.#socket = null;
+        this.#welcomed = false;
+        this.#waiting_since = null;
+        this.#setTimer(null);
+        for (const pending of this.#pending.values()) pending.sent = false;
+        if (socket) {
+            socket.onopen = socket.onmessage = socket.onclose = null;
+            socket.close();
+        }
+    }
+
+    /** The next attempt after 0 to 1 s, then 0 to 2, then 0 to 4: full jitter, so that a herd of clients comes back spread out. */
+    #later() {
+        const { attempt, state } = this.#link;
+        const most = Math.min(BACKOFF_MOST_MS, BACKOFF_FIRST_MS * 2 ** attempt);
+        this.#setTimer(this.#settings.random() * most, () => void this.#connect());
+        this.#setLink({
+            state: state === "connecting" && attempt < 1 ? "connecting" : "lost",
+            attempt: attempt + 1,
+            lag_ms: null,
+        });
+    }
+
+    /** @param {Link} link */
+    #setLink(link) {
+        this.#link = link;
+        this.#settings.onlink(link);
+    }
+
+    /**
+     * @param {number | null} ms
+     * @param {() => void} [call]
+     */
+    #setTimer(ms, call) {
+        const { clock } = this.#settings;
+        if (this.#timer !== null) clock.cancel(this.#timer);
+        this.#timer = ms === null || !call ? null : clock.after(ms, call);
+    }
+}

@@ -1,0 +1,178 @@
+/**
+ * The parts around every page: header with the name and the state of the link, banner, toasts.
+ *
+ * @import {Link} from "./connection.js"
+ * @import {Content, Description} from "./elements.js"
+ */
+
+import { h } from "./elements.js";
+import { icon } from "./icons.js";
+import { isDark, toggleTheme } from "./theme.js";
+
+/** Longest name that the server keeps. */
+const MAX_NAME = 24;
+
+/**
+ * @typedef {object} Header
+ * @property {string | null} name
+ * @property {string} path
+ * @property {Link} link
+ * @property {((name: string) => void) | null} rename set while the name is being edited
+ * @property {() => void} startRename
+ * @property {() => void} cancelRename
+ * @property {() => void} redraw
+ */
+
+/**
+ * @param {Header} header
+ * @returns {Description}
+ */
+export function drawHeader(header) {
+    const theme = () => {
+        toggleTheme();
+        header.redraw();
+    };
+    return h(
+        "header",
+        { class: "top" },
+        h(
+            "a",
+            { href: "/", class: "brand", "aria-label": "Plyroom, to the lobby" },
+            drawLogo(),
+            h("span", null, "Plyroom"),
+        ),
+        h(
+            "nav",
+            { "aria-label": "Pages" },
+            drawNavLink("/", "Lobby", header.path),
+            drawNavLink("/replays", "Replays", header.path),
+        ),
+        h("span", { class: "gap" }),
+        drawLag(header.link),
+        header.rename ? drawRename(header) : drawName(header),
+        h(
+            "button",
+            {
+                class: "icon-button",
+                "aria-label": isDark() ? "Use the light theme" : "Use the dark theme",
+                onclick: theme,
+            },
+            icon("theme"),
+        ),
+    );
+}
+
+function drawLogo() {
+    return h(
+        "svg",
+        { class: "logo", viewBox: "0 0 32 32", "aria-hidden": "true" },
+        h("rect", { width: 32, height: 32, rx: 7 }),
+        h("circle", { class: "stone", cx: 10, cy: 22, r: 5 }),
+        h("circle", { class: "stone gold", cx: 22, cy: 22, r: 5 }),
+        h("circle", { class: "stone", cx: 22, cy: 10, r: 5 }),
+        h("circle", { class: "next", cx: 10, cy: 10, r: 3.6 }),
+    );
+}
+
+/**
+ * @param {string} href
+ * @param {string} text
+ * @param {string} path
+ */
+function drawNavLink(href, text, path) {
+    return h("a", { href, "aria-current": href === path ? "page" : null }, text);
+}
+
+/** @param {Link} link */
+function drawLag(link) {
+    const lag_ms = link.lag_ms ?? 0;
+    const words = link.state === "open" ? `connected${link.lag_ms === null ? "" : `, ${lag_ms} ms`}` : "not connected";
+    const level =
+        link.state === "connecting" ? "waiting" : link.state !== "open" ? "off" : lag_ms < 150 ? "good" : "slow";
+    return h("span", { class: `lag ${level}`, role: "img", "aria-label": words, title: words });
+}
+
+/** @param {Header} header */
+function drawName({ name, startRename }) {
+    if (name === null) return h("span", { class: "my-name" });
+    return h(
+        "button",
+        {
+            class: "my-name",
+            title: "Change your name",
+            "aria-label": `Your name is ${name}; change it`,
+            onclick: startRename,
+        },
+        icon("person"),
+        h("span", null, name),
+    );
+}
+
+/** @param {Header} header */
+function drawRename({ name, rename, cancelRename }) {
+    const submit = (/** @type {SubmitEvent} */ event) => {
+        event.preventDefault();
+        const field =
+            event.currentTarget instanceof HTMLFormElement ? event.currentTarget.elements.namedItem("name") : null;
+        if (field instanceof HTMLInputElement) rename?.(field.value.trim());
+    };
+    const key = (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && cancelRename();
+    const input = {
+        name: "name",
+        value: name ?? "",
+        maxlength: MAX_NAME,
+        autocomplete: "nickname",
+        spellcheck: "false",
+        "aria-label": "Your name",
+        autofocus: true,
+    };
+    return h(
+        "form",
+        { class: "rename", onsubmit: submit, onkeydown: key },
+        h("input", input),
+        h("button", null, "Save"),
+    );
+}
+
+/**
+ * @param {Link} link
+ * @param {() => void} retry
+ * @returns {Content}
+ */
+export function drawBanner(link, retry) {
+    if (link.state === "lost") {
+        return h(
+            "div",
+            { class: "banner", role: "alert", key: "lost" },
+            h("span", null, "Connection lost. Reconnecting…"),
+            h("button", { onclick: retry }, "Retry now"),
+        );
+    }
+    if (link.state === "replaced") {
+        const words = "Plyroom is open in too many windows; this one has been disconnected.";
+        return h(
+            "div",
+            { class: "banner", role: "alert", key: "replaced" },
+            h("span", null, words),
+            h("button", { onclick: retry }, "Use this one"),
+        );
+    }
+    return null;
+}
+
+/**
+ * @param {{key: number, text: string}[]} toasts
+ * @param {(key: number) => void} dismiss
+ * @returns {Description}
+ */
+export function drawToasts(toasts, dismiss) {
+    const drawn = toasts.map(({ key, text }) =>
+        h(
+            "div",
+            { key, class: "toast" },
+            h("span", null, text),
+            h("button", { class: "icon-button", "aria-label": "Dismiss", onclick: () => dismiss(key) }, icon("cross")),
+        ),
+    );
+    return h("div", { class: "toasts", role: "alert" }, drawn);
+}

@@ -1,0 +1,39 @@
+/**
+ * Small line drawings for buttons, 16 by 16, in the colour of the text.
+ *
+ * @import {Description} from "./elements.js"
+ */
+
+import { h } from "./elements.js";
+
+const PATHS = {
+    first: "M4 3.5v9M12.5 3.5 7 8l5.5 4.5z",
+    back: "M10.5 3.5 5 8l5.5 4.5z",
+    forward: "M5.5 3.5 11 8l-5.5 4.5z",
+    last: "M12 3.5v9M3.5 3.5 9 8l-5.5 4.5z",
+    flip: "M5 13V3.5M2.5 6 5 3.3 7.5 6M11 3v9.5M8.5 10 11 12.7 13.5 10",
+    flag: "M4 14V2.5c3-1.5 5 1.5 8.5 0v6.5c-3.5 1.5-5.5-1.5-8.5 0",
+    cross: "M4 4l8 8M12 4l-8 8",
+    again: "M13 8a5 5 0 1 1-1.6-3.7M13 2.5v3h-3",
+    copy: "M6 6V3.2h7v7h-2.8M3 6h7v7H3z",
+    link: "M7 9.5a3 3 0 0 0 4.3.2l1.9-1.9a3 3 0 0 0-4.2-4.2L8 4.6M9 6.5a3 3 0 0 0-4.3-.2L2.8 8.2A3 3 0 0 0 7 12.4l1-1",
+    eye: "M1.5 8C4 3.8 12 3.8 14.5 8 12 12.2 4 12.2 1.5 8zM8 6a2 2 0 1 1 0 4 2 2 0 0 1 0-4z",
+    theme: "M8 2.5a5.5 5.5 0 1 0 0 11zM8 2.5a5.5 5.5 0 0 1 0 11z",
+    check: "M3 8.5 6.5 12 13 4.5",
+    person: "M8 8.2a2.7 2.7 0 1 0 0-5.4 2.7 2.7 0 0 0 0 5.4zM2.8 13.8c.6-3 2.6-4.2 5.2-4.2s4.6 1.2 5.2 4.2",
+    send: "M2.5 8 13.5 3l-3 10-3-4z",
+    stand: "M9 3H3v10h6M6.5 8H14M11.5 5.5 14 8l-2.5 2.5",
+    plus: "M8 3v10M3 8h10",
+};
+
+/**
+ * @param {keyof typeof PATHS} name
+ * @returns {Description}
+ */
+export function icon(name) {
+    return h(
+        "svg",
+        { class: `icon ${name}`, viewBox: "0 0 16 16", "aria-hidden": "true" },
+        h("path", { d: PATHS[name] }),
+    );
+}

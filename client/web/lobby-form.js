@@ -1,0 +1,245 @@
+/**
+ * The form that makes a room: which game, against whom, on which side.
+ *
+ * @import {GameDescription, GameOption} from "./api.js"
+ * @import {Create} from "./protocol.js"
+ * @import {Content, Description} from "./elements.js"
+ */
+
+import { drawBoard } from "./board-drawing.js";
+import { layOut } from "./board-geometry.js";
+import { h } from "./elements.js";
+import { sideName } from "./words.js";
+
+/**
+ * @typedef {object} Choices
+ * @property {string} game
+ * @property {Record<string, string>} options
+ * @property {"friend" | "ai" | "duel"} opponent
+ * @property {number} level
+ * @property {number} secondLevel of the second AI, when two play
+ * @property {"0" | "1" | "random"} side
+ * @property {"public" | "unlisted"} visibility
+ */
+
+/**
+ * What the form begins with, for a game.
+ * @param {GameDescription} game
+ * @param {Choices} [before] choices that go on as far as they fit
+ * @returns {Choices}
+ */
+export function firstChoices(game, before) {
+    const usual = Math.ceil(game.levels / 2);
+    const within = (/** @type {number | undefined} */ level) => Math.min(level ?? usual, game.levels);
+    return {
+        game: game.id,
+        options: Object.fromEntries(Object.entries(game.options).map(([name, option]) => [name, option.default])),
+        opponent: before?.opponent ?? "ai",
+        level: within(before?.level),
+        secondLevel: within(before?.secondLevel),
+        side: before?.side ?? "0",
+        visibility: before?.visibility ?? "public",
+    };
+}
+
+/**
+ * Who sits where; chance decides between 0 and 1 when nobody cares.
+ * @param {Choices} choices
+ * @param {number} chance
+ * @returns {NonNullable<Create["seats"]>}
+ */
+export function seatsFor({ opponent, level, secondLevel, side }, chance) {
+    if (opponent === "duel")
+        return [
+            { who: "ai", level },
+            { who: "ai", level: secondLevel },
+        ];
+    const other =
+        opponent === "ai" ? /** @type {const} */ ({ who: "ai", level }) : /** @type {const} */ ({ who: "open" });
+    const first = side === "random" ? chance < 0.5 : side === "0";
+    return first ? [{ who: "me" }, other] : [other, { who: "me" }];
+}
+
+/**
+ * @param {GameDescription[]} games
+ * @param {Choices} choices
+ * @param {(some: Partial<Choices>) => void} change
+ * @param {() => void} create
+ * @param {boolean} busy
+ * @returns {Description}
+ */
+export function drawForm(games, choices, change, create, busy) {
+    const game = games.find((one) => one.id === choices.game) ?? games[0];
+    const submit = (/** @type {Event} */ event) => {
+        event.preventDefault();
+        create();
+    };
+    return h(
+        "form",
+        { class: "card create", "aria-label": "New room", onsubmit: submit, key: "form" },
+        drawGames(games, choices, change),
+        Object.entries(game.options).map(([name, option]) => drawOption(name, option, choices, change)),
+        drawChoice(
+            "opponent",
+            "Against",
+            { friend: "A friend", ai: "The AI", duel: "AI against AI" },
+            choices.opponent,
+            (opponent) => change({ opponent: /** @type {Choices["opponent"]} */ (opponent) }),
+        ),
+        choices.opponent === "friend" ? null : drawLevels(game, choices, change),
+        choices.opponent === "duel" ? null : drawSides(game, choices, change),
+        drawChoice(
+            "visibility",
+            "The room is",
+            { public: "Public", unlisted: "Unlisted" },
+            choices.visibility,
+            (visibility) => change({ visibility: /** @type {Choices["visibility"]} */ (visibility) }),
+        ),
+        h("button", { class: "main large", disabled: busy }, "Create the room"),
+        h(
+            "details",
+            { key: `rules ${game.id}` },
+            h("summary", null, `Rules of ${game.title}`),
+            game.rules.split("\n").map((line) => h("p", null, line)),
+        ),
+    );
+}
+
+/**
+ * @param {GameDescription[]} games
+ * @param {Choices} choices
+ * @param {(some: Partial<Choices>) => void} change
+ */
+function drawGames(games, choices, change) {
+    const cards = games.map((game) => {
+        const pick = () => change(firstChoices(game, choices));
+        const input = {
+            type: "radio",
+            name: "game",
+            value: game.id,
+            ".checked": game.id === choices.game,
+            onchange: pick,
+        };
+        return h(
+            "label",
+            { class: "game-card", key: game.id },
+            h("input", input),
+            drawThumbnail(game),
+            h("span", null, game.title),
+        );
+    });
+    return h("fieldset", { class: "games" }, h("legend", null, "Game"), cards);
+}
+
+/**
+ * The start position as a picture.
+ * @param {GameDescription} game
+ * @returns {Description}
+ */
+export function drawThumbnail(game) {
+    const scene = {
+        board: game.view,
+        position: game.start ?? null,
+        moves: [],
+        pending: null,
+        flip: false,
+        label: game.title,
+    };
+    const layout = layOut(game.view.board, false);
+    const state = { selection: [], current: null, focus: null, next: new Set(), hovered: null, preview: null };
+    return h(
+        "span",
+        { class: "thumbnail", "aria-hidden": "true" },
+        drawBoard(scene, { ...layout, labels: [], box: layout.frame }, state),
+    );
+}
+
+/**
+ * One of a few, as a row of segments.
+ * @param {string} name
+ * @param {string} legend
+ * @param {Record<string, Content>} choices
+ * @param {string} value
+ * @param {(value: string) => void} pick
+ */
+function drawChoice(name, legend, choices, value, pick) {
+    const segments = Object.entries(choices).map(([key, label]) =>
+        h(
+            "label",
+            { key, class: "segment" },
+            h("input", { type: "radio", name, value: key, ".checked": key === value, onchange: () => pick(key) }),
+            h("span", null, label),
+        ),
+    );
+    return h(
+        "fieldset",
+        { class: "choice", key: name },
+        h("legend", null, legend),
+        h("div", { class: "segments" }, segments),
+    );
+}
+
+/**
+ * @param {GameDescription} game
+ * @param {Choices} choices
+ * @param {(some: Partial<Choices>) => void} change
+ */
+function drawLevels(game, choices, change) {
+    const levels = Object.fromEntries(Array.from({ length: game.levels }, (_, i) => [String(i + 1), String(i + 1)]));
+    const first = choices.opponent === "duel" ? `Level of ${sideName(game.view, 0)}` : "Level";
+    return [
+        drawChoice("level", first, levels, String(choices.level), (level) => change({ level: Number(level) })),
+        choices.opponent === "duel"
+            ? drawChoice(
+                  "second-level",
+                  `Level of ${sideName(game.view, 1)}`,
+                  levels,
+                  String(choices.secondLevel),
+                  (level) => change({ secondLevel: Number(level) }),
+              )
+            : null,
+    ];
+}
+
+/**
+ * @param {GameDescription} game
+ * @param {Choices} choices
+ * @param {(some: Partial<Choices>) => void} change
+ */
+function drawSides(game, choices, change) {
+    const swatch = (/** @type {number} */ seat) => [
+        h("i", { class: "swatch", "--colour": game.view.seats[seat]?.colour ?? "" }),
+        sideName(game.view, seat),
+        h("small", null, seat === 0 ? " begins" : ""),
+    ];
+    return drawChoice("side", "You play", { 0: swatch(0), 1: swatch(1), random: "Either" }, choices.side, (side) =>
+        change({ side: /** @type {Choices["side"]} */ (side) }),
+    );
+}
+
+/**
+ * @param {string} name
+ * @param {GameOption} option
+ * @param {Choices} choices
+ * @param {(some: Partial<Choices>) => void} change
+ */
+function drawOption(name, option, choices, change) {
+    const value = choices.options[name] ?? option.default;
+    const pick = (/** @type {string} */ text) => change({ options: { ...choices.options, [name]: text } });
+    const offered = Object.fromEntries(option.offered.map((one) => [one, one]));
+    if (!option.free) return drawChoice(`option-${name}`, option.title, offered, value, pick);
+    const own = !option.offered.includes(value);
+    const type = (/** @type {Event} */ event) =>
+        event.currentTarget instanceof HTMLInputElement && pick(event.currentTarget.value.trim());
+    const field = own
+        ? h("input", {
+              key: `own-${name}`,
+              class: "own-value",
+              ".value": value,
+              "aria-label": option.title,
+              autofocus: true,
+              oninput: type,
+          })
+        : null;
+    return [drawChoice(`option-${name}`, option.title, { ...offered, "": "Other…" }, own ? "" : value, pick), field];
+}

@@ -1,0 +1,86 @@
+/**
+ * The public rooms: those that wait for a player first, then those that can be watched.
+ *
+ * @import {GameDescription} from "./api.js"
+ * @import {RoomSummary} from "./protocol.js"
+ * @import {Description} from "./elements.js"
+ * @import {Model} from "./model.js"
+ */
+
+import { drawThumbnail } from "./lobby-form.js";
+import { h } from "./elements.js";
+import { icon } from "./icons.js";
+import { occupantName, optionsText, plural } from "./words.js";
+
+/**
+ * @param {Model} model
+ * @param {GameDescription[]} games
+ * @param {(room: string) => void} join
+ * @returns {Description}
+ */
+export function drawRooms({ lobby, you }, games, join) {
+    const rooms = Object.values(lobby ?? {}).sort((a, b) => b.created_ms - a.created_ms);
+    const open = rooms.filter((room) => room.state === "open");
+    const playing = rooms.filter((room) => room.state === "playing");
+    const none = h(
+        "p",
+        { class: "muted none" },
+        lobby === null ? "Looking for rooms…" : "Nobody is waiting. Create a room, or watch a match.",
+    );
+    const draw = (/** @type {RoomSummary} */ room) =>
+        drawRoom(
+            room,
+            games.find((game) => game.id === room.game),
+            you?.identity,
+            join,
+        );
+    return h(
+        "section",
+        { class: "rooms", "aria-label": "Public rooms" },
+        h("h2", null, "Waiting for a player"),
+        open.length > 0 ? h("ul", { class: "card list open", key: "open" }, open.map(draw)) : none,
+        h("h2", null, "Being played"),
+        playing.length > 0
+            ? h("ul", { class: "card list playing", key: "playing" }, playing.map(draw))
+            : h("p", { class: "muted none", key: "quiet" }, "No match is on."),
+    );
+}
+
+/**
+ * @param {RoomSummary} room
+ * @param {GameDescription | undefined} game
+ * @param {string | undefined} you
+ * @param {(room: string) => void} join
+ */
+function drawRoom(room, game, you, join) {
+    const options = optionsText(room.options);
+    const mine = room.seats.some((occupant) => occupant?.identity === you);
+    const watching = room.watching ?? 0;
+    const facts = [options, room.ply ? plural(room.ply, "move") : ""].filter(Boolean).join(" · ");
+    const joinable = room.state === "open" && !mine && room.seats.some((occupant) => occupant === null);
+    return h(
+        "li",
+        { key: room.room, "data-room": room.room },
+        h(
+            "a",
+            { href: `/room/${room.room}` },
+            game ? drawThumbnail(game) : null,
+            h("span", { class: "what" }, h("b", { class: "game" }, room.title), h("span", { class: "muted" }, facts)),
+            h(
+                "span",
+                { class: "players" },
+                room.seats.map((occupant) =>
+                    h("span", { class: occupant ? "player-name" : "player-name nobody" }, occupantName(occupant)),
+                ),
+            ),
+            watching > 0 ? h("span", { class: "watching muted", title: "Spectators" }, icon("eye"), watching) : null,
+        ),
+        joinable
+            ? h(
+                  "button",
+                  { class: "main small", "aria-label": `Join ${room.title}`, onclick: () => join(room.room) },
+                  "Join",
+              )
+            : h("span", { class: "hint muted" }, mine ? "Yours" : "Watch"),
+    );
+}

@@ -1,0 +1,126 @@
+/**
+ * The lobby: make a room, or go to one of the public rooms that are open or being played.
+ *
+ * @import {App, Page} from "./app.js"
+ * @import {GameDescription, MatchSummary} from "./api.js"
+ * @import {Content} from "./elements.js"
+ * @import {Choices} from "./lobby-form.js"
+ */
+
+import { listGames, listMatches } from "./api.js";
+import { h } from "./elements.js";
+import { drawForm, firstChoices, seatsFor } from "./lobby-form.js";
+import { drawRooms } from "./lobby-rooms.js";
+import { drawMatch } from "./replays.js";
+
+const LATEST = 5;
+
+/** @implements {Page} */
+export class LobbyPage {
+    #app;
+    /** @type {GameDescription[] | null} */
+    #games = null;
+    /** @type {Choices | null} */
+    #choices = null;
+    #creating = false;
+    /** @type {MatchSummary[]} */
+    #latest = [];
+
+    /** @param {App} app */
+    constructor(app) {
+        this.#app = app;
+    }
+
+    start() {
+        this.#app.session.watchLobby(true);
+        void this.#load();
+    }
+
+    stop() {
+        this.#app.session.watchLobby(false);
+    }
+
+    changed() {}
+
+    key() {}
+
+    drawn() {}
+
+    title() {
+        return "Plyroom";
+    }
+
+    async #load() {
+        try {
+            this.#games = await listGames();
+            this.#choices ??= firstChoices(this.#games[0]);
+            this.#app.update();
+            this.#latest = (await listMatches(LATEST)).matches;
+        } catch (error) {
+            this.#app.toast(error instanceof Error ? error.message : String(error));
+        }
+        this.#app.update();
+    }
+
+    /** @returns {Content} */
+    draw() {
+        const join = (/** @type {string} */ room) => this.#app.navigate(`/room/${room}`, { sit: true });
+        const rooms = drawRooms(this.#app.model, this.#games ?? [], join);
+        return h(
+            "div",
+            { class: "page lobby" },
+            h("h1", { class: "unseen" }, "Lobby"),
+            this.#drawForm(),
+            h("div", null, rooms, this.#drawLatest()),
+        );
+    }
+
+    #drawForm() {
+        const games = this.#games;
+        const choices = this.#choices;
+        if (!games || !choices)
+            return h(
+                "section",
+                { class: "card create", "aria-label": "New room", key: "form" },
+                h("p", { class: "muted" }, "Looking for games…"),
+            );
+        const change = (/** @type {Partial<Choices>} */ some) => {
+            this.#choices = { ...choices, ...some };
+            this.#app.update();
+        };
+        return drawForm(games, choices, change, () => void this.#create(), this.#creating);
+    }
+
+    #drawLatest() {
+        if (this.#latest.length === 0) return null;
+        const now_ms = Date.now();
+        return h(
+            "section",
+            { class: "rooms", "aria-label": "Finished matches" },
+            h("h2", { class: "latest" }, "Just finished", h("a", { href: "/replays" }, "All replays")),
+            h(
+                "ul",
+                { class: "card list matches" },
+                this.#latest.map((match) => drawMatch(match, now_ms)),
+            ),
+        );
+    }
+
+    async #create() {
+        const choices = this.#choices;
+        if (!choices || this.#creating) return;
+        this.#creating = true;
+        this.#app.update();
+        const { game, options, visibility } = choices;
+        const ack = await this.#app.command({
+            t: "create",
+            game,
+            options,
+            visibility,
+            seats: seatsFor(choices, Math.random()),
+        });
+        this.#creating = false;
+        if (ack?.room) this.#app.navigate(`/room/${ack.room}`);
+        else this.#app.update();
+    }
+}

@@ -1,0 +1,334 @@
+/**
+ * What this browser knows, as one immutable value. `apply` folds the server's messages into it and touches nothing else: the same
+ * messages always make the same model, and a resumed room is the same as one that was never left.
+ *
+ * @import {BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby, MatchState, Message, MoveView, Occupant,
+ *     PositionView, RoomDescription, RoomSummary, Snapshot, Thinking} from "./protocol.js"
+ */
+
+/** Lines of chat that are kept. */
+export const CHAT_KEPT = 300;
+
+/**
+ * What an AI saw before the move at one ply.
+ * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"]}} Thought
+ */
+
+/**
+ * A room as far as this viewer may see it. `v` is 0 until a snapshot came; `gap` says that events are missing and the room has to be
+ * joined again from 0. `views` and `thoughts` are by ply of the match that is on.
+ * @typedef {object} Room
+ * @property {string} id
+ * @property {number} v
+ * @property {boolean} gap
+ * @property {RoomDescription | null} description
+ * @property {string | null} frozen
+ * @property {(Occupant | null)[]} seats
+ * @property {MatchState | null} match
+ * @property {number[]} offers
+ * @property {ChatLine[]} chat
+ * @property {{seats: boolean[], watching: number} | null} presence
+ * @property {{match: string, ply: number, moves: MoveView[]} | null} turn
+ * @property {Record<number, PositionView>} views
+ * @property {Record<number, Thought>} thoughts
+ */
+
+/**
+ * @typedef {object} Model
+ * @property {{identity: string, name: string} | null} you
+ * @property {string | null} epoch
+ * @property {Record<string, RoomSummary> | null} lobby public rooms by id; null until the list came
+ * @property {Room | null} room the room that is followed
+ */
+
+/** @type {Model} */
+export const EMPTY = Object.freeze({ you: null, epoch: null, lobby: null, room: null });
+
+/**
+ * The model with another room to follow, or none; messages about any other room are ignored from here on.
+ * @param {Model} model
+ * @param {string | null} id
+ * @returns {Model}
+ */
+export function follow(model, id) {
+    return { ...model, room: id === null ? null : blankRoom(id) };
+}
+
+/**
+ * @param {string} id
+ * @returns {Room}
+ */
+function blankRoom(id) {
+    return {
+        id,
+        v: 0,
+        gap: false,
+        description: null,
+        frozen: null,
+        seats: [null, null],
+        match: null,
+        offers: [],
+        chat: [],
+        presence: null,
+        turn: null,
+        views: {},
+        thoughts: {},
+    };
+}
+
+/**
+ * The model after a message of the server.
+ * @param {Model} model
+ * @param {Message} message
+ * @returns {Model}
+ */
+export function apply(model, message) {
+    switch (message.t) {
+        case "welcome":
+            return applyWelcome(model, message.identity, message.name, message.epoch);
+        case "lobby":
+            return { ...model, lobby: applyLobby(model.lobby, message) };
+        case "ack":
+        case "error":
+        case "pong":
+            return model;
+        default:
+            if (model.room === null || model.room.id !== message.room) return model;
+            return { ...model, room: applyToRoom(model.room, message) };
+    }
+}
+
+/**
+ * Another epoch means another history (a restored backup): nothing of a room that was known is worth anything.
+ * @param {Model} model
+ * @param {string} identity
+ * @param {string} name
+ * @param {string} epoch
+ * @returns {Model}
+ */
+function applyWelcome(model, identity, name, epoch) {
+    const stale = model.epoch !== null && model.epoch !== epoch;
+    const room = model.room !== null && stale ? blankRoom(model.room.id) : model.room;
+    return { ...model, you: { identity, name }, epoch, room };
+}
+
+/**
+ * @param {Record<string, RoomSummary> | null} lobby
+ * @param {Lobby} message
+ * @returns {Record<string, RoomSummary> | null}
+ */
+function applyLobby(lobby, message) {
+    if (lobby === null && !message.full) return null;
+    const rooms = message.full ? {} : { ...lobby };
+    for (const summary of message.rooms ?? []) rooms[summary.room] = summary;
+    for (const id of message.gone ?? []) delete rooms[id];
+    return rooms;
+}
+
+/**
+ * @param {Room} room
+ * @param {Exclude<Message, {t: "welcome" | "lobby" | "ack" | "error" | "pong"}>} message
+ * @returns {Room}
+ */
+function applyToRoom(room, message) {
+    switch (message.t) {
+        case "joined":
+            return applyJoined(room, message);
+        case "snapshot":
+            return applySnapshot(room, message);
+        case "event":
+            return applyNumbered(room, message);
+        case "view":
+            return message.match === room.match?.id
+                ? withViews(room, message.match, { [message.ply]: message.view })
+                : room;
+        case "turn":
+            return { ...room, turn: { match: message.match, ply: message.ply, moves: message.moves } };
+        case "thinking":
+            return applyThinking(room, message);
+        case "presence":
+            return { ...room, presence: { seats: message.seats, watching: message.watching } };
+    }
+}
+
+/**
+ * @param {Room} room
+ * @param {Joined} message
+ * @returns {Room}
+ */
+function applyJoined(room, message) {
+    return { ...room, description: message.description, frozen: message.frozen ?? null };
+}
+
+/**
+ * A snapshot replaces whatever was known; drawings and thoughts of the same match stay good.
+ * @param {Room} room
+ * @param {Snapshot} message
+ * @returns {Room}
+ */
+function applySnapshot(room, message) {
+    const same = room.match !== null && room.match.id === message.match?.id;
+    return {
+        ...room,
+        v: message.v,
+        gap: false,
+        seats: message.seats,
+        match: message.match,
+        offers: message.offers ?? [],
+        chat: message.chat ?? [],
+        views: same ? room.views : {},
+        thoughts: same ? room.thoughts : {},
+    };
+}
+
+/**
+ * Events count: one that was seen already changes nothing, and after a missing one nothing is believed until the next snapshot.
+ * @param {Room} room
+ * @param {EventMessage | HiddenMessage} event
+ * @returns {Room}
+ */
+function applyNumbered(room, event) {
+    if (event.v <= room.v) return room;
+    if (event.v > room.v + 1) return { ...room, gap: true };
+    return { ...applyEvent(room, event), v: event.v };
+}
+
+/**
+ * @param {Room} room
+ * @param {EventMessage | HiddenMessage} event
+ * @returns {Room}
+ */
+function applyEvent(room, event) {
+    switch (event.kind) {
+        case "seat_taken":
+            return { ...room, seats: withItem(room.seats, event.seat, event.occupant) };
+        case "seat_left":
+            return { ...room, seats: withItem(room.seats, event.seat, null), offers: [] };
+        case "started": {
+            const { match: id, number, start, rules, seats } = event;
+            return {
+                ...room,
+                match: { id, number, start, rules, seats, moves: [] },
+                seats,
+                offers: [],
+                views: {},
+                thoughts: {},
+            };
+        }
+        case "moved": {
+            if (room.match?.id !== event.match) return room;
+            const played = event.text == null ? { move: event.move } : { move: event.move, text: event.text };
+            return { ...room, match: { ...room.match, moves: [...room.match.moves.slice(0, event.ply), played] } };
+        }
+        case "finished": {
+            if (room.match?.id !== event.match) return room;
+            const { winner, how, reason } = event;
+            return { ...room, match: { ...room.match, over: { winner, how, reason } }, offers: [] };
+        }
+        case "offered":
+            return { ...room, offers: [...room.offers, event.seat] };
+        case "declined":
+            return { ...room, offers: [] };
+        case "said": {
+            const { v, at, name, text, to } = event;
+            const line = to === undefined ? { v, at, name, text } : { v, at, name, text, to };
+            return { ...room, chat: [...room.chat, line].slice(-CHAT_KEPT) };
+        }
+        case "created":
+        case "hidden":
+            return room;
+    }
+}
+
+/**
+ * @template T
+ * @param {T[]} list
+ * @param {number} index
+ * @param {T} item
+ */
+function withItem(list, index, item) {
+    return list.map((old, i) => (i === index ? item : old));
+}
+
+/**
+ * The room with drawings of plies of a match, if that is the match that is on.
+ * @param {Room} room
+ * @param {string} match
+ * @param {Record<number, PositionView>} views
+ * @returns {Room}
+ */
+export function withViews(room, match, views) {
+    return room.match?.id === match ? { ...room, views: { ...room.views, ...views } } : room;
+}
+
+/**
+ * The room with thoughts of a match that were read from the server; what was seen live is newer and stays.
+ * @param {Room} room
+ * @param {string} match
+ * @param {Record<string, Info>} infos
+ * @returns {Room}
+ */
+export function withThoughts(room, match, infos) {
+    if (room.match?.id !== match) return room;
+    return { ...room, thoughts: { ...thoughtsOf(infos), ...room.thoughts } };
+}
+
+/**
+ * @param {Record<string, Info>} infos
+ * @returns {Record<number, Thought>}
+ */
+export function thoughtsOf(infos) {
+    return Object.fromEntries(
+        Object.entries(infos).map(([ply, info]) => [
+            Number(ply),
+            { ...info, moves: info.moves ?? [], seat: null, state: "done" },
+        ]),
+    );
+}
+
+/**
+ * A frame without a depth says only how far the AI has got; what it saw before stays to be read.
+ * @param {Room} room
+ * @param {Thinking} frame
+ * @returns {Room}
+ */
+function applyThinking(room, frame) {
+    if (frame.match !== room.match?.id) return room;
+    const before = room.thoughts[frame.ply];
+    const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [] } = frame;
+    const thought =
+        depth === 0 && before
+            ? { ...before, seat, state }
+            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves };
+    return { ...room, thoughts: { ...room.thoughts, [frame.ply]: thought } };
+}
+
+/**
+ * The seat that you hold, or null.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function mySeat(model) {
+    const you = model.you?.identity;
+    const seat = model.room?.seats.findIndex((occupant) => occupant?.kind !== "ai" && occupant?.identity === you) ?? -1;
+    return seat < 0 ? null : seat;
+}
+
+/**
+ * How many moves have been played in the match that is on.
+ * @param {Room} room
+ */
+export function headPly(room) {
+    return room.match?.moves.length ?? 0;
+}
+
+/**
+ * Your legal moves in the position that is on the board now; none when it is not your turn.
+ * @param {Room} room
+ * @returns {MoveView[]}
+ */
+export function legalMoves(room) {
+    const { match, turn } = room;
+    if (!match || match.over || room.frozen || turn?.match !== match.id || turn.ply !== match.moves.length) return [];
+    return turn.moves;
+}

@@ -1,0 +1,129 @@
+/**
+ * The moves of a match: a list to jump by and buttons to step by. A ply that is "shown" is a number of moves played: 0 is the start.
+ *
+ * @import {Played} from "./protocol.js"
+ * @import {Description} from "./elements.js"
+ */
+
+import { h } from "./elements.js";
+import { icon } from "./icons.js";
+import { moveText } from "./words.js";
+
+/**
+ * @typedef {object} Moves
+ * @property {Played[]} moves
+ * @property {number} shown
+ * @property {(ply: number) => void} go
+ * @property {string[]} sides the names of both sides, for screen readers
+ */
+
+/**
+ * @param {Moves} list
+ * @returns {Description}
+ */
+export function drawMoves({ moves, shown, go, sides }) {
+    const rows = [];
+    for (let ply = 0; ply < moves.length; ply += 2) {
+        const pair = [ply, ply + 1].filter((one) => one < moves.length);
+        rows.push(
+            h(
+                "li",
+                { key: ply },
+                h("span", { class: "number" }, `${ply / 2 + 1}.`),
+                pair.map((one) => drawMove(moves, one, shown, go, sides)),
+            ),
+        );
+    }
+    const empty = h("p", { class: "muted none" }, "No move yet");
+    return h(
+        "div",
+        { class: "moves", role: "group", "aria-label": "Moves", tabindex: 0 },
+        rows.length > 0 ? h("ol", null, rows) : empty,
+    );
+}
+
+/**
+ * @param {Played[]} moves
+ * @param {number} ply of the position before the move
+ * @param {number} shown
+ * @param {(ply: number) => void} go
+ * @param {string[]} sides
+ */
+function drawMove(moves, ply, shown, go, sides) {
+    const text = moveText(moves[ply]);
+    const attributes = {
+        class: ["move", ply + 1 === shown && "shown"],
+        "data-ply": ply + 1,
+        "aria-label": `${sides[ply % 2] ?? ""} ${text}, move ${ply + 1}`,
+        "aria-current": ply + 1 === shown ? "step" : null,
+        onclick: () => go(ply + 1),
+    };
+    return h("button", attributes, text);
+}
+
+/**
+ * Keeps the shown move in sight without moving the page.
+ * @param {Element | null} list
+ */
+export function scrollToShown(list) {
+    const move = list?.querySelector(".shown");
+    if (!(list instanceof HTMLElement) || !(move instanceof HTMLElement)) {
+        if (list) list.scrollTop = list.scrollLeft = 0;
+        return;
+    }
+    const [inner, outer] = [move.getBoundingClientRect(), list.getBoundingClientRect()];
+    if (inner.top < outer.top || inner.bottom > outer.bottom)
+        list.scrollTop += inner.top - outer.top - (outer.height - inner.height) / 2;
+    if (inner.left < outer.left || inner.right > outer.right)
+        list.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+}
+
+/**
+ * @param {{shown: number, head: number, go: (ply: number) => void}} stepper
+ * @returns {Description}
+ */
+export function drawStepper({ shown, head, go }) {
+    const button = (
+        /** @type {Parameters<typeof icon>[0]} */ name,
+        /** @type {string} */ label,
+        /** @type {number} */ ply,
+        /** @type {boolean} */ end,
+    ) =>
+        h(
+            "button",
+            { class: "step", "aria-label": label, title: label, "aria-disabled": end, onclick: () => go(ply) },
+            icon(name),
+        );
+    return h(
+        "div",
+        { class: "stepper", role: "group", "aria-label": "Step through the moves" },
+        button("first", "First position", 0, shown <= 0),
+        button("back", "Previous move", shown - 1, shown <= 0),
+        button("forward", "Next move", shown + 1, shown >= head),
+        button("last", "Last position", head, shown >= head),
+    );
+}
+
+/**
+ * The ply that a key asks for, or null when it is no such key.
+ * @param {string} key
+ * @param {number} shown
+ * @param {number} head
+ * @returns {number | null}
+ */
+export function plyForKey(key, shown, head) {
+    switch (key) {
+        case "ArrowLeft":
+            return Math.max(0, shown - 1);
+        case "ArrowRight":
+            return Math.min(head, shown + 1);
+        case "Home":
+        case "ArrowUp":
+            return 0;
+        case "End":
+        case "ArrowDown":
+            return head;
+        default:
+            return null;
+    }
+}

@@ -1,0 +1,498 @@
+// The wire, version 1. Written by `python -m tests.client.wire_files` from server/protocol.py.
+
+/** The first message. Without a token (and without the browser's cookie) a guest is made and its secret token returned once. */
+export interface Hello {
+    t: "hello";
+    protocol: number;
+    token?: string | null;
+    name?: string | null;
+}
+
+/** Answered by a pong; any message within 20 s keeps the connection alive. */
+export interface Ping {
+    t: "ping";
+    id?: string | null;
+}
+
+/** Makes a room; the match starts as soon as both seats are filled. The ack names the room. */
+export interface Create {
+    t: "create";
+    id: string;
+    game: string;
+    options?: Record<string, string>;
+    visibility?: "public" | "unlisted";
+    seats?: (MySeat | OpenSeat | AiSeat)[];
+}
+
+/** The creator sits here. */
+export interface MySeat {
+    who: "me";
+}
+
+/** Whoever comes first sits here. */
+export interface OpenSeat {
+    who: "open";
+}
+
+/** The AI sits here, at one of the game's levels. */
+export interface AiSeat {
+    who: "ai";
+    level: number;
+}
+
+/** Starts (or catches up) following a room: `joined`, a `snapshot` when since is 0, too old or of another epoch, then every later event. */
+export interface Join {
+    t: "join";
+    id: string;
+    room: string;
+    since?: number;
+    epoch?: string | null;
+}
+
+/** Stops following a room; a seat stays taken. */
+export interface Leave {
+    t: "leave";
+    id: string;
+    room: string;
+}
+
+/** Takes an empty seat. */
+export interface Sit {
+    t: "sit";
+    id: string;
+    room: string;
+    seat: number;
+}
+
+/** Gives up one's seat, while no match is running. */
+export interface Stand {
+    t: "stand";
+    id: string;
+    room: string;
+}
+
+/** The host puts the AI on an empty seat. */
+export interface AddAi {
+    t: "add_ai";
+    id: string;
+    room: string;
+    seat: number;
+    level: number;
+}
+
+/** The host takes the AI off a seat, while no match is running. */
+export interface RemoveAi {
+    t: "remove_ai";
+    id: string;
+    room: string;
+    seat: number;
+}
+
+/** Plays a move; ply is the number of moves already played, so that a late move cannot land in another position. */
+export interface Move {
+    t: "move";
+    id: string;
+    room: string;
+    ply: number;
+    move: string;
+}
+
+/** Gives the running match up. */
+export interface Resign {
+    t: "resign";
+    id: string;
+    room: string;
+}
+
+/** Ends a match without a result: a player before the second move, or the host when only AI seats play. */
+export interface Abort {
+    t: "abort";
+    id: string;
+    room: string;
+}
+
+/** Offers another match with sides swapped, or accepts that offer; against an AI, or as host of an AI match, it starts at once. */
+export interface Rematch {
+    t: "rematch";
+    id: string;
+    room: string;
+}
+
+/** Declines the other side's rematch offer, or withdraws one's own. */
+export interface Decline {
+    t: "decline";
+    id: string;
+    room: string;
+}
+
+/** Says something to the room, or to spectators only (players get a `hidden` event while they hold a seat). */
+export interface Chat {
+    t: "chat";
+    id: string;
+    room: string;
+    text: string;
+    to?: "room" | "spectators";
+}
+
+/** Starts or stops the list of public rooms. */
+export interface WatchLobby {
+    t: "watch_lobby";
+    id: string;
+    on?: boolean;
+}
+
+/** The answer to hello. A client whose epoch differs from the one it knew joins its rooms again from 0. */
+export interface Welcome {
+    t: "welcome";
+    protocol: number;
+    identity: string;
+    name: string;
+    epoch: string;
+    at: number;
+    token?: string | null;
+}
+
+/** Done. v is the last event that the command made, null when it logs nothing; room only answers create. */
+export interface Ack {
+    t: "ack";
+    id: string;
+    v: number | null;
+    room?: string;
+}
+
+/** Refused, and nothing changed; id is null when the message had none that could be read. */
+export interface Error {
+    t: "error";
+    id: string | null;
+    code: Code;
+    message: string;
+}
+
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "room.unknown" | "room.not_joined" | "room.frozen" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "rate.exceeded" | "store.retry" | "server.fault";
+
+/** The server's clock in ms since 1970. */
+export interface Pong {
+    t: "pong";
+    at: number;
+    id?: string | null;
+}
+
+/** You follow the room now; v is its head, seat the one you hold. A frozen room can be read but not played, for that reason. */
+export interface Joined {
+    t: "joined";
+    room: string;
+    v: number;
+    epoch: string;
+    description: RoomDescription;
+    seat?: number | null;
+    frozen?: Code | null;
+}
+
+/** What stays the same for as long as a room lives; view is null when its game is missing here. */
+export interface RoomDescription {
+    game: string;
+    title: string;
+    options: Record<string, string>;
+    visibility: "public" | "unlisted";
+    host: string;
+    created_ms: number;
+    levels: number;
+    view: BoardView | null;
+}
+
+/** What stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it. */
+export interface BoardView {
+    board: Grid | Sites;
+    kinds: Record<string, Kind>;
+    seats: SeatView[];
+    targets?: Record<string, string[]>;
+}
+
+/** A rectangle of cells named a1, b1, … (column letter, row number) or by `names[row][col]`, where None is no cell. */
+export interface Grid {
+    kind: "grid";
+    cols: number;
+    rows: number;
+    origin?: "bottom-left" | "top-left";
+    names?: ((string | null)[])[] | null;
+    style?: "bare" | "checker" | "felt" | "holes" | "plain";
+    gravity?: boolean;
+    labels?: boolean;
+}
+
+/** A board of places anywhere, with lines drawn through the places that each entry lists. */
+export interface Sites {
+    kind: "sites";
+    sites: Site[];
+    lines?: string[][];
+    style?: "bare" | "checker" | "felt" | "holes" | "plain";
+}
+
+/** One place of a free-form board; x to the right and y downwards, one cell being one unit wide. */
+export interface Site {
+    id: string;
+    x: number;
+    y: number;
+    shape?: "hex" | "point" | "round" | "square";
+}
+
+/** How a kind of piece looks, and its name for people and screen readers; `text` is its letter on a terminal. */
+export interface Kind {
+    name: string;
+    side?: number | null;
+    shape?: "cross" | "disc" | "ring" | "stick";
+    sprite?: string | null;
+    mark?: string | null;
+    text?: string | null;
+}
+
+/** The name of a side and the colour that stands for it. */
+export interface SeatView {
+    name: string;
+    colour: string;
+}
+
+/** The whole room at v as this viewer may see it: apply later events to it. */
+export interface Snapshot {
+    t: "snapshot";
+    room: string;
+    v: number;
+    seats: (Occupant | null)[];
+    match: MatchState | null;
+    offers?: number[];
+    chat?: ChatLine[];
+}
+
+/** Who holds a seat: an identity with the name it had then, or the AI at a level. */
+export interface Occupant {
+    identity: string;
+    name: string;
+    kind?: "ai" | "guest";
+    level?: number | null;
+}
+
+/** A match as it stands: start position and moves make the position. */
+export interface MatchState {
+    id: string;
+    number: number;
+    start: string;
+    rules: string;
+    seats: Occupant[];
+    moves: Played[];
+    over?: Over | null;
+}
+
+/** One move of a match: its token, and its notation where that differs. */
+export interface Played {
+    move: string;
+    text?: string | null;
+}
+
+/** How a match ended. */
+export interface Over {
+    winner: number | null;
+    how: "abort" | "board" | "failure" | "resign";
+    reason: string;
+}
+
+/** One line of chat with the v of its event. */
+export interface ChatLine {
+    v: number;
+    at: number;
+    name: string;
+    text: string;
+    to?: "room" | "spectators";
+}
+
+/** What to draw at v, for everybody in the room. */
+export interface View {
+    t: "view";
+    room: string;
+    v: number;
+    match: string;
+    ply: number;
+    view: PositionView;
+}
+
+/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text. */
+export interface PositionView {
+    pieces: Record<string, string>;
+    turn: number | null;
+    text: string;
+    marks?: Record<string, string[]>;
+    last?: string[];
+    hands?: Record<string, number>;
+}
+
+/** Your legal moves at v, to the seat to move only. */
+export interface Turn {
+    t: "turn";
+    room: string;
+    v: number;
+    match: string;
+    ply: number;
+    moves: MoveView[];
+}
+
+/** One legal move: its token, the clicks that make it, a label; `choice` parts equal paths, the rest is for hover previews. */
+export interface MoveView {
+    id: string;
+    path: string[];
+    text: string;
+    choice?: string | null;
+    affects?: string[];
+    ghost?: [string, string] | null;
+}
+
+/** What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a forced win). May be dropped. */
+export interface Thinking {
+    t: "thinking";
+    room: string;
+    match: string;
+    ply: number;
+    seat: number;
+    state: "done" | "queued" | "searching" | "warming";
+    depth?: number;
+    score?: number;
+    nodes?: number;
+    nps?: number;
+    time_ms?: number;
+    pv?: string[];
+    moves?: RootMove[];
+}
+
+/** What the search thinks of one move: score for the side to move in the evaluation's units (MATE at the top). */
+export interface RootMove {
+    move: string;
+    score: number;
+    bound?: "exact" | "lower" | "upper";
+}
+
+/** Which seats have somebody connected (an AI always is), and how many others watch. May be dropped. */
+export interface Presence {
+    t: "presence";
+    room: string;
+    seats: boolean[];
+    watching: number;
+}
+
+/** The list of public rooms when full is true, else the rooms that changed and the ids of those that are gone. May be dropped. */
+export interface Lobby {
+    t: "lobby";
+    full: boolean;
+    rooms?: RoomSummary[];
+    gone?: string[];
+}
+
+/** A public room in the lobby's list. */
+export interface RoomSummary {
+    room: string;
+    game: string;
+    title: string;
+    options: Record<string, string>;
+    seats: (Occupant | null)[];
+    state: "finished" | "open" | "playing";
+    created_ms: number;
+    ply?: number;
+    watching?: number;
+}
+
+/** The room was made; v 1 of every log. */
+export interface Created {
+    kind: "created";
+    game: string;
+    options: Record<string, string>;
+    visibility: "public" | "unlisted";
+    host: string;
+}
+
+/** A seat was taken. */
+export interface SeatTaken {
+    kind: "seat_taken";
+    seat: number;
+    occupant: Occupant;
+}
+
+/** A seat became free. */
+export interface SeatLeft {
+    kind: "seat_left";
+    seat: number;
+}
+
+/** A match began: its id, its number in this room, the start position in text, the exact rules, who plays which side. */
+export interface Started {
+    kind: "started";
+    match: string;
+    number: number;
+    start: string;
+    rules: string;
+    seats: Occupant[];
+}
+
+/** A move was played: ply counts from 0, digest names the position after it, text is its notation where that is not the token. */
+export interface Moved {
+    kind: "moved";
+    match: string;
+    ply: number;
+    seat: number;
+    move: string;
+    digest: string;
+    text?: string | null;
+    clock_ms?: number | null;
+}
+
+/** The match is over; winner is a seat or null, how says by which door, reason says it in words. */
+export interface Finished {
+    kind: "finished";
+    match: string;
+    winner: number | null;
+    how: "abort" | "board" | "failure" | "resign";
+    reason: string;
+}
+
+/** A seat offered another match. */
+export interface Offered {
+    kind: "offered";
+    seat: number;
+    what?: "rematch";
+}
+
+/** The offer was declined or withdrawn. */
+export interface Declined {
+    kind: "declined";
+    seat: number;
+    what?: "rematch";
+}
+
+/** Somebody said something. */
+export interface Said {
+    kind: "said";
+    identity: string;
+    name: string;
+    text: string;
+    to?: "room" | "spectators";
+}
+
+/** The state of a running search after a completed depth, or now and then within one; `pv` starts with the best move. */
+export interface Info {
+    depth: number;
+    score: number;
+    nodes: number;
+    nps: number;
+    time_ms: number;
+    pv: string[];
+    moves?: RootMove[];
+}
+
+export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Resign | Abort | Rematch | Decline | Chat | WatchLobby;
+
+export type ServerMessage = Welcome | Ack | Error | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby;
+
+export type RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said;
+
+/** One event of a room: what its log says at v. */
+export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;
+/** An event that this viewer may not see. */
+export type HiddenMessage = { t: "event"; room: string; v: number; at: number; kind: "hidden" };
+/** Everything that the server sends. */
+export type Message = ServerMessage | EventMessage | HiddenMessage;

@@ -1,0 +1,275 @@
+/**
+ * A match to step through: any ply at once, and what the AI thought at each of its moves. The address names the ply.
+ *
+ * @import {App, Page} from "./app.js"
+ * @import {StoredMatch} from "./api.js"
+ * @import {MoveView, PositionView} from "./protocol.js"
+ * @import {Content} from "./elements.js"
+ * @import {Thought} from "./model.js"
+ * @import {Player} from "./players.js"
+ */
+
+import { VIEWS_AT_ONCE, readMatch, readViews } from "./api.js";
+import { canFlip } from "./board-geometry.js";
+import { h } from "./elements.js";
+import { thoughtsOf } from "./model.js";
+import { drawMoves, drawStepper, plyForKey, scrollToShown } from "./moves.js";
+import { drawShare } from "./share.js";
+import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
+import { drawThinking, thoughtFor } from "./thinking.js";
+import {
+    agoText,
+    moveText,
+    occupantName,
+    optionsText,
+    plural,
+    resultText,
+    scoreLine,
+    sideName,
+    versus,
+} from "./words.js";
+
+/** @type {MoveView[]} */
+const NO_MOVES = [];
+
+/** @implements {Page} */
+export class ReplayPage {
+    #app;
+    #id;
+    /** @type {StoredMatch | null} */
+    #match = null;
+    /** @type {Record<number, PositionView>} */
+    #views = {};
+    /** @type {Record<number, Thought>} */
+    #thoughts = {};
+    #shown;
+    /** @type {PositionView | null} */
+    #drawnPosition = null;
+    #turned = false;
+    /** @type {string | null} */
+    #failure = null;
+    #scrolledTo = -1;
+
+    /**
+     * @param {App} app
+     * @param {string} id
+     */
+    constructor(app, id) {
+        this.#app = app;
+        this.#id = id;
+        this.#shown = plyInAddress();
+    }
+
+    start() {
+        this.#load().catch((error) => {
+            this.#failure = error instanceof Error ? error.message : String(error);
+            this.#app.update();
+        });
+    }
+
+    stop() {
+        this.#match = null;
+    }
+
+    changed() {}
+
+    async #load() {
+        const match = await readMatch(this.#id);
+        this.#match = match;
+        this.#thoughts = thoughtsOf(match.thoughts);
+        this.#shown = Math.min(this.#shown ?? 0, match.moves.length);
+        this.#app.update();
+        if (match.view === null) return;
+        // The page that is shown comes first, then all others: after that every step is immediate.
+        const pages = Math.floor(match.moves.length / VIEWS_AT_ONCE);
+        const first = Math.floor(this.#shown / VIEWS_AT_ONCE);
+        for (const page of new Set([first, ...Array(pages + 1).keys()])) await this.#loadViews(match, page);
+    }
+
+    /**
+     * @param {StoredMatch} match
+     * @param {number} page
+     */
+    async #loadViews(match, page) {
+        const from = page * VIEWS_AT_ONCE;
+        const views = await readViews(match.match, from, Math.min(match.moves.length, from + VIEWS_AT_ONCE - 1));
+        this.#views = { ...this.#views, ...views };
+        this.#app.update();
+    }
+
+    title() {
+        return this.#match
+            ? `Replay – ${this.#match.title}: ${versus(this.#match.seats)} – Plyroom`
+            : "Replay – Plyroom";
+    }
+
+    /** @param {KeyboardEvent} event */
+    key(event) {
+        if (!this.#match) return;
+        const ply = plyForKey(event.key, this.#shown ?? 0, this.#match.moves.length);
+        if (ply === null) return;
+        event.preventDefault();
+        this.#go(ply);
+    }
+
+    drawn() {
+        const list = document.querySelector(".moves");
+        if (!list || this.#scrolledTo === this.#shown) return;
+        this.#scrolledTo = this.#shown ?? 0;
+        scrollToShown(list);
+    }
+
+    /** @returns {Content} */
+    draw() {
+        if (this.#failure !== null)
+            return h(
+                "div",
+                { class: "notice card" },
+                h("h1", null, "This match cannot be shown"),
+                h("p", null, this.#failure),
+                h("p", null, h("a", { href: "/replays" }, "To the replays")),
+            );
+        const match = this.#match;
+        if (!match) return h("p", { class: "loading", key: "loading" }, "Opening the match…");
+        return h(
+            "div",
+            { class: "match-page replay", key: match.match },
+            h(
+                "h1",
+                { class: "unseen" },
+                `Replay of ${match.title}: ${match.seats.map(occupantName).join(" against ")}`,
+            ),
+            this.#drawTable(match),
+            h("div", { class: "right" }, this.#drawState(match), this.#drawThinking(match), this.#drawMoves(match)),
+            h("div", { class: "left" }, this.#drawInfo(match)),
+        );
+    }
+
+    /** @param {StoredMatch} match */
+    #drawTable(match) {
+        const shown = this.#shown ?? 0;
+        this.#drawnPosition = this.#views[shown] ?? this.#drawnPosition;
+        const position = this.#drawnPosition;
+        const bottom = this.#turned ? 1 : 0;
+        const scene = match.view && {
+            board: match.view,
+            position,
+            moves: NO_MOVES,
+            pending: null,
+            flip: canFlip(match.view.board) && bottom === 1,
+            label: `${match.title} board`,
+        };
+        const atEnd = shown === match.moves.length;
+        const players = [0, 1].map((seat) => ({
+            seat,
+            occupant: match.seats[seat] ?? null,
+            board: match.view,
+            online: null,
+            toMove: !atEnd && position?.turn === seat,
+            thinking: false,
+            you: false,
+            result: atEnd ? resultFor(match.over, seat) : null,
+        }));
+        return drawTable({ scene, players: /** @type {[Player, Player]} */ (players), bottom });
+    }
+
+    /** @param {StoredMatch} match */
+    #drawState(match) {
+        const shown = this.#shown ?? 0;
+        const head = match.moves.length;
+        const slide = (/** @type {Event} */ event) =>
+            event.currentTarget instanceof HTMLInputElement && this.#go(Number(event.currentTarget.value));
+        const words = shown === 0 ? "Start position" : `Move ${shown} of ${head}: ${moveText(match.moves[shown - 1])}`;
+        const go = (/** @type {number} */ ply) => this.#go(ply);
+        return h(
+            "section",
+            { class: "card state", "aria-label": "Replay" },
+            h("p", { class: "status" }, words),
+            h("input", {
+                class: "slider",
+                type: "range",
+                min: 0,
+                max: head,
+                ".value": String(shown),
+                "aria-label": "Ply",
+                "aria-valuetext": words,
+                oninput: slide,
+            }),
+            drawStepper({ shown, head, go }),
+        );
+    }
+
+    /** @param {StoredMatch} match */
+    #drawThinking(match) {
+        if (!hasAi(match.seats)) return null;
+        const found = thoughtFor(this.#thoughts, this.#shown ?? 0, false);
+        if (!found) return drawThinking({ thought: null, heading: "", played: null });
+        const seat = this.#views[found.ply]?.turn ?? found.ply % 2;
+        return drawThinking({
+            thought: found.thought,
+            heading: `${sideName(match.view, seat)}, move ${found.ply + 1}`,
+            played: match.moves[found.ply]?.move ?? null,
+        });
+    }
+
+    /** @param {StoredMatch} match */
+    #drawMoves(match) {
+        const sides = [0, 1].map((seat) => sideName(match.view, seat));
+        const list = drawMoves({ moves: match.moves, shown: this.#shown ?? 0, go: (ply) => this.#go(ply), sides });
+        const result = match.over
+            ? h(
+                  "p",
+                  { class: "result" },
+                  h("b", null, scoreLine(match.over)),
+                  ` ${resultText(match.over, match.view)}: ${match.over.reason}`,
+              )
+            : null;
+        return h("section", { class: "card move-card", "aria-label": "Moves" }, list, result);
+    }
+
+    /** @param {StoredMatch} match */
+    #drawInfo(match) {
+        const options = optionsText(match.options);
+        const turn = () => {
+            this.#turned = !this.#turned;
+            this.#app.update();
+        };
+        const copied = (/** @type {boolean} */ worked) =>
+            this.#app.announce(worked ? "Link copied" : "Copy the link by hand");
+        const when = match.finished_ms ?? match.started_ms;
+        return h(
+            "section",
+            { class: "card info", "aria-label": "Match" },
+            h("h2", null, match.title, options ? h("span", { class: "muted" }, options) : null),
+            h("p", { class: "muted" }, `${plural(match.moves.length, "move")} · ${agoText(when, Date.now())}`),
+            drawShare({
+                label: "Link to this position",
+                path: `/match/${match.match}?ply=${this.#shown ?? 0}`,
+                copied,
+            }),
+            h(
+                "div",
+                { class: "actions" },
+                h("a", { class: "button", href: `/room/${match.room}` }, "The room"),
+                drawFlip(turn),
+            ),
+        );
+    }
+
+    /** @param {number} ply */
+    #go(ply) {
+        if (!this.#match) return;
+        const shown = Math.max(0, Math.min(this.#match.moves.length, ply));
+        this.#shown = shown;
+        history.replaceState(null, "", `/match/${this.#match.match}?ply=${shown}`);
+        const played = this.#match.moves[shown - 1];
+        const text = this.#views[shown]?.text ?? "";
+        this.#app.announce(played ? `Move ${shown}: ${moveText(played)}. ${text}` : `Start position. ${text}`);
+    }
+}
+
+/** @returns {number | null} */
+function plyInAddress() {
+    const ply = new URLSearchParams(location.search).get("ply");
+    return ply !== null && /^\d{1,6}$/.test(ply) ? Number(ply) : null;
+}

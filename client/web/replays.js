@@ -1,0 +1,123 @@
+/**
+ * The list of finished matches, the latest first, a page at a time.
+ *
+ * @import {App, Page} from "./app.js"
+ * @import {MatchSummary} from "./api.js"
+ * @import {Content} from "./elements.js"
+ */
+
+import { listMatches } from "./api.js";
+import { h } from "./elements.js";
+import { agoText, occupantName, plural, scoreLine } from "./words.js";
+
+const PAGE = 30;
+
+/** @implements {Page} */
+export class ReplaysPage {
+    #app;
+    /** @type {MatchSummary[]} */
+    #matches = [];
+    /** Where the next page begins; null at the end. @type {string | null} */
+    #next = null;
+    #state = /** @type {"loading" | "there" | "failed"} */ ("loading");
+
+    /** @param {App} app */
+    constructor(app) {
+        this.#app = app;
+    }
+
+    start() {
+        void this.#load();
+    }
+
+    stop() {}
+
+    changed() {}
+
+    key() {}
+
+    drawn() {}
+
+    title() {
+        return "Replays – Plyroom";
+    }
+
+    async #load() {
+        this.#state = "loading";
+        this.#app.update();
+        try {
+            const { matches, next } = await listMatches(PAGE, this.#next);
+            this.#matches = [...this.#matches, ...matches];
+            this.#next = next;
+            this.#state = "there";
+        } catch (error) {
+            this.#state = "failed";
+            this.#app.toast(error instanceof Error ? error.message : String(error));
+        }
+        this.#app.update();
+    }
+
+    /** @returns {Content} */
+    draw() {
+        const now_ms = Date.now();
+        const empty = this.#state === "there" && this.#matches.length === 0;
+        return h(
+            "div",
+            { class: "page narrow" },
+            h("h1", null, "Replays"),
+            empty
+                ? h("p", { class: "muted" }, "No match has been finished yet.")
+                : h(
+                      "ul",
+                      { class: "card list matches" },
+                      this.#matches.map((match) => drawMatch(match, now_ms)),
+                  ),
+            this.#state === "loading" ? h("p", { class: "muted" }, "Loading…") : null,
+            this.#state === "failed" || (this.#state === "there" && this.#next !== null)
+                ? h(
+                      "button",
+                      { class: "more", onclick: () => void this.#load() },
+                      this.#state === "failed" ? "Try again" : "Earlier matches",
+                  )
+                : null,
+        );
+    }
+}
+
+/**
+ * A finished match as an entry of a list.
+ * @param {MatchSummary} match
+ * @param {number} now_ms
+ */
+export function drawMatch(match, now_ms) {
+    const players = match.seats.map((occupant, seat) =>
+        h(
+            "span",
+            { class: match.over?.winner === seat ? "player-name winner" : "player-name" },
+            occupantName(occupant),
+        ),
+    );
+    return h(
+        "li",
+        { key: match.match },
+        h(
+            "a",
+            { href: `/match/${match.match}` },
+            h("span", { class: "game" }, match.title),
+            h(
+                "span",
+                { class: "players" },
+                players[0] ?? null,
+                h("b", { class: "score" }, match.over ? scoreLine(match.over) : "–"),
+                players[1] ?? null,
+            ),
+            h("span", { class: "muted reason" }, match.over?.reason ?? ""),
+            h("span", { class: "muted length" }, plural(match.plies, "move")),
+            h(
+                "time",
+                { class: "muted", datetime: new Date(match.finished_ms ?? match.started_ms).toISOString() },
+                agoText(match.finished_ms ?? match.started_ms, now_ms),
+            ),
+        ),
+    );
+}

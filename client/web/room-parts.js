@@ -1,0 +1,92 @@
+/**
+ * The parts of a room's page that only show.
+ *
+ * @import {Room} from "./model.js"
+ * @import {Content, Description} from "./elements.js"
+ */
+
+import { h } from "./elements.js";
+import { icon } from "./icons.js";
+import { moveText, optionsText, plural, sideName } from "./words.js";
+
+/**
+ * Why a room cannot be opened.
+ * @param {string} message
+ * @returns {Description}
+ */
+export function drawRefusal(message) {
+    return h(
+        "div",
+        { class: "notice card" },
+        h("h1", null, "This room cannot be opened"),
+        h("p", null, message),
+        h("p", null, h("a", { href: "/" }, "Back to the lobby")),
+    );
+}
+
+/**
+ * What lies over the board until somebody comes.
+ * @param {Description} share
+ * @returns {Description}
+ */
+export function drawInvite(share) {
+    const words = "The match starts as soon as both seats are taken. Send this link to whoever you want to play:";
+    return h(
+        "div",
+        { class: "invite card" },
+        h("h2", null, "Waiting for a second player"),
+        h("p", { class: "muted" }, words),
+        share,
+    );
+}
+
+/**
+ * Which game, which room, how many watch.
+ * @param {Room} room
+ * @param {Description} share
+ * @returns {Content}
+ */
+export function drawInfo({ description, presence, match }, share) {
+    if (!description) return null;
+    const options = optionsText(description.options);
+    const watching = presence?.watching ?? 0;
+    const visibility = description.visibility === "public" ? "Public room" : "Unlisted room";
+    return h(
+        "section",
+        { class: "card info", "aria-label": "Room" },
+        h(
+            "h2",
+            null,
+            description.title,
+            options ? h("span", { class: "muted" }, options) : null,
+            drawWatching(watching),
+        ),
+        h("p", { class: "muted" }, visibility, match ? `, match ${match.number}` : ""),
+        share,
+    );
+}
+
+/** @param {number} count */
+function drawWatching(count) {
+    const words = plural(count, "spectator");
+    return h(
+        "span",
+        { class: "watching muted", title: words },
+        icon("eye"),
+        count,
+        h("span", { class: "unseen" }, ` ${words}`),
+    );
+}
+
+/**
+ * A ply in one line: who played what, and what is on the board now.
+ * @param {Room} room
+ * @param {number} ply
+ */
+export function describePly(room, ply) {
+    const played = room.match?.moves[ply - 1];
+    if (!played) return "Start position.";
+    const mover = room.views[ply - 1]?.turn ?? (ply - 1) % 2;
+    const text = room.views[ply]?.text;
+    return `${sideName(room.description?.view, mover)} played ${moveText(played)}.${text ? ` ${text}.` : ""}`;
+}

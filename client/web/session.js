@@ -1,0 +1,139 @@
+/**
+ * The one connection of a page with the model that it feeds: says what to follow after every (re)connect, and joins a room again from
+ * the start where events are missing.
+ *
+ * @import {Ack, Message} from "./protocol.js"
+ * @import {Command, Link, Settings} from "./connection.js"
+ * @import {Model} from "./model.js"
+ */
+
+import { Connection } from "./connection.js";
+import { EMPTY, apply, follow } from "./model.js";
+
+/**
+ * @typedef {object} Listeners
+ * @property {(before: Model) => void} onchange the model or the link is another now
+ * @property {(code: string, message: string) => void} onerror an error that answers no command of ours
+ */
+
+export class Session {
+    /** @type {Model} */
+    model = EMPTY;
+    /** @type {Link} */
+    link = { state: "connecting", attempt: 0, lag_ms: null };
+    /** Why the room that is followed cannot be. @type {{code: string, message: string} | null} */
+    refusal = null;
+    #watchingLobby = false;
+    /** @type {string | null} */
+    #joinId = null;
+    #connection;
+    #listeners;
+
+    /**
+     * @param {Pick<Settings, "open" | "identify" | "clock" | "random">} settings
+     * @param {Listeners} listeners
+     */
+    constructor(settings, listeners) {
+        this.#listeners = listeners;
+        this.#connection = new Connection({
+            ...settings,
+            onmessage: (message) => this.#hear(message),
+            onlink: (link) => {
+                this.link = link;
+                listeners.onchange(this.model);
+            },
+        });
+    }
+
+    start() {
+        this.#connection.start();
+    }
+
+    retry() {
+        this.#connection.retry();
+    }
+
+    renew() {
+        this.#connection.renew();
+    }
+
+    /**
+     * Gives a command; resolves once it is committed, rejects with CommandError.
+     * @param {Command} command
+     * @returns {Promise<Ack>}
+     */
+    command(command) {
+        return this.#connection.command(command);
+    }
+
+    /**
+     * Follows a room, or none.
+     * @param {string | null} id
+     */
+    followRoom(id) {
+        const before = this.model.room?.id;
+        if (before !== undefined && before !== id) this.#connection.follow({ t: "leave", room: before });
+        this.refusal = null;
+        this.#setModel(follow(this.model, id));
+        this.#join();
+    }
+
+    /** @param {boolean} on */
+    watchLobby(on) {
+        this.#watchingLobby = on;
+        this.#connection.follow({ t: "watch_lobby", on });
+    }
+
+    /**
+     * Lets the page fold in what it got elsewhere (drawings, thoughts).
+     * @param {(model: Model) => Model} change
+     */
+    change(change) {
+        this.#setModel(change(this.model));
+    }
+
+    #join() {
+        const { room, epoch } = this.model;
+        if (room !== null) this.#joinId = this.#connection.follow({ t: "join", room: room.id, since: room.v, epoch });
+    }
+
+    /** @param {Message} message */
+    #hear(message) {
+        if (message.t === "error") return this.#refused(message.id, message.code, message.message);
+        const hadGap = this.model.room?.gap ?? false;
+        this.#setModel(apply(this.model, message));
+        if (message.t === "welcome") this.#followAgain();
+        else if (!hadGap && this.model.room?.gap) this.#joinAgain();
+    }
+
+    #followAgain() {
+        this.#join();
+        if (this.#watchingLobby) this.#connection.follow({ t: "watch_lobby", on: true });
+    }
+
+    /** Events are missing: what is known stays on the screen until the snapshot comes. */
+    #joinAgain() {
+        const { room } = this.model;
+        if (room !== null) this.#joinId = this.#connection.follow({ t: "join", room: room.id, since: 0 });
+    }
+
+    /**
+     * @param {string | null} id
+     * @param {string} code
+     * @param {string} message
+     */
+    #refused(id, code, message) {
+        if (id !== null && id === this.#joinId) {
+            this.refusal = { code, message };
+            this.#listeners.onchange(this.model);
+        } else this.#listeners.onerror(code, message);
+    }
+
+    /** @param {Model} model */
+    #setModel(model) {
+        const before = this.model;
+        if (model === before) return;
+        this.model = model;
+        this.#listeners.onchange(before);
+    }
+}

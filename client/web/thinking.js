@@ -1,0 +1,145 @@
+/**
+ * What an AI sees: how deep it looked, what it expects, and every move it may make with its score.
+ *
+ * @import {RootMove} from "./protocol.js"
+ * @import {Content, Description} from "./elements.js"
+ * @import {Thought} from "./model.js"
+ */
+
+import { h } from "./elements.js";
+import { countText, scoreText, spanText } from "./words.js";
+
+/** @type {Record<Thought["state"], string>} */
+const STATES = { warming: "warming up", queued: "queued", searching: "thinking", done: "" };
+/** Scores beyond this fill the whole bar. */
+const FULL_BAR = 100;
+
+/**
+ * What the AI thought that belongs to a position: what it thinks now, or else what it thought before its last move.
+ * @param {Record<number, Thought>} thoughts
+ * @param {number} shown
+ * @param {boolean} live the position is the one that is played on
+ * @returns {{ply: number, thought: Thought} | null}
+ */
+export function thoughtFor(thoughts, shown, live) {
+    for (const ply of live ? [shown, shown - 1, shown - 2] : [shown - 1, shown - 2]) {
+        if (thoughts[ply]) return { ply, thought: thoughts[ply] };
+    }
+    return null;
+}
+
+/**
+ * @param {{thought: Thought | null, heading: string, played: string | null}} panel `played` is the move that was made of it
+ * @returns {Description}
+ */
+export function drawThinking({ thought, heading, played }) {
+    const busy = thought !== null && thought.state !== "done";
+    return h(
+        "section",
+        { class: "card thinking", "aria-label": "What the AI thinks", "data-state": thought?.state ?? "none" },
+        h(
+            "h2",
+            null,
+            "Thinking",
+            h("span", { class: "muted" }, heading),
+            busy ? h("span", { class: "pulse state" }, STATES[thought.state]) : null,
+        ),
+        drawBody(thought, played),
+    );
+}
+
+/**
+ * @param {Thought | null} thought
+ * @param {string | null} played
+ * @returns {Content}
+ */
+function drawBody(thought, played) {
+    if (thought === null) return h("p", { class: "muted none" }, "The AI has not thought yet.");
+    if (thought.state === "warming" && thought.depth === 0) {
+        return h(
+            "p",
+            { class: "muted none" },
+            "The search for this game is being compiled for the first time. It starts by itself.",
+        );
+    }
+    if (thought.depth === 0) return h("p", { class: "muted none" }, "…");
+    return [drawFigures(thought), drawLine(thought.pv), drawTable(thought, played)];
+}
+
+/** @param {Thought} thought */
+function drawFigures({ depth, score, nodes, nps, time_ms }) {
+    const figure = (/** @type {string} */ name, /** @type {string} */ value) =>
+        h("div", { class: `figure ${name}` }, h("dt", null, name), h("dd", null, value));
+    return h(
+        "dl",
+        { class: "figures" },
+        figure("score", scoreText(score)),
+        figure("depth", String(depth)),
+        figure("positions", countText(nodes)),
+        figure("per second", countText(nps)),
+        figure("time", spanText(time_ms)),
+    );
+}
+
+/** @param {string[]} pv */
+function drawLine(pv) {
+    return h(
+        "p",
+        { class: "line", title: "The play that it expects" },
+        h("span", { class: "muted" }, "expects "),
+        pv.join(" "),
+    );
+}
+
+/**
+ * @param {Thought} thought
+ * @param {string | null} played
+ */
+function drawTable({ moves, pv }, played) {
+    if (moves.length === 0) return null;
+    const order = [...moves].sort((a, b) => Number(b.move === pv[0]) - Number(a.move === pv[0]) || b.score - a.score);
+    const rows = order.map((move) => drawRow(move, move.move === pv[0], move.move === played));
+    return h(
+        "div",
+        { class: "root-moves", tabindex: 0, role: "group", "aria-label": "Moves and their scores" },
+        h(
+            "table",
+            null,
+            h(
+                "thead",
+                null,
+                h(
+                    "tr",
+                    null,
+                    h("th", null, "move"),
+                    h("th", null, "score"),
+                    h("th", { class: "unseen-head" }, "how good"),
+                ),
+            ),
+            h("tbody", null, rows),
+        ),
+    );
+}
+
+/**
+ * @param {RootMove} move
+ * @param {boolean} best
+ * @param {boolean} played
+ */
+function drawRow({ move, score, bound = "exact" }, best, played) {
+    const part = Math.min(1, Math.abs(score) / FULL_BAR);
+    const title = { exact: "exact", upper: "at most this: it was cut off as not better", lower: "at least this" }[
+        bound
+    ];
+    return h(
+        "tr",
+        { key: move, class: [best && "best", played && "played"] },
+        h("td", null, move, played ? h("span", { class: "mark", title: "played" }, " played") : null),
+        h("td", { class: "number", title }, scoreText(score, bound)),
+        h(
+            "td",
+            { class: "meter" },
+            h("span", { class: ["bar", score < 0 && "minus", bound !== "exact" && "cut"], "--part": part.toFixed(3) }),
+        ),
+    );
+}

@@ -1,0 +1,128 @@
+/**
+ * How numbers, results and people are put into words. Pure.
+ *
+ * @import {BoardView, MatchState, Occupant, Over, Played, RootMove} from "./protocol.js"
+ */
+
+/** A won position scores this minus the plies to its end (engine/search/job.py). */
+const MATE = 30_000;
+const MATE_PLIES = 1000;
+
+/** @type {Record<NonNullable<RootMove["bound"]>, string>} */
+const BOUND_SIGNS = { exact: "", lower: "≥ ", upper: "≤ " };
+
+/**
+ * A score from the side of whoever searched: "+12", "−3", "win in 5".
+ * @param {number} score
+ * @param {RootMove["bound"]} [bound]
+ */
+export function scoreText(score, bound = "exact") {
+    const plies = MATE - Math.abs(score);
+    if (plies < MATE_PLIES) return `${score > 0 ? "win" : "loss"} in ${plies}`;
+    const sign = score > 0 ? "+" : score < 0 ? "−" : "";
+    return `${BOUND_SIGNS[bound]}${sign}${Math.abs(score)}`;
+}
+
+/**
+ * A count to three digits: "812", "48.2 k", "3.10 M".
+ * @param {number} count
+ */
+export function countText(count) {
+    const [scale, unit] =
+        count >= 1e9 ? [1e9, " G"] : count >= 1e6 ? [1e6, " M"] : count >= 1e3 ? [1e3, " k"] : [1, ""];
+    const number = count / scale;
+    return `${unit === "" ? number : number.toFixed(number >= 100 ? 0 : number >= 10 ? 1 : 2)}${unit}`;
+}
+
+/**
+ * A span of time: "85 ms", "1.2 s".
+ * @param {number} ms
+ */
+export function spanText(ms) {
+    return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+/**
+ * How long ago: "just now", "5 min ago", "3 h ago", else the date.
+ * @param {number} then_ms
+ * @param {number} now_ms
+ */
+export function agoText(then_ms, now_ms) {
+    const minutes = Math.floor((now_ms - then_ms) / 60_000);
+    if (minutes < 1) return "just now";
+    if (minutes < 60) return `${minutes} min ago`;
+    if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`;
+    return new Date(then_ms).toLocaleDateString(undefined, { year: "numeric", month: "short", day: "numeric" });
+}
+
+/**
+ * The name of a side: "Red".
+ * @param {BoardView | null | undefined} board
+ * @param {number} seat
+ */
+export function sideName(board, seat) {
+    return board?.seats[seat]?.name ?? (seat === 0 ? "First" : "Second");
+}
+
+/**
+ * Who sits somewhere, in a few words.
+ * @param {Occupant | null | undefined} occupant
+ */
+export function occupantName(occupant) {
+    return occupant?.name ?? "empty seat";
+}
+
+/**
+ * The result of a match: "Red wins", "Draw", "Aborted".
+ * @param {Over} over
+ * @param {BoardView | null | undefined} board
+ */
+export function resultText(over, board) {
+    if (over.winner !== null) {
+        const name = sideName(board, over.winner);
+        return `${name} ${name.endsWith("s") ? "win" : "wins"}`;
+    }
+    return over.how === "abort" ? "Aborted" : over.how === "failure" ? "No result" : "Draw";
+}
+
+/**
+ * The result as a score for the sides: "1 – 0"; nothing for a match without a result.
+ * @param {Over} over
+ */
+export function scoreLine(over) {
+    if (over.winner !== null) return over.winner === 0 ? "1 – 0" : "0 – 1";
+    return over.how === "board" ? "½ – ½" : "–";
+}
+
+/**
+ * A move as people write it.
+ * @param {Played | undefined} played
+ */
+export function moveText(played) {
+    return played?.text ?? played?.move ?? "";
+}
+
+/**
+ * The options of a room that are worth telling: "1-3-5-7".
+ * @param {Record<string, string>} options
+ */
+export function optionsText(options) {
+    return Object.values(options).join(", ");
+}
+
+/**
+ * "1 move", "5 moves".
+ * @param {number} count
+ * @param {string} one
+ */
+export function plural(count, one) {
+    return `${count} ${one}${count === 1 ? "" : "s"}`;
+}
+
+/**
+ * Who sits where in a match, for titles: "Ada – AI level 5".
+ * @param {MatchState["seats"]} seats
+ */
+export function versus(seats) {
+    return seats.map(occupantName).join(" – ");
+}
