@@ -1,0 +1,172 @@
+"""A TCP proxy for tests that fails exactly as told: after so many bytes, by reset, by silence.
+
+async with fault_proxy(server.port) as proxy:
+    proxy.cut_after(Toward.SERVER, 17)   # the server gets 17 bytes more, then both ends see the connection go
+"""
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from enum import Enum
+
+CHUNK = 65536
+
+
+class Toward(Enum):
+    """A direction of flow."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
+class FaultProxy:
+    """See `fault_proxy`. Faults hit the connections that are open when they are asked for; later ones are sound."""
+
+    def __init__(self, upstream_port: int) -> None:
+        self.port = 0
+        self.refusing = False
+        """New connections are dropped at once."""
+        self.made = 0
+        """Connections so far."""
+        self.passed = dict.fromkeys(Toward, 0)
+        """Bytes so far, each way."""
+        self._upstream_port = upstream_port
+        self._links: set[_Link] = set()
+        self._cut: tuple[Toward, int, asyncio.Event] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def cut_after(self, toward: Toward, count: int) -> asyncio.Event:
+        """Lets exactly `count` bytes more through in one direction, then closes all connections; set when it did.
+
+        The receiver of the last byte sees them all and then an orderly end; nothing at all arrives after that.
+        """
+        done = asyncio.Event()
+        self._cut = (toward, count, done)
+        if count == 0:
+            self._cut_now(done)
+        return done
+
+    def freeze(self) -> None:
+        """Bytes stop in both directions while the connections stay: the other host is off the network."""
+        for link in self._links:
+            link.flowing.clear()
+
+    def thaw(self) -> None:
+        """They flow again, those held back first."""
+        for link in self._links:
+            link.flowing.set()
+
+    def close_all(self) -> None:
+        """An orderly end of every connection, both ways."""
+        for link in tuple(self._links):
+            link.close()
+
+    def reset_all(self) -> None:
+        """A reset (RST) of every connection, both ways."""
+        for link in tuple(self._links):
+            link.reset()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.made += 1
+        if self.refusing:
+            writer.transport.abort()
+            return
+        try:
+            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._upstream_port)
+        except OSError:
+            writer.transport.abort()
+            return
+        link = _Link(writer, up_writer)
+        self._links.add(link)
+        try:
+            async with asyncio.TaskGroup() as pumps:
+                pumps.create_task(self._pump(link, Toward.SERVER, reader, up_writer))
+                pumps.create_task(self._pump(link, Toward.CLIENT, up_reader, writer))
+        finally:
+            self._links.discard(link)
+
+    async def _pump(
+        self, link: "_Link", toward: Toward, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """One direction, to the end of either side, which then is the end of the link."""
+        try:
+            while data := await reader.read(CHUNK):
+                await link.flowing.wait()
+                if link.closed:
+                    return
+                self._pass(toward, data, writer)
+                await writer.drain()
+        except OSError:
+            pass  # a side that went away ends the link, which is all that is to be done
+        finally:
+            link.close()
+
+    def _pass(self, toward: Toward, data: bytes, writer: asyncio.StreamWriter) -> None:
+        if self._cut is None or self._cut[0] is not toward:
+            self.passed[toward] += len(data)
+            writer.write(data)
+            return
+        _, left, done = self._cut
+        self.passed[toward] += min(left, len(data))
+        writer.write(data[:left])
+        if len(data) >= left:
+            self._cut_now(done)
+        else:
+            self._cut = (toward, left - len(data), done)
+
+    def _cut_now(self, done: asyncio.Event) -> None:
+        self._cut = None
+        self.close_all()
+        done.set()
+
+
+class _Link:
+    """One client's connection and the one that carries it on."""
+
+    def __init__(self, down: asyncio.StreamWriter, up: asyncio.StreamWriter) -> None:
+        self.flowing = asyncio.Event()
+        self.flowing.set()
+        self.closed = False
+        self._sides = (down, up)
+
+    def close(self) -> None:
+        self.closed = True
+        self.flowing.set()
+        for side in self._sides:
+            side.close()
+
+    def reset(self) -> None:
+        self.closed = True
+        self.flowing.set()
+        for side in self._sides:
+            raw = side.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            side.transport.abort()
+
+
+@asynccontextmanager
+async def fault_proxy(upstream_port: int) -> AsyncIterator[FaultProxy]:
+    """A proxy on a free port of 127.0.0.1 before a server's port; sound until told otherwise."""
+    proxy = FaultProxy(upstream_port)
+    tasks: set[asyncio.Task[None]] = set()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(proxy._serve(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    proxy.port = server.sockets[0].getsockname()[1]
+    try:
+        yield proxy
+    finally:
+        server.close()
+        proxy.close_all()
+        for task in tuple(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,76 @@
+"""kill -9 of the whole server, in the middle of everything."""
+
+import asyncio
+import random
+from collections.abc import Coroutine
+from pathlib import Path
+
+import pytest
+
+from client.connection import connect
+from client.model import Model
+from server.protocol import AiSeat
+from tests.system.journal import Journal, RoomLog, read_logs
+from tests.system.players import LONG_STICKS, ai_and_ai, make_room, person_and_ai, two_people
+from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
+
+ROUNDS = 4
+UNWATCHED = 6
+
+
+@pytest.mark.parametrize("seed", [1])
+@pytest.mark.usefixtures("warm_engine")
+async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(tmp_path: Path, seed: int) -> None:
+    """After kill -9 and a restart, again and again, at any moment: no acknowledged command is missing, none is doubled,
+    v has no gap, AI seats move on by themselves, also where nobody looks, and all clients play on to the end of their
+    matches without being told anything.
+    """
+    chance = random.Random(seed)
+    journal, enough = Journal(), asyncio.Event()
+    async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, ai_duel_pace_ms=0, **UNHURRIED) as server:
+        unwatched = await _unwatched_rooms(server)
+        async with asyncio.TaskGroup() as tasks:
+            matches = [tasks.create_task(match) for match in _matches(server.url, journal, seed, enough)]
+            for _ in range(ROUNDS):
+                await journal.more_acks(chance.randrange(100, 400))
+                await server.kill()
+                logs = read_logs(server.data)
+                assert journal.violations(logs) == []
+                await server.start()
+                await _ai_seats_move_on(server, {room: logs[room] for room in unwatched})
+            enough.set()
+        models = [match.result() for match in matches]
+        assert await server.stop() == 0
+    logs = read_logs(server.data)
+    assert journal.violations(logs) == []
+    assert journal.refused == []
+    assert len(models) + UNWATCHED == 50
+    assert all(model.match is not None and model.match.over is not None for model in models)
+    assert_no_traceback(server)
+
+
+def _matches(url: str, journal: Journal, seed: int, enough: asyncio.Event) -> list[Coroutine[None, None, Model]]:
+    """44 matches: people against each other, people against the AI, the AI against itself."""
+    games: list[tuple[str, dict[str, str]]] = [("sticks", LONG_STICKS), ("connect-four", {}), ("tic-tac-toe", {})]
+    people = [two_people(url, *games[n % 3], journal, seed + 2 * n, enough) for n in range(30)]
+    mixed = [person_and_ai(url, *games[n % 3], 1 + n % 2, journal, seed + n, enough) for n in range(10)]
+    engines = [ai_and_ai(url, *games[n % 3], 1, journal, enough) for n in range(4)]
+    return [*people, *mixed, *engines]
+
+
+async def _unwatched_rooms(server: ServerProcess) -> list[str]:
+    """Rooms where the AI plays itself and nobody is connected: long ones, so that some are always under way."""
+    async with connect(server.url) as host:
+        seats = (AiSeat(level=1), AiSeat(level=1))
+        return [await make_room(host, "sticks", {"rows": "9-9-9-9-9-9"}, seats) for _ in range(UNWATCHED)]
+
+
+async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -> None:
+    """Every room where an AI seat had the turn at the kill gets its move, although no client asks for it."""
+    due = {room: log.head for room, log in before.items() if log.due}
+
+    def moved() -> bool:
+        logs = read_logs(server.data)
+        return all(logs[room].head > head for room, head in due.items())
+
+    await eventually(moved, f"the AI moves on in {sorted(due)}")
