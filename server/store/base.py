@@ -186,6 +186,9 @@ class Store(Protocol):
     async def create_room(self, new: NewRoom) -> str | None:
         """Commits a new room; returns None, or the id of the room that the same (host, create_id) made before."""
 
+    async def created_room(self, host: str, create_id: str) -> str | None:
+        """The room that (host, create_id) made, if it made one."""
+
     async def append(self, append: Append) -> None:
         """Commits events; Conflict, Duplicate or StoreUnavailable when it did not."""
 

@@ -4,10 +4,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from server.store.base import StoreUnavailable
+
 HEAD = "0001"
-"""The newest migration. A test compares it with the migrations folder,
-so that a start need not import Alembic to know it.
-"""
+"""The newest migration; a test compares it with the folder, so that a start need not import Alembic to know it."""
 
 
 def sqlite_revision(path: Path) -> str | None:
@@ -15,27 +15,37 @@ def sqlite_revision(path: Path) -> str | None:
     if not path.exists():
         return None
     with closing(sqlite3.connect(path, timeout=10)) as connection:
-        try:
-            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        except sqlite3.OperationalError:
+        named = "SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'"
+        if not connection.execute(named).fetchone()[0]:
             return None
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     return str(row[0]) if row else None
 
 
 def upgrade_sqlite(path: Path) -> None:
-    """Runs the migrations that a SQLite file lacks; a file that is up to date costs one query."""
-    if sqlite_revision(path) == HEAD:
+    """Runs the migrations that a SQLite file lacks; a file that is up to date costs one query.
+    StoreUnavailable for a file that a newer Plyroom has written.
+    """
+    revision = sqlite_revision(path)
+    if revision == HEAD:
         return
     # Imported here because Alembic would take a third of a warm start.
     from alembic import command
     from alembic.config import Config
-    from sqlalchemy import create_engine, pool
+    from alembic.script import ScriptDirectory
+    from sqlalchemy import URL, create_engine, pool
 
     from migrations.env_config import FOLDER
 
-    engine = create_engine(f"sqlite:///{path}", poolclass=pool.NullPool)
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    if revision is not None and revision not in known:
+        raise StoreUnavailable(
+            f"the database {path} was written by a newer Plyroom (its schema is {revision},"
+            f" this one knows up to {HEAD}): start that one, or restore a backup from before"
+        )
+    engine = create_engine(URL.create("sqlite", database=str(path)), poolclass=pool.NullPool)
     with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", str(FOLDER))
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)

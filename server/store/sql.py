@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar, cast
 
 from sqlalchemy import (
+    URL,
     ColumnElement,
     Connection,
     Engine,
@@ -76,14 +77,17 @@ MATCH_COLUMNS = [
 
 
 @asynccontextmanager
-async def open_sqlite(path: Path) -> AsyncIterator["SqlStore"]:
-    """The store in a SQLite file, made and migrated when needed; StoreUnavailable when the file cannot be used."""
+async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator["SqlStore"]:
+    """The store in a SQLite file, made and migrated when needed; StoreUnavailable when the file cannot be used.
+
+    A write waits up to `busy_ms` for another process that holds the file.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         await asyncio.to_thread(upgrade_sqlite, path)
-    except (OSError, DBAPIError) as error:
+    except (OSError, sqlite3.Error, DBAPIError) as error:
         raise StoreUnavailable(f"cannot use the database {path}: {error}") from error
-    with _Threads(path, 1, "BEGIN IMMEDIATE") as writer, _Threads(path, READERS, "BEGIN") as reader:
+    with _Threads(path, 1, "BEGIN IMMEDIATE", busy_ms) as writer, _Threads(path, READERS, "BEGIN", busy_ms) as reader:
 
         async def commit(ops: list[Op]) -> list[Outcome]:
             try:
@@ -93,7 +97,11 @@ async def open_sqlite(path: Path) -> AsyncIterator["SqlStore"]:
             except sqlite3.Error as error:
                 raise StoreUnavailable(f"the database failed: {error}") from error
 
-        store = SqlStore(commit, writer.run, reader.run, await writer.run(_epoch))
+        try:
+            epoch = await writer.run(_epoch)
+        except DBAPIError as error:
+            raise StoreUnavailable(f"cannot use the database {path}: {error.orig}") from error
+        store = SqlStore(commit, writer.run, reader.run, epoch)
         task = asyncio.create_task(store.writer.run(), name="store writer")
         try:
             yield store
@@ -109,11 +117,10 @@ class _Threads:
     move of a group of 50 cost twice the CPU.
     """
 
-    def __init__(self, path: Path, count: int, begin: str) -> None:
-        self._engine = create_engine(
-            f"sqlite:///{path}", pool_size=count, max_overflow=0, connect_args={"check_same_thread": False}
-        )
-        _prepare_sqlite(self._engine, begin)
+    def __init__(self, path: Path, count: int, begin: str, busy_ms: int) -> None:
+        url = URL.create("sqlite", database=str(path))
+        self._engine = create_engine(url, pool_size=count, max_overflow=0, connect_args={"check_same_thread": False})
+        _prepare_sqlite(self._engine, begin, busy_ms)
         self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"sqlite {begin.lower()}")
         self._held = threading.local()
 
@@ -132,7 +139,7 @@ class _Threads:
             with connection.begin():
                 return work(connection)
 
-        return await asyncio.get_running_loop().run_in_executor(self._executor, in_transaction)
+        return await self._hop(in_transaction)
 
     async def run_raw(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs a function that makes its own transaction on the bare connection."""
@@ -140,7 +147,14 @@ class _Threads:
         def on_driver() -> T:
             return work(cast(sqlite3.Connection, self._connection().connection.driver_connection))
 
-        return await asyncio.get_running_loop().run_in_executor(self._executor, on_driver)
+        return await self._hop(on_driver)
+
+    async def _hop(self, work: Callable[[], T]) -> T:
+        try:
+            done = asyncio.get_running_loop().run_in_executor(self._executor, work)
+        except RuntimeError as error:
+            raise StoreUnavailable("the store is closed") from error
+        return await done
 
     def _connection(self) -> Connection:
         if not hasattr(self._held, "connection"):
@@ -148,14 +162,14 @@ class _Threads:
         return cast(Connection, self._held.connection)
 
 
-def _prepare_sqlite(engine: Engine, begin: str) -> None:
+def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
     """WAL, an fsync for each commit, and transactions that take their lock at the start (never read, then write)."""
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _record: Any) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={BUSY_MS}"):
+        for pragma in (f"busy_timeout={busy_ms}", "journal_mode=WAL", "synchronous=FULL"):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
@@ -191,6 +205,11 @@ class SqlStore:
 
     async def create_room(self, new: NewRoom) -> str | None:
         return await self.writer.write(new)
+
+    async def created_room(self, host: str, create_id: str) -> str | None:
+        c = t.rooms.c
+        found = await self._select(select(c.id).where(c.host == host, c.create_id == create_id))
+        return str(found[0][0]) if found else None
 
     async def append(self, append: Append) -> None:
         await self.writer.write(append)

@@ -43,9 +43,12 @@ class GroupWriter:
         self._commit = commit
         self._queue: deque[tuple[Op, asyncio.Future[str | None]]] = deque()
         self._wake = asyncio.Event()
+        self._closed = False
 
     async def write(self, op: Op) -> str | None:
         """Returns after the commit; raises what the commit said of this operation."""
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
         if len(self._queue) >= QUEUE:
             raise StoreUnavailable("too many writes are waiting")
         future: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
@@ -54,7 +57,7 @@ class GroupWriter:
         return await future
 
     async def run(self) -> None:
-        """Commits until cancelled; what is queued then fails as unavailable."""
+        """Commits until cancelled; what is queued then, and what comes later, fails as unavailable."""
         try:
             while True:
                 await self._wake.wait()
@@ -63,6 +66,7 @@ class GroupWriter:
                     if await self._commit_one_group() >= BUSY_GROUP:
                         await asyncio.sleep(GATHER_S)
         finally:
+            self._closed = True
             while self._queue:
                 _resolve(self._queue.popleft()[1], StoreUnavailable("the store is closing"))
 

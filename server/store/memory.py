@@ -1,0 +1,213 @@
+"""The store in memory: for tests, and for trying things out. It passes the same contract as the others and forgets
+everything at the end.
+
+What one call changes, it changes between two looks of anybody else: nothing awaits in between.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from server.store.base import (
+    Append,
+    CommandKey,
+    Conflict,
+    Duplicate,
+    Identity,
+    Listing,
+    MatchFinished,
+    MatchStarted,
+    NewRoom,
+    Projection,
+    RoomHead,
+    StoredEvent,
+    StoredMatch,
+    StoredRoom,
+    StoreUnavailable,
+    Thought,
+)
+
+
+@dataclass(slots=True)
+class _Room:
+    """A room's row with its log."""
+
+    node: str
+    due_ms: int | None
+    changed_ms: int
+    listed: bool = False
+    summary: bytes = b"{}"
+    events: list[StoredEvent] = field(default_factory=list)
+    commands: dict[CommandKey, tuple[int, int]] = field(default_factory=dict)
+
+
+class MemoryStore:
+    """See `server.store.base.Store`."""
+
+    def __init__(self) -> None:
+        self._epoch = secrets.token_hex(8)
+        self._rooms: dict[str, _Room] = {}
+        self._created: dict[tuple[str, str], str] = {}
+        self._matches: dict[str, StoredMatch] = {}
+        self._public: set[str] = set()
+        self._thoughts: dict[tuple[str, int], Thought] = {}
+        self._nodes: dict[str, int] = {}
+        self._identities: dict[str, Identity] = {}
+        self._tokens: dict[bytes, str] = {}
+
+    @property
+    def epoch(self) -> str:
+        return self._epoch
+
+    # --- the log ---
+
+    async def create_room(self, new: NewRoom) -> str | None:
+        await asyncio.sleep(0)
+        earlier = self._created.get((new.host, new.create_id))
+        if earlier is not None:
+            return earlier
+        append = new.append
+        if append.room in self._rooms:
+            raise Conflict(f"there is a room {append.room} already")
+        self._refuse_second_rows(append)
+        self._created[new.host, new.create_id] = append.room
+        self._rooms[append.room] = _Room(append.node, append.due_ms, new.created_ms)
+        self._write(append)
+        return None
+
+    async def append(self, append: Append) -> None:
+        await asyncio.sleep(0)
+        room = self._rooms.get(append.room)
+        if room is None or len(room.events) != append.expected_v:
+            raise Conflict(f"room {append.room} is not at v {append.expected_v}")
+        if append.command is not None and append.command in room.commands:
+            raise Duplicate(*room.commands[append.command])
+        self._refuse_second_rows(append)
+        self._write(append)
+
+    def _refuse_second_rows(self, append: Append) -> None:
+        for projection in append.projections:
+            second_match = isinstance(projection, MatchStarted) and projection.match in self._matches
+            second_thought = isinstance(projection, Thought) and (projection.match, projection.v) in self._thoughts
+            if second_match or second_thought:
+                raise Conflict(f"the store has match {projection.match} already")  # type: ignore[union-attr]
+
+    def _write(self, append: Append) -> None:
+        room = self._rooms[append.room]
+        room.events += append.events
+        room.node, room.due_ms, room.changed_ms = append.node, append.due_ms, append.events[-1].at_ms
+        if append.command is not None:
+            room.commands[append.command] = (append.expected_v + 1, append.expected_v + len(append.events))
+        for projection in append.projections:
+            self._project(append.room, projection)
+
+    def _project(self, room: str, projection: Projection) -> None:
+        match projection:
+            case Listing(listed, summary):
+                self._rooms[room].listed, self._rooms[room].summary = listed, summary
+            case MatchStarted() as m:
+                self._matches[m.match] = StoredMatch(
+                    m.match, room, m.game, m.number, m.options, m.seats, m.start, m.rules, m.v, m.at_ms,
+                    last_v=None, finished_ms=None, plies=None, over=None,
+                )  # fmt: skip
+                if m.public:
+                    self._public.add(m.match)
+            case MatchFinished() as m:
+                if m.match in self._matches:
+                    self._matches[m.match] = replace(
+                        self._matches[m.match], last_v=m.v, finished_ms=m.at_ms, plies=m.plies, over=m.over
+                    )
+            case Thought() as thought:
+                self._thoughts[thought.match, thought.v] = thought
+            case _:
+                assert_never(projection)
+
+    async def created_room(self, host: str, create_id: str) -> str | None:
+        await asyncio.sleep(0)
+        return self._created.get((host, create_id))
+
+    async def head(self, room: str) -> RoomHead | None:
+        await asyncio.sleep(0)
+        found = self._rooms.get(room)
+        return RoomHead(len(found.events), found.node, found.due_ms) if found else None
+
+    async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
+        await asyncio.sleep(0)
+        return {room: len(self._rooms[room].events) for room in rooms if room in self._rooms}
+
+    async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
+        await asyncio.sleep(0)
+        found = self._rooms.get(room)
+        return found.events[after_v : after_v + limit] if found else []
+
+    async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
+        await asyncio.sleep(0)
+        found = self._rooms.get(room)
+        return found.commands.get(key) if found else None
+
+    # --- nodes and wake-ups ---
+
+    async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
+        await asyncio.sleep(0)
+        alive = {one for one, until_ms in self._nodes.items() if until_ms >= now_ms}
+        taken: list[str] = []
+        for room_id, room in self._rooms.items():
+            due = room.due_ms is not None and room.due_ms <= now_ms
+            if due and room.node != node and (all_nodes or room.node not in alive) and len(taken) < limit:
+                room.node = node
+                taken.append(room_id)
+        return taken
+
+    async def heartbeat(self, node: str, alive_until_ms: int) -> None:
+        await asyncio.sleep(0)
+        self._nodes[node] = alive_until_ms
+
+    # --- identities ---
+
+    async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
+        await asyncio.sleep(0)
+        if identity.id in self._identities or token_hash in self._tokens:
+            raise StoreUnavailable("there is such an identity already")
+        self._identities[identity.id] = identity
+        self._tokens[token_hash] = identity.id
+
+    async def identity_by_token(self, token_hash: bytes) -> Identity | None:
+        await asyncio.sleep(0)
+        found = self._tokens.get(token_hash)
+        return self._identities[found] if found is not None else None
+
+    async def rename_identity(self, identity: str, name: str) -> None:
+        await asyncio.sleep(0)
+        if identity in self._identities:
+            self._identities[identity] = Identity(identity, name)
+
+    # --- lists ---
+
+    async def rooms(self, limit: int) -> list[StoredRoom]:
+        await asyncio.sleep(0)
+        listed = [
+            StoredRoom(room_id, one.summary, one.changed_ms) for room_id, one in self._rooms.items() if one.listed
+        ]
+        return sorted(listed, key=lambda one: -one.changed_ms)[:limit]
+
+    async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
+        await asyncio.sleep(0)
+        finished = {
+            (one.finished_ms, one.match): one
+            for one in self._matches.values()
+            if one.finished_ms is not None and one.match in self._public
+        }
+        return [finished[key] for key in sorted(finished, reverse=True) if before is None or key < before][:limit]
+
+    async def match(self, match: str) -> StoredMatch | None:
+        await asyncio.sleep(0)
+        return self._matches.get(match)
+
+    async def thoughts(self, match: str) -> list[Thought]:
+        await asyncio.sleep(0)
+        return sorted((one for one in self._thoughts.values() if one.match == match), key=lambda one: one.ply)
+
+    async def check(self) -> None:
+        await asyncio.sleep(0)

@@ -1,0 +1,71 @@
+"""Log entries and rooms for tests of the store and the bus, of no game in particular."""
+
+from collections.abc import Sequence
+
+from server.store.base import (
+    EVERYBODY,
+    Append,
+    CommandKey,
+    Listing,
+    MatchFinished,
+    MatchStarted,
+    NewRoom,
+    Projection,
+    StoredEvent,
+)
+
+NOW_MS = 1_700_000_000_000
+
+
+def entries(first_v: int, count: int = 1, at_ms: int = NOW_MS) -> tuple[StoredEvent, ...]:
+    """Some events in a row."""
+    return tuple(
+        StoredEvent(v, at_ms, EVERYBODY, b'{"kind":"said","text":"%d"}' % v) for v in range(first_v, first_v + count)
+    )
+
+
+def append(
+    room: str,
+    after_v: int,
+    command: CommandKey | None = None,
+    *,
+    count: int = 1,
+    node: str = "n1",
+    due_ms: int | None = None,
+    at_ms: int = NOW_MS,
+    projections: Sequence[Projection] = (),
+) -> Append:
+    """Events after a v."""
+    return Append(room, after_v, entries(after_v + 1, count, at_ms), node, due_ms, command, tuple(projections))
+
+
+def new_room(
+    room: str,
+    host: str = "ada",
+    create_id: str | None = None,
+    *,
+    count: int = 2,
+    node: str = "n1",
+    due_ms: int | None = None,
+    at_ms: int = NOW_MS,
+    projections: Sequence[Projection] = (),
+) -> NewRoom:
+    """A room that starts with some events; its create_id is its own id unless one is given."""
+    key = CommandKey(host, create_id or room)
+    first = append(room, 0, key, count=count, node=node, due_ms=due_ms, at_ms=at_ms, projections=projections)
+    return NewRoom(first, "sticks", True, host, key.id, at_ms)
+
+
+def started(match: str, v: int = 1, *, public: bool = True, at_ms: int = NOW_MS) -> MatchStarted:
+    """A match that begins."""
+    return MatchStarted(match, "sticks", 1, b"{}", b"[]", "1-2-3 first", "digest", v, at_ms, public)
+
+
+def finished(match: str, v: int = 2, *, at_ms: int = NOW_MS) -> MatchFinished:
+    """A match that ends."""
+    return MatchFinished(match, v, at_ms, 7, b'{"winner":0}')
+
+
+def listing(text: str, listed: bool = True) -> Listing:
+    """A room's entry in the lobby."""
+    return Listing(listed, b'{"title":"%b"}' % text.encode())

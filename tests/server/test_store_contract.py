@@ -1,0 +1,368 @@
+"""What server/store/base.py promises, for every backend: a new one is added to `store` below and must pass."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from server.store.base import (
+    SPECTATORS,
+    Append,
+    CommandKey,
+    Conflict,
+    Duplicate,
+    Identity,
+    Projection,
+    RoomHead,
+    Store,
+    StoredEvent,
+    StoreError,
+    Thought,
+)
+from server.store.memory import MemoryStore
+from server.store.sql import open_sqlite
+from tests.server.entries import NOW_MS, append, entries, finished, listing, new_room, started
+
+BACKENDS = ["memory", "sqlite"]
+
+
+@asynccontextmanager
+async def open_backend(name: str, folder: Path) -> AsyncIterator[Store]:
+    """An empty store of that kind."""
+    if name == "memory":
+        yield MemoryStore()
+    else:
+        async with open_sqlite(folder / "store.sqlite3") as store:
+            yield store
+
+
+@pytest.fixture(params=BACKENDS)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    async with open_backend(request.param, tmp_path) as opened:
+        yield opened
+
+
+async def outcome(work: Awaitable[object]) -> object:
+    """What it returns, or the StoreError that it raises."""
+    try:
+        return await work
+    except StoreError as error:
+        return error
+
+
+# --- the log ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_new_room_has_its_events_and_head(store: Store) -> None:
+    """`create_room` commits the first events; head says where the log ends and who wakes the room when."""
+    assert await store.create_room(new_room("r1", due_ms=NOW_MS)) is None
+    assert await store.head("r1") == RoomHead(2, "n1", NOW_MS)
+    assert await store.events("r1", 0) == list(entries(1, 2))
+
+
+async def test_an_unknown_room_is_nothing(store: Store) -> None:
+    """There is no head, no event and no command of a room that was never made, and nothing can be appended to it."""
+    assert await store.head("r1") is None
+    assert await store.heads(["r1"]) == {}
+    assert await store.events("r1", 0) == []
+    assert await store.find_command("r1", CommandKey("ada", "1")) is None
+    with pytest.raises(Conflict):
+        await store.append(append("r1", 0))
+
+
+async def test_events_come_back_as_they_were(store: Store) -> None:
+    """v, time, audience and every byte of the body; head, node and wake-up are those of the last append."""
+    await store.create_room(new_room("r1"))
+    strange = StoredEvent(3, NOW_MS + 5, SPECTATORS, '{"kind":"said","text":"Grüße\u2028\\u0000🎲"}'.encode())
+    await store.append(Append("r1", 2, (strange,), "n2", NOW_MS + 9))
+    assert await store.events("r1", 2) == [strange]
+    assert await store.head("r1") == RoomHead(3, "n2", NOW_MS + 9)
+    await store.append(append("r1", 3))
+    assert await store.head("r1") == RoomHead(4, "n1", None)
+
+
+async def test_events_are_read_in_pages(store: Store) -> None:
+    """After a v, in order, at most `limit`; the pages make the whole log."""
+    await store.create_room(new_room("r1", count=7))
+    pages = [await store.events("r1", v, 3) for v in (0, 3, 6, 7)]
+    assert [[event.v for event in page] for page in pages] == [[1, 2, 3], [4, 5, 6], [7], []]
+
+
+async def test_an_append_to_another_v_is_a_conflict(store: Store) -> None:
+    """Behind the head or ahead of it: Conflict, and nothing is written."""
+    await store.create_room(new_room("r1"))
+    for after_v in (0, 1, 3):
+        with pytest.raises(Conflict):
+            await store.append(append("r1", after_v, CommandKey("ada", "1"), projections=[listing("no")]))
+    assert await store.head("r1") == RoomHead(2, "n1", None)
+    assert await store.events("r1", 2) == []
+    assert await store.find_command("r1", CommandKey("ada", "1")) is None
+    assert await store.rooms(9) == []
+
+
+async def test_of_many_writers_at_one_v_one_wins(store: Store) -> None:
+    """However many append at once, v counts on without a gap and each loser is told."""
+    await store.create_room(new_room("r1"))
+    results = await asyncio.gather(
+        *(outcome(store.append(append("r1", 2, CommandKey("ada", str(n))))) for n in range(20))
+    )
+    assert [type(one) for one in results].count(Conflict) == 19
+    winner = results.index(None)
+    assert [event.v for event in await store.events("r1", 0)] == [1, 2, 3]
+    assert await store.find_command("r1", CommandKey("ada", str(winner))) == (3, 3)
+
+
+async def test_a_room_may_be_written_twice_at_once(store: Store) -> None:
+    """Two appends of one room that follow each other both happen, in the order in which they were asked for."""
+    await store.create_room(new_room("r1"))
+    first, second = store.append(append("r1", 2, node="n1")), store.append(append("r1", 3, node="n2"))
+    assert list(await asyncio.gather(outcome(first), outcome(second))) == [None, None]
+    assert await store.head("r1") == RoomHead(4, "n2", None)
+
+
+async def test_a_command_makes_events_once(store: Store) -> None:
+    """The same key again is a Duplicate that tells the range of v it made, and writes nothing."""
+    await store.create_room(new_room("r1"))
+    key = CommandKey("ada", "1")
+    await store.append(append("r1", 2, key, count=2))
+    assert await store.find_command("r1", key) == (3, 4)
+    with pytest.raises(Duplicate) as made:
+        await store.append(append("r1", 4, key, projections=[listing("no")]))
+    assert (made.value.first_v, made.value.last_v) == (3, 4)
+    assert await store.head("r1") == RoomHead(4, "n1", None)
+    assert await store.rooms(9) == []
+
+
+async def test_a_command_that_is_late_and_double_is_refused(store: Store) -> None:
+    """A key that made events, sent again at an old v: Conflict or Duplicate, and the key tells what it made."""
+    await store.create_room(new_room("r1"))
+    key = CommandKey("ada", "1")
+    await store.append(append("r1", 2, key))
+    assert isinstance(await outcome(store.append(append("r1", 2, key))), Conflict | Duplicate)
+    assert await store.find_command("r1", key) == (3, 3)
+    assert await store.head("r1") == RoomHead(3, "n1", None)
+
+
+async def test_keys_are_those_of_a_room_and_an_identity(store: Store) -> None:
+    """The same id from somebody else, or in another room, is another command."""
+    await store.create_room(new_room("r1"))
+    await store.create_room(new_room("r2"))
+    await store.append(append("r1", 2, CommandKey("ada", "1")))
+    await store.append(append("r1", 3, CommandKey("ben", "1")))
+    await store.append(append("r2", 2, CommandKey("ada", "1")))
+    assert await store.find_command("r1", CommandKey("ben", "1")) == (4, 4)
+    assert await store.find_command("r2", CommandKey("ada", "1")) == (3, 3)
+    assert await store.find_command("r2", CommandKey("ben", "1")) is None
+
+
+async def test_a_double_key_fails_alone(store: Store) -> None:
+    """Among many appends at once, the one whose key was used before fails and all others are committed."""
+    for n in range(10):
+        await store.create_room(new_room(f"r{n}"))
+    used = CommandKey("ada", "used")
+    await store.append(append("r4", 2, used))
+    appends = [append(f"r{n}", 3 if n == 4 else 2, used if n == 4 else CommandKey("ada", "new")) for n in range(10)]
+    results = await asyncio.gather(*(outcome(store.append(one)) for one in appends))
+    assert isinstance(results[4], Duplicate)
+    assert (results[4].first_v, results[4].last_v) == (3, 3)
+    assert [one for n, one in enumerate(results) if n != 4] == [None] * 9
+    assert set((await store.heads([f"r{n}" for n in range(10)])).values()) == {3}
+
+
+async def test_heads_of_many_rooms(store: Store) -> None:
+    """Known rooms with their v, unknown ones left out."""
+    await store.create_room(new_room("r1"))
+    await store.create_room(new_room("r2", count=5))
+    assert await store.heads(["r2", "r1", "r3"]) == {"r1": 2, "r2": 5}
+    assert await store.heads([]) == {}
+
+
+async def test_the_epoch_stays(store: Store) -> None:
+    """It is some text that does not change."""
+    assert store.epoch
+    assert store.epoch == store.epoch
+    await store.check()
+
+
+# --- creating ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_room_is_made_once(store: Store) -> None:
+    """The same (host, create_id) again returns the room made before and makes none; so do many at once."""
+    assert await store.created_room("ada", "c1") is None
+    results = await asyncio.gather(*(store.create_room(new_room(f"r{n}", "ada", "c1")) for n in range(8)))
+    first = results.index(None)
+    assert [one for one in results if one is not None] == [f"r{first}"] * 7
+    assert await store.create_room(new_room("r9", "ada", "c1")) == f"r{first}"
+    assert await store.created_room("ada", "c1") == f"r{first}"
+    assert await store.heads([f"r{n}" for n in range(10)]) == {f"r{first}": 2}
+
+
+async def test_two_hosts_may_use_one_create_id(store: Store) -> None:
+    """A create_id belongs to its host."""
+    assert await store.create_room(new_room("r1", "ada", "1")) is None
+    assert await store.create_room(new_room("r2", "ben", "1")) is None
+    assert await store.created_room("ben", "1") == "r2"
+
+
+async def test_a_room_id_is_never_used_twice(store: Store) -> None:
+    """Should chance give an id twice, the second room is refused whole and the first is as it was."""
+    await store.create_room(new_room("r1", "ada", "1"))
+    with pytest.raises(Conflict):
+        await store.create_room(new_room("r1", "ben", "1", projections=[listing("no")]))
+    assert await store.created_room("ben", "1") is None
+    assert await store.find_command("r1", CommandKey("ben", "1")) is None
+    assert await store.rooms(9) == []
+
+
+async def test_creating_is_a_command_of_the_room(store: Store) -> None:
+    """The key of create made the first events, so that a repeated create can be answered with the same v."""
+    await store.create_room(new_room("r1", "ada", "c1", count=4))
+    assert await store.find_command("r1", CommandKey("ada", "c1")) == (1, 4)
+
+
+# --- projections ------------------------------------------------------------------------------------------------------
+
+
+async def test_projections_change_with_their_events(store: Store) -> None:
+    """The lobby's entry, the match and what the AI saw are there as soon as the append returns."""
+    await store.create_room(new_room("r1", projections=[listing("one"), started("m1")]))
+    match = await store.match("m1")
+    assert match is not None
+    assert (match.room, match.first_v, match.started_ms, match.finished_ms, match.over) == ("r1", 1, NOW_MS, None, None)
+    assert [(one.room, one.summary) for one in await store.rooms(9)] == [("r1", listing("one").summary)]
+    thoughts = [Thought("m1", 4, 2, b"{}"), Thought("m1", 3, 1, b'{"score":3}')]
+    rows: list[Projection] = [listing("no", listed=False), finished("m1", 4), *thoughts]
+    await store.append(append("r1", 2, count=2, projections=rows))
+    assert await store.rooms(9) == []
+    match = await store.match("m1")
+    assert match is not None
+    assert (match.last_v, match.finished_ms, match.plies, match.over) == (4, NOW_MS, 7, b'{"winner":0}')
+    assert await store.thoughts("m1") == thoughts[::-1]
+    assert await store.thoughts("m2") == []
+
+
+async def test_all_or_nothing(store: Store) -> None:
+    """When one row of an append cannot be written, none is: no event, no key, no head, no projection."""
+    await store.create_room(new_room("r1", projections=[started("m1")]))
+    rows: list[Projection] = [listing("no"), finished("m1"), started("m1")]
+    broken = append("r1", 2, CommandKey("ada", "1"), projections=rows)
+    with pytest.raises(StoreError):
+        await store.append(broken)
+    assert await store.head("r1") == RoomHead(2, "n1", None)
+    assert await store.events("r1", 2) == []
+    assert await store.find_command("r1", CommandKey("ada", "1")) is None
+    assert await store.rooms(9) == []
+    match = await store.match("m1")
+    assert match is not None
+    assert match.finished_ms is None
+
+
+async def test_listed_rooms_come_in_order_of_change(store: Store) -> None:
+    """Those first that changed last, at most `limit`, and none that is not listed."""
+    for n in range(4):
+        await store.create_room(new_room(f"r{n}", at_ms=NOW_MS + n, projections=[listing(str(n), listed=n != 2)]))
+    await store.append(append("r0", 2, at_ms=NOW_MS + 9))
+    assert [(one.room, one.changed_ms) for one in await store.rooms(2)] == [("r0", NOW_MS + 9), ("r3", NOW_MS + 3)]
+    assert [one.room for one in await store.rooms(9)] == ["r0", "r3", "r1"]
+
+
+async def test_matches_are_paged_by_cursor(store: Store) -> None:
+    """Finished public matches, the newest first; equal times fall back on the id, so that no match is skipped or
+    doubled between pages, and new matches do not shift the pages behind.
+    """
+    await store.create_room(new_room("r1", count=1))
+    for n in range(9):
+        at_ms = NOW_MS + n // 3
+        ended = finished(f"m{n}", at_ms=at_ms)
+        await store.append(append("r1", n + 1, projections=[started(f"m{n}", public=n != 4), ended]))
+    await store.append(append("r1", 10, projections=[started("running")]))
+    seen: list[str] = []
+    before: tuple[int, str] | None = None
+    for extra in itertools.count():
+        page = await store.matches(3, before)
+        if not page:
+            break
+        seen += [one.match for one in page]
+        assert page[-1].finished_ms is not None
+        before = (page[-1].finished_ms, page[-1].match)
+        newer: list[Projection] = [started(f"x{extra}"), finished(f"x{extra}", at_ms=NOW_MS + 99)]
+        await store.append(append("r1", 11 + extra, projections=newer))
+    assert seen == ["m8", "m7", "m6", "m5", "m3", "m2", "m1", "m0"]
+    private = await store.match("m4")
+    assert private is not None
+    assert private.finished_ms == NOW_MS + 1
+
+
+# --- nodes and wake-ups -----------------------------------------------------------------------------------------------
+
+
+async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
+    """Only rooms whose wake-up has come and whose node has fallen silent; they are the taker's from then on."""
+    for node, until_ms in (("alive", NOW_MS), ("dead", NOW_MS - 1), ("me", NOW_MS + 9)):
+        await store.heartbeat(node, until_ms)
+    for room, node, due_ms in (
+        ("r1", "alive", NOW_MS), ("r2", "dead", NOW_MS), ("r3", "dead", NOW_MS + 1), ("r4", "dead", None),
+        ("r5", "never seen", NOW_MS - 99), ("r6", "me", NOW_MS),
+    ):  # fmt: skip
+        await store.create_room(new_room(room, node=node, due_ms=due_ms))
+    assert sorted(await store.due_rooms(NOW_MS, "me", all_nodes=False)) == ["r2", "r5"]
+    assert await store.due_rooms(NOW_MS, "me", all_nodes=False) == []
+    assert await store.head("r2") == RoomHead(2, "me", NOW_MS)
+    await store.heartbeat("alive", NOW_MS + 5)
+    assert await store.due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r3"]
+
+
+async def test_a_sole_node_takes_all_due_rooms(store: Store) -> None:
+    """With all_nodes a room is taken from a node that seems alive, too, `limit` at a time."""
+    await store.heartbeat("before", NOW_MS + 10_000)
+    for n in range(5):
+        await store.create_room(new_room(f"r{n}", node="before", due_ms=NOW_MS))
+    taken = [await store.due_rooms(NOW_MS, "me", all_nodes=True, limit=2) for _ in range(4)]
+    assert [len(one) for one in taken] == [2, 2, 1, 0]
+    assert sorted(itertools.chain(*taken)) == [f"r{n}" for n in range(5)]
+
+
+async def test_a_due_room_is_taken_by_one(store: Store) -> None:
+    """However many nodes look at once, each room goes to one of them."""
+    for n in range(30):
+        await store.create_room(new_room(f"r{n}", node="dead", due_ms=NOW_MS))
+    for n in range(4):
+        await store.heartbeat(f"n{n}", NOW_MS + 1)
+    taken = await asyncio.gather(*(store.due_rooms(NOW_MS, f"n{n}", all_nodes=False) for n in range(4)))
+    assert sorted(itertools.chain(*taken)) == sorted(f"r{n}" for n in range(30))
+
+
+async def test_taking_over_does_not_move_the_head(store: Store) -> None:
+    """The node before may still append at the same v: the log decides, not the node."""
+    await store.create_room(new_room("r1", node="slow", due_ms=NOW_MS))
+    await store.due_rooms(NOW_MS, "me", all_nodes=False)
+    await store.append(append("r1", 2, node="slow"))
+    assert await store.head("r1") == RoomHead(3, "slow", None)
+
+
+# --- identities -------------------------------------------------------------------------------------------------------
+
+
+async def test_identities_are_found_by_token(store: Store) -> None:
+    """By the hash of their token, under their newest name; nobody has an unknown token."""
+    await store.add_identity(Identity("a1", "Ada"), b"\x00hash\xff", NOW_MS)
+    await store.add_identity(Identity("b1", "Ben"), b"other", NOW_MS)
+    assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada")
+    await store.rename_identity("a1", "Ada L.")
+    assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada L.")
+    assert await store.identity_by_token(b"other") == Identity("b1", "Ben")
+    assert await store.identity_by_token(b"\x00hash") is None
+
+
+async def test_a_token_belongs_to_one(store: Store) -> None:
+    """A second identity with the same token, or the same id, is refused."""
+    await store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS)
+    for identity, token_hash in ((Identity("b1", "Ben"), b"hash"), (Identity("a1", "Ben"), b"new")):
+        with pytest.raises(StoreError):
+            await store.add_identity(identity, token_hash, NOW_MS)
+    assert await store.identity_by_token(b"hash") == Identity("a1", "Ada")
+    assert await store.identity_by_token(b"new") is None

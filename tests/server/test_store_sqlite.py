@@ -1,0 +1,489 @@
+"""What the SQLite store promises beyond the contract: file, schema, waiting for locks, shared commits, closing."""
+
+import asyncio
+import resource
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, create_engine, event
+
+from migrations.env_config import FOLDER
+from server.store import schema
+from server.store.base import CommandKey, Conflict, Identity, NewRoom, StoredEvent, StoreUnavailable
+from server.store.sql import SqlStore, open_sqlite
+from server.store.tables import metadata
+from server.store.writer import GROUP, QUEUE, GroupWriter, Op, Outcome, room_of
+from tests.server.entries import NOW_MS, append, entries, new_room
+
+LOCK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.readline()
+connection.execute("COMMIT")
+"""
+"""What another process does that holds the database until it is told to let go."""
+
+
+@asynccontextmanager
+async def locked(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Another process holds the file for writing."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", LOCK, str(path), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    try:
+        assert await process.stdout.readline() == b"locked\n"
+        yield process
+    finally:
+        process.stdin.close()
+        await process.wait()
+
+
+@contextmanager
+def count_commits() -> Iterator[list[int]]:
+    """A list that grows by one for every commit."""
+    seen: list[int] = []
+
+    def on_commit(_connection: Any) -> None:
+        seen.append(1)
+
+    event.listen(Engine, "commit", on_commit)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "commit", on_commit)
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+async def test_what_was_committed_is_there_after_a_restart(tmp_path: Path) -> None:
+    """Events, keys, identities and the epoch outlive the store; folders are made when needed, whatever their names."""
+    path = tmp_path / "100% für? #Spiele" / "store.sqlite3"
+    async with open_sqlite(path) as store:
+        epoch = store.epoch
+        await store.create_room(new_room("r1"))
+        await store.append(append("r1", 2, CommandKey("ada", "1")))
+        await store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS)
+    async with open_sqlite(path) as store:
+        assert store.epoch == epoch
+        assert await store.events("r1", 0) == list(entries(1, 3))
+        assert await store.find_command("r1", CommandKey("ada", "1")) == (3, 3)
+        assert await store.identity_by_token(b"hash") == Identity("a1", "Ada")
+
+
+async def test_two_stores_of_one_file_are_one_store(tmp_path: Path) -> None:
+    """What one commits, the other sees; of two writers at one v, one wins."""
+    path = tmp_path / "store.sqlite3"
+    async with open_sqlite(path) as one, open_sqlite(path) as two:
+        assert one.epoch == two.epoch
+        await one.create_room(new_room("r1"))
+        assert await two.events("r1", 0) == list(entries(1, 2))
+        await two.append(append("r1", 2, node="n2"))
+        with pytest.raises(Conflict):
+            await one.append(append("r1", 2, node="n1"))
+        assert await one.create_room(new_room("r2", "ada", "r1")) == "r1"
+
+
+@pytest.mark.parametrize(
+    "content", [b"This is no database at all, but a letter to a friend. " * 40, b"SQLite format 3\0" * 9]
+)
+async def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+    """With the path in the message, and left as it is."""
+    path = tmp_path / "store.sqlite3"
+    path.write_bytes(content)
+    with pytest.raises(StoreUnavailable, match=r"cannot use the database .*store\.sqlite3"):
+        async with open_sqlite(path):
+            raise AssertionError("it was opened")
+    assert path.read_bytes() == content
+
+
+async def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    """With the path in the message."""
+    (tmp_path / "data").write_text("a file where the folder should be")
+    with pytest.raises(StoreUnavailable, match=r"cannot use the database .*store\.sqlite3"):
+        async with open_sqlite(tmp_path / "data" / "store.sqlite3"):
+            raise AssertionError("it was opened")
+
+
+async def test_an_acknowledged_commit_is_synced(tmp_path: Path) -> None:
+    """The file is in WAL mode, and its writer syncs each commit (synchronous FULL)."""
+    path = tmp_path / "store.sqlite3"
+    async with open_sqlite(path) as store:
+        assert await store._write(lambda connection: connection.exec_driver_sql("PRAGMA synchronous").scalar()) == 2
+        assert (
+            await store._write(lambda connection: connection.exec_driver_sql("PRAGMA journal_mode").scalar()) == "wal"
+        )
+
+
+# --- locks ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_lock_held_too_long_is_told(tmp_path: Path) -> None:
+    """R9: a write waits for the busy time, then it is StoreUnavailable; reads go on; afterwards all is well again."""
+    path = tmp_path / "store.sqlite3"
+    async with open_sqlite(path, busy_ms=50) as store:
+        await store.create_room(new_room("r1"))
+        async with locked(path):
+            with pytest.raises(StoreUnavailable, match="locked"):
+                await store.append(append("r1", 2, CommandKey("ada", "1")))
+            with pytest.raises(StoreUnavailable, match="locked"):
+                await store.heartbeat("n1", NOW_MS)
+            assert await store.events("r1", 0) == list(entries(1, 2))
+            assert await store.find_command("r1", CommandKey("ada", "1")) is None
+            await store.check()
+        await store.append(append("r1", 2, CommandKey("ada", "1")))
+        assert await store.find_command("r1", CommandKey("ada", "1")) == (3, 3)
+
+
+async def test_a_lock_held_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+    """R9: within the busy time a write waits, and then succeeds."""
+    path = tmp_path / "store.sqlite3"
+    async with open_sqlite(path, busy_ms=30_000) as store:
+        await store.create_room(new_room("r1"))
+        async with locked(path) as other:
+            waiting = asyncio.create_task(store.append(append("r1", 2)))
+            done, _ = await asyncio.wait([waiting], timeout=0.1)
+            assert not done, "it did not wait for the lock"
+            assert other.stdin is not None
+            other.stdin.close()
+            await asyncio.wait_for(waiting, 10)
+        assert await store.heads(["r1"]) == {"r1": 3}
+
+
+async def test_opening_a_locked_file_is_told(tmp_path: Path) -> None:
+    """A store that cannot even start says so as StoreUnavailable."""
+    path = tmp_path / "store.sqlite3"
+    async with open_sqlite(path):
+        pass
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DELETE FROM meta")
+        connection.commit()
+    async with locked(path):
+        with pytest.raises(StoreUnavailable, match="locked"):
+            async with open_sqlite(path, busy_ms=50):
+                raise AssertionError("it was opened")
+
+
+async def refusal(work: Awaitable[None]) -> StoreUnavailable | None:
+    """Why the store could not do it; None if it could."""
+    try:
+        await work
+    except StoreUnavailable as error:
+        return error
+    return None
+
+
+# --- disk full --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_full_disk_is_told_and_got_over(tmp_path: Path) -> None:
+    """R8: StoreUnavailable and nothing written while there is no space, and all well again without a restart."""
+    async with open_sqlite(tmp_path / "store.sqlite3") as store:
+        await store.create_room(new_room("r1"))
+        pages = await store._write(lambda connection: connection.exec_driver_sql("PRAGMA page_count").scalar_one())
+        await store._write(lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count={pages}").all())
+        v, told = 2, None
+        while told is None:
+            told = await refusal(store.append(append("r1", v, CommandKey("ada", str(v)))))
+            v += told is None
+            assert v < 1000, "the disk is not full yet"
+        assert "full" in str(told)
+        assert await store.heads(["r1"]) == {"r1": v}
+        assert await store.find_command("r1", CommandKey("ada", str(v))) is None
+        await store._write(lambda connection: connection.exec_driver_sql("PRAGMA max_page_count=100000").all())
+        await store.append(append("r1", v, CommandKey("ada", str(v))))
+        assert await store.heads(["r1"]) == {"r1": v + 1}
+
+
+async def test_a_commit_that_cannot_be_written_is_got_over(tmp_path: Path) -> None:
+    """R8: when the commit itself fails in writing the file, the same store works again as soon as it can."""
+    async with open_sqlite(tmp_path / "store.sqlite3") as store:
+        await store.create_room(new_room("r1"))
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "store.sqlite3-wal").stat().st_size, hard))
+        try:
+            for _ in range(3):
+                with pytest.raises(StoreUnavailable):
+                    await store.append(append("r1", 2, CommandKey("ada", "1")))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        await store.append(append("r1", 2, CommandKey("ada", "1")))
+        assert await store.heads(["r1"]) == {"r1": 3}
+        assert await store.events("r1", 0) == list(entries(1, 3))
+
+
+# --- shared commits ---------------------------------------------------------------------------------------------------
+
+
+async def test_writes_that_come_together_share_commits(tmp_path: Path) -> None:
+    """300 appends at once cost a handful of commits, not 300."""
+    async with open_sqlite(tmp_path / "store.sqlite3") as store:
+        await asyncio.gather(*(store.create_room(new_room(f"r{n}")) for n in range(300)))
+        with count_commits() as commits:
+            await asyncio.gather(*(store.append(append(f"r{n}", 2)) for n in range(300)))
+        assert 1 <= len(commits) <= 5
+        assert set((await store.heads([f"r{n}" for n in range(300)])).values()) == {3}
+
+
+async def test_a_lone_write_is_one_commit(tmp_path: Path) -> None:
+    """Nothing waits for company."""
+    async with open_sqlite(tmp_path / "store.sqlite3") as store:
+        await store.create_room(new_room("r1"))
+        with count_commits() as commits:
+            await store.append(append("r1", 2))
+        assert len(commits) == 1
+
+
+class Gate:
+    """A commit that waits to be let through, and remembers its groups."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[Op]] = []
+        self.entered = asyncio.Event()
+        self.open = asyncio.Event()
+        self.outcomes: dict[str, Outcome] = {}
+
+    async def commit(self, ops: list[Op]) -> list[Outcome]:
+        self.groups.append(ops)
+        self.entered.set()
+        await self.open.wait()
+        return [self.outcomes.get(room_of(op)) for op in ops]
+
+
+@asynccontextmanager
+async def writing(gate: Gate) -> AsyncIterator[GroupWriter]:
+    """A writer that runs until the block ends."""
+    writer = GroupWriter(gate.commit)
+    task = asyncio.create_task(writer.run())
+    try:
+        yield writer
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def test_a_group_never_holds_a_room_twice() -> None:
+    """Operations of one room keep their order and stand in different groups, at most 500 in each."""
+    gate = Gate()
+    gate.open.set()
+    ops: list[Op] = [append(f"r{n % 600}", n // 600) for n in range(1300)]
+    async with writing(gate) as writer:
+        await asyncio.gather(*(writer.write(op) for op in ops))
+    for group in gate.groups:
+        assert len(group) <= GROUP
+        assert len({room_of(op) for op in group}) == len(group)
+    written: list[Op] = [op for group in gate.groups for op in group]
+    for room in {room_of(op) for op in ops}:
+        assert [op for op in written if room_of(op) == room] == [op for op in ops if room_of(op) == room]
+
+
+async def test_nobody_is_told_before_the_commit() -> None:
+    """I5: while the commit runs, no write returns; then each gets its own outcome."""
+    gate = Gate()
+    gate.outcomes = {"r1": Conflict("late"), "r2": "earlier"}
+    async with writing(gate) as writer:
+        writes = [asyncio.create_task(writer.write(append(f"r{n}", 0))) for n in range(3)]
+        await gate.entered.wait()
+        assert not any(one.done() for one in writes)
+        gate.open.set()
+        results = await asyncio.gather(*writes, return_exceptions=True)
+    assert results[0] is None
+    assert isinstance(results[1], Conflict)
+    assert results[2] == "earlier"
+
+
+async def test_a_commit_that_raises_fails_its_group_only() -> None:
+    """Whatever comes out of the database, the writer lives on."""
+    faults = [RuntimeError("a defect"), None]
+
+    async def commit(ops: list[Op]) -> list[Outcome]:
+        fault = faults.pop(0)
+        if fault is not None:
+            raise fault
+        return [None] * len(ops)
+
+    writer = GroupWriter(commit)
+    task = asyncio.create_task(writer.run())
+    with pytest.raises(StoreUnavailable, match="a defect"):
+        await writer.write(append("r1", 0))
+    assert await writer.write(append("r1", 0)) is None
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_closing_fails_what_waits() -> None:
+    """At the end the group in the commit, everything queued, and whatever comes later are StoreUnavailable: unknown."""
+    gate = Gate()
+    async with writing(gate) as writer:
+        writes = [asyncio.create_task(writer.write(append("r1", n))) for n in range(3)]
+        await gate.entered.wait()
+    for one in writes:
+        with pytest.raises(StoreUnavailable, match="closing"):
+            await one
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await writer.write(append("r1", 0))
+
+
+async def test_a_full_queue_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limit everything: beyond the bound a write is refused at once instead of waiting."""
+    assert QUEUE <= 20_000
+    monkeypatch.setattr("server.store.writer.QUEUE", 3)
+    gate = Gate()
+    async with writing(gate) as writer:
+        writes = [asyncio.create_task(writer.write(append(f"r{n}", 0))) for n in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(StoreUnavailable, match="too many"):
+            await writer.write(append("r9", 0))
+        gate.open.set()
+        assert await asyncio.gather(*writes) == [None] * 3
+
+
+async def test_a_caller_that_goes_away_disturbs_nobody() -> None:
+    """A write whose caller was cancelled is committed or not; the others in its group get their outcomes."""
+    gate = Gate()
+    async with writing(gate) as writer:
+        writes = [asyncio.create_task(writer.write(append(f"r{n}", 0))) for n in range(3)]
+        await gate.entered.wait()
+        writes[1].cancel()
+        gate.open.set()
+        results = await asyncio.gather(*writes, return_exceptions=True)
+    assert isinstance(results[1], asyncio.CancelledError)
+    assert results[::2] == [None, None]
+
+
+async def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    """Reads and writes after the end are StoreUnavailable; what a write during the closing did, the key tells."""
+    path = tmp_path / "store.sqlite3"
+    async with open_sqlite(path) as store:
+        await store.create_room(new_room("r1"))
+        late = asyncio.create_task(store.append(append("r1", 2, CommandKey("ada", "1"))))
+        await asyncio.sleep(0)
+    try:
+        await late
+        acknowledged = True
+    except StoreUnavailable:
+        acknowledged = False
+    for work in (store.head("r1"), store.append(append("r1", 3)), store.heartbeat("n1", 1), store.check()):
+        with pytest.raises(StoreUnavailable):
+            await work
+    async with open_sqlite(path) as again:
+        made = await again.find_command("r1", CommandKey("ada", "1"))
+        assert made == (3, 3) or (made is None and not acknowledged)
+
+
+# --- the schema -------------------------------------------------------------------------------------------------------
+
+
+def test_the_migrations_make_the_tables(tmp_path: Path) -> None:
+    """The schema that the migrations make is the one in server/store/tables.py: tables, columns, types, indexes, and
+    which tables have no rowid.
+    """
+    path = tmp_path / "store.sqlite3"
+    schema.upgrade_sqlite(path)
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        assert compare_metadata(context, metadata) == []
+    engine.dispose()
+    fresh = create_engine("sqlite://")
+    metadata.create_all(fresh)
+    with fresh.connect() as connection, closing(sqlite3.connect(path)) as migrated:
+        made = migrated.execute(TABLES).fetchall()
+        assert made == [tuple(row) for row in connection.exec_driver_sql(TABLES)]
+        wanted = [tuple(row) for row in connection.exec_driver_sql(PARTIAL)]
+        assert migrated.execute(PARTIAL).fetchall() == wanted
+        assert wanted, "the index of due rooms is a partial one"
+    fresh.dispose()
+
+
+TABLES = """SELECT name, wr FROM pragma_table_list
+            WHERE name NOT LIKE 'sqlite%' AND name <> 'alembic_version' ORDER BY name"""
+PARTIAL = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql LIKE '%WHERE%' ORDER BY name"
+
+
+def test_the_code_knows_the_newest_migration(tmp_path: Path) -> None:
+    """schema.HEAD is the one head of the migrations folder, and a new file is at it."""
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER))
+    assert ScriptDirectory.from_config(config).get_heads() == [schema.HEAD]
+    path = tmp_path / "store.sqlite3"
+    assert schema.sqlite_revision(path) is None
+    schema.upgrade_sqlite(path)
+    assert schema.sqlite_revision(path) == schema.HEAD
+
+
+def test_every_migration_goes_back_and_forth(tmp_path: Path) -> None:
+    """Down to nothing and up again leaves the same schema."""
+    path = tmp_path / "store.sqlite3"
+    schema.upgrade_sqlite(path)
+    everything = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
+    with closing(sqlite3.connect(path)) as connection:
+        before = connection.execute(everything).fetchall()
+    engine = create_engine(f"sqlite:///{path}")
+    for change, revision in ((command.downgrade, "base"), (command.upgrade, "head")):
+        config = Config()
+        config.set_main_option("script_location", str(FOLDER))
+        with engine.begin() as alembic:
+            config.attributes["connection"] = alembic
+            change(config, revision)
+    engine.dispose()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(everything).fetchall() == before
+
+
+async def test_a_database_from_a_newer_plyroom_is_refused(tmp_path: Path) -> None:
+    """With a message that says so and what to do; nothing in the file is changed."""
+    path = tmp_path / "store.sqlite3"
+    async with open_sqlite(path) as store:
+        await store.create_room(new_room("r1"))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+    with pytest.raises(StoreUnavailable, match=r"newer Plyroom .*9999.*0001.*backup"):
+        async with open_sqlite(path):
+            raise AssertionError("it was opened")
+    assert schema.sqlite_revision(path) == "9999"
+
+
+async def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    """As does one whose first start was cut off before the migrations ran."""
+    path = tmp_path / "store.sqlite3"
+    path.touch()
+    async with open_sqlite(path) as store:
+        assert await store.create_room(new_room("r1")) is None
+        assert await store.events("r1", 0) == [StoredEvent(e.v, e.at_ms, e.audience, e.body) for e in entries(1, 2)]
+
+
+async def test_group_writers_take_rooms_and_appends_together(tmp_path: Path) -> None:
+    """New rooms and appends to older ones share a commit, each with its own outcome."""
+    async with open_sqlite(tmp_path / "store.sqlite3") as store:
+        await store.create_room(new_room("r0"))
+        work: list[Op] = [append("r0", 2), new_room("r1"), new_room("r2", "ada", "r0")]
+        with count_commits() as commits:
+            assert await asyncio.gather(*(write(store, op) for op in work)) == [None, None, "r0"]
+        assert len(commits) == 1
+        work = [append("r0", 3), append("r9", 0), new_room("r3"), append("r1", 7)]
+        results = await asyncio.gather(*(write(store, op) for op in work), return_exceptions=True)
+        assert [type(one) for one in results] == [type(None), Conflict, type(None), Conflict]
+        assert await store.heads(["r0", "r1", "r3"]) == {"r0": 4, "r1": 2, "r3": 2}
+
+
+async def write(store: SqlStore, op: Op) -> str | None:
+    if isinstance(op, NewRoom):
+        return await store.create_room(op)
+    await store.append(op)
+    return None
