@@ -24,10 +24,13 @@ MAX_MOVE = 64
 SEATS = 2
 
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+NO_NUL = "^[^\\x00]*$"
+"""SQLite's JSON functions end a text at NUL, and PostgreSQL takes none: ids that differ behind it would be one."""
 CommandId = Annotated[
-    str, Meta(min_length=1, max_length=36, description="made by the client, unique per room and identity")
+    str,
+    Meta(min_length=1, max_length=36, pattern=NO_NUL, description="made by the client, unique per room and identity"),
 ]
-RoomId = Annotated[str, Meta(min_length=1, max_length=24)]
+RoomId = Annotated[str, Meta(min_length=1, max_length=24, pattern=NO_NUL)]
 SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
 Level = Annotated[int, Meta(ge=1, le=8)]
 Visibility = Literal["public", "unlisted"]

@@ -1,6 +1,9 @@
-"""Log entries and rooms for tests of the store and the bus, of no game in particular."""
+"""Log entries and rooms for tests of the store and the bus, of no game in particular; and databases to keep them in."""
 
+import tempfile
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
 from server.store.base import (
     EVERYBODY,
@@ -13,8 +16,24 @@ from server.store.base import (
     Projection,
     StoredEvent,
 )
+from server.store.schema import upgrade_sqlite
 
 NOW_MS = 1_700_000_000_000
+
+
+def new_database(folder: Path) -> Path:
+    """An empty database in that folder; the migrations run once for all of them."""
+    path = folder / "store.sqlite3"
+    path.write_bytes(_migrated())
+    return path
+
+
+@cache
+def _migrated() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store.sqlite3"
+        upgrade_sqlite(path)
+        return path.read_bytes()
 
 
 def entries(first_v: int, count: int = 1, at_ms: int = NOW_MS) -> tuple[StoredEvent, ...]:

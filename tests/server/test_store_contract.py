@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from server.store.base import (
+    EVERYBODY,
     SPECTATORS,
     Append,
     CommandKey,
@@ -24,7 +26,7 @@ from server.store.base import (
 )
 from server.store.memory import MemoryStore
 from server.store.sql import open_sqlite
-from tests.server.entries import NOW_MS, append, entries, finished, listing, new_room, started
+from tests.server.entries import NOW_MS, append, entries, finished, listing, new_database, new_room, started
 
 BACKENDS = ["memory", "sqlite"]
 
@@ -35,7 +37,7 @@ async def open_backend(name: str, folder: Path) -> AsyncIterator[Store]:
     if name == "memory":
         yield MemoryStore()
     else:
-        async with open_sqlite(folder / "store.sqlite3") as store:
+        async with open_sqlite(new_database(folder)) as store:
             yield store
 
 
@@ -144,6 +146,40 @@ async def test_a_command_that_is_late_and_double_is_refused(store: Store) -> Non
     assert isinstance(await outcome(store.append(append("r1", 2, key))), Conflict | Duplicate)
     assert await store.find_command("r1", key) == (3, 3)
     assert await store.head("r1") == RoomHead(3, "n1", None)
+
+
+async def test_keys_and_texts_are_kept_to_the_letter(store: Store) -> None:
+    """Ids that differ in anything are different keys, and names and bodies come back as they went in."""
+    await store.create_room(new_room("r1", count=1))
+    ids = [
+        "1",
+        "1 ",
+        " 1",
+        "A",
+        "a",
+        "\u00e4",
+        "a\u0308",
+        "\U0001f3b2",
+        "'",
+        '"',
+        "\\",
+        "%",
+        "\n",
+        "\x7f",
+        "\ufffd",
+        "null",
+    ]
+    for v, one in enumerate(ids, 1):
+        body = msgspec.json.encode({"kind": "said", "text": one})
+        event = StoredEvent(v + 1, NOW_MS, EVERYBODY, body)
+        await store.append(Append("r1", v, (event,), "n1", None, CommandKey(one, one), (listing(one),)))
+        await store.add_identity(Identity(one, one), one.encode(), NOW_MS)
+    for v, one in enumerate(ids, 1):
+        assert await store.find_command("r1", CommandKey(one, one)) == (v + 1, v + 1)
+        assert msgspec.json.decode((await store.events("r1", v, 1))[0].body)["text"] == one
+        assert await store.identity_by_token(one.encode()) == Identity(one, one)
+    assert await store.find_command("r1", CommandKey("1", " 1")) is None
+    assert [one.summary for one in await store.rooms(1)] == [listing(ids[-1]).summary]
 
 
 async def test_keys_are_those_of_a_room_and_an_identity(store: Store) -> None:
