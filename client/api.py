@@ -1,0 +1,134 @@
+"""The server's HTTP API, as far as a terminal needs it: the games on offer, finished matches."""
+
+import json
+import urllib.error
+import urllib.request
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from client.address import Address
+from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
+from engine.view import BoardView, PositionView
+from server.protocol import Occupant, Over, Played
+
+TIMEOUT_S = 10
+MAX_BODY_BYTES = 16 * 2**20
+VIEWS_A_REQUEST = 100
+T = TypeVar("T")
+
+
+class OptionInfo(Struct, frozen=True):
+    """One thing to choose before a match."""
+
+    title: str
+    default: str
+    offered: tuple[str, ...]
+    free: bool = False
+
+
+class GameInfo(Struct, frozen=True):
+    """A game on offer."""
+
+    id: str
+    title: str
+    levels: int
+    options: dict[str, OptionInfo]
+    rules: str = ""
+
+
+class Thought(Struct, frozen=True):
+    """What the AI saw before one of its moves."""
+
+    depth: int
+    score: int
+    nodes: int = 0
+    nps: int = 0
+    time_ms: int = 0
+    pv: tuple[str, ...] = ()
+
+
+class MatchRecord(Struct, frozen=True, kw_only=True):
+    """A match with its moves; `thoughts` is by the ply of the AI's move, `view` null when the game is missing there."""
+
+    match: str
+    room: str
+    game: str
+    title: str
+    number: int
+    seats: tuple[Occupant, ...]
+    over: Over | None
+    plies: int
+    options: dict[str, str]
+    start: str
+    moves: tuple[Played, ...]
+    view: BoardView | None
+    thoughts: dict[str, Thought] = {}
+    started_ms: int = 0
+    finished_ms: int | None = None
+
+
+class PlyView(Struct, frozen=True):
+    """What to draw after so many plies."""
+
+    ply: int
+    view: PositionView
+
+
+class _Games(Struct):
+    games: tuple[GameInfo, ...]
+
+
+class _Views(Struct):
+    views: tuple[PlyView, ...]
+
+
+def fetch_games(address: Address) -> tuple[GameInfo, ...]:
+    """The games on a server."""
+    return _get(address, "games", _Games).games
+
+
+def fetch_match(address: Address, match: str) -> MatchRecord:
+    """A match; Refused when there is none of that id."""
+    return _get(address, f"matches/{match}", MatchRecord)
+
+
+def fetch_views(address: Address, match: str, first: int, last: int) -> list[PositionView]:
+    """What to draw at the plies first to last (0 is the start)."""
+    views: list[PositionView] = []
+    while first + len(views) <= last:
+        start = first + len(views)
+        end = min(last, start + VIEWS_A_REQUEST - 1)
+        page = _get(address, f"matches/{match}/views?from={start}&to={end}", _Views).views
+        if not page:
+            raise ProtocolMismatch(f"the server sent no view for ply {start}")
+        views += [one.view for one in page]
+    return views
+
+
+def _get(address: Address, path: str, kind: type[T]) -> T:
+    url = address.api(path)
+    handlers = [urllib.request.ProxyHandler({})] if address.is_local else []
+    try:
+        with urllib.request.build_opener(*handlers).open(url, timeout=TIMEOUT_S) as response:
+            body = response.read(MAX_BODY_BYTES)
+    except urllib.error.HTTPError as error:
+        raise _refusal(error, url) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise Unreachable(f"no server can be reached at {address}: {reason}") from error
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProtocolMismatch(f"what answers at {url} is no Plyroom server: {error}") from error
+
+
+def _refusal(error: urllib.error.HTTPError, url: str) -> PlyroomError:
+    """The server's own words where there are any."""
+    with error:
+        try:
+            body = json.loads(error.read(MAX_BODY_BYTES))
+            return Refused(str(body["code"]), str(body["message"]))
+        except (ValueError, KeyError, TypeError):
+            return Unreachable(f"what answers at {url} is no Plyroom server (HTTP {error.code})")

@@ -1,0 +1,481 @@
+"""The `plyroom` command. Results go to stdout, messages to stderr; it ends with 0, 1 (failed) or 2 (wrong use)."""
+
+import asyncio
+import difflib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from client.address import DEFAULT_SERVER, Address, BadAddress, parse_address, parse_link
+from client.errors import PlyroomError, Refused, Unreachable, WrongToken
+
+if TYPE_CHECKING:
+    from client.api import GameInfo
+    from client.connection import Connection
+    from client.terminal.output import Output
+    from server.protocol import AiSeat, MySeat, OpenSeat
+
+T = TypeVar("T")
+
+OWN_PATIENCE_S = 5
+"""A server of our own that is gone does not come back."""
+
+PATIENCE_S = 120
+"""Without a terminal nobody watches: after so long without a server it is over."""
+
+USAGE_CODES = frozenset({"game.unknown", "level.unknown", "option.unknown", "name.refused", "message.malformed"})
+USUAL_LEVEL = 3
+
+# Other modules are imported where they are needed: `plyroom --help` should not wait for them.
+
+
+class Failed(click.ClickException):
+    """Something went wrong that is not the user's fault; exit code 1."""
+
+
+def _version() -> str:
+    try:
+        return version("plyroom")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(_version(), prog_name="plyroom")
+def main() -> None:
+    """Board games with people and with an AI whose thinking anyone can watch."""
+
+
+def _address(context: click.Context, parameter: click.Parameter, value: str | None) -> Address | None:
+    try:
+        return parse_address(value) if value else None
+    except BadAddress as error:
+        raise click.BadParameter(str(error)) from error
+
+
+url_option = click.option(
+    "--url",
+    callback=_address,
+    envvar="PLYROOM_URL",
+    help=f"The server, for example {DEFAULT_SERVER}.  [env: PLYROOM_URL]",
+)
+data_option = click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the matches of a server of one's own (without --url).  [default: they are not kept]",
+)
+as_option = click.option("--as", "name", metavar="NAME", help="Your name there; each name is a guest of its own.")
+plain_option = click.option("--plain", is_flag=True, help="Plain lines of text (at present always so).")
+brief_option = click.option("--brief", is_flag=True, help="Print moves only; type b to see the board.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
+
+
+# --- serve, games
+
+
+@main.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@click.option("--port", help="Port to listen on; 0 takes a free one.  [default: 8000]")
+@click.option("--host", help="Address to listen on.  [default: every network of this machine]")
+@click.option("--data", help="Folder for the database.  [default: data]")
+@click.pass_context
+def serve(context: click.Context, port: str | None, host: str | None, data: str | None) -> None:
+    """Serve Plyroom to browsers and terminals. Further options go to the server: see `python -m server --help`."""
+    from client.own_server import server_command, server_environ
+
+    given = [("--port", port), ("--host", host), ("--data", data)]
+    arguments = [part for name, value in given if value is not None for part in (name, value)]
+    command = server_command(*arguments, *context.args)
+    if os.name == "posix":
+        os.execve(command[0], command, server_environ())
+    sys.exit(subprocess.call(command, env=server_environ()))
+
+
+@main.command()
+@url_option
+@json_option
+def games(url: Address | None, as_json: bool) -> None:
+    """List the games with their options and levels: those on this machine, or those on --url."""
+    import msgspec
+
+    offered = _api(lambda: _games(url))
+    for game in offered:
+        if as_json:
+            click.echo(msgspec.json.encode(game))
+            continue
+        levels = f"levels 1 to {game.levels}" if game.levels > 1 else "one level"
+        click.echo(f"{game.id}: {game.title}, {levels}")
+        for name, option in game.options.items():
+            more = ", or others like these" if option.free else ""
+            click.echo(f"    --option {name}={option.default}: {option.title}; {', '.join(option.offered)}{more}")
+
+
+def _games(url: Address | None) -> "tuple[GameInfo, ...]":
+    from client.api import GameInfo, OptionInfo, fetch_games
+
+    if url is not None:
+        return fetch_games(url)
+    from engine.games.registry import game_ids, load_game
+
+    def info(game_id: str) -> GameInfo:
+        game = load_game(game_id)
+        options = {
+            name: OptionInfo(option.title, option.default, option.offered, option.free)
+            for name, option in game.options.items()
+        }
+        return GameInfo(game.id, game.title, game.levels, options, game.rules.RULES)
+
+    return tuple(info(game_id) for game_id in game_ids())
+
+
+# --- play, join, watch
+
+
+@main.command()
+@click.argument("game")
+@click.option("--level", type=click.IntRange(1, 8), help=f"Play the AI at this level.  [default: {USUAL_LEVEL}]")
+@click.option("--friend", is_flag=True, help="Play a person: prints a link for them and waits.")
+@click.option("--side", type=click.Choice(["first", "second", "random"]), default="first", show_default=True)
+@click.option(
+    "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the game; see `plyroom games`."
+)
+@click.option("--unlisted", is_flag=True, help="Keep the room out of the server's list.")
+@url_option
+@data_option
+@as_option
+@brief_option
+@plain_option
+def play(
+    game: str,
+    level: int | None,
+    friend: bool,
+    side: str,
+    options: tuple[str, ...],
+    unlisted: bool,
+    url: Address | None,
+    data: Path | None,
+    name: str | None,
+    brief: bool,
+    plain: bool,
+) -> None:
+    """Play GAME against the AI, or with --friend against a person.
+
+    Without --url a server runs on this machine for as long as you play. Lines are moves (as the game writes them) or
+    commands; type help. In a pipe each line is read when it is your turn, and the command ends with the match.
+    """
+    from server.protocol import Create, Visibility
+
+    if friend and level is not None:
+        raise click.UsageError("--level is the AI's; choose either --level or --friend")
+    if friend and url is None:
+        raise click.UsageError(
+            f"a friend needs a server that both can reach: start `plyroom serve`, then --url {DEFAULT_SERVER}"
+        )
+    info = _find_game(url, game)
+    chosen = _options(info, options)
+    if level is not None and level > info.levels:
+        raise click.BadParameter(f"{info.title} has levels 1 to {info.levels}", param_hint="--level")
+    seats = _seats(side, None if friend else level or min(USUAL_LEVEL, info.levels))
+
+    async def run() -> None:
+        async with _server(url, data) as address, _connection(address, name, url is None, data) as c:
+            visibility: Visibility = "unlisted" if unlisted or url is None else "public"
+            create = Create(id=c.new_id(), game=info.id, options=chosen, seats=seats, visibility=visibility)
+            room = (await c.command(create)).room
+            assert isinstance(room, str), "the ack of create names the room"
+            await _line_mode(c, address, room, brief=brief, invite=friend, goodbye=_goodbye(address, url is None, data))
+
+    _run(run())
+
+
+@main.command()
+@click.argument("room", metavar="ROOM_OR_LINK")
+@url_option
+@as_option
+@brief_option
+@plain_option
+def join(room: str, url: Address | None, name: str | None, brief: bool, plain: bool) -> None:
+    """Sit down in a room, if a seat is free, and play; otherwise watch."""
+    address, room_id = _link(room, url)
+
+    async def run() -> None:
+        async with _connection(address, name) as c:
+            await _line_mode(c, address, room_id, brief=brief, sit=True)
+
+    _run(run())
+
+
+@main.command()
+@click.argument("room", metavar="ROOM_OR_LINK")
+@url_option
+@as_option
+@brief_option
+@json_option
+@plain_option
+def watch(room: str, url: Address | None, name: str | None, brief: bool, as_json: bool, plain: bool) -> None:
+    """Watch a room. In a pipe, or with --json, until its match is over."""
+    from client.terminal.line import print_messages
+
+    address, room_id = _link(room, url)
+
+    async def run() -> None:
+        async with _connection(address, name) as c:
+            if as_json:
+                await print_messages(c, room_id, _output(_interactive()))
+            else:
+                await _line_mode(c, address, room_id, brief=brief)
+
+    _run(run())
+
+
+@main.command()
+@click.argument("match", metavar="MATCH_OR_LINK")
+@click.option("--ply", type=click.IntRange(0), help="Only the position after so many moves.")
+@url_option
+@data_option
+@json_option
+@plain_option
+def replay(match: str, ply: int | None, url: Address | None, data: Path | None, as_json: bool, plain: bool) -> None:
+    """Replay a match: step by step on a terminal, in a pipe from beginning to end.
+
+    With --data the match is looked up in that folder, without a running server.
+    """
+    linked, match_id = _parse_link(match)
+    if data is None or linked is not None or url is not None:
+        _replay(linked or url or parse_address(DEFAULT_SERVER), match_id, ply, as_json)
+        return
+
+    async def run() -> None:
+        async with _server(None, data) as address:
+            await asyncio.to_thread(_replay, address, match_id, ply, as_json)
+
+    _run(run())
+
+
+def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> None:
+    from client.api import fetch_match, fetch_views
+    from client.terminal.replay import print_json, print_match, step_through
+
+    record = _api(lambda: fetch_match(address, match_id))
+    if ply is not None and ply > len(record.moves):
+        raise click.BadParameter(f"the match has {len(record.moves)} moves", param_hint="--ply")
+    views = _api(lambda: fetch_views(address, match_id, 0, len(record.moves))) if record.view is not None else []
+    output = _output(_interactive())
+    if as_json:
+        print_json(record, views, output, ply)
+    elif output.interactive:
+        step_through(record, views, output, _typed_line, ply or 0)
+    else:
+        print_match(record, views, output, ply)
+
+
+# --- what they share
+
+
+def _typed_line() -> str | None:
+    return sys.stdin.readline() or None
+
+
+def _find_game(url: Address | None, wanted: str) -> "GameInfo":
+    offered = _api(lambda: _games(url))
+    for game in offered:
+        if wanted.lower() in (game.id, game.title.lower()):
+            return game
+    ids = [game.id for game in offered]
+    near = difflib.get_close_matches(wanted.lower(), ids, 1, 0.5)
+    guess = f"Did you mean {near[0]}? " if near else ""
+    raise click.BadParameter(f"there is no game {wanted!r}. {guess}There are: {', '.join(ids)}.", param_hint="GAME")
+
+
+def _options(game: "GameInfo", given: tuple[str, ...]) -> dict[str, str]:
+    chosen: dict[str, str] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or name not in game.options:
+            known = ", ".join(f"{n}={o.default}" for n, o in game.options.items()) or "none"
+            raise click.BadParameter(f"{one!r} is no option of {game.title}; it has: {known}", param_hint="--option")
+        option = game.options[name]
+        if value not in option.offered and not option.free:
+            raise click.BadParameter(f"{name} is one of {', '.join(option.offered)}", param_hint="--option")
+        chosen[name] = value
+    return chosen
+
+
+def _seats(side: str, level: int | None) -> "tuple[MySeat | OpenSeat | AiSeat, ...]":
+    import secrets
+
+    from server.protocol import AiSeat, MySeat, OpenSeat
+
+    mine = secrets.randbelow(2) if side == "random" else int(side == "second")
+    other = OpenSeat() if level is None else AiSeat(level)
+    return (MySeat(), other) if mine == 0 else (other, MySeat())
+
+
+def _parse_link(text: str) -> tuple[Address | None, str]:
+    try:
+        return parse_link(text)
+    except BadAddress as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _link(text: str, url: Address | None) -> tuple[Address, str]:
+    """The server and the id; a link knows its server, an id is on --url or on this machine."""
+    linked, one_id = _parse_link(text)
+    return linked or url or parse_address(DEFAULT_SERVER), one_id
+
+
+def _interactive() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _output(interactive: bool) -> "Output":
+    from client.terminal.output import Output, wants_colour
+
+    return Output(sys.stdout, sys.stderr, interactive, wants_colour(sys.stdout))
+
+
+@asynccontextmanager
+async def _server(url: Address | None, data: Path | None) -> AsyncIterator[Address]:
+    """The server that was asked for, or one of our own."""
+    if url is not None:
+        yield url
+        return
+    from client.own_server import own_server
+
+    if sys.stderr.isatty():
+        click.echo("Starting a server on this machine …", err=True)
+    async with own_server(data) as address:
+        yield address
+
+
+@asynccontextmanager
+async def _connection(
+    address: Address, name: str | None, own: bool = False, data: Path | None = None
+) -> "AsyncIterator[Connection]":
+    """A connection as the guest that this user is there; a server that forgot the guest makes a new one."""
+    from client.connection import State, connect
+    from client.tokens import TokenFile, state_folder
+
+    output = _output(_interactive())
+    down = False
+
+    def on_state(state: State) -> None:
+        nonlocal down
+        if state is State.CONNECTED:
+            if down:
+                output.tell("Connected again.")
+            down = False
+        else:
+            down = True
+            what = "The server restarts" if state is State.RESTARTING else "The connection is lost"
+            output.tell(f"{what}; trying again …")
+
+    tokens = TokenFile(state_folder() / "tokens.json")
+    server = _lasting_name(address, own, data)
+    token = tokens.find(server, name) if server else None
+    patience_s = OWN_PATIENCE_S if own else None if output.interactive else PATIENCE_S
+
+    def connecting(token: str | None) -> "AbstractAsyncContextManager[Connection]":
+        known_as = name or ("You" if own else None)
+        return connect(str(address), token, known_as, patience_s=patience_s, on_state=on_state)
+
+    async with AsyncExitStack() as stack:
+        try:
+            c = await stack.enter_async_context(connecting(token))
+        except WrongToken:
+            c = await stack.enter_async_context(connecting(None))
+        if server and c.token is not None and c.token != token:
+            with suppress(OSError):
+                tokens.keep(server, name, c.token)
+        yield c
+
+
+def _lasting_name(address: Address, own: bool, data: Path | None) -> str | None:
+    """What a server is remembered by: one's own by its folder, or not at all when it has none."""
+    if not own:
+        return str(address)
+    return f"data:{data.absolute()}" if data is not None else None
+
+
+def _goodbye(address: Address, own: bool = False, data: Path | None = None) -> Callable[[str], str]:
+    """Where a finished match can be seen again."""
+    if not own:
+        return lambda match: f"Replay: plyroom replay {address}/match/{match}"
+    return lambda match: (
+        f"Replay: plyroom replay {match} --data {data}" if data else "The match is not kept (see --data)."
+    )
+
+
+async def _line_mode(
+    c: "Connection",
+    address: Address,
+    room: str,
+    *,
+    brief: bool,
+    sit: bool = False,
+    invite: bool = False,
+    goodbye: Callable[[str], str] | None = None,
+) -> None:
+    from client.terminal.keyboard import Lines
+    from client.terminal.line import InputEnded, LineMode
+
+    output = _output(_interactive())
+    mode = LineMode(c, address, room, Lines(sys.stdin.fileno()), output, sit=sit, brief=brief, invite=invite)
+    try:
+        await mode.run()
+    except InputEnded as ended:
+        raise Failed("the input ended before the match was over") from ended
+    finally:
+        match = mode.model.match
+        if match is not None and match.over is not None:
+            output.tell((goodbye or _goodbye(address))(match.id))
+        elif mode.model.running and mode.model.my_seat is not None:
+            output.tell(f"The match is not over: {address.room(room)}")
+
+
+def _api(ask: Callable[[], T]) -> T:
+    try:
+        return ask()
+    except PlyroomError as error:
+        raise _for_people(error) from error
+
+
+def _run(main: Coroutine[Any, Any, None]) -> None:
+    """Runs to the end; what goes wrong is told in a line. SIGTERM and SIGHUP end it in good order, as Ctrl-C does."""
+    try:
+        asyncio.run(_until_told(main))
+    except PlyroomError as error:
+        raise _for_people(error) from error
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        click.echo("Stopped.", err=True)
+        sys.exit(1)
+
+
+async def _until_told(main: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.current_task()
+    assert task is not None, "run by asyncio.run"
+    loop = asyncio.get_running_loop()
+    for name in ("SIGTERM", "SIGHUP"):
+        with suppress(NotImplementedError, AttributeError):
+            loop.add_signal_handler(getattr(signal, name), task.cancel)
+    await main
+
+
+def _for_people(error: PlyroomError) -> click.ClickException:
+    """The error with what to do about it."""
+    if isinstance(error, Refused):
+        if error.code in USAGE_CODES:
+            return click.UsageError(error.message)
+        if error.code == "room.unknown":
+            return Failed(f"{error.message}; rooms are listed on the server's first page")
+        return Failed(error.message)
+    if isinstance(error, Unreachable):
+        return Failed(f"{error}. Is it running? `plyroom serve` starts one, --url names another.")
+    return Failed(str(error))

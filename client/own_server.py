@@ -1,0 +1,96 @@
+"""A server of one's own for a match on this machine: started as a process, stopped at the end."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from client.address import Address, parse_address
+from client.errors import Unreachable
+
+START_S = 60
+STOP_S = 15
+_ADDRESS = re.compile(r"https?://[^\s/]+")
+SOURCES = Path(__file__).resolve().parent.parent
+LOG = "server.log"
+
+
+def server_command(*arguments: str) -> list[str]:
+    """How the server is started. -P: a folder called server where the user happens to be is not ours."""
+    return [sys.executable, "-P", "-m", "server", *arguments]
+
+
+def server_environ() -> dict[str, str]:
+    """The environment in which `-m server` is found wherever this client was."""
+    paths = [str(SOURCES), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@asynccontextmanager
+async def own_server(data: Path | None) -> AsyncIterator[Address]:
+    """The address of a server that keeps its matches in `data` (None: nowhere); Unreachable if it does not start."""
+    with contextlib.ExitStack() as stack:
+        folder = data or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="plyroom-")))
+        folder.mkdir(parents=True, exist_ok=True)
+        log_path = folder / LOG
+        log = stack.enter_context(log_path.open("ab"))
+        process = await asyncio.create_subprocess_exec(
+            *server_command("--host", "127.0.0.1", "--port", "0", "--data", str(folder)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+            env=server_environ(),
+            start_new_session=True,  # Ctrl-C is for the client, which then stops the server
+        )
+        try:
+            address = await _announced(process, log_path)
+            draining = asyncio.create_task(_drain(process), name="plyroom server output")
+            try:
+                yield address
+            finally:
+                draining.cancel()
+        finally:
+            await _stop(process)
+
+
+async def _announced(process: asyncio.subprocess.Process, log: Path) -> Address:
+    """The address that the server prints when it is ready."""
+    assert process.stdout is not None, "it was asked for"
+    try:
+        async with asyncio.timeout(START_S):
+            while line := await process.stdout.readline():
+                if found := _ADDRESS.search(line.decode(errors="replace")):
+                    return parse_address(found[0])
+    except TimeoutError:
+        raise Unreachable(f"the server did not start within {START_S} s") from None
+    raise Unreachable(f"the server could not be started{_last_lines(log)}")
+
+
+def _last_lines(log: Path) -> str:
+    return "".join(f"\n  {line}" for line in log.read_text("utf-8", "replace").strip().splitlines()[-5:])
+
+
+async def _drain(process: asyncio.subprocess.Process) -> None:
+    assert process.stdout is not None, "it was asked for"
+    while await process.stdout.read(4096):
+        pass
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Asks the server to stop, and ends it when it does not."""
+    if process.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        async with asyncio.timeout(STOP_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()

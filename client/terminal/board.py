@@ -1,0 +1,162 @@
+"""Any board as text: from the board view alone, so that a new game needs nothing here. Pure.
+
+Marks are characters around a cell, `[X]` the last move, `*X*` a winning row, so that colour is never needed; a line
+below says what they mean.
+"""
+
+from collections.abc import Mapping
+from unicodedata import east_asian_width
+
+from client.terminal.layout import Layout, lay_out
+from engine.view import BoardView, Kind, PositionView, cell_ids
+
+MARKS: Mapping[str, tuple[str, str, str]] = {
+    "win": ("*", "*", "winning row"),
+    "check": ("!", "!", "in check"),
+    "last": ("[", "]", "last move"),
+}
+OTHER_MARK = ("(", ")")
+EMPTY = "."
+BOLD, RESET = "\x1b[1m", "\x1b[0m"
+
+Page = dict[tuple[int, int], str]
+"""Characters, each perhaps with its colour, by row and column."""
+
+
+def board_text(board: BoardView, position: PositionView, colour: bool = False) -> str:
+    """The position as a picture, then what is held in hand, what the marks mean, and who is to move."""
+    layout = lay_out(board.board)
+    page: Page = {}
+    _draw_lines(page, layout)
+    for row, col, word in layout.words:
+        _write(page, row, col, word)
+    marks = _marks(position)
+    for name, (row, col) in layout.cells.items():
+        _draw_cell(page, row, col, name, board, position, marks, layout.named, colour)
+    lines = [*_lines(page), *_hands(board, position), *_legend(position), position.text]
+    return "\n".join(lines)
+
+
+def pieces_text(board: BoardView, position: PositionView, part: str = "") -> str:
+    """The pieces in words, cell by cell, for those who cannot see them; `part` narrows to cells that contain it."""
+    if part and part not in "".join(cell_ids(board.board)):
+        return f"There is no cell {part}."
+    cells = [cell for cell in cell_ids(board.board) if part in cell]
+    found = [f"{cell} {_kind(board, position.pieces[cell]).name}" for cell in cells if cell in position.pieces]
+    return ", ".join(found) if found else f"{part or 'The board'} is empty."
+
+
+def colour_code(hex_colour: str) -> int:
+    """The plain terminal colour (31 to 36) nearest to #rrggbb by hue; 39, the default, for greys."""
+    if len(hex_colour) != 7:
+        return 39
+    try:
+        red, green, blue = (int(hex_colour[i : i + 2], 16) for i in (1, 3, 5))
+    except ValueError:
+        return 39
+    middle = (max(red, green, blue) + min(red, green, blue)) / 2
+    bits = (red > middle) | (green > middle) << 1 | (blue > middle) << 2
+    return 30 + bits if 0 < bits < 7 else 39
+
+
+# --- drawing
+
+
+def _draw_cell(
+    page: Page,
+    row: int,
+    col: int,
+    name: str,
+    board: BoardView,
+    position: PositionView,
+    marks: Mapping[str, list[tuple[str, str]]],
+    named: bool,
+    colour: bool,
+) -> None:
+    kind = _kind(board, position.pieces[name]) if name in position.pieces else None
+    text = _letter(kind) if kind else name if named else EMPTY
+    style = BOLD + _side_colour(board, kind) if colour and kind else ""
+    _write(page, row, col, text, style)
+    around = marks.get(name)
+    if around:
+        page[row, col - 1] = around[0][0]
+        page[row, col + _width(text)] = around[-1][1]
+
+
+def _write(page: Page, row: int, col: int, text: str, style: str = "") -> None:
+    for character in text:
+        page[row, col] = f"{style}{character}{RESET}" if style else character
+        col += _width(character)
+        if _width(character) == 2:
+            page[row, col - 1] = ""
+
+
+def _draw_lines(page: Page, layout: Layout) -> None:
+    for first, second in layout.lines:
+        (row, col), (to_row, to_col) = sorted((layout.cells[first], layout.cells[second]))
+        steps = max(to_row - row, abs(to_col - col) if to_row == row else 0)
+        stroke = "-" if to_row == row else "|" if to_col == col else "\\" if to_col > col else "/"
+        for step in range(1, steps):
+            page[row + round((to_row - row) * step / steps), col + round((to_col - col) * step / steps)] = stroke
+
+
+def _lines(page: Page) -> list[str]:
+    top, bottom = min(row for row, _ in page), max(row for row, _ in page)
+    return [_line({col: text for (at, col), text in page.items() if at == row}) for row in range(top, bottom + 1)]
+
+
+def _line(characters: Mapping[int, str]) -> str:
+    width = 1 + max(characters, default=-1)
+    return "".join(characters.get(col, " ") for col in range(width)).rstrip()
+
+
+def _kind(board: BoardView, name: str) -> Kind:
+    return board.kinds.get(name) or Kind(name=name, text="?")
+
+
+def _letter(kind: Kind) -> str:
+    letter = kind.text or kind.name[:1] or "?"
+    return letter if kind.text else letter.lower() if kind.side == 1 else letter.upper()
+
+
+def _side_colour(board: BoardView, kind: Kind | None) -> str:
+    if kind is None or kind.side is None or kind.side >= len(board.seats):
+        return ""
+    return f"\x1b[{colour_code(board.seats[kind.side].colour)}m"
+
+
+def _width(text: str) -> int:
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+# --- words
+
+
+def _marks(position: PositionView) -> dict[str, list[tuple[str, str]]]:
+    """What stands around each marked cell, the most important mark first."""
+    around: dict[str, list[tuple[str, str]]] = {}
+    for mark in sorted(_marked(position), key=_rank):
+        left, right = MARKS[mark][:2] if mark in MARKS else OTHER_MARK
+        for cell in _marked(position)[mark]:
+            around.setdefault(cell, []).append((left, right))
+    return around
+
+
+def _marked(position: PositionView) -> dict[str, tuple[str, ...]]:
+    """Cells by mark; the last move's path counts as its mark when the game gives none."""
+    return {"last": position.last, **{mark: cells for mark, cells in position.marks.items() if cells}}
+
+
+def _rank(mark: str) -> int:
+    return list(MARKS).index(mark) if mark in MARKS else len(MARKS)
+
+
+def _legend(position: PositionView) -> list[str]:
+    used = [mark for mark, cells in sorted(_marked(position).items(), key=lambda one: _rank(one[0])) if cells]
+    words = [f"{MARKS[m][0]} {MARKS[m][1]} {MARKS[m][2]}" if m in MARKS else f"( ) {m}" for m in used]
+    return [", ".join(words)] if words else []
+
+
+def _hands(board: BoardView, position: PositionView) -> list[str]:
+    held = [f"{count} {_kind(board, kind).name}" for kind, count in position.hands.items() if count]
+    return [f"In hand: {', '.join(held)}"] if held else []

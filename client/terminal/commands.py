@@ -1,0 +1,163 @@
+"""What a typed line means: a move, a word to the others, or a command. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from client.model import Model
+from engine.view import MoveView, cell_ids
+
+
+class Word(Enum):
+    """The commands without a text of their own; each value is the word that always works."""
+
+    BOARD = "board"
+    MOVES = "moves"
+    LAST = "last"
+    PIECES = "pieces"
+    THINKING = "thinking"
+    RESIGN = "resign"
+    REMATCH = "rematch"
+    DECLINE = "decline"
+    ABORT = "abort"
+    HELP = "help"
+    QUIT = "quit"
+
+
+SHORT = {
+    "b": Word.BOARD,
+    "m": Word.MOVES,
+    "l": Word.LAST,
+    "p": Word.PIECES,
+    "t": Word.THINKING,
+    "?": Word.HELP,
+    "q": Word.QUIT,
+    "exit": Word.QUIT,
+}
+LONG = {word.value: word for word in Word}
+WORDS_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """Play this legal move."""
+
+    move: MoveView
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Say this to the room."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """Carry out a command; `about` is what was typed after it."""
+
+    word: Word
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """Nothing can be done with the line, for this reason."""
+
+    reason: str
+
+
+Action = Play | Say | Do | Unclear
+
+
+def read_line(line: str, model: Model) -> Action | None:
+    """The meaning of a line in this room; None for an empty one. A move goes before a command of the same letter."""
+    text = line.strip()
+    if not text:
+        return None
+    if text.startswith("/") or text.lower().startswith("chat "):
+        said = text[1:].strip() if text.startswith("/") else text[5:].strip()
+        return Say(said) if said else Unclear("What do you want to say? For example: /good luck")
+    found = matching_moves(text, model.moves)
+    if len(found) == 1:
+        return Play(found[0])
+    if found:
+        return Unclear(f"{text} can be any of: {', '.join(move.id for move in found)}")
+    return _read_word(text, model)
+
+
+def matching_moves(text: str, moves: Sequence[MoveView]) -> list[MoveView]:
+    """The moves that a text names: by token, by label, or by its cells one after the other."""
+    for spelling in (_as_typed, _bare):
+        wanted = spelling(text)
+        found = [one for one in moves if wanted in {spelling(one.id), spelling(one.text), spelling("".join(one.path))}]
+        if found:
+            return found
+    return []
+
+
+def _as_typed(text: str) -> str:
+    return text.strip()
+
+
+def _bare(text: str) -> str:
+    """Without what people write between cells, in lower case."""
+    return text.lower().replace(" ", "").replace("-", "").replace("x", "")
+
+
+def _read_word(text: str, model: Model) -> Action:
+    word, _, about = text.partition(" ")
+    word = word.lower()
+    if word in LONG:
+        return Do(LONG[word], about.strip())
+    if word in SHORT and word not in move_words(model):
+        return Do(SHORT[word], about.strip())
+    if word == "chat":
+        return Unclear("What do you want to say? For example: chat good luck")
+    if model.moves:
+        some = ", ".join(move.id for move in model.moves[:WORDS_SHOWN])
+        more = ", …" if len(model.moves) > WORDS_SHOWN else ""
+        return Unclear(
+            f"{text!r} is neither a move nor a command here. Moves: {some}{more}. Type help for the commands."
+        )
+    if word in move_words(model):
+        return Unclear("It is not your turn.")
+    return Unclear(f"{text!r} is no command. Type help for the commands.")
+
+
+def move_words(model: Model) -> set[str]:
+    """Words that are, or may become, a move in this room: a short command of the same letter gives way to them."""
+    view = model.description.view if model.description else None
+    if view is None:
+        return set()
+    return {*view.targets, *cell_ids(view.board), *(move.id for move in model.moves)}
+
+
+HELP = (
+    ("b", Word.BOARD, "show the board"),
+    ("m", Word.MOVES, "list your moves"),
+    ("l", Word.LAST, "repeat the last move"),
+    ("p", Word.PIECES, "name the pieces in words; pieces c: only the cells with a c"),
+    ("t", Word.THINKING, "what the AI thinks of each move"),
+    ("", Word.RESIGN, "give the match up"),
+    ("", Word.ABORT, "end it without a result, before the second move"),
+    ("", Word.REMATCH, "another match with sides swapped, or accept one"),
+    ("", Word.DECLINE, "decline a rematch"),
+    ("q", Word.QUIT, "leave"),
+)
+
+
+def help_text(model: Model) -> str:
+    """All commands; short forms that would be moves here are left out."""
+    taken = move_words(model)
+    rows = [
+        (f"{word.value}, {short}" if short and short not in taken else word.value, what) for short, word, what in HELP
+    ]
+    rows = [("MOVE", _move_help(model)), ("/TEXT, chat TEXT", "say something to the room"), *rows]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"  {name:<{width}}  {what}" for name, what in rows)
+
+
+def _move_help(model: Model) -> str:
+    example = f", for example {model.moves[0].id}" if model.moves else ""
+    return f"play it{example}"

@@ -1,0 +1,134 @@
+"""Where the cells of a board, their labels and the lines between them go on a page of characters. Pure."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+from engine.view import Grid, Sites
+
+COLS, ROWS = 80, 24
+"""The page that every board should fit on, four rows of it being for words."""
+
+BOARD_ROWS = ROWS - 4
+_COLUMN_ROW = re.compile(r"([a-z]{1,2})([0-9]{1,2})")
+_ROW_COLUMN = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Cells by id and words, each at (row, column) of the page; lines between cells; `named` cells show their ids."""
+
+    cells: dict[str, tuple[int, int]]
+    words: tuple[tuple[int, int, str], ...]
+    lines: tuple[tuple[str, str], ...] = ()
+    named: bool = False
+
+
+def lay_out(board: Grid | Sites) -> Layout:
+    """A place for every cell, two characters apart or more, so that marks fit in between."""
+    return _grid(board) if isinstance(board, Grid) else _sites(board)
+
+
+# --- grids
+
+
+def _grid(grid: Grid) -> Layout:
+    rows = range(grid.rows) if grid.origin == "top-left" else range(grid.rows - 1, -1, -1)
+    step = 3 if 4 + 3 * grid.cols <= COLS else 2
+    cells = {
+        name: (line, 4 + step * col)
+        for line, row in enumerate(rows)
+        for col in range(grid.cols)
+        if (name := _name(grid, row, col)) is not None
+    }
+    return _labelled(cells, ())
+
+
+def _name(grid: Grid, row: int, col: int) -> str | None:
+    return grid.names[row][col] if grid.names is not None else f"{chr(97 + col)}{row + 1}"
+
+
+# --- sites
+
+
+def _sites(board: Sites) -> Layout:
+    """Sites keep their proportions as well as characters allow; two rows a step where lines have to be seen."""
+    xs, ys = [site.x for site in board.sites], [site.y for site in board.sites]
+    lines = tuple(pair for line in board.lines for pair in pairwise(line))
+    across = _scale(_gaps_across(board), max(xs) - min(xs), COLS - 6, (4, 3, 2))
+    down = _scale(_gap(ys), max(ys) - min(ys), BOARD_ROWS - 1, (2, 1) if lines else (1,))
+    places = {
+        site.id: (round((site.y - min(ys)) * down), 4 + round((site.x - min(xs)) * across)) for site in board.sites
+    }
+    return _labelled(places, lines)
+
+
+def _scale(gap: float, extent: float, room: int, wanted: tuple[int, ...]) -> float:
+    """Characters per unit: the first wanted distance for the smallest gap that fits, or the last."""
+    fitting = [step / gap for step in wanted if extent * step / gap <= room]
+    return fitting[0] if fitting else wanted[-1] / gap
+
+
+def _gap(values: Iterable[float]) -> float:
+    """The smallest distance between different values; 1 when there is none."""
+    ordered = sorted({round(value, 6) for value in values})
+    return min((b - a for a, b in pairwise(ordered)), default=1.0)
+
+
+def _gaps_across(board: Sites) -> float:
+    """The smallest distance between two sites of one row."""
+    rows: dict[float, list[float]] = {}
+    for site in board.sites:
+        rows.setdefault(round(site.y, 6), []).append(site.x)
+    return min((_gap(row) for row in rows.values() if len(row) > 1), default=1.0)
+
+
+# --- labels
+
+
+def _labelled(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], ...]) -> Layout:
+    """With column letters and row numbers where the ids are made of them; otherwise the cells must name themselves."""
+    parts = {name: _parts(name) for name in cells}
+    if not all(parts.values()):
+        return Layout(cells, (), lines, named=True)
+    rows = _common((cells[name][0], part[1]) for name, part in parts.items() if part)
+    if rows is None:
+        return Layout(cells, (), lines, named=True)
+    words = [(line, 0, f"{number:>2}") for line, number in rows.items()]
+    words += _column_words(cells, {name: part[0] for name, part in parts.items() if part})
+    return Layout(cells, tuple(words), lines)
+
+
+def _column_words(cells: dict[str, tuple[int, int]], columns: dict[str, str]) -> list[tuple[int, int, str]]:
+    """Column letters below the board, or (where columns lean, as on a hex board) beside their end at the top."""
+    if not all(letters.isalpha() for letters in columns.values()):
+        return []
+    upright = _common((cells[name][1], letters) for name, letters in columns.items())
+    if upright is not None:
+        bottom = 1 + max(line for line, _ in cells.values())
+        return [(bottom, col, letters) for col, letters in upright.items()]
+    ends: dict[str, tuple[int, int]] = {}
+    for name, letters in columns.items():
+        ends[letters] = min(ends.get(letters, cells[name]), cells[name])
+    return [(line - 1, col - 1, letters) for letters, (line, col) in ends.items()]
+
+
+def _parts(name: str) -> tuple[str, str] | None:
+    """The column and the row that an id is made of: c4 or 4.3."""
+    if found := _COLUMN_ROW.fullmatch(name):
+        return found[1], found[2]
+    if found := _ROW_COLUMN.fullmatch(name):
+        return found[2], found[1]
+    return None
+
+
+def _common(pairs: Iterable[tuple[int, T]]) -> dict[int, T] | None:
+    """What all that share a place agree on; None when some do not."""
+    known: dict[int, T] = {}
+    for place, value in pairs:
+        if known.setdefault(place, value) != value:
+            return None
+    return known

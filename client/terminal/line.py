@@ -1,0 +1,376 @@
+"""Plain line mode: one line in, a few lines out. Works in a pipe, over ssh, on a dumb terminal, with a screen reader.
+
+On a terminal lines are read at any time. Elsewhere (a pipe, a file) a line is read only when it is this player's turn,
+so that a list of moves can be piped in; the run ends with the match.
+"""
+
+import asyncio
+from contextlib import aclosing
+from typing import Protocol, assert_never
+
+import msgspec
+
+from client.address import Address
+from client.connection import Command, Connection
+from client.errors import Refused
+from client.messages import Happened, RoomMessage
+from client.model import Model, apply
+from client.terminal import words
+from client.terminal.board import board_text, pieces_text
+from client.terminal.commands import Do, Play, Say, Unclear, Word, help_text, read_line
+from client.terminal.output import Output
+from engine.view import BoardView
+from server.protocol import (
+    Abort,
+    Chat,
+    Decline,
+    Declined,
+    Finished,
+    Joined,
+    Move,
+    Moved,
+    Offered,
+    Presence,
+    Rematch,
+    Resign,
+    Said,
+    SeatLeft,
+    SeatTaken,
+    Sit,
+    Snapshot,
+    Started,
+    Thinking,
+    Turn,
+    View,
+)
+
+THINKING_EVERY_S = 3.0
+"""While an AI thinks on, it is told about so often."""
+
+CHAT_SHOWN = 5
+
+
+class InputEnded(Exception):
+    """There is no more input, and the match is not over."""
+
+
+class LineSource(Protocol):
+    """Where typed lines come from."""
+
+    async def next(self) -> str | None:
+        """The next line; None when there are no more."""
+
+
+class LineMode:
+    """One room on a terminal. `run` follows it to the end: of the match, of the input, or until the user quits."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        address: Address,
+        room: str,
+        lines: LineSource,
+        output: Output,
+        *,
+        sit: bool = False,
+        brief: bool = False,
+        invite: bool = False,
+    ) -> None:
+        self._c = connection
+        self._address = address
+        self._lines = lines
+        self._out = output
+        self._sit = sit
+        self._brief = brief
+        self._invite = invite
+        self._model = Model(room=room, me=connection.identity)
+        self._changed = asyncio.Event()
+        self._introduced = False
+        self._thought_s = 0.0
+        self._thought_state = ""
+
+    @property
+    def model(self) -> Model:
+        """The room as known now."""
+        return self._model
+
+    async def run(self) -> None:
+        """Until the user quits (without a terminal: the match is over); InputEnded when the input stops before that."""
+        following = asyncio.create_task(self._follow(), name="plyroom room")
+        reading = asyncio.create_task(self._read(), name="plyroom input")
+        try:
+            done, _ = await asyncio.wait({following, reading}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in (following, reading):
+                task.cancel()
+            await asyncio.wait({following, reading})
+
+    # --- what happens
+
+    async def _follow(self) -> None:
+        async with aclosing(self._c.follow(self._model.room)) as messages:
+            async for message in messages:
+                before = self._model
+                self._model = apply(before, message)
+                await self._show(before, message)
+                self._changed.set()
+                if self._is_over and not self._out.interactive:
+                    return
+
+    @property
+    def _is_over(self) -> bool:
+        """Has the match ended, and is its last position on the page?"""
+        match = self._model.match
+        drawable = self._model.description is not None and self._model.description.view is not None
+        drawn = self._model.view is not None or not drawable or self._model.frozen is not None
+        return match is not None and match.over is not None and drawn
+
+    async def _show(self, before: Model, message: RoomMessage) -> None:
+        match message:
+            case Joined():
+                if message.frozen is not None and before.frozen is None:
+                    self._out.tell(f"This room can be read but not played ({message.frozen}).")
+            case Snapshot():
+                await self._introduce() if not self._introduced else self._out.tell("Brought up to date.")
+            case Happened():
+                self._show_event(before, message)
+            case View():
+                self._show_view(before, message)
+            case Turn():
+                if message != before.turn:
+                    self._ask()
+            case Thinking():
+                self._show_thinking(message)
+            case Presence():
+                self._show_presence(before, message)
+            case _:
+                assert_never(message)
+
+    async def _introduce(self) -> None:
+        """What and who, once; and a seat is taken if one is wanted and free."""
+        self._introduced = True
+        model = self._model
+        self._out.tell(f"{words.room_title(model)}. Room {model.room}: {self._address.room(model.room)}")
+        players = [words.player_text(self._board, seat, who) for seat, who in enumerate(model.seats)]
+        self._out.tell(f"{', '.join(players)}")
+        for line in model.chat[-CHAT_SHOWN:]:
+            self._out.say(f"<{line.name}> {line.text}")
+        if self._sit:
+            await self._take_seat()
+        if self._invite and self._model.match is None:
+            self._out.tell("Send the link to whom you want to play with; the match begins when they come.")
+        if model.match is not None and model.match.over is not None:
+            self._out.say(words.result_text(self._board, model.match.over))
+            self._ask_after_the_end()
+
+    async def _take_seat(self) -> None:
+        model = self._model
+        if model.my_seat is not None:
+            side = words.side_name(self._board, model.my_seat)
+            self._out.tell(f"You hold a seat here: {side}. (To play as somebody else, use --as NAME.)")
+            return
+        for seat, occupant in enumerate(model.seats):
+            if occupant is None and await self._command(Sit(id=self._c.new_id(), room=model.room, seat=seat)):
+                return
+        self._out.tell("Both seats are taken: you watch.")
+
+    def _show_event(self, before: Model, happened: Happened) -> None:
+        board, model = self._board, self._model
+        match happened.event:
+            case Moved(ply=ply, seat=seat):
+                if model.match is not None and len(model.match.moves) > ply:
+                    self._out.say(words.move_line(board, ply, seat, model.match.moves[ply]))
+            case Finished():
+                if model.match is not None and model.match.over is not None:
+                    self._out.say(words.result_text(board, model.match.over))
+                self._ask_after_the_end()
+            case Started(number=number, seats=seats):
+                players = " against ".join(f"{who.name} ({words.side_name(board, n)})" for n, who in enumerate(seats))
+                self._out.say(f"Match {number}: {players}")
+            case SeatTaken(seat=seat, occupant=occupant):
+                self._out.tell(f"{occupant.name} takes a seat: {words.side_name(board, seat)}.")
+            case SeatLeft(seat=seat):
+                gone = before.seats[seat]
+                self._out.tell(f"{gone.name if gone else 'Somebody'} leaves the seat {words.side_name(board, seat)}.")
+            case Offered(seat=seat):
+                who = self._name(seat)
+                mine = seat == model.my_seat
+                self._out.tell(f"{who} offered a rematch." + ("" if mine else " Type rematch or decline."))
+            case Declined(seat=seat):
+                self._out.tell(f"{self._name(seat)} declined the rematch.")
+            case Said(name=name, text=text, to=to):
+                self._out.say(f"<{name}> {text}" + (" (to spectators)" if to == "spectators" else ""))
+            case _:
+                pass
+
+    def _show_view(self, before: Model, message: View) -> None:
+        """The board, when it is this player's turn, at the beginning and at the end; every time to those who watch."""
+        again = before.drawn is not None and (before.drawn.match, before.drawn.v) == (message.match, message.v)
+        if self._brief or self._board is None or again:
+            return
+        mine = self._model.my_seat
+        if mine is None or message.view.turn in (None, mine) or message.ply == 0:
+            self._out.say(self._board_text())
+
+    def _show_thinking(self, thinking: Thinking) -> None:
+        """A line when the AI warms up, one now and then while it thinks, and what it saw in the end."""
+        now_s = asyncio.get_running_loop().time()
+        new_state = thinking.state != self._thought_state
+        ended = thinking.state == "done"
+        due = now_s - self._thought_s >= THINKING_EVERY_S and thinking.depth > 0
+        if new_state and thinking.state in ("searching", "queued"):
+            self._thought_s = now_s
+            due = False
+        self._thought_state = thinking.state
+        if (new_state and thinking.state == "warming") or (ended and thinking.depth > 0) or due:
+            self._thought_s = now_s
+            self._out.tell(f"  {words.thinking_text(self._name(thinking.seat), thinking)}")
+
+    def _show_presence(self, before: Model, presence: Presence) -> None:
+        for seat, (was, now) in enumerate(zip(before.present, presence.seats, strict=False)):
+            if was != now and seat != self._model.my_seat and self._model.seats[seat] is not None:
+                self._out.tell(f"{self._name(seat)} {'is back' if now else 'has lost the connection or left'}.")
+
+    def _ask(self) -> None:
+        if self._model.moves and self._model.view is not None:
+            self._out.ask(f"{self._model.view.text}{'. Your move (or help)' if self._out.interactive else ''}")
+
+    def _ask_after_the_end(self) -> None:
+        if self._out.interactive:
+            self._out.ask("rematch or quit" if self._model.my_seat is not None else "quit, or wait for another match")
+
+    # --- what is typed
+
+    async def _read(self) -> None:
+        while True:
+            if not self._out.interactive:
+                await self._until_input_is_due()
+            line = await self._lines.next()
+            self._out.answered()
+            if line is None:
+                if self._out.interactive:
+                    return
+                raise InputEnded
+            if await self._obey(line):
+                return
+
+    async def _until_input_is_due(self) -> None:
+        while not self._model.moves or self._model.view is None:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _obey(self, line: str) -> bool:
+        """Carries a line out; True when it says to leave."""
+        match read_line(line, self._model):
+            case None:
+                self._ask()
+            case Play(move=move):
+                new = self._new()
+                await self._command(Move(id=new, room=self._model.room, ply=self._model.ply, move=move.id))
+            case Say(text=text):
+                await self._command(Chat(id=self._new(), room=self._model.room, text=text))
+                self._ask()
+            case Unclear(reason=reason):
+                self._out.tell(f"error: {reason}")
+                self._ask()
+            case Do(word=Word.QUIT):
+                return True
+            case Do(word=word, about=about):
+                await self._do(word, about)
+        return False
+
+    async def _do(self, word: Word, about: str) -> None:
+        room = self._model.room
+        match word:
+            case Word.RESIGN:
+                await self._command(Resign(id=self._new(), room=room))
+            case Word.ABORT:
+                await self._command(Abort(id=self._new(), room=room))
+            case Word.REMATCH:
+                await self._command(Rematch(id=self._new(), room=room))
+            case Word.DECLINE:
+                await self._command(Decline(id=self._new(), room=room))
+            case _:
+                self._out.say(self._answer(word, about))
+                self._ask()
+
+    def _answer(self, word: Word, about: str) -> str:
+        """What is asked for about the room."""
+        model, board = self._model, self._board
+        match word:
+            case Word.BOARD:
+                return self._board_text()
+            case Word.PIECES if board is not None and model.view is not None:
+                return pieces_text(board, model.view, about)
+            case Word.MOVES:
+                return "Moves: " + ", ".join(one.id for one in model.moves) if model.moves else "It is not your turn."
+            case Word.LAST if model.match is not None and model.ply:
+                seat = words.seat_of_ply(model, model.ply - 1)
+                return words.move_line(board, model.ply - 1, seat, model.match.moves[-1])
+            case Word.LAST:
+                return "No move yet."
+            case Word.THINKING if model.thinking is not None and model.thinking.moves:
+                return f"{self._name(model.thinking.seat)}: {words.scores_text(model.thinking)}"
+            case Word.THINKING:
+                return "Nothing is known of any thinking now."
+            case Word.HELP:
+                return help_text(model)
+            case _:
+                return "There is no board yet."
+
+    async def _command(self, command: Command) -> bool:
+        """Sends a command and waits until its events are here too; a refusal is told, and False."""
+        try:
+            ack = await self._c.command(command)
+        except Refused as refused:
+            self._out.tell(f"error: {refused.message}")
+            self._ask()
+            return False
+        if not isinstance(command, Sit):  # sent while following: its events come through the caller itself
+            await self._until(ack.v or 0)
+        return True
+
+    async def _until(self, v: int) -> None:
+        while self._model.v < v:
+            self._changed.clear()
+            await self._changed.wait()
+
+    # --- small things
+
+    @property
+    def _board(self) -> BoardView | None:
+        return self._model.description.view if self._model.description is not None else None
+
+    def _board_text(self) -> str:
+        if self._board is None or self._model.view is None:
+            return "There is no board yet."
+        return board_text(self._board, self._model.view, self._out.colour)
+
+    def _name(self, seat: int) -> str:
+        occupant = self._model.seats[seat]
+        return occupant.name if occupant is not None else words.side_name(self._board, seat)
+
+    def _new(self) -> str:
+        return self._c.new_id()
+
+
+async def print_messages(connection: Connection, room: str, output: Output) -> None:
+    """Every message of a room as one line of JSON, until the running match is over (on a terminal: for ever)."""
+    model = Model(room=room, me=connection.identity)
+    async with aclosing(connection.follow(room)) as messages:
+        async for message in messages:
+            model = apply(model, message)
+            output.say(msgspec.json.encode(_as_object(message)).decode())
+            over = model.match is not None and model.match.over is not None
+            if over and isinstance(message, View) and not output.interactive:
+                return
+
+
+def _as_object(message: RoomMessage) -> object:
+    """A message in the form that it has on the wire."""
+    if isinstance(message, Happened):
+        event: dict[str, object] = msgspec.to_builtins(message.event)
+        return {"t": "event", "room": message.room, "v": message.v, "at": message.at, **event}
+    return message

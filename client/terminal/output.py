@@ -1,0 +1,60 @@
+"""Where a terminal's words go: data to stdout, messages to stderr, and a prompt that other output does not garble."""
+
+import os
+from collections.abc import Mapping
+from typing import TextIO
+
+
+class Output:
+    """Lines on two streams.
+
+    On a terminal an open prompt is left and shown again; elsewhere a prompt is a line beginning with "? ".
+    """
+
+    def __init__(self, data: TextIO, messages: TextIO, interactive: bool, colour: bool = False) -> None:
+        self.colour = colour
+        self.interactive = interactive
+        self._data = data
+        self._messages = messages
+        self._prompt = ""
+
+    def say(self, text: str) -> None:
+        """A line of data: moves, boards, results, chat, answers."""
+        self._line(self._data, text)
+
+    def tell(self, text: str) -> None:
+        """A message about what goes on, or what went wrong."""
+        self._line(self._messages, text)
+
+    def ask(self, prompt: str) -> None:
+        """Input is expected now."""
+        if self.interactive:
+            self._prompt = f"{prompt} > "
+            self._write(self._data, self._prompt)
+        else:
+            self._write(self._data, f"? {prompt}\n")
+
+    def answered(self) -> None:
+        """A line was typed: the cursor is at the beginning of the next one."""
+        self._prompt = ""
+
+    def _line(self, stream: TextIO, text: str) -> None:
+        if self._prompt:
+            self._write(self._data, "\n")
+        self._write(stream, f"{text}\n")
+        if self._prompt:
+            self._write(self._data, self._prompt)
+
+    @staticmethod
+    def _write(stream: TextIO, text: str) -> None:
+        try:
+            stream.write(text)
+        except UnicodeEncodeError:
+            encoding = stream.encoding or "ascii"
+            stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.flush()
+
+
+def wants_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Colour is for terminals that can show it, unless NO_COLOR says otherwise."""
+    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM", "") not in ("", "dumb")

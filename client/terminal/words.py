@@ -1,0 +1,106 @@
+"""What a terminal says: sides, people, moves, results, scores, the AI's thinking. Pure; the browser says the same."""
+
+from collections.abc import Sequence
+
+from client.model import Model
+from engine.view import BoardView
+from server.protocol import Occupant, Over, Played, Thinking
+
+WIN = 30_000
+"""A won position scores this minus the plies to its end."""
+
+WIN_PLIES = 1000
+PV_SHOWN = 8
+BOUND_SIGNS = {"exact": "", "lower": "at least ", "upper": "at most "}
+
+
+def side_name(board: BoardView | None, seat: int) -> str:
+    """The name of a side: "Red"."""
+    if board is not None and seat < len(board.seats):
+        return board.seats[seat].name
+    return ("First", "Second")[seat]
+
+
+def player_text(board: BoardView | None, seat: int, occupant: Occupant | None) -> str:
+    """Who plays a side: "Red: Ada", "Yellow: nobody yet"."""
+    return f"{side_name(board, seat)}: {occupant.name if occupant else 'nobody yet'}"
+
+
+def move_text(played: Played) -> str:
+    """A move as people write it."""
+    return played.text or played.move
+
+
+def move_line(board: BoardView | None, ply: int, seat: int, played: Played) -> str:
+    """A move with its number, counted from 1, and its side: "3. Red: d"."""
+    return f"{ply + 1}. {side_name(board, seat)}: {move_text(played)}"
+
+
+def result_text(board: BoardView | None, over: Over) -> str:
+    """How a match ended: "Red wins: four in a row." """
+    if over.winner is not None:
+        name = side_name(board, over.winner)
+        return f"{name} {'win' if name.endswith('s') else 'wins'}: {over.reason}."
+    if over.how == "board":
+        return f"Draw: {over.reason}."
+    return f"No result: {over.reason}."
+
+
+def score_text(score: int, bound: str = "exact") -> str:
+    """A score for the side that searched: "+12", "win in 5"."""
+    plies = WIN - abs(score)
+    if plies < WIN_PLIES:
+        return f"{'win' if score > 0 else 'loss'} in {plies}"
+    return f"{BOUND_SIGNS.get(bound, '')}{score:+d}" if score else "0"
+
+
+def count_text(count: int) -> str:
+    """A count to three digits: "812", "48.2 k", "3.10 M"."""
+    for scale, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= scale:
+            number = count / scale
+            return f"{number:.{0 if number >= 100 else 1 if number >= 10 else 2}f} {unit}"
+    return str(count)
+
+
+def search_text(depth: int, score: int, nodes: int, pv: Sequence[str]) -> str:
+    """What a search has seen: "depth 9, +12, 48.2 k nodes, d c d"."""
+    line = " ".join(pv[:PV_SHOWN]) + (" …" if len(pv) > PV_SHOWN else "")
+    return f"depth {depth}, {score_text(score)}, {count_text(nodes)} nodes" + (f", {line}" if line else "")
+
+
+def thinking_text(name: str, thinking: Thinking) -> str:
+    """One line about an AI at work: "AI level 5: depth 9, +12, 48.2 k nodes, d c d"."""
+    match thinking.state:
+        case "warming":
+            return f"{name} is warming up: this game is compiled for its first use, which takes some seconds."
+        case "queued":
+            return f"{name} waits for its turn to think."
+        case _ if thinking.depth == 0:
+            return f"{name} thinks."
+        case _:
+            return f"{name}: {search_text(thinking.depth, thinking.score, thinking.nodes, thinking.pv)}"
+
+
+def scores_text(thinking: Thinking) -> str:
+    """What a search thinks of each move: "d +12, c +3, a at most -40"."""
+    return ", ".join(f"{one.move} {score_text(one.score, one.bound)}" for one in thinking.moves)
+
+
+def options_text(options: dict[str, str]) -> str:
+    """The options of a match in brackets, or nothing."""
+    return f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else ""
+
+
+def room_title(model: Model) -> str:
+    """What is played: "Sticks (rows 1-3-5-7)"."""
+    if model.description is None:
+        return "Plyroom"
+    return model.description.title + options_text(model.description.options)
+
+
+def seat_of_ply(model: Model, ply: int) -> int:
+    """Whose move a ply was, as far as can be told without the rules: sides take turns back from whoever is to move."""
+    if model.view is not None and model.view.turn is not None:
+        return (model.view.turn + model.ply - ply) % 2
+    return ply % 2

@@ -1,0 +1,68 @@
+"""The secret tokens by which servers know this user again, in a file that only the user can read."""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+Known = dict[str, dict[str, str]]
+"""Tokens by server, then by the name that was asked for ("" for none)."""
+
+
+def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where programs keep what they must remember: $XDG_STATE_HOME or what stands for it on this system."""
+    if environ.get("XDG_STATE_HOME"):
+        return Path(environ["XDG_STATE_HOME"]) / "plyroom"
+    if sys.platform == "win32" and environ.get("LOCALAPPDATA"):
+        return Path(environ["LOCALAPPDATA"]) / "plyroom"
+    return Path(environ.get("HOME") or Path.home()) / ".local" / "state" / "plyroom"
+
+
+class TokenFile:
+    """Tokens in a file. A file that cannot be read counts as empty: its guests are lost, and new ones are made."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def find(self, server: str, name: str | None) -> str | None:
+        """The token for a server and a name."""
+        return self._read().get(server, {}).get(name or "")
+
+    def keep(self, server: str, name: str | None, token: str) -> None:
+        """Remembers a token, in the place of an earlier one; OSError when the file cannot be written."""
+        known = self._read()
+        known.setdefault(server, {})[name or ""] = token
+        self._write(known)
+
+    def forget(self, server: str, name: str | None) -> None:
+        """Forgets a token that the server does not know any more."""
+        known = self._read()
+        if known.get(server, {}).pop(name or "", None) is not None:
+            self._write(known)
+
+    def _read(self) -> Known:
+        try:
+            content = json.loads(self._path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        if not isinstance(content, dict):
+            return {}
+        return {
+            str(server): {str(name): str(token) for name, token in names.items()}
+            for server, names in content.items()
+            if isinstance(names, dict)
+        }
+
+    def _write(self, known: Known) -> None:
+        """In one step, so that a crash leaves the old file or the new one."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=self._path.parent)  # made with mode 0600
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(known, file, indent=1)
+            os.replace(temporary, self._path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
