@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.game import GOES_ON, Game, GameError, GameFault, Option, Position
+from engine.game import GOES_ON, Game, GameError, GameFault, Position
 from engine.games.registry import game_ids, load_game
 from engine.view import BoardView, MoveView, PositionView, cell_ids
 
@@ -71,7 +71,7 @@ def check_declarations(game: Game) -> None:
     expect(1 <= rules.LEVELS <= 8, "LEVELS is 1 to 8", rules.LEVELS)
     expect(rules.MAX_MOVES >= 1 and rules.WORDS >= 1, "MAX_MOVES and WORDS are at least 1")
     for name, option in game.options.items():
-        expect(isinstance(option, Option) and option.default in option.offered, "a default is on offer", name)
+        expect(option.default in option.offered, "a default is on offer", name)
     for options in option_sets(game):
         start = game.start(options)
         expect(start.moves(), "a match starts with a move to make", options)

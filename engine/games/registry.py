@@ -1,9 +1,11 @@
 """Which games there are: the built-in files, then those that other distributions offer by entry point."""
 
 import hashlib
+import importlib
+import sys
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -37,6 +39,15 @@ def load_game(game_id: str) -> Game:
     return Game(cast(Rules, module), rules_digest(module))
 
 
+def forget() -> None:
+    """Looks for games anew at the next call; for tests and tools that install one while they run."""
+    for entry in _plugged_in().values():
+        sys.modules.pop(entry.module, None)
+    importlib.invalidate_caches()
+    load_game.cache_clear()
+    _plugged_in.cache_clear()
+
+
 def rules_digest(module: ModuleType) -> str:
     """16 hex digits over everything that decides how a game plays and searches:
     its file, its DATA, the engine around it.
@@ -52,5 +63,5 @@ def rules_digest(module: ModuleType) -> str:
 
 
 @cache
-def _plugged_in():  # type: ignore[no-untyped-def]
+def _plugged_in() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}

@@ -1,0 +1,189 @@
+"""What is particular to each game: published counts, theory, and how positions and moves are written."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import perft
+from engine.game import (
+    GameError,
+    IllegalMove,
+    MalformedMove,
+    OptionError,
+    Outcome,
+    Position,
+    PositionError,
+    UnknownGame,
+)
+from engine.games.registry import game_ids, load_game
+from engine.search.driver import Searcher
+
+PERFT = {
+    "connect-four": [1, 7, 49, 343, 2401, 16807, 117649, 823536, 5673234, 39394572],
+    "tic-tac-toe": [1, 9, 72, 504, 3024, 15120, 54720, 148176, 200448, 127872, 0],
+    "sticks": [1, 6, 26, 70, 102, 60, 0],
+}
+
+
+@pytest.mark.parametrize("game_id", PERFT)
+def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
+    """The compiled rules make exactly the published number of move sequences (finished games have no moves)."""
+    native = searcher_of(game_id).native
+    start = native.game.start()
+    counts = [perft.perft(native, start, depth) for depth in range(len(PERFT[game_id]))]
+    assert counts == PERFT[game_id]
+
+
+def test_every_built_in_game_has_a_perft_table() -> None:
+    """A new game comes with its counts."""
+    assert set(PERFT) == set(game_ids())
+
+
+def test_perft_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """`python -m engine.perft` prints a line a depth, takes options and positions, and says what is wrong with them."""
+    assert perft.main(["sticks", "2", "--option", "rows=1-3-5-7"]) == 0
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["16", "206"]
+    assert perft.main(["tic-tac-toe", "1", "--position", "XXO......"]) == 0
+    assert capsys.readouterr().out.split()[1] == "6"
+    assert perft.main(["tic-tac-toe", "1", "--position", "nonsense"]) == 2
+    assert perft.main(["chequers", "1"]) == 2
+    assert "there are: connect-four" in capsys.readouterr().err
+
+
+@given(data=st.data(), game_id=st.sampled_from(game_ids()))
+def test_positions_and_moves_are_read_back(data: st.DataObject, game_id: str) -> None:
+    """Along any match, format then parse is the identity, for moves as for positions."""
+    position = load_game(game_id).start()
+    while tokens := position.tokens():
+        token = data.draw(st.sampled_from(tokens))
+        move = position.parse_move(token)
+        assert position.format_move(move) == token
+        position = position.play(move)
+        assert position.game.position(position.text(), position.options) == position
+    assert position.outcome() is not None
+
+
+@given(text=st.text(max_size=60), game_id=st.sampled_from(game_ids()))
+def test_any_text_is_a_position_or_a_typed_error(text: str, game_id: str) -> None:
+    """Strangers' text never gets further than the parser."""
+    game = load_game(game_id)
+    for read in (game.position, game.start().parse_move):
+        with suppress(GameError):
+            read(text)
+
+
+FULL_BOARD = "cgacffgdaagaefddeaabceebcgcfffegbgecdddbbb"
+
+
+def play(game_id: str, *tokens: str, **options: str) -> Position:
+    position = load_game(game_id).start(options)
+    for token in tokens:
+        position = position.play(position.parse_move(token))
+    return position
+
+
+def test_malformed_and_illegal_moves_differ() -> None:
+    """A text that is no move at all, and a move that the rules do not allow here, are two errors."""
+    position = play("connect-four", *"aaaaaa")
+    with pytest.raises(MalformedMove, match="written like d"):
+        position.parse_move("h")
+    with pytest.raises(IllegalMove):
+        position.parse_move("a")
+    with pytest.raises(UnknownGame, match="there are"):
+        load_game("chequers")
+
+
+@pytest.mark.parametrize(
+    ("moves", "win"),
+    [
+        ("abacada", {"a1", "a2", "a3", "a4"}),
+        ("aabbccd", {"a1", "b1", "c1", "d1"}),
+        ("abbcdccdcdd", {"a1", "b2", "c3", "d4"}),
+        ("gffeaeedadadd", {"g1", "f2", "e3", "d4"}),
+        ("aabbddc", {"a1", "b1", "c1", "d1"}),
+    ],
+)
+def test_connect_four_rows(moves: str, win: set[str]) -> None:
+    """Four in a row win in every direction, and the view marks them; columns do not run into each other."""
+    position = play("connect-four", *moves)
+    assert position.outcome() == Outcome(0, "four in a row")
+    assert set(position.view().marks["win"]) == win
+    assert position.view().text == "Red wins"
+
+
+def test_connect_four_no_row_around_a_corner() -> None:
+    """Three at the top of a column and one at the bottom of the next are no row."""
+    assert play("connect-four", *"aaabababb").outcome() is None
+    assert load_game("connect-four").position("R....../R....../R....../YYY..../YYR..../RRYYR..").outcome() is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "R....../......./......./......./......./.......",
+        "......./......./......./......./......./RR.....",
+        "......./......./......./......./......./Y......",
+        "......./......./R....../R....../R....../RYYY..Y",
+        "......./......./......./......./......",
+        "......./......./......./......./......./......./.......",
+    ],
+)
+def test_connect_four_impossible_positions(text: str) -> None:
+    """Discs in the air, a wrong count, a match that should have ended: no position."""
+    with pytest.raises(PositionError):
+        load_game("connect-four").position(text)
+
+
+def test_connect_four_full_board() -> None:
+    """A full board without a row is a draw."""
+    position = play("connect-four", *FULL_BOARD)
+    assert position.outcome() == Outcome(None, "the board is full")
+    assert position.view().text == "Draw"
+
+
+def test_connect_four_gravity() -> None:
+    """A click on a column drops the disc to the lowest free cell, and the last one is marked there."""
+    position = play("connect-four", "d", "d", "e")
+    assert position.view().last == ("e1",)
+    assert {click.id: click.ghost for click in position.move_views()}["d"] == ("d3", "Y")
+
+
+def test_tic_tac_toe_lines() -> None:
+    """Three in a row win, also with the last cell; a full board without them is a draw."""
+    won = play("tic-tac-toe", "a1", "b1", "b2", "c1", "c3").outcome()
+    full = play("tic-tac-toe", "a1", "b2", "b1", "c1", "a3", "a2", "c2", "b3", "c3").outcome()
+    assert won == Outcome(0, "three in a row")
+    assert full == Outcome(None, "the board is full")
+
+
+def test_sticks_rows() -> None:
+    """Rows are an option; a single row keeps one stick; the last two moves of the founding example win."""
+    assert play("sticks", rows="5").tokens() == ["1x1", "1x2", "1x3", "1x4"]
+    position = play("sticks", "3x3")
+    assert position.tokens() == ["1x1", "2x1", "2x2"]
+    assert position.play(position.parse_move("2x2")).outcome() == Outcome(1, "a single stick is left")
+    assert play("sticks", "2x2", rows="1-2-3").text() == "1-0-3 second"
+
+
+@pytest.mark.parametrize("rows", ["", "1", "0-2", "10", "1-2-3-", "1-2-3-4-5-6-7", "a", "1 2 3", "1-2-3\n"])
+def test_sticks_bad_rows(rows: str) -> None:
+    """Rows that are not on offer have the same form, or are refused with an example."""
+    with pytest.raises(OptionError, match="1-2-3"):
+        load_game("sticks").start({"rows": rows})
+
+
+@pytest.mark.parametrize("text", ["1-2-3", "1-2-4 first", "0-0-0 first", "1-2 first", "1-2-3 third", "1-2-3-0 first"])
+def test_sticks_bad_positions(text: str) -> None:
+    """More sticks than at the start, other rows, or none at all are no position."""
+    with pytest.raises(PositionError):
+        load_game("sticks").position(text)
+
+
+def test_sticks_preview() -> None:
+    """A click on a stick takes it and all to its right, and shows that before."""
+    clicks = {click.id: click for click in play("sticks").move_views()}
+    assert clicks["3x2"].path == ("3.2",)
+    assert clicks["3x2"].affects == ("3.2", "3.3")

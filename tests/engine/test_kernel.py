@@ -1,0 +1,276 @@
+"""The search: exact distances, solved games, limits, and a table that an abort leaves sound."""
+
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from types import FunctionType
+
+import numpy as np
+import pytest
+
+from engine.conformance import playouts
+from engine.game import Position
+from engine.search import kernel
+from engine.search.driver import Cancelled, Control, Searcher, Table
+from engine.search.job import MATE, Limit, SearchFailed
+from engine.search.report import Report, line_tokens
+
+Searchers = Callable[[str], Searcher]
+OPEN_TWO = "......./......./......./......./......Y/..RR..Y"
+"""Red makes three with two open ends, and wins with the third ply."""
+
+
+def searched(
+    searcher: Searcher, position: Position, limit: Limit, table: Table | None = None, **more: bool | int
+) -> Report:
+    exact_depth, margin = bool(more.get("exact_depth")), int(more.get("margin", 0))
+    return searcher.search(position, limit, table or Table(14), Control(), exact_depth=exact_depth, margin=margin)
+
+
+def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
+    """Searched to its end from the empty board, tic-tac-toe is drawn, and the search stops there."""
+    searcher = searcher_of("tic-tac-toe")
+    report = searched(searcher, searcher.game.start(), Limit())
+    assert (report.score, report.depth, report.solved) == (0, 9, True)
+
+
+def test_every_tic_tac_toe_position(searcher_of: Searchers) -> None:
+    """One table for all: each reachable position has the value of a full search by hand, with the exact distance."""
+    searcher = searcher_of("tic-tac-toe")
+    table = Table(14)
+    values: dict[str, int] = {}
+
+    def value(position: Position) -> int:
+        text = position.text()
+        if text not in values:
+            outcome = position.outcome()
+            if outcome is not None:
+                values[text] = 0 if outcome.winner is None else -MATE
+            else:
+                best = max(-value(position.play(move)) for move in position.moves())
+                values[text] = best - (best > 0) + (best < 0)
+        return values[text]
+
+    start = searcher.game.start()
+    value(start)
+    chance = random.Random(4)
+    for text in chance.sample(sorted(values), 1000):
+        position = searcher.game.position(text)
+        if position.moves():
+            report = searched(searcher, position, Limit(), table)
+            assert report.score == values[text], text
+    assert len(values) < 3**9
+
+
+@pytest.mark.parametrize("rows", ["1-2-3", "1-3-5-7", "2-2", "5", "9-9", "1-1-1", "3-4-5", "1-2-2-2"])
+def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
+    """Every reachable position is won exactly where the theory of misere nim says so."""
+    searcher = searcher_of("sticks")
+    table = Table(14)
+    seen: dict[str, bool] = {}
+    stack = [searcher.game.start({"rows": rows})]
+    while stack and len(seen) < 150:
+        position = stack.pop(0)
+        moves = position.moves()
+        if not moves or position.text() in seen:
+            continue
+        report = searched(searcher, position, Limit(), table)
+        counts = [int(count) for count in position.text().split()[0].split("-")]
+        nim_sum = 0
+        for count in counts:
+            nim_sum ^= count
+        is_won = nim_sum != 0 if max(counts) > 1 else sum(counts) % 2 == 0
+        seen[position.text()] = is_won
+        assert (report.score > 0) == is_won, position.text()
+        assert report.solved or MATE - abs(report.score) <= report.depth
+        stack += [position.play(move) for move in moves]
+
+
+def solve(discs: int, mine: int) -> int:
+    """Connect four by brute force on plain ints: plies to the win, negative for a loss, 0 for a draw."""
+    return _solve(discs, mine)
+
+
+def has_four(stones: int) -> bool:
+    return any((pairs := stones & stones >> step) & pairs >> 2 * step for step in (1, 6, 7, 8))
+
+
+@cache
+def _solve(discs: int, mine: int) -> int:
+    outcomes = []
+    for column in range(7):
+        cell = (discs + (1 << 7 * column)) & (0x3F << 7 * column) & ~discs
+        if not cell:
+            continue
+        if has_four(mine | cell):
+            return 1
+        outcomes.append(_solve(discs | cell, discs ^ mine))
+    if not outcomes:
+        return 0
+    lost = [reply for reply in outcomes if reply < 0]
+    if lost:
+        return 1 - max(lost)
+    return 0 if 0 in outcomes else -1 - max(outcomes)
+
+
+def test_connect_four_endgames(searcher_of: Searchers) -> None:
+    """Late positions, solved: who wins, and in how many plies, as brute force finds them; one table for all."""
+    searcher = searcher_of("connect-four")
+    table = Table(16)
+    results = set()
+    for line in playouts(searcher.game, 150, seed=6):
+        if len(line) < 34:
+            continue
+        position = line[28 + len(line) % 4]
+        expected = solve(int(position.state[1]), int(position.state[0]))
+        score = 0 if expected == 0 else (MATE if expected > 0 else -MATE) - expected
+        report = searched(searcher, position, Limit(), table)
+        assert report.score == score, position.text()
+        results.add((expected > 0) - (expected < 0))
+    assert results == {-1, 0, 1}, "wins, losses and draws are among them"
+
+
+def test_mate_distances(searcher_of: Searchers) -> None:
+    """A win scores MATE minus its plies, a loss as many above -MATE, from the first depth that sees it on."""
+    searcher = searcher_of("connect-four")
+    mate_in_3 = searcher.game.position(OPEN_TWO)
+    for depth, score in ((1, None), (2, None), (3, MATE - 3), (4, MATE - 3), (9, MATE - 3)):
+        report = searched(searcher, mate_in_3, Limit(depth=depth))
+        if score is None:
+            assert abs(report.score) < kernel.DECIDED
+        else:
+            assert report.score == score
+            assert report.depth == 3, "a seen end needs no deeper search"
+    lost = mate_in_3.play(mate_in_3.parse_move("b"))
+    assert searched(searcher, lost, Limit()).score == 2 - MATE
+
+
+def test_line_of_play(searcher_of: Searchers) -> None:
+    """The line begins with the best move, is legal, and in a forced end leads to it."""
+    searcher = searcher_of("connect-four")
+    position = searcher.game.position(OPEN_TWO)
+    report = searched(searcher, position, Limit())
+    tokens = line_tokens(position, report.line)
+    assert report.line[0] == report.moves[0][0]
+    assert len(tokens) == len(report.line) == MATE - report.score
+    assert len(line_tokens(position, (*report.line[:1], 77, 1))) == 1, "an illegal move cuts the line"
+
+
+def test_same_result_with_and_without_a_used_table(searcher_of: Searchers) -> None:
+    """A table filled by other searches changes no value in the exact profile."""
+    searcher = searcher_of("connect-four")
+    used = Table(8)
+    for line in playouts(searcher.game, 6, seed=7):
+        for position in line[3:12:3]:
+            for depth in (4, 5, 6):
+                fresh = searched(searcher, position, Limit(depth=depth), Table(8), exact_depth=True)
+                again = searched(searcher, position, Limit(depth=depth), used, exact_depth=True)
+                assert fresh.score == again.score
+
+
+def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
+    """A search stops at its limit to the node, keeps the last completed depth, and completes depth 1 in any case."""
+    searcher = searcher_of("connect-four")
+    start = searcher.game.start()
+    full = [1]
+    searcher.search(start, Limit(depth=9), Table(16), Control(), on_depth=lambda report: full.append(report.nodes))
+    for nodes in (1, 500, 10_000, full[-1] - 1):
+        report = searched(searcher, start, Limit(nodes=nodes), Table(16))
+        at_stop = int(searcher._work[kernel.NODES])
+        assert at_stop == max(nodes, full[1]), nodes
+        assert report.depth == max(1, sum(count < nodes for count in full[1:]))
+    assert searched(searcher, start, Limit(depth=9, nodes=full[-1] + 1), Table(16)).depth == 9
+
+
+def test_an_aborted_search_leaves_the_table_sound(searcher_of: Searchers) -> None:
+    """Whenever a search is cut off, what it left in the table gives a later one the right values."""
+    searcher = searcher_of("connect-four")
+    for line in playouts(searcher.game, 10, seed=8):
+        position = line[min(4, len(line) - 2)]
+        right = searched(searcher, position, Limit(depth=7), Table(14), exact_depth=True)
+        for nodes in (30, 300, 1000, 2500):
+            table = Table(14)
+            searched(searcher, position, Limit(nodes=nodes), table, exact_depth=True)
+            assert searched(searcher, position, Limit(depth=7), table, exact_depth=True).score == right.score
+
+
+def test_cancel_and_expire(searcher_of: Searchers) -> None:
+    """CANCEL ends a search without an answer; expire ends it with the last completed depth, depth 1 at least."""
+    searcher = searcher_of("connect-four")
+    start = searcher.game.start()
+    control = Control()
+    control.memory.array[kernel.CANCEL] = 1
+    with pytest.raises(Cancelled):
+        searcher.search(start, Limit(), Table(10), control)
+
+    def expire() -> AbstractContextManager[None]:
+        searcher.expire()
+        return nullcontext()
+
+    assert searcher.search(start, Limit(), Table(10), Control(), around=expire).depth == 1
+    seen: list[int] = []
+
+    def expire_at_five(report: Report) -> None:
+        seen.append(report.depth)
+        if report.depth == 5:
+            searcher.expire()
+
+    assert searcher.search(start, Limit(), Table(10), Control(), on_depth=expire_at_five).depth == 5
+    assert seen == [1, 2, 3, 4, 5]
+
+
+def test_what_is_shown(searcher_of: Searchers) -> None:
+    """The control block shows nodes, depth, score and best line of the search."""
+    searcher = searcher_of("connect-four")
+    control = Control()
+    report = searcher.search(searcher.game.start(), Limit(depth=8), Table(14), control)
+    nodes, depth, score, line = control.shown()
+    assert (depth, score) == (8, report.score)
+    assert 0 < nodes <= report.nodes
+    assert line == report.line
+
+
+def test_margin_gives_exact_scores_to_near_best_moves(searcher_of: Searchers) -> None:
+    """Moves within the margin have exact scores, the same as with a window that is open for all."""
+    searcher = searcher_of("connect-four")
+    for line in playouts(searcher.game, 5, seed=9):
+        position = line[5]
+        everything = searched(searcher, position, Limit(depth=5), Table(12), exact_depth=True, margin=4 * MATE)
+        values = {move: score for move, score, bound in everything.moves}
+        assert all(bound == kernel.EXACT for _, _, bound in everything.moves)
+        near = searched(searcher, position, Limit(depth=5), Table(12), exact_depth=True, margin=12)
+        for move, score, bound in near.moves:
+            is_near = values[move] > near.score - 12
+            assert (bound == kernel.EXACT) >= is_near
+            assert score == values[move] if bound == kernel.EXACT else score >= values[move]
+
+
+def test_a_finished_match_cannot_be_searched(searcher_of: Searchers) -> None:
+    """There is no move to find after the end."""
+    searcher = searcher_of("tic-tac-toe")
+    with pytest.raises(SearchFailed, match="over"):
+        searched(searcher, searcher.game.position("XXXOO...."), Limit())
+
+
+def test_uncompiled_kernel_agrees(searcher_of: Searchers) -> None:
+    """The kernel is plain Python too: with a game's rules in it, it visits the same nodes and finds the same value."""
+    searcher = searcher_of("tic-tac-toe")
+    rules = searcher.game.rules
+    position = searcher.game.position("X...O....")
+    moves = position.moves()
+    namespace = {**vars(kernel), "MAX_MOVES": rules.MAX_MOVES}
+    for name, function in vars(kernel).items():
+        if name in kernel.SIGNATURES:
+            namespace[name] = FunctionType(function.__code__, namespace)
+    for name in ("status", "moves", "play", "stuck", "key", "evaluate"):
+        namespace[name] = getattr(rules, name)
+    work = np.zeros(kernel.work_words(rules.MAX_MOVES), np.int64)
+    work[kernel.root_offset(rules.MAX_MOVES) :][: len(moves)] = moves
+    work[kernel.ROOT_COUNT], work[kernel.TABLE_SHIFT], work[kernel.NODE_LIMIT] = len(moves), 64 - 12, 1 << 60
+    work[kernel.KILLERS : kernel.HISTORY] = -1
+    memories = work, np.zeros(2 << 12, np.uint64), np.zeros(kernel.CONTROL_WORDS, np.int64), np.zeros(1, np.int64)
+    with np.errstate(over="ignore"):
+        score = namespace["root"](position.state, 1, 0, *memories)
+    report = searched(searcher, position, Limit(depth=1), Table(12))
+    assert (score, work[kernel.NODES]) == (report.score, report.nodes)

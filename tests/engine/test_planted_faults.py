@@ -1,0 +1,130 @@
+"""The checks of the search are believed because they find these faults, each one line of the kernel."""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from engine.conformance import ConformanceError, check_search
+from engine.games.registry import load_game
+from engine.search import kernel
+from engine.search.driver import Searcher
+from tests.engine import test_kernel
+
+SOURCE = Path(kernel.__file__).read_text("utf-8")
+
+
+def exact_profile(searcher: Searcher, template: ModuleType) -> None:
+    check_search(searcher.game, template)
+
+
+def used_table(searcher: Searcher, template: ModuleType) -> None:
+    test_kernel.test_same_result_with_and_without_a_used_table(lambda game_id: searcher)
+
+
+def endgames(searcher: Searcher, template: ModuleType) -> None:
+    test_kernel.test_connect_four_endgames(lambda game_id: searcher)
+
+
+def abort(searcher: Searcher, template: ModuleType) -> None:
+    test_kernel.test_an_aborted_search_leaves_the_table_sound(lambda game_id: searcher)
+
+
+def margin(searcher: Searcher, template: ModuleType) -> None:
+    test_kernel.test_margin_gives_exact_scores_to_near_best_moves(lambda game_id: searcher)
+
+
+def node_limit(searcher: Searcher, template: ModuleType) -> None:
+    test_kernel.test_nodes_are_limited_exactly(lambda game_id: searcher)
+
+
+Check = Callable[[Searcher, ModuleType], None]
+FAULTS: list[tuple[str, Check, str, str]] = [
+    ("wrong bound", exact_profile, "bound = LOWER\n    elif", "bound = EXACT\n    elif"),
+    ("bounds swapped", used_table, "(known_bound == LOWER and known >= beta)", "(known_bound == LOWER)"),
+    (
+        "no negation",
+        exact_profile,
+        "v = -nega(child, depth - 1, -beta, -low, ply + 1",
+        "v = nega(child, depth - 1, -beta, -low, ply + 1",
+    ),
+    (
+        "skipped child",
+        exact_profile,
+        "    for i in range(n):\n        j = i\n",
+        "    for i in range(n - (n > 3)):\n        j = i\n",
+    ),
+    (
+        "depth not compared",
+        used_table,
+        "if known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0):",
+        "if True:",
+    ),
+    (
+        "no second search",
+        exact_profile,
+        "if v > low and v < beta and W[STOP] == 0:",
+        "if v > low + 7 and v < beta and W[STOP] == 0:",
+    ),
+    (
+        "end not counted from here",
+        endgames,
+        "    if best > DECIDED:\n        stored += ply\n",
+        "    if best > DECIDED:\n        stored += 0\n",
+    ),
+    ("horizon forgotten", endgames, "        W[HORIZONS] += 1\n        return evaluate", "        return evaluate"),
+    (
+        "stored after a stop",
+        abort,
+        "        if W[STOP] != 0:\n            return 0\n\n        # 7",
+        "        if W[STOP] != 0:\n            break\n\n        # 7",
+    ),
+    ("margin off by one", margin, "v > floor and W[STOP] == 0", "v > floor + 4 and W[STOP] == 0"),
+    ("late stop", node_limit, "        W[POLL] = W[NODE_LIMIT]\n", "        W[POLL] = W[NODE_LIMIT] + 1\n"),
+]
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Iterator[Callable[[str, str], ModuleType]]:
+    """The kernel with one piece of text replaced, as a module of its own."""
+    names = []
+
+    def plant(right: str, wrong: str) -> ModuleType:
+        assert right in SOURCE, "the kernel has changed: plant this fault anew"
+        name = f"planted_kernel_{len(names)}"
+        names.append(name)
+        file = tmp_path / f"{name}.py"
+        file.write_text(SOURCE.replace(right, wrong))
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        return module
+
+    yield plant
+    for name in names:
+        del sys.modules[name]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("check", "right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
+)
+def test_a_fault_is_found(planted: Callable[[str, str], ModuleType], check: Check, right: str, wrong: str) -> None:
+    """With one wrong line in the kernel the check that is there for it fails."""
+    template = planted(right, wrong)
+    with pytest.raises((ConformanceError, AssertionError)):
+        check(Searcher(load_game("connect-four"), template), template)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("check", {fault[1] for fault in FAULTS})
+def test_no_fault_is_found_where_none_is(planted: Callable[[str, str], ModuleType], check: Check) -> None:
+    """The unchanged kernel passes the same checks."""
+    template = planted("", "")
+    check(Searcher(load_game("connect-four"), template), template)
