@@ -5,6 +5,7 @@ with the position when a promise of `engine.game.Rules` is broken. CHECKS need t
 them as well.
 """
 
+import math
 import random
 import re
 import sys
@@ -20,12 +21,13 @@ import numpy as np
 
 from engine.game import GOES_ON, Game, GameError, GameFault, Position
 from engine.games.registry import game_ids, load_game
+from engine.search.report import Report
 from engine.view import BoardView, MoveView, PositionView, cell_ids
 
 PLAYOUTS = 12
 MAX_PLIES = 300
 BUDGET_S = 0.005
-SEARCH_LEAVES = 3000
+SEARCH_LEAVES = 60_000
 
 
 class ConformanceError(Exception):
@@ -264,30 +266,56 @@ def check_no_floats(game: Game) -> None:
 
 
 def check_search(game: Game, template: ModuleType | None = None) -> None:
-    """In its exact profile the search gives the values of a plain minimax, at each depth, from random positions."""
+    """In its exact profile the search gives the values of a plain minimax, at each depth, whatever is in the table."""
     from engine.search.driver import Control, Searcher, Table
     from engine.search.job import Limit
-    from engine.search.report import Report
 
     searcher = Searcher(game) if template is None else Searcher(game, template)
     chance = random.Random(3)
-    for line in playouts(game, 3, seed=3):
+    used = Table(9)
+    plain = plain_minimax(game)
+    for line in playouts(game, PLAYOUTS, seed=3):
         position = chance.choice([earlier for earlier in line if earlier.moves()])
-        depth = depth_of_leaves(position, SEARCH_LEAVES)
-        reports: list[Report] = []
-        for margin in (0, 4 * 30_000):
-            reports.clear()
-            table = Table(10)
+        check_plain(position, plain)
+        depth = depth_of_leaves(position)
+        for margin, table in ((0, Table(14)), (0, used), (chance.choice([1, 10, 30, 4 * 30_000]), used)):
+            reports: list[Report] = []
             searcher.search(
                 position, Limit(depth=depth), table, Control(), margin=margin, exact_depth=True, on_depth=reports.append
             )
             for report in reports:
-                check_report(position, report)
+                check_report(position, report, plain)
 
 
-def check_report(position: Position, report: Any) -> None:
+Plain = Callable[[Position, int, int], int]
+
+
+def plain_minimax(game: Game) -> Plain:
+    """The kernel's own plain search, compiled: value of a position to a depth, that many plies from the root."""
+    from engine.native import Memory, compile_game
+    from engine.search.kernel import work_words
+
+    native = compile_game(game)
+    function = native.function("plain")
+    work = Memory(np.zeros(work_words(game.rules.MAX_MOVES), np.int64))
+
+    def plain(position: Position, depth: int, ply: int) -> int:
+        return int(function(tuple(int(word) for word in position.state), depth, ply, work, native.data))
+
+    return plain
+
+
+def check_plain(position: Position, plain: Plain) -> None:
+    """The compiled plain search is the uncompiled one."""
+    for depth in range(4):
+        if len(position.moves()) ** depth < 400:
+            found, expected = plain(position, depth, 0), minimax(position, depth, 0)
+            expect(found == expected, "plain search: compiled = uncompiled", position.text(), depth, found, expected)
+
+
+def check_report(position: Position, report: Report, plain: Plain) -> None:
     """A report of the exact profile against the plain values."""
-    values = {move: -minimax(position.play(move), report.depth - 1, 1) for move in position.moves()}
+    values = {move: -plain(position.play(move), report.depth - 1, 1) for move in position.moves()}
     where = (position.text(), f"depth {report.depth}")
     expect(report.score == max(values.values()), "the search's value is minimax's", *where, report.score, values)
     best = report.moves[0][0]
@@ -297,15 +325,10 @@ def check_report(position: Position, report: Any) -> None:
         expect(is_right, "each move's score is exact or an upper bound", *where, move, score, bound, values)
 
 
-def depth_of_leaves(position: Position, leaves: int) -> int:
-    """The greatest depth, at most 8, at which a plain search has no more leaves than that."""
-    frontier, depth = [position], 0
-    while depth < 8:
-        deeper = [here.play(move) for here in frontier for move in here.moves()]
-        if not deeper or len(deeper) > leaves:
-            break
-        frontier, depth = deeper, depth + 1
-    return max(1, depth)
+def depth_of_leaves(position: Position) -> int:
+    """The greatest depth at which a plain search has about SEARCH_LEAVES leaves, judged by the number of moves here."""
+    width = max(2, len(position.moves()))
+    return max(1, int(math.log(SEARCH_LEAVES) / math.log(width)))
 
 
 def minimax(position: Position, depth: int, ply: int) -> int:

@@ -66,6 +66,7 @@ SIGNATURES = {
     "nega": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "root": "i8(state, i8, i8, i8*, u8*, i8*, i8*)",
     "perft": "i8(state, i8, i8, i8*)",
+    "plain": "i8(state, i8, i8, i8*, i8*)",
     "rule_status": "i8(state)",
     "rule_moves": "i8(state, i8*)",
     "rule_play": "state(state, i8)",
@@ -73,7 +74,7 @@ SIGNATURES = {
     "rule_key": "u8(state)",
     "rule_evaluate": "i8(state, i8*)",
 }
-CALLS = {"nega": ("end_value", "poll"), "root": ("nega", "show")}
+CALLS = {"nega": ("end_value", "poll"), "root": ("nega", "show"), "plain": ("end_value",)}
 """What each function calls of these; callees are compiled first, with the one signature that they have."""
 
 
@@ -322,6 +323,25 @@ def perft(s: State, depth: int, ply: int, W: Any) -> int:
     for i in range(n):
         total += perft(play(s, buffer[i]), depth - 1, ply + 1, W)
     return total
+
+
+def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
+    """The value that `nega` promises, found by trying everything: for checks."""
+    result = status(s)
+    if result != GOES_ON:
+        return end_value(result, ply)
+    if depth <= 0:
+        return evaluate(s, D)
+    buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
+    n = moves(s, buffer)
+    if n == 0:
+        return end_value(stuck(s), ply)
+    best = -INF
+    for i in range(n):
+        v = -plain(play(s, buffer[i]), depth - 1, ply + 1, W, D)
+        if v > best:
+            best = v
+    return best
 
 
 def rule_status(s: State) -> int:

@@ -1,7 +1,7 @@
 """The search: exact distances, solved games, limits, and a table that an abort leaves sound."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from types import FunctionType
@@ -11,6 +11,7 @@ import pytest
 
 from engine.conformance import playouts
 from engine.game import Position
+from engine.games.registry import load_game
 from engine.search import kernel
 from engine.search.driver import Cancelled, Control, Searcher, Table
 from engine.search.job import MATE, Limit, SearchFailed
@@ -114,20 +115,24 @@ def _solve(discs: int, mine: int) -> int:
     return 0 if 0 in outcomes else -1 - max(outcomes)
 
 
+def endgames(seed: int, count: int) -> Iterator[tuple[Position, int]]:
+    """Late positions of connect four with their exact scores, three in a row of each match, the last one first."""
+    for line in playouts(load_game("connect-four"), count, seed):
+        if len(line) >= 34:
+            for ply in (31, 30, 29):
+                position = line[ply]
+                plies = solve(int(position.state[1]), int(position.state[0]))
+                yield position, 0 if plies == 0 else (MATE if plies > 0 else -MATE) - plies
+
+
 def test_connect_four_endgames(searcher_of: Searchers) -> None:
     """Late positions, solved: who wins, and in how many plies, as brute force finds them; one table for all."""
     searcher = searcher_of("connect-four")
     table = Table(16)
     results = set()
-    for line in playouts(searcher.game, 150, seed=6):
-        if len(line) < 34:
-            continue
-        position = line[28 + len(line) % 4]
-        expected = solve(int(position.state[1]), int(position.state[0]))
-        score = 0 if expected == 0 else (MATE if expected > 0 else -MATE) - expected
-        report = searched(searcher, position, Limit(), table)
-        assert report.score == score, position.text()
-        results.add((expected > 0) - (expected < 0))
+    for position, score in endgames(6, 150):
+        assert searched(searcher, position, Limit(), table).score == score, position.text()
+        results.add((score > 0) - (score < 0))
     assert results == {-1, 0, 1}, "wins, losses and draws are among them"
 
 
@@ -157,18 +162,6 @@ def test_line_of_play(searcher_of: Searchers) -> None:
     assert len(line_tokens(position, (*report.line[:1], 77, 1))) == 1, "an illegal move cuts the line"
 
 
-def test_same_result_with_and_without_a_used_table(searcher_of: Searchers) -> None:
-    """A table filled by other searches changes no value in the exact profile."""
-    searcher = searcher_of("connect-four")
-    used = Table(8)
-    for line in playouts(searcher.game, 6, seed=7):
-        for position in line[3:12:3]:
-            for depth in (4, 5, 6):
-                fresh = searched(searcher, position, Limit(depth=depth), Table(8), exact_depth=True)
-                again = searched(searcher, position, Limit(depth=depth), used, exact_depth=True)
-                assert fresh.score == again.score
-
-
 def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
     """A search stops at its limit to the node, keeps the last completed depth, and completes depth 1 in any case."""
     searcher = searcher_of("connect-four")
@@ -184,15 +177,14 @@ def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
 
 
 def test_an_aborted_search_leaves_the_table_sound(searcher_of: Searchers) -> None:
-    """Whenever a search is cut off, what it left in the table gives a later one the right values."""
+    """Wherever searches were cut off, what they left in the table gives a later one the right value."""
     searcher = searcher_of("connect-four")
-    for line in playouts(searcher.game, 10, seed=8):
-        position = line[min(4, len(line) - 2)]
-        right = searched(searcher, position, Limit(depth=7), Table(14), exact_depth=True)
-        for nodes in (30, 300, 1000, 2500):
-            table = Table(14)
-            searched(searcher, position, Limit(nodes=nodes), table, exact_depth=True)
-            assert searched(searcher, position, Limit(depth=7), table, exact_depth=True).score == right.score
+    chance = random.Random(8)
+    for position, score in endgames(8, 100):
+        table = Table(12)
+        for _ in range(20):
+            searched(searcher, position, Limit(nodes=chance.randrange(10, 3000)), table)
+        assert searched(searcher, position, Limit(), table).score == score, position.text()
 
 
 def test_cancel_and_expire(searcher_of: Searchers) -> None:
