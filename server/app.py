@@ -59,8 +59,12 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         await runner.setup()
 
         async def serve_socket(socket: ServerConnection) -> None:
-            request = socket.request
-            await sessions.serve(socket, cookie_token(request.headers.get("Cookie") if request else None))
+            token = cookie_token(socket.request.headers.get("Cookie") if socket.request else None)
+            # The handshake's headers are not wanted any more, and a live match would hold 5 KB of them.
+            for handshake in (socket.request, socket.response):
+                if handshake is not None:
+                    handshake.headers.clear()
+            await sessions.serve(socket, token)
 
         def full() -> bool:
             return len(sessions) >= settings.max_connections

@@ -5,7 +5,6 @@ again. Nothing is acknowledged or shown before it is committed.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from engine.game import GameFault
 from server import protocol as wire
 from server.bus.base import BusMessage, Grown, Here, Whisper
 from server.frames import text_frame
+from server.mailbox import Full, Mailbox
 from server.ports import Follower, Ports, Spawn
 from server.projections import projections, stored
 from server.protocol import Code
@@ -87,6 +87,11 @@ class Look:
 class RoomRunner:
     """See the module. `run` is its task; the other public methods are called from the event loop and return at once."""
 
+    __slots__ = (
+        "_ai", "_behind", "_busy", "_changed", "_followers", "_here", "_keys", "_mailbox", "_ports", "_presence_timer",
+        "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms", "room_id",
+    )  # fmt: skip
+
     def __init__(
         self, room_id: str, ports: Ports, spawn: Spawn, changed: Callable[[str], None], known: Room | None = None
     ) -> None:
@@ -96,10 +101,10 @@ class RoomRunner:
         self._spawn = spawn
         self._changed = changed
         self._room: Room | None = known
-        self._mailbox: asyncio.Queue[Request | Grown | TakeOver | Look] = asyncio.Queue(MAILBOX)
+        self._mailbox: Mailbox[Request | Grown | TakeOver | Look] = Mailbox(MAILBOX)
         self._followers: dict[Follower, bool] = {}  # whether it holds a seat
         self._keys: dict[CommandKey, int] = {}
-        self._tail: deque[StoredEvent] = deque(maxlen=TAIL)
+        self._tail: list[StoredEvent] = []
         self._responsible = known is not None
         self._behind = False
         self._busy = False
@@ -123,13 +128,13 @@ class RoomRunner:
     @property
     def idle(self) -> bool:
         """Whether nobody would notice if the room left memory."""
-        return not (self._followers or self._busy or self._ai or self._mailbox.qsize())
+        return not (self._followers or self._busy or self._ai or len(self._mailbox))
 
     def submit(self, request: Request | TakeOver | Look) -> bool:
         """Queues a request; False when too many wait already."""
         try:
-            self._mailbox.put_nowait(request)
-        except asyncio.QueueFull:
+            self._mailbox.put(request)
+        except Full:
             return False
         return True
 
@@ -205,7 +210,13 @@ class RoomRunner:
             self._room = rules.first(self.room_id, happened, event.at_ms, self._ports.find_game)
         else:
             self._room = rules.evolve(self._room, happened, event.at_ms)
-        self._tail.append(event)
+        self._keep([event])
+
+    def _keep(self, events: list[StoredEvent]) -> None:
+        """The newest events stay at hand for those who reconnect."""
+        self._tail += events
+        if len(self._tail) > 2 * TAIL:
+            del self._tail[:-TAIL]
 
     async def _catch_up(self) -> None:
         """Reads, applies and tells what other nodes have written; they are responsible for what follows from it."""
@@ -331,7 +342,7 @@ class RoomRunner:
             )
         )  # fmt: skip
         self._room = after
-        self._tail.extend(entries)
+        self._keep(entries)
         self._responsible = True
         self._remember(key, after.v)
         self._tell(entries, request)
@@ -489,7 +500,7 @@ class RoomRunner:
             self._ai = (wanted, self._spawn(self._answer(room, seat), f"ai {self.room_id}"))
 
     async def _answer(self, room: Room, seat: int) -> None:
-        """Searches and puts the answer into the mailbox; waits there for room if it must."""
+        """Searches and puts the answer into the mailbox."""
         assert room.match is not None, "an AI moves in a match"
         try:
             command, thought = await ai.answer(self._ports, room, room.match, seat, self._whisper)
@@ -499,7 +510,8 @@ class RoomRunner:
             command, thought = AiFailure(key, room.match.id, seat, room.match.digest, "its engine failed"), None
         if isinstance(command, AiFailure):
             log.error("AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason)
-        await self._mailbox.put(Request(Author(AI_IDENTITY, "AI"), command, None, thought))
+        # There is at most one such request at a time, and a match waits for it: it may go beyond the limit.
+        self._mailbox.put(Request(Author(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True)
 
     def _whisper(self, frame: bytes) -> None:
         self._thinking = frame
@@ -515,14 +527,14 @@ class RoomRunner:
 
     def _try_put(self, item: Grown) -> bool:
         try:
-            self._mailbox.put_nowait(item)
-        except asyncio.QueueFull:
+            self._mailbox.put(item)
+        except Full:
             return False
         return True
 
     def _refuse_all(self, code: Code, message: str) -> None:
-        while not self._mailbox.empty():
-            _refuse(self._mailbox.get_nowait(), code, message)
+        while (item := self._mailbox.take()) is not None:
+            _refuse(item, code, message)
 
 
 def _command_id(request: Request) -> str:

@@ -36,6 +36,10 @@ EXCESS = 1000
 class Session:
     """See `server.ports.Follower`. `run` serves the socket to its end."""
 
+    __slots__ = (
+        "_author", "_bucket", "_closed", "_cookie_token", "_excess", "_hub", "_rooms", "_socket", "_transport", "heard_s",
+    )  # fmt: skip
+
     def __init__(self, socket: ServerConnection, hub: Hub, cookie_token: str | None) -> None:
         settings = hub.ports.settings
         self.heard_s = time.monotonic()
