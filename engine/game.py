@@ -260,7 +260,8 @@ class Position:
         self.options = options
         self.state = state
         self.last = last
-        # The position after the move that was last asked for: a server decides on a move and then replays it from its log.
+        # The position after the move that was last asked for: a server decides on a move and then replays it from its
+        # log.
         self._child: tuple[str, Position] | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -329,9 +330,11 @@ class Position:
         return Position(self.game, self.options, after, (self.state, move))
 
     def advance(self, text: str) -> "tuple[str, Position, Outcome | None]":
-        """Plays the legal move that a token names: its plain token, the position after it, and the outcome if it ends there.
+        """Plays the legal move that a token names: its plain token, the position after it, and the outcome if it ends
+        there.
 
-        The same as `parse_move`, `format_move`, `play` and `outcome` without a history, in one pass. Raises what they raise.
+        The same as `parse_move`, `format_move`, `play` and `outcome` without a history, in one pass. Raises what they
+        raise.
         """
         rules = self.game.rules
         if not 0 < len(text) <= MAX_TEXT:

@@ -35,7 +35,8 @@ def main(host: str | None, port: int | None, data: Path | None, workers: int | N
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     _log_to_stderr()
-    # The store's threads finish in fractions of a millisecond; at the default of 5 ms they wait longer for the interpreter than for the disk.
+    # The store's threads finish in fractions of a millisecond; at the default of 5 ms they wait longer for the
+    # interpreter than for the disk.
     sys.setswitchinterval(0.0005)
     try:
         _run(settings)

@@ -1,8 +1,8 @@
 """`python -m server.bench`: what a durable move costs, beside a bare relay in the same run.
 
-The server and the relay run in processes of their own, and their CPU time is read from the operating system. The players are one
-process with a WebSocket client of a few lines, so that they leave the machine to the server. Figures are medians of rounds; compare
-ratios, for absolute times depend on the machine and its mood.
+The server and the relay run in processes of their own, and their CPU time is read from the operating system. The
+players are one process with a WebSocket client of a few lines, so that they leave the machine to the server. Figures
+are medians of rounds; compare ratios, for absolute times depend on the machine and its mood.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class Load:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-# --- a WebSocket client of a few lines ----------------------------------------------------------------------------------------
+# --- a WebSocket client of a few lines --------------------------------------------------------------------------------
 
 
 class Player(asyncio.Protocol):
@@ -135,11 +135,13 @@ class Talk:
                 return cast(dict[str, Any], answer)
 
 
-# --- pairs that play ----------------------------------------------------------------------------------------------------------
+# --- pairs that play --------------------------------------------------------------------------------------------------
 
 
 class Pair:
-    """Two players in one room who play the same match again and again: each move is sent when the one before has arrived."""
+    """Two players in one room who play the same match again and again:
+    each move is sent when the one before has arrived.
+    """
 
     def __init__(self, room: str, players: tuple[Player, Player], load: "Meter") -> None:
         self.room = room
@@ -261,7 +263,7 @@ async def play(port: int, pid: int, make: MakePair, count: int, seconds: float, 
     return load
 
 
-# --- the relay: the floor -----------------------------------------------------------------------------------------------------
+# --- the relay: the floor ---------------------------------------------------------------------------------------------
 
 
 async def relay(ready: Callable[[int], None]) -> None:
@@ -294,7 +296,7 @@ async def relay(ready: Callable[[int], None]) -> None:
         await asyncio.get_running_loop().create_future()
 
 
-# --- processes ----------------------------------------------------------------------------------------------------------------
+# --- processes --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -356,7 +358,7 @@ async def first_page_s(process: Process) -> float:
     return time.perf_counter() - process.started_s
 
 
-# --- the report ---------------------------------------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------------------------------
 
 UNLIMITED = {"PLYROOM_MESSAGES_PER_S": "100000", "PLYROOM_MESSAGES_BURST": "100000", "PLYROOM_ROOM_IDLE_S": "5"}
 
@@ -368,7 +370,7 @@ def server_command(data: Path) -> tuple[str, ...]:
 async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> None:
     """Prints every figure beside its aim."""
     starts = []
-    for number in range(rounds + 1):
+    for _ in range(rounds + 1):
         async with spawn(*server_command(folder / "start")) as process:
             starts.append(await first_page_s(process))
     report("server start to first page, warm", statistics.median(starts[1:]), "s", 1.0)
@@ -409,7 +411,9 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
 
 
 async def memory_per_match(folder: Path, matches: int) -> float:
-    """(Resident memory with so many live matches, both sockets open and a move played, minus that with none) / matches."""
+    """(Resident memory with so many live matches, both sockets open and a move played,
+    minus that with none) / matches.
+    """
     environment = {**UNLIMITED, "PLYROOM_ROOMS_BURST": "100000"}
     async with spawn(*server_command(folder), environment=environment) as server:
         warm = await play(server.port, server.pid, make_pair, 20, 1.0, None)

@@ -1,4 +1,6 @@
-"""A bounded queue with one reader: what asyncio.Queue does, in a quarter of its memory (a live match has a room's worth)."""
+"""A bounded queue with one reader: what asyncio.Queue does,
+in a quarter of its memory (a live match has a room's worth).
+"""
 
 import asyncio
 from typing import Generic, TypeVar

@@ -37,7 +37,8 @@ class Session:
     """See `server.ports.Follower`. `run` serves the socket to its end."""
 
     __slots__ = (
-        "_author", "_bucket", "_closed", "_cookie_token", "_excess", "_hub", "_rooms", "_socket", "_transport", "heard_s",
+        "_author", "_bucket", "_closed", "_cookie_token", "_excess", "_hub", "_rooms", "_socket", "_transport",
+        "heard_s",
     )  # fmt: skip
 
     def __init__(self, socket: ServerConnection, hub: Hub, cookie_token: str | None) -> None:

@@ -88,7 +88,9 @@ def format_move(s: State, m: int) -> str:
 
 
 def _sides(s: State) -> tuple[int, int]:
-    """The crosses and the noughts, as plain ints: a server shows every position, and those are ten times as fast one by one."""
+    """The crosses and the noughts, as plain ints:
+    a server shows every position, and those are ten times as fast one by one.
+    """
     mine, other = int(s[0]), int(s[1])
     return (mine, other) if (mine | other).bit_count() & 1 == 0 else (other, mine)
 

@@ -21,7 +21,9 @@ BUSY_GROUP = 4
 """A group of so many tells that more will come soon; then the writer waits a moment …"""
 
 GATHER_S = 0.0015
-"""… of so long before it takes the next one: fewer commits, and less CPU a move, for a delay that a busy server has anyway."""
+"""… of so long before it takes the next one:
+fewer commits, and less CPU a move, for a delay that a busy server has anyway.
+"""
 
 QUEUE = 20_000
 """Most operations that may wait; beyond that the store says so instead of taking more."""

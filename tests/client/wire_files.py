@@ -62,8 +62,8 @@ def _type(info: inspect.Type, structs: dict[str, str]) -> str:
         case inspect.LiteralType(values=values):
             return " | ".join(f'"{value}"' for value in values)
         case inspect.EnumType(cls=cls):
-            values = " | ".join(f'"{member.value}"' for member in cls)
-            structs.setdefault(cls.__name__, f"export type {cls.__name__} = {values};\n")
+            members = " | ".join(f'"{member.value}"' for member in cls)
+            structs.setdefault(cls.__name__, f"export type {cls.__name__} = {members};\n")
             return cls.__name__
         case inspect.StrType():
             return "string"
