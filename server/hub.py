@@ -57,7 +57,8 @@ class Hub:
 
     async def create(self, author: Author, command: wire.Create) -> wire.Ack:
         """Makes a room, once for each (author, id); CommandRejected or StoreError says why there is none."""
-        key = CommandKey(author.identity, command.id)
+        # Not the author's own key: that belongs to the author's commands in the new room, which may have the same id.
+        key = CommandKey(f"create {author.identity}", command.id)
         now_ms = self.ports.now_ms()
         room, entries, events = self._first_events(author, command, now_ms)
         append = Append(
