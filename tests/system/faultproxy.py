@@ -51,15 +51,16 @@ class FaultProxy:
             self._cut_now(done)
         return done
 
-    def freeze(self) -> None:
-        """Bytes stop in both directions while the connections stay: the other host is off the network."""
+    def freeze(self, *directions: Toward) -> None:
+        """Bytes stop (both ways, if no direction is named) while the connections stay, as if a cable had been drawn."""
         for link in self._links:
-            link.flowing.clear()
+            for toward in directions or Toward:
+                link.flowing[toward].clear()
 
     def thaw(self) -> None:
         """They flow again, those held back first."""
         for link in self._links:
-            link.flowing.set()
+            link.thaw()
 
     def close_all(self) -> None:
         """An orderly end of every connection, both ways."""
@@ -96,7 +97,7 @@ class FaultProxy:
         """One direction, to the end of either side, which then is the end of the link."""
         try:
             while data := await reader.read(CHUNK):
-                await link.flowing.wait()
+                await link.flowing[toward].wait()
                 if link.closed:
                     return
                 self._pass(toward, data, writer)
@@ -129,20 +130,24 @@ class _Link:
     """One client's connection and the one that carries it on."""
 
     def __init__(self, down: asyncio.StreamWriter, up: asyncio.StreamWriter) -> None:
-        self.flowing = asyncio.Event()
-        self.flowing.set()
+        self.flowing = {toward: asyncio.Event() for toward in Toward}
+        self.thaw()
         self.closed = False
         self._sides = (down, up)
 
+    def thaw(self) -> None:
+        for gate in self.flowing.values():
+            gate.set()
+
     def close(self) -> None:
         self.closed = True
-        self.flowing.set()
+        self.thaw()
         for side in self._sides:
             side.close()
 
     def reset(self) -> None:
         self.closed = True
-        self.flowing.set()
+        self.thaw()
         for side in self._sides:
             raw = side.get_extra_info("socket")
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

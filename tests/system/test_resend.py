@@ -1,0 +1,250 @@
+"""Commands that are sent again: after cuts at any byte, after restarts, by several clients with the same ids."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from client.connection import Connection, State, Timing, connect
+from client.errors import Refused
+from client.messages import Happened
+from engine.game import Position
+from engine.games.registry import load_game
+from server.protocol import Chat, Create, Move, Moved, Said, Sit
+from tests.system.faultproxy import FaultProxy, Toward, fault_proxy
+from tests.system.journal import Journal, read_logs
+from tests.system.players import make_room
+from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
+
+STILL = Timing(ping_s=60, silence_s=120)
+"""A client that says nothing by itself, so that each byte on the wire belongs to the command under test."""
+
+QUICK = Timing(ping_s=0.1, silence_s=0.4)
+"""A client that soon gives up a peer that is silent."""
+
+SEATED = {"rows": "9-9-9-9-9-9"}
+
+
+def at_once() -> float:
+    """No pause before a reconnect."""
+    return 0.0
+
+
+@dataclass(slots=True)
+class Duel:
+    """A match of sticks between two connections, and the v of the last event."""
+
+    room: str
+    position: Position
+    v: int
+    ply: int = 0
+
+    def next_move(self, chance: random.Random) -> str:
+        """One stick, so that the match lasts."""
+        singles = [token for token in self.position.tokens() if token.endswith("x1")]
+        token = chance.choice(singles or self.position.tokens())
+        self.position = self.position.replay(token)
+        self.ply += 1
+        self.v += 1
+        return token
+
+    @property
+    def is_over(self) -> bool:
+        return self.position.outcome() is not None
+
+
+async def start_duel(ada: Connection, bob: Connection) -> Duel:
+    """Ada begins."""
+    room = await make_room(ada, "sticks", SEATED)
+    ack = await bob.command(Sit(id=bob.new_id(), room=room, seat=1))
+    assert ack.v == 4, "created, seat taken, seat taken, started"
+    return Duel(room, load_game("sticks").start(SEATED), ack.v)
+
+
+@asynccontextmanager
+async def two_clients(server: ServerProcess, proxy: FaultProxy) -> AsyncIterator[tuple[Connection, Connection]]:
+    """One through the proxy that reconnects at once, one straight."""
+    async with (
+        connect(proxy.url, timing=STILL, jitter=at_once) as ada,
+        connect(server.url, timing=STILL) as bob,
+    ):
+        yield ada, bob
+
+
+async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_path: Path) -> None:
+    """Wherever the connection is cut, after N bytes of the command's frame or N bytes of its ack, for every N: the
+    client sends it again by itself, gets the ack with the v that the move has in the log, and the move is there once.
+    """
+    journal, chance = Journal(), random.Random(1)
+    async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
+        async with two_clients(server, proxy) as (ada, bob):
+            duel = await start_duel(ada, bob)
+            frame, ack = await _bytes_of_a_move(duel, ada, proxy, journal, chance)
+            assert frame > 80
+            assert ack > 20
+            await _move(duel, bob, journal, chance)
+            cuts = [(Toward.SERVER, n) for n in range(frame + 1)] + [(Toward.CLIENT, n) for n in range(ack + 1)]
+            for toward, count in cuts:
+                if duel.is_over:
+                    duel = await start_duel(ada, bob)
+                cut = proxy.cut_after(toward, count)
+                await _move(duel, ada, journal, chance)
+                assert cut.is_set(), "the cut came before the ack that counted"
+                if not duel.is_over:
+                    await _move(duel, bob, journal, chance)
+        assert await server.stop() == 0
+    assert journal.violations(read_logs(server.data)) == []
+    assert_no_traceback(server)
+
+
+async def _bytes_of_a_move(
+    duel: Duel, ada: Connection, proxy: FaultProxy, journal: Journal, chance: random.Random
+) -> tuple[int, int]:
+    """How many bytes a move is on the wire, and its answer."""
+    before = dict(proxy.passed)
+    await _move(duel, ada, journal, chance)
+    return tuple(proxy.passed[toward] - before[toward] for toward in (Toward.SERVER, Toward.CLIENT))  # type: ignore[return-value]
+
+
+async def _move(duel: Duel, who: Connection, journal: Journal, chance: random.Random) -> None:
+    """Plays a move; its ack names the v that it must have."""
+    ply = duel.ply
+    command = Move(id=who.new_id(), room=duel.room, ply=ply, move=duel.next_move(chance))
+    duel.v += duel.is_over
+    ack = await who.command(command)
+    assert ack.v == duel.v, f"ply {ply}"
+    journal.acked(who.identity, command, ack.v)
+
+
+async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_once(tmp_path: Path) -> None:
+    """The same for a client that follows the room, whose answer is the ack with event and picture: after a cut at any
+    byte of it every event comes exactly once and in order.
+    """
+    journal, lines = Journal(), 0
+    async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
+        async with connect(proxy.url, timing=STILL, jitter=at_once) as ada:
+            room = await make_room(ada, "tic-tac-toe")
+            seen = journal.seen[room, "ada"]
+            async with aclosing(ada.follow(room)) as messages:
+
+                async def hear() -> None:
+                    async for message in messages:
+                        if isinstance(message, Happened):
+                            seen.append(message)
+                            heard.set()
+
+                seen.append(2)
+                heard = asyncio.Event()
+                hearing = asyncio.create_task(hear())
+                for toward in Toward:
+                    for count in range(0, 400, 3):
+                        proxy.cut_after(toward, count)
+                        lines += 1
+                        command = Chat(id=ada.new_id(), room=room, text=f"line {lines}")
+                        ack = await ada.command(command)
+                        assert ack.v == 2 + lines
+                        journal.acked(ada.identity, command, ack.v)
+                async with asyncio.timeout(10):
+                    while not (isinstance(seen[-1], Happened) and seen[-1].v == 2 + lines):
+                        heard.clear()
+                        await heard.wait()
+                hearing.cancel()
+                await asyncio.wait([hearing])
+        assert await server.stop() == 0
+    logs = read_logs(server.data)
+    assert journal.violations(logs) == []
+    said = [event.text for event in logs[room].events.values() if isinstance(event, Said)]
+    assert said == [f"line {n + 1}" for n in range(lines)]
+    assert_no_traceback(server)
+
+
+@pytest.mark.parametrize("how", ["before the answer", "after it"])
+async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(tmp_path: Path, how: str) -> None:
+    """The server is killed after the commit, before its ack was heard or after it: the client that sends the same
+    command to the next server gets the ack with the same v, and nothing happens twice.
+    """
+    async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
+        async with two_clients(server, proxy) as (ada, bob):
+            duel = await start_duel(ada, bob)
+            command = Move(id="1", room=duel.room, ply=0, move=duel.next_move(random.Random(1)))
+            if how == "before the answer":
+                proxy.freeze(Toward.CLIENT)
+            sending = asyncio.create_task(ada.command(command))
+            await eventually(lambda: read_logs(server.data)[duel.room].head == duel.v, "the move is in the log")
+            if how == "after it":
+                assert (await sending).v == duel.v
+            await server.kill()
+            proxy.close_all()
+            await server.start()
+            assert (await sending).v == duel.v
+            assert (await ada.command(command)).v == duel.v, "and again"
+            with pytest.raises(Refused) as refused:
+                await ada.command(Move(id="2", room=duel.room, ply=0, move=command.move))
+            assert refused.value.code == "move.stale", "another id is another command"
+        assert await server.stop() == 0
+    log = read_logs(server.data)[duel.room]
+    assert log.head == duel.v
+    assert sum(isinstance(event, Moved) for event in log.events.values()) == 1
+    assert_no_traceback(server)
+
+
+async def test_clients_that_use_the_same_ids_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """A key counts for its identity and its room, and that of a `create` for its identity: both clients name everything
+    "1", in two rooms each.
+    """
+    async with serving(tmp_path / "data", **UNHURRIED) as server:
+        async with connect(server.url) as ada, connect(server.url) as bob:
+            mine = await _room(ada, Create(id="1", game="sticks", options=SEATED))
+            yours = await _room(bob, Create(id="1", game="sticks", options=SEATED))
+            assert mine != yours
+            assert await _room(ada, Create(id="1", game="tic-tac-toe")) == mine, "made already"
+            await bob.command(Sit(id="sit", room=mine, seat=1))
+            await ada.command(Sit(id="sit", room=yours, seat=1))
+            for who, room, ply in ((ada, mine, 0), (bob, mine, 1), (bob, yours, 0), (ada, yours, 1)):
+                command = Move(id="1", room=room, ply=ply, move=f"{ply + 1}x1")
+                first = await who.command(command)
+                assert first.v == 5 + ply
+                assert await who.command(command) == first, "the same ack"
+        async with connect(server.url, token=ada.token) as again:
+            assert (await again.command(Move(id="1", room=mine, ply=0, move="1x1"))).v == 5, "over a new socket"
+        assert await server.stop() == 0
+    logs = read_logs(server.data)
+    assert {log.head for log in logs.values()} == {6}
+    assert Journal().violations(logs) == []
+    assert_no_traceback(server)
+
+
+async def _room(who: Connection, command: Create) -> str:
+    room = (await who.command(command)).room
+    assert isinstance(room, str)
+    return room
+
+
+async def test_a_peer_that_fell_silent_is_given_up_and_the_seat_survives(tmp_path: Path) -> None:
+    """When a cable is drawn without a word (half-open TCP), the client gives the socket up, connects anew and goes on
+    playing on its seat; what it had sent into the void is played once.
+    """
+    async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
+        states: list[State] = []
+        async with (
+            connect(proxy.url, timing=QUICK, jitter=at_once, on_state=states.append) as ada,
+            connect(server.url, timing=STILL) as bob,
+        ):
+            duel = await start_duel(ada, bob)
+            journal, chance = Journal(), random.Random(1)
+            for directions in ((), (Toward.SERVER,), (Toward.CLIENT,)):
+                made = proxy.made
+                proxy.freeze(*directions)
+                await _move(duel, ada, journal, chance)
+                assert proxy.made > made, "over a new connection"
+                await _move(duel, bob, journal, chance)
+            proxy.thaw()
+            await _move(duel, ada, journal, chance)
+        assert states == [State.CONNECTED, *[State.LOST, State.CONNECTED] * 3]
+        assert await server.stop() == 0
+    assert journal.violations(read_logs(server.data)) == []
+    assert_no_traceback(server)
