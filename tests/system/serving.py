@@ -153,7 +153,7 @@ async def eventually(holds: Callable[[], bool], what: str, within_s: float = 10.
     """Waits for what no event tells of (another process's file or memory); AssertionError when it does not come."""
     try:
         async with asyncio.timeout(within_s):
-            while not holds():  # noqa: ASYNC110
+            while not holds():
                 await asyncio.sleep(0.01)
     except TimeoutError:
         raise AssertionError(f"not within {within_s:g} s: {what}") from None
