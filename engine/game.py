@@ -251,7 +251,7 @@ class Position:
     `last` is the state before and the move that led here, for the view only; it does not count for equality.
     """
 
-    __slots__ = ("_child", "game", "last", "options", "state")
+    __slots__ = ("_child", "_legal", "game", "last", "options", "state")
 
     def __init__(
         self, game: Game, options: Mapping[str, str], state: State, last: tuple[State, int] | None = None
@@ -263,6 +263,7 @@ class Position:
         # The position after the move that was last asked for: a server decides on a move and then replays it from its
         # log.
         self._child: tuple[str, Position] | None = None
+        self._legal: list[int] | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Position):
@@ -291,7 +292,9 @@ class Position:
 
     def moves(self) -> list[int]:
         """The legal moves, as the rules number them."""
-        return self.game.legal(self.state)
+        if self._legal is None:
+            self._legal = self.game.legal(self.state)
+        return self._legal
 
     def tokens(self) -> list[str]:
         """The legal moves as text."""
@@ -346,11 +349,7 @@ class Position:
                     move = int(rules.parse_move(self.state, text))
                 except ValueError as error:
                     raise self._malformed(text) from error
-                hook = "moves"
-                if rules.status(self.state) != GOES_ON:
-                    raise IllegalMove(f"{text[:40]} is not allowed here")
-                buffer = [0] * rules.MAX_MOVES
-                if move not in buffer[: rules.moves(self.state, buffer)]:
+                if move not in self.moves():
                     raise IllegalMove(f"{text[:40]} is not allowed here")
                 hook = "format_move"
                 token = rules.format_move(self.state, move)
@@ -358,9 +357,14 @@ class Position:
                 after = Position(self.game, self.options, rules.play(self.state, move), (self.state, move))
                 hook = "status"
                 result = int(rules.status(after.state))
-                if result == GOES_ON and rules.moves(after.state, buffer) == 0:
-                    result = int(rules.stuck(after.state))
-        except GameError:
+                after._legal = []
+                if result == GOES_ON:
+                    hook = "moves"
+                    buffer = [0] * rules.MAX_MOVES
+                    after._legal = buffer[: rules.moves(after.state, buffer)]
+                    if not after._legal:
+                        result = int(rules.stuck(after.state))
+        except (GameError, GameFault):
             raise
         except Exception as error:
             self.game._fault(hook, error)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
+from msgspec import Struct
 
 from engine.game import GameFault
 from server import protocol as wire
@@ -64,8 +65,7 @@ class RoomGone(Exception):
     """There is no such room."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A command with whoever waits for the answer; `thought` goes with an AI's move."""
 
     author: Author
@@ -88,7 +88,7 @@ class RoomRunner:
     """See the module. `run` is its task; the other public methods are called from the event loop and return at once."""
 
     __slots__ = (
-        "_ai", "_behind", "_busy", "_changed", "_followers", "_here", "_keys", "_mailbox", "_ports", "_presence_timer",
+        "_ai", "_behind", "_busy", "_changed", "_followers", "_here", "_keys", "_mailbox", "_ports", "_presence_timer", "_present",
         "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms", "room_id",
     )  # fmt: skip
 
@@ -112,6 +112,7 @@ class RoomRunner:
         self._thinking: bytes | None = None
         self._here: dict[str, Here] = {}
         self._presence_timer: asyncio.TimerHandle | None = None
+        self._present = b""
 
     # --- from outside ---
 
@@ -445,7 +446,7 @@ class RoomRunner:
             self._thinking or b"",
         ]
         self._followers[follower] = player
-        follower.send(b"".join(parts))
+        follower.send(b"".join(parts) + self._presence())
         self._presence_changed()
 
     async def _since(self, v: int) -> list[StoredEvent]:
@@ -475,16 +476,20 @@ class RoomRunner:
             self._presence_timer = asyncio.get_running_loop().call_later(PRESENCE_DELAY_S, self._tell_presence)
 
     def _tell_presence(self) -> None:
+        """Tells everybody who is here, if that is news."""
         self._presence_timer = None
-        if self._room is None:
-            return
-        here = {follower.identity for follower in self._followers}.union(
-            *(other.identities for other in self._here.values())
-        )
-        seats = tuple(one is not None and (one.kind == "ai" or one.identity in here) for one in self._room.seats)
-        self._changed(self.room_id)
-        presence = wire.Presence(room=self.room_id, seats=seats, watching=self.watching)
-        self._tell_ephemeral(text_frame(wire.format_message(presence)))
+        frame = self._presence()
+        if frame != self._present:
+            self._present = frame
+            self._tell_ephemeral(frame)
+            self._changed(self.room_id)
+
+    def _presence(self) -> bytes:
+        room = self._loaded
+        elsewhere = (other.identities for other in self._here.values())
+        here = {follower.identity for follower in self._followers}.union(*elsewhere)
+        seats = tuple(one is not None and (one.kind == "ai" or one.identity in here) for one in room.seats)
+        return text_frame(wire.format_message(wire.Presence(room=self.room_id, seats=seats, watching=self.watching)))
 
     # --- the AI's turn ---
 

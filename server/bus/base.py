@@ -4,14 +4,14 @@ A bus may lose, double, delay and reorder messages. A receiver drops what it has
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from server.store.base import StoredEvent
 
 
-@dataclass(frozen=True, slots=True)
-class Grown:
+class Grown(Struct, frozen=True):
     """Events that a node committed to a room's log."""
 
     room: str
@@ -19,8 +19,7 @@ class Grown:
     events: tuple[StoredEvent, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Whisper:
+class Whisper(Struct, frozen=True):
     """A frame for everybody who follows the room, not in the log: an AI's thinking."""
 
     room: str
@@ -28,8 +27,7 @@ class Whisper:
     frame: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Here:
+class Here(Struct, frozen=True):
     """Who follows a room on a node: the seated identities with a connection, and how many others."""
 
     room: str

@@ -7,8 +7,9 @@ not at all; v of a room counts 1, 2, 3, … without a gap; a command key (room, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 EVERYBODY, SPECTATORS = 0, 1
 """Who may see an event."""
@@ -35,8 +36,7 @@ class StoreUnavailable(StoreError):
     """Nothing is known about whether it was written: ask again by command key."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
+class StoredEvent(Struct, frozen=True):
     """One entry of a room's log: body is the event's JSON, at_ms the time it was decided, in ms since 1970."""
 
     v: int
@@ -45,16 +45,14 @@ class StoredEvent:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CommandKey:
+class CommandKey(Struct, frozen=True):
     """What makes a command's events happen once: unique with its room."""
 
     identity: str
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """What the lobby shows of a room without opening it; summary is JSON.
     A room with listed False is not in the list.
     """
@@ -63,8 +61,7 @@ class Listing:
     summary: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class MatchStarted:
+class MatchStarted(Struct, frozen=True):
     """The row of a new match; options and seats are JSON."""
 
     match: str
@@ -79,8 +76,7 @@ class MatchStarted:
     public: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MatchFinished:
+class MatchFinished(Struct, frozen=True):
     """How a match ended, at the event v."""
 
     match: str
@@ -90,8 +86,7 @@ class MatchFinished:
     over: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(Struct, frozen=True):
     """What the AI saw at its move: body is JSON, v the move's event."""
 
     match: str
@@ -103,8 +98,7 @@ class Thought:
 Projection = Listing | MatchStarted | MatchFinished | Thought
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(Struct, frozen=True):
     """Events to add after expected_v, and what must change with them.
     `node` takes responsibility for the wake-up at due_ms.
     """
@@ -118,8 +112,7 @@ class Append:
     projections: tuple[Projection, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NewRoom:
+class NewRoom(Struct, frozen=True):
     """A room to make with its first events; (host, create_id) makes it once."""
 
     append: Append
@@ -130,8 +123,7 @@ class NewRoom:
     created_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class RoomHead:
+class RoomHead(Struct, frozen=True):
     """Where a room's log ends, and which node is responsible for its wake-up."""
 
     v: int
@@ -139,16 +131,14 @@ class RoomHead:
     due_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Somebody who may hold seats."""
 
     id: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoredMatch:
+class StoredMatch(Struct, frozen=True):
     """A match as the list of matches has it; finished_ms, plies and over are None while it runs."""
 
     match: str
@@ -167,8 +157,7 @@ class StoredMatch:
     over: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRoom:
+class StoredRoom(Struct, frozen=True):
     """A public room as the lobby lists it."""
 
     room: str

@@ -7,8 +7,10 @@ What one call changes, it changes between two looks of anybody else: nothing awa
 import asyncio
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from server.store.base import (
     Append,
