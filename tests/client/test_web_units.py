@@ -1,0 +1,39 @@
+"""The promises of the browser client's modules, written in JavaScript beside this file, kept in a real Chromium."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page
+
+from tests.browser import FILES, open_chromium, open_files, watch_faults
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+FOLDER = Path(__file__).parent / "web"
+PROMISES = [
+    (path.name, name)
+    for path in sorted(FOLDER.glob("*_promises.js"))
+    for name in re.findall(r'^promise\("(.+)", ', path.read_text("utf-8"), re.MULTILINE)
+]
+KEEP = """async ([file, name]) => {
+    await import(`/tests/client/web/${file}`);
+    const { run } = await import("/tests/client/web/promises.js");
+    await run(name);
+}"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def page() -> AsyncIterator[Page]:
+    async with open_chromium() as browser:
+        yield await open_files(browser, viewport={"width": 600, "height": 600})
+
+
+@pytest.mark.parametrize(("file", "name"), PROMISES)
+async def test_promise(page: Page, file: str, name: str) -> None:
+    """The module does what its test says."""
+    await page.goto(f"{FILES}/blank")
+    faults = watch_faults(page)
+    await page.evaluate(KEEP, [file, name])
+    assert faults == []

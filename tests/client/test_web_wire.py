@@ -1,0 +1,45 @@
+"""The browser client's picture of the wire is the server's: golden frames and types are what the code makes now."""
+
+import json
+
+import msgspec
+import pytest
+
+from server import protocol as wire
+from tests.client.wire_files import GOLDEN, TYPES, typescript
+from tests.client.wire_samples import CLIENT, EVENTS, SERVER, frames
+
+REWRITE = "run `python -m tests.client.wire_files`, and see whether both clients still understand"
+
+
+def test_there_is_one_sample_of_every_message() -> None:
+    """Nobody adds a message without showing it."""
+    for samples, union in ((CLIENT, wire.ClientMessage), (SERVER, wire.ServerMessage), (EVENTS, wire.AnyEvent)):
+        assert sorted(type(sample).__name__ for sample in samples) == sorted(one.__name__ for one in union.__args__)
+
+
+def test_the_golden_frames_are_what_the_server_writes() -> None:
+    """Byte for byte, and no file is left over."""
+    kept = {path.stem: path.read_bytes() for path in GOLDEN.glob("*.json")}
+    assert kept == {name: frame + b"\n" for name, frame in frames().items()}, REWRITE
+
+
+def test_the_types_of_the_browser_client_are_current() -> None:
+    """client/web/protocol.d.ts says what server/protocol.py says."""
+    assert TYPES.read_text("utf-8") == typescript(), REWRITE
+
+
+@pytest.mark.parametrize("name", sorted(frames()))
+def test_a_golden_frame_survives_reading_and_writing(name: str) -> None:
+    """What is read from a frame and written again is the same frame."""
+    frame = (GOLDEN / f"{name}.json").read_bytes().removesuffix(b"\n")
+    side, _, _ = name.partition("-")
+    if side == "client":
+        assert wire.format_message(wire.parse_message(frame)) == frame
+    elif side == "server":
+        assert wire.format_message(msgspec.json.decode(frame, type=wire.ServerMessage)) == frame
+    else:
+        event = msgspec.json.decode(frame, type=wire.AnyEvent)
+        body = wire.HIDDEN_BODY if isinstance(event, wire.Hidden) else wire.format_event_body(event)
+        head = json.loads(frame)
+        assert wire.event_frame(head["room"], head["v"], head["at"], body) == frame

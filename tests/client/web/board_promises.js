@@ -1,0 +1,246 @@
+import "/client/web/board.js";
+import { candidates, click, nextCells } from "/client/web/board-clicks.js";
+import { canFlip, layOut, neighbour, placeAt } from "/client/web/board-geometry.js";
+import { holds, promise, same } from "./promises.js";
+
+const move = (id, path, more = {}) => ({ id, path: path.split(" "), text: id, ...more });
+const ids = (moves) => moves.map(({ id }) => id);
+
+promise("one click places, and a label stands for its cells", () => {
+    const moves = [move("d", "d"), move("e", "e")];
+    const targets = { d: ["d1", "d2"], e: ["e1"] };
+    same(ids(click(moves, [], "d2", targets).finished), ["d"]);
+    same([...nextCells(moves, [], targets)].sort(), ["d", "d1", "d2", "e", "e1"]);
+    same(click(moves, [], "f1", targets), { selection: [], finished: [] });
+});
+
+promise("two clicks move, another piece can be taken instead, and a second click on it lets go", () => {
+    const moves = [move("a1a2", "a1 a2"), move("a1a3", "a1 a3"), move("b1b2", "b1 b2")];
+    same(click(moves, [], "a1", {}), { selection: ["a1"], finished: [] });
+    same(ids(click(moves, ["a1"], "a3", {}).finished), ["a1a3"]);
+    same(click(moves, ["a1"], "b1", {}).selection, ["b1"]);
+    same(click(moves, ["a1"], "a1", {}), { selection: [], finished: [] });
+    same(click(moves, ["a1"], "h8", {}), { selection: [], finished: [] });
+    same(ids(candidates(moves, ["a1"], {})), ["a1a2", "a1a3"]);
+});
+
+promise("a long jump is clicked through, or by its end where only one way leads there", () => {
+    const one = [move("x", "a1 c3 e5"), move("y", "a1 c3 a5")];
+    same(click(one, ["a1"], "c3", {}).selection, ["a1", "c3"]);
+    same(ids(click(one, ["a1"], "e5", {}).finished), ["x"]);
+    const two = [move("x", "a1 c3 e5"), move("y", "a1 c1 e5")];
+    same(click(two, ["a1"], "e5", {}), { selection: ["a1"], finished: [] });
+});
+
+promise("a path that others go on from is finished by a second click on its end", () => {
+    const moves = [move("short", "a1 c3"), move("long", "a1 c3 e5")];
+    same(click(moves, ["a1"], "c3", {}), { selection: ["a1", "c3"], finished: [] });
+    same(ids(click(moves, ["a1", "c3"], "c3", {}).finished), ["short"]);
+});
+
+promise("equal paths finish together, for the choice to part them", () => {
+    const moves = [move("q", "a7 a8", { choice: "queen" }), move("r", "a7 a8", { choice: "rook" })];
+    same(ids(click(moves, ["a7"], "a8", {}).finished), ["q", "r"]);
+});
+
+promise("a grid is named from its origin, drawn with the origin where it says, and turned by half a circle", () => {
+    const grid = { kind: "grid", cols: 3, rows: 2 };
+    const at = (board, flip, id) => {
+        const { x, y } = layOut(board, flip).byId.get(id);
+        return [x, y];
+    };
+    same(at(grid, false, "a1"), [0, 1]);
+    same(at({ ...grid, origin: "top-left" }, false, "a1"), [0, 0]);
+    same(at(grid, true, "a1"), [2, 0]);
+    const named = {
+        ...grid,
+        names: [
+            ["p", null, "q"],
+            ["r", "s", null],
+        ],
+    };
+    same([...layOut(named, false).byId.keys()], ["p", "q", "r", "s"]);
+    same(
+        [
+            canFlip({ ...grid, style: "checker" }),
+            canFlip({ ...grid, style: "checker", gravity: true }),
+            canFlip({ kind: "sites", sites: [] }),
+        ],
+        [true, false, true],
+    );
+});
+
+promise("arrow keys find the next place on squares, hexagons and points", () => {
+    const sites = [
+        ["a", 0, 0],
+        ["b", 1, 0],
+        ["c", 0.5, 0.87],
+        ["d", 1.5, 0.87],
+        ["e", 3, 0.87],
+    ].map(([id, x, y]) => ({ id, x, y, shape: "hex" }));
+    const { places, byId } = layOut({ kind: "sites", sites }, false);
+    const go = (from, direction) => neighbour(places, byId.get(from), direction)?.id ?? null;
+    same(
+        [go("a", [1, 0]), go("a", [0, 1]), go("d", [1, 0]), go("e", [-1, 0]), go("a", [-1, 0]), go("d", [0, -1])],
+        ["b", "c", "e", "d", null, "b"],
+    );
+    same([placeAt(places, 0.1, 0.1)?.id, placeAt(places, 9, 9)], ["a", null]);
+});
+
+const BOARD = {
+    board: { kind: "grid", cols: 4, rows: 4, style: "checker" },
+    kinds: { m: { name: "man", side: 0 }, k: { name: "king", side: 0, mark: "crown" } },
+    seats: [
+        { name: "White", colour: "#eee" },
+        { name: "Black", colour: "#333" },
+    ],
+};
+const MOVES = [
+    move("up", "a1 a2"),
+    move("far", "a1 a3"),
+    move("queen", "a1 a4", { choice: "queen" }),
+    move("rook", "a1 a4", { choice: "rook" }),
+];
+
+/** A board of 400 by 400 pixels with a man on a1 who may go up the column. */
+function place(more = {}) {
+    const board = document.createElement("ply-board");
+    document.body.replaceChildren(board);
+    board.style.cssText = "display:block;width:400px;height:400px";
+    const position = { pieces: { a1: "m" }, turn: 0, text: "White to move", marks: { last: ["a1"] } };
+    board.scene = { board: BOARD, position, moves: MOVES, pending: null, flip: false, label: "Test board", ...more };
+    const played = [];
+    board.addEventListener("ply-move", (event) => played.push(event.detail.id));
+    const cell = (id) => board.querySelector(`[role=gridcell][data-cell="${id}"]`);
+    const pointer = (type, id, pointerType = "mouse") => {
+        const box = cell(id).getBoundingClientRect();
+        const [clientX, clientY] = [box.x + box.width / 2, box.y + box.height / 2];
+        board.dispatchEvent(
+            new PointerEvent(type, {
+                bubbles: true,
+                clientX,
+                clientY,
+                pointerId: 1,
+                button: 0,
+                pointerType,
+                isPrimary: true,
+            }),
+        );
+    };
+    board.setPointerCapture = () => {};
+    const tap = (id, pointerType) => (pointer("pointerdown", id, pointerType), pointer("pointerup", id, pointerType));
+    const press = (key) =>
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    return { board, played, cell, pointer, tap, press };
+}
+
+promise("clicks on a piece and on a cell play a move", () => {
+    const { played, tap, cell } = place();
+    tap("a1");
+    same([cell("a1").getAttribute("aria-selected"), played], ["true", []]);
+    tap("a2");
+    same([cell("a1").getAttribute("aria-selected"), played], ["false", ["up"]]);
+});
+
+promise("a piece can be dragged, and a drag that ends beside the board plays nothing", () => {
+    const { board, played, pointer } = place();
+    pointer("pointerdown", "a1");
+    pointer("pointermove", "a2");
+    pointer("pointermove", "a3");
+    same(board.querySelectorAll(".dragged").length, 1);
+    pointer("pointerup", "a3");
+    same([played, board.querySelectorAll(".dragged").length], [["far"], 0]);
+    pointer("pointerdown", "a1");
+    pointer("pointermove", "a3");
+    board.dispatchEvent(new PointerEvent("pointerup", { bubbles: true, clientX: 4000, clientY: 4000, pointerId: 1 }));
+    same(played, ["far"]);
+});
+
+promise("touch plays where the finger leaves the board", () => {
+    const { played, pointer, tap } = place({ moves: [move("a2", "a2"), move("b2", "b2")] });
+    pointer("pointerdown", "a2", "touch");
+    pointer("pointermove", "b2", "touch");
+    pointer("pointerup", "b2", "touch");
+    tap("a2", "touch");
+    same(played, ["b2", "a2"]);
+});
+
+promise("arrow keys walk, Enter plays, Escape lets go, and only one cell is a tab stop", () => {
+    const { board, played, press, cell } = place();
+    const stops = () => [...board.querySelectorAll('[tabindex="0"]')].map((node) => node.dataset.cell);
+    same(stops(), ["a1"]);
+    cell("a1").focus();
+    for (const key of ["Enter", "Escape", "ArrowUp", "Enter"]) press(key);
+    same(played, []);
+    for (const key of ["ArrowDown", "Enter", "ArrowUp", "ArrowUp", "Enter"]) press(key);
+    same([played, stops()], [["far"], ["a3"]]);
+});
+
+promise("a choice is asked for in a dialog, and may be called off", async () => {
+    const { played, tap } = place();
+    const choose = async (name) => {
+        tap("a1");
+        tap("a4");
+        const dialog = document.querySelector("dialog");
+        const closed = new Promise((resolve) => dialog.addEventListener("close", resolve));
+        [...dialog.querySelectorAll("button")].find((button) => button.textContent === name).click();
+        await closed;
+        holds(!document.querySelector("dialog"), "the dialog is gone");
+    };
+    await choose("Cancel");
+    await choose("rook");
+    same(played, ["rook"]);
+});
+
+promise("every cell tells what is on it and what can be done with it", () => {
+    const { board, cell } = place();
+    same(
+        [cell("a1").getAttribute("aria-label"), cell("b1").getAttribute("aria-label")],
+        ["a1, man, last move, can play", "b1, empty"],
+    );
+    same(
+        [board.querySelector("[role=grid]").getAttribute("aria-label"), board.querySelectorAll("[role=row]").length],
+        ["Test board", 4],
+    );
+});
+
+promise("a board without moves cannot be played on", () => {
+    const { board, played, tap } = place({ moves: [] });
+    tap("a1");
+    tap("a2");
+    same(
+        [played, board.classList.contains("playable"), board.querySelectorAll('[aria-selected="true"]').length],
+        [[], false, 0],
+    );
+});
+
+promise("pointing at the only way on shows what would happen", () => {
+    const { board, pointer } = place({
+        moves: [move("a2", "a2", { ghost: ["a2", "k"], affects: ["a1"] }), move("b2", "b2")],
+    });
+    pointer("pointermove", "a2");
+    same([board.querySelectorAll(".ghost").length, board.querySelectorAll(".at.affected").length], [1, 1]);
+    pointer("pointermove", "c2");
+    same([board.querySelectorAll(".ghost").length, board.querySelectorAll(".at.affected").length], [0, 0]);
+});
+
+promise("a move on its way is shown, and nothing can be played meanwhile", () => {
+    const pending = move("a2", "a2", { ghost: ["a2", "k"] });
+    const { board, played, tap } = place({ moves: [], pending });
+    tap("a1");
+    same([board.querySelectorAll(".ghost.pending").length, played], [1, []]);
+});
+
+promise(
+    "pieces travel, fall and fade only where motion is welcome, and a jump through the match just stands there",
+    () => {
+        const { board } = place();
+        const { scene } = board;
+        const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+        const position = { pieces: { a3: "m" }, turn: 1, text: "", last: ["a1", "a3"] };
+        board.scene = { ...scene, position };
+        same(board.querySelector('[data-at="a3"] .piece').getAnimations().length, still ? 0 : 1);
+        board.scene = { ...scene, position: { pieces: { a1: "m", b1: "m", c1: "m", d1: "m" }, turn: 0, text: "" } };
+        same([...board.querySelectorAll(".pieces > .at .piece")].flatMap((piece) => piece.getAnimations()).length, 0);
+    },
+);
