@@ -279,11 +279,17 @@ class Position:
     @property
     def turn(self) -> int:
         """The seat to move (of a finished position: who would be)."""
-        return self.game.rules.turn(self.state)
+        try:
+            return self.game.rules.turn(self.state)
+        except Exception as error:
+            self.game._fault("turn", error)
 
     def text(self) -> str:
         """The position as one line of text that `Game.position` reads back."""
-        return self.game.rules.format_position(self.state)
+        try:
+            return self.game.rules.format_position(self.state)
+        except Exception as error:
+            self.game._fault("format_position", error)
 
     def digest(self) -> str:
         """16 hex digits over text and options, to recognise a position across processes and restarts."""

@@ -10,7 +10,16 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from engine.game import Game, GameError, GameFault, IllegalMove, MalformedMove, OptionError, Position
+from engine.game import (
+    Game,
+    GameError,
+    GameFault,
+    IllegalMove,
+    MalformedMove,
+    OptionError,
+    Position,
+    PositionError,
+)
 from server import protocol as wire
 from server.protocol import Code, Occupant
 from server.room.model import (
@@ -130,6 +139,8 @@ def _ai_turn(room: Room, author: Author, match: Match, match_id: str, seat: int,
         raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
     if match.id != match_id or match.digest != digest or position.turn != seat:
         raise CommandRejected(Code.MOVE_STALE, "the AI's answer is for another position")
+    if match.seats[seat].kind != "ai":
+        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, "a person is to move")
     return position
 
 
@@ -204,7 +215,7 @@ def _take(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list[wire
     events: list[wire.RoomEvent] = [wire.SeatTaken(seat, occupant)]
     filled = [one for one in seats if one is not None]
     if len(filled) == SEATS:
-        events.append(_started(game.start(room.options), new_id(), _next_number(room), filled))
+        events.append(_started(_start(room, game), new_id(), _next_number(room), filled))
     return events
 
 
@@ -226,7 +237,7 @@ def _rematch(room: Room, author: Author, new_id: NewId) -> list[wire.RoomEvent]:
         if seat in room.offers:
             raise CommandRejected(Code.OFFER_TWICE, "you have offered a rematch already")
         return [wire.Offered(seat)]
-    return [_started(game.start(room.options), new_id(), _next_number(room), filled[::-1])]
+    return [_started(_start(room, game), new_id(), _next_number(room), filled[::-1])]
 
 
 def _decline(room: Room, author: Author) -> list[wire.RoomEvent]:
@@ -234,6 +245,14 @@ def _decline(room: Room, author: Author) -> list[wire.RoomEvent]:
     if not room.offers:
         raise CommandRejected(Code.OFFER_NONE, "no offer is open")
     return [wire.Declined(seat)]
+
+
+def _start(room: Room, game: Game) -> Position:
+    """Where a match of this room starts; its options may be those of an older version of the game."""
+    try:
+        return game.start(room.options)
+    except OptionError as error:
+        raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
 
 
 def _started(start: Position, match_id: str, number: int, seats: Sequence[Occupant]) -> wire.Started:
@@ -370,38 +389,55 @@ def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
 
 
 def _evolve_started(room: Room, event: wire.Started) -> Room:
-    position = None
-    frozen = None
+    position, digest, frozen = None, "", None
     try:
-        position = room.game.position(event.start, room.options) if room.game else None
-    except (GameError, GameFault):
-        frozen = Code.GAME_CHANGED
-    digest = position.digest() if position else ""
+        if room.game is not None:
+            position = _sound(room.game.position(event.start, room.options), event.seats)
+            digest = position.digest()
+    except (GameError, GameFault) as error:
+        position, frozen = None, _frozen_by(error)
     match = Match(
         event.match, event.number, event.start, event.rules, event.seats, position, digest, room.v, room.changed_ms
     )
     # A new match is played by today's rules, so what froze an older one is over; a missing game stays missing.
     return replace(
-        room, seats=event.seats, match=match, offers=(), frozen=frozen if room.game is not None else room.frozen
+        room,
+        seats=(*event.seats, *(None,) * SEATS)[:SEATS],
+        match=match,
+        offers=(),
+        frozen=frozen if room.game is not None else room.frozen,
     )
 
 
 def _evolve_moved(room: Room, event: wire.Moved) -> Room:
     match = room.match
-    if match is None:
+    if match is None or match.id != event.match:
         return room
     moves = (*match.moves, wire.Played(event.move, event.text))
     position, frozen = match.position, room.frozen
     if position is not None:
         try:
-            position = position.replay(event.move)
+            position = _sound(position.replay(event.move), match.seats)
             # Rules that have changed since the match began may go on only as long as they lead to the same positions.
             if match.rules != position.game.digest and position.digest() != event.digest:
                 position, frozen = None, Code.GAME_CHANGED
-        except (GameError, GameFault):
-            position, frozen = None, Code.GAME_CHANGED
+        except (GameError, GameFault) as error:
+            position, frozen = None, _frozen_by(error)
     return replace(room, match=replace(match, moves=moves, position=position, digest=event.digest), frozen=frozen)
 
 
+def _sound(position: Position, seats: Sequence[Occupant]) -> Position:
+    """The position, if it is the turn of one of these seats."""
+    if len(seats) != SEATS or position.turn not in range(SEATS):
+        raise PositionError(f"seat {position.turn} of {len(seats)} is to move")
+    return position
+
+
+def _frozen_by(error: GameError | GameFault) -> Code:
+    return Code.GAME_FAULT if isinstance(error, GameFault) else Code.GAME_CHANGED
+
+
 def _with_seat(room: Room, seat: int, occupant: Occupant | None) -> Room:
+    if seat not in range(SEATS):
+        return room
     return replace(room, seats=(*room.seats[:seat], occupant, *room.seats[seat + 1 :]))

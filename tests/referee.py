@@ -1,0 +1,129 @@
+"""The rules of the three first games once more, as plainly as can be: an umpire that owes nothing to the engine.
+
+Every test that wants to know whether a move was legal, whose turn it is, or who has won, may ask here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+class Foul(Exception):
+    """A move that the rules do not allow."""
+
+
+@dataclass
+class Referee:
+    """One playing of a game: `turn` is the seat to move, `over` says that it has ended and `winner` for whom."""
+
+    names: ClassVar[dict[str, type["Referee"]]] = {}
+
+    options: Mapping[str, str]
+    turn: int = 0
+    over: bool = False
+    winner: int | None = None
+
+    def __init_subclass__(cls, game: str) -> None:
+        Referee.names[game] = cls
+
+    def play(self, token: str) -> None:
+        """Plays a move for the seat to move; Foul if it may not."""
+        if self.over:
+            raise Foul(f"{token} after the end")
+        if token not in self.moves():
+            raise Foul(f"{token} is not one of {self.moves()}")
+        self.put(token)
+        self.turn = 1 - self.turn
+        self.judge()
+
+    def moves(self) -> list[str]:
+        """The legal moves."""
+        raise NotImplementedError
+
+    def put(self, token: str) -> None:
+        """Changes the board."""
+        raise NotImplementedError
+
+    def judge(self) -> None:
+        """Looks whether that was the end; the turn has passed to the other side."""
+        raise NotImplementedError
+
+    def end(self, winner: int | None) -> None:
+        self.over, self.winner = True, winner
+
+
+def referee(game: str, options: Mapping[str, str]) -> Referee:
+    """The umpire of a new match."""
+    return Referee.names[game](options)
+
+
+@dataclass
+class TicTacToe(Referee, game="tic-tac-toe"):
+    cells: dict[str, int] = field(default_factory=dict)
+
+    LINES: ClassVar[list[str]] = ["a1b1c1", "a2b2c2", "a3b3c3", "a1a2a3", "b1b2b3", "c1c2c3", "a1b2c3", "a3b2c1"]
+
+    def moves(self) -> list[str]:
+        return [column + row for column in "abc" for row in "123" if column + row not in self.cells]
+
+    def put(self, token: str) -> None:
+        self.cells[token] = self.turn
+
+    def judge(self) -> None:
+        mover = 1 - self.turn
+        for line in self.LINES:
+            if all(self.cells.get(line[n : n + 2]) == mover for n in (0, 2, 4)):
+                return self.end(mover)
+        if len(self.cells) == 9:
+            self.end(None)
+        return None
+
+
+@dataclass
+class ConnectFour(Referee, game="connect-four"):
+    columns: list[list[int]] = field(default_factory=lambda: [[] for _ in range(7)])
+
+    def moves(self) -> list[str]:
+        return ["abcdefg"[n] for n in range(7) if len(self.columns[n]) < 6]
+
+    def put(self, token: str) -> None:
+        self.columns["abcdefg".index(token)].append(self.turn)
+
+    def disc(self, column: int, row: int) -> int | None:
+        inside = 0 <= column < 7 and 0 <= row < len(self.columns[column])
+        return self.columns[column][row] if inside else None
+
+    def judge(self) -> None:
+        mover = 1 - self.turn
+        for column in range(7):
+            for row in range(6):
+                for right, up in ((1, 0), (0, 1), (1, 1), (1, -1)):
+                    if all(self.disc(column + n * right, row + n * up) == mover for n in range(4)):
+                        return self.end(mover)
+        if not self.moves():
+            self.end(None)
+        return None
+
+
+@dataclass
+class Sticks(Referee, game="sticks"):
+    rows: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rows = [int(row) for row in self.options.get("rows", "1-2-3").split("-")]
+
+    def moves(self) -> list[str]:
+        return [
+            f"{row + 1}x{take}"
+            for row, sticks in enumerate(self.rows)
+            for take in range(1, sticks + 1)
+            if sum(self.rows) - take >= 1
+        ]
+
+    def put(self, token: str) -> None:
+        row, take = token.split("x")
+        self.rows[int(row) - 1] -= int(take)
+
+    def judge(self) -> None:
+        if sum(self.rows) == 1:
+            self.end(1 - self.turn)

@@ -1,0 +1,366 @@
+"""Random commands from several people and the AI, stale, double and senseless ones among them: what must always hold.
+
+The invariants I1, I2, … are listed in tests/history.py.
+"""
+
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from client.messages import Happened, parse_server_message
+from client.model import Model, apply
+from engine.game import Game, GameFault
+from engine.games.registry import load_game
+from server import protocol as wire
+from server.projections import projections, stored
+from server.protocol import Occupant
+from server.room import rules, views
+from server.room.model import AI_IDENTITY, Author, Command, CommandRejected, Match, Room
+from server.store.base import SPECTATORS
+from tests.referee import Foul, Referee, referee
+from tests.server.rooms import ADA, AI, BEN, CYD, ROOM, Played, altered, attempt, raises, sit
+
+PEOPLE = [ADA, BEN, CYD]
+TOKENS = [
+    *(column + row for column in "abc" for row in "123"),
+    *"abcdefg",
+    "1x1",
+    "2x1",
+    "3x2",
+    "",
+    "zz",
+    "\u202e",
+    "7x9",
+]
+PLAIN = [wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline]
+SEATS = st.tuples(*[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)])] * 2)
+
+
+class Watcher:
+    """A client that joined at some v as a player or a spectator and follows from there."""
+
+    def __init__(self, room: Room, player: bool) -> None:
+        self.player = player
+        self.model = apply(Model(room=ROOM), views.snapshot(room, player))
+
+    def follow(self, room: Room, event: wire.RoomEvent, at_ms: int) -> None:
+        entry = stored(room, event, at_ms)
+        body = wire.HIDDEN_BODY if self.player and entry.audience == SPECTATORS else entry.body
+        message = parse_server_message(wire.event_frame(ROOM, entry.v, at_ms, body))
+        assert isinstance(message, Happened)
+        self.model = apply(self.model, message)
+
+    def check(self, room: Room) -> None:
+        """A snapshot and the events after it make the same picture as a later snapshot."""
+        seen, now = self.model, views.snapshot(room, self.player)
+        assert (seen.v, seen.in_step, seen.seats, seen.match, seen.offers) == (
+            now.v,
+            True,
+            now.seats,
+            now.match,
+            now.offers,
+        )
+        assert seen.chat[-len(now.chat) :] == now.chat if now.chat else True
+
+
+class RoomMachine(RuleBasedStateMachine):
+    """One room and everybody who sends commands to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.played = Played()
+        self.shadow: Room | None = None
+        self.umpire: Referee | None = None
+        self.sent: list[tuple[Author, Command]] = []
+        self.watchers: list[Watcher] = []
+        self.results: dict[str, wire.Over] = {}
+        self.answered: set[tuple[str, int]] = set()
+        self.offered: set[str] = set()
+
+    @initialize(game=st.sampled_from(["tic-tac-toe", "sticks", "connect-four"]), seats=SEATS)
+    def create(self, game: str, seats: tuple[Any, Any]) -> None:
+        try:
+            events = self.played.create(ADA, game, seats=seats)
+        except CommandRejected:
+            assert seats == (wire.MySeat(), wire.MySeat())
+            events = self.played.create(ADA, game)
+        for event in events:
+            self._observe(event)
+        self._shadow()
+
+    # --- what people do ---
+
+    @rule(author=st.sampled_from(PEOPLE), seat=st.integers(0, 1))
+    def sit(self, author: Author, seat: int) -> None:
+        self._give(author, sit(seat))
+
+    @rule(author=st.sampled_from(PEOPLE), kind=st.sampled_from(PLAIN))
+    def plain(self, author: Author, kind: type[wire.RoomCommand]) -> None:
+        self._give(author, kind(id="p", room=ROOM))
+
+    @rule(author=st.sampled_from(PEOPLE), seat=st.integers(0, 1), level=st.integers(1, 8), add=st.booleans())
+    def ai_seat(self, author: Author, seat: int, level: int, add: bool) -> None:
+        if add:
+            self._give(author, wire.AddAi(id="a", room=ROOM, seat=seat, level=level))
+        else:
+            self._give(author, wire.RemoveAi(id="a", room=ROOM, seat=seat))
+
+    @rule(author=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), ply=st.integers(0, 45))
+    def any_move(self, author: Author, token: str, ply: int) -> None:
+        self._give(author, wire.Move(id="m", room=ROOM, ply=ply, move=token))
+
+    @rule(author=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), back=st.integers(-1, 2))
+    def move_about_now(self, author: Author, token: str, back: int) -> None:
+        """Often from the player on turn, at a ply just played or just ahead."""
+        ply = max(0, self.played.room.match.ply - back) if self.played.room.match else 0
+        self._give(author, wire.Move(id="m", room=ROOM, ply=ply, move=token))
+
+    @rule(pick=st.integers(0, 50))
+    def legal_move(self, pick: int) -> None:
+        """By whoever is to move, AI or person."""
+        match = self.played.room.playing
+        if match is None or self.umpire is None:
+            return
+        tokens = self.umpire.moves()
+        token, occupant = tokens[pick % len(tokens)], match.seats[self.umpire.turn]
+        if occupant.kind == "ai":
+            events = self._give(AI, self.played.ai_move(token))
+        else:
+            events = self._give(Author(occupant.identity, occupant.name), self.played.move(token))
+        assert events, "the umpire's legal move is accepted"
+
+    @rule(pick=st.integers(0, 1000))
+    def send_again(self, pick: int) -> None:
+        """Something that was sent before, by people or the AI, word for word."""
+        if self.sent:
+            self._give(*self.sent[pick % len(self.sent)])
+
+    @rule(seat=st.integers(0, 1), token=st.sampled_from(TOKENS), fail=st.booleans())
+    def ai_answer(self, seat: int, token: str, fail: bool) -> None:
+        if self.played.room.playing is not None:
+            command = self.played.ai_failure(seat=seat) if fail else self.played.ai_move(token, seat=seat)
+            self._give(AI, command)
+
+    @rule(author=st.sampled_from(PEOPLE), text=st.text(max_size=8), to=st.sampled_from(["room", "spectators"]))
+    def chat(self, author: Author, text: str, to: wire.ChatTo) -> None:
+        self._give(author, wire.Chat(id="t", room=ROOM, text=text, to=to))
+
+    @rule(player=st.booleans())
+    def watch(self, player: bool) -> None:
+        if len(self.watchers) < 5:
+            self.watchers.append(Watcher(self.played.room, player))
+
+    # --- what then must hold ---
+
+    def _give(self, author: Author, command: Command) -> list[wire.RoomEvent]:
+        note(f"{author.identity}: {command}")
+        if len(self.sent) < 1000:
+            self.sent.append((author, command))
+        before = self.played.room
+        events = attempt(lambda: self.played.do(author, command))
+        if isinstance(events, CommandRejected | GameFault):
+            assert isinstance(events, CommandRejected), "the rules of these games are sound"
+            assert self.played.room is before, "I2: a rejection changes nothing"
+            return []
+        self._check_author(author, before, events)
+        for event in events:
+            self._observe(event)
+        self._shadow(len(events))
+        return events
+
+    def _check_author(self, author: Author, before: Room, events: list[wire.RoomEvent]) -> None:
+        """I12 and I13: who may cause what."""
+        own = before.seat_of(author.identity)
+        only_ai = all(seat is not None and seat.kind == "ai" for seat in before.seats)
+        for event in events:
+            match event:
+                case wire.Moved(seat=seat) if author.identity == AI_IDENTITY:
+                    assert before.seats[seat] is not None
+                    assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
+                case wire.Moved(seat=seat):
+                    assert seat == own, "a move comes from the identity that holds the seat"
+                case wire.Offered() | wire.Declined():
+                    assert own is not None
+                case wire.Finished() if author.identity != AI_IDENTITY:
+                    assert own is not None or (only_ai and author.identity == before.host)
+                case wire.SeatTaken(seat=seat, occupant=occupant):
+                    assert before.seats[seat] is None, "I12: a taken seat is not taken"
+                    if occupant.kind == "ai":
+                        assert author.identity == before.host
+                    else:
+                        assert occupant == Occupant(author.identity, author.name)
+                        assert own is None, "I12: one seat for one identity"
+                case wire.SeatLeft(seat=seat):
+                    assert before.playing is None
+                    assert seat == own or author.identity == before.host
+                case wire.Said(to=to):
+                    assert to == "room" or own is None
+                case _:
+                    pass
+
+    def _observe(self, event: wire.RoomEvent) -> None:
+        match event:
+            case wire.Started():
+                assert event.match not in self.results, "a match id is used once"
+                assert self.umpire is None or self.umpire.over
+                created = wire.parse_event_body(self.played.log[0][1])
+                assert isinstance(created, wire.Created)
+                self.umpire = referee(created.game, created.options)
+                people = [one.identity for one in event.seats if one.kind == "guest"]
+                assert len(set(people)) == len(people)
+                self.offered.clear()
+            case wire.Moved():
+                assert self.umpire is not None
+                assert event.match not in self.results, "I11: no move after the end"
+                assert event.seat == self.umpire.turn
+                assert (event.match, event.ply) not in self.answered, "I16: one move for each ply"
+                self.answered.add((event.match, event.ply))
+                try:
+                    self.umpire.play(event.move)
+                except Foul as foul:
+                    raise AssertionError(f"I9: {foul}") from foul
+            case wire.Finished():
+                assert self.umpire is not None
+                assert event.match not in self.results, "I11: a result is final"
+                self.results[event.match] = wire.Over(event.winner, event.how, event.reason)
+                if event.how == "board":
+                    assert self.umpire.over
+                    assert self.umpire.winner == event.winner
+                self.umpire.over = True
+            case _:
+                pass
+
+    def _shadow(self, count: int | None = None) -> None:
+        """Folds the newest events from their JSON, and lets the watchers see them."""
+        log = self.played.log[-count:] if count else self.played.log
+        for at_ms, body in log:
+            event = wire.parse_event_body(body)
+            if self.shadow is None:
+                self.shadow = rules.first(ROOM, event, at_ms, load_game)
+            else:
+                self.shadow = rules.evolve(self.shadow, event, at_ms)
+            for watcher in self.watchers:
+                watcher.follow(self.shadow, event, at_ms)
+        assert self.shadow == self.played.room, "I8: the log makes the room"
+
+    @invariant()
+    def counted(self) -> None:
+        """I3: v counts the events."""
+        if self.shadow is not None:
+            assert self.played.room.v == len(self.played.log)
+
+    @invariant()
+    def consistent(self) -> None:
+        room = self.played.room if self.shadow is not None else None
+        if room is None:
+            return
+        for watcher in self.watchers:
+            watcher.check(room)
+        assert (room.playing is not None) == (self.umpire is not None and not self.umpire.over), "the umpire agrees"
+        if room.playing is not None:
+            assert room.playing.position is not None
+            assert self.umpire is not None
+            assert room.playing.position.turn == self.umpire.turn
+            assert sorted(room.playing.position.tokens()) == sorted(self.umpire.moves()), "I9: the same legal moves"
+            assert room.seats == room.playing.seats, "seats are kept while a match runs"
+            assert room.offers == ()
+        if room.match is not None and room.match.over is not None:
+            assert self.results[room.match.id] == room.match.over, "I11"
+        if room.offers:
+            assert all(room.seats[seat] is not None for seat in room.offers), "I18: an offer ends when its seat is left"
+            assert len(room.offers) == 1
+        people = [seat.identity for seat in room.seats if seat is not None and seat.kind == "guest"]
+        assert len(set(people)) == len(people), "I12: one seat for one identity"
+
+    def teardown(self) -> None:
+        if self.shadow is not None:
+            assert self.played.fold() == self.played.room
+
+
+TestRoomMachine = RoomMachine.TestCase
+TestRoomMachine.settings = settings(
+    max_examples=60, stateful_step_count=60, suppress_health_check=[HealthCheck.too_slow], deadline=None
+)
+
+
+# --- any log loads ----------------------------------------------------------------------------------------------------
+
+NUMBERS = st.sampled_from([0, 1, 2, -1, 7])
+TEXTS = st.sampled_from(
+    ["", "m1", "m2", "a1", "b2", ".........", "X........", "1-2-3 first", "ada", "tic-tac-toe", "\u0000"]
+)
+OCCUPANTS = st.builds(Occupant, TEXTS, TEXTS, st.sampled_from(["guest", "ai"]), st.none() | NUMBERS)
+EVENTS = st.one_of(
+    st.builds(wire.Created, TEXTS, st.just({}), st.just("public"), TEXTS),
+    st.builds(wire.SeatTaken, NUMBERS, OCCUPANTS),
+    st.builds(wire.SeatLeft, NUMBERS),
+    st.builds(wire.Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple)),
+    st.builds(wire.Moved, TEXTS, NUMBERS, NUMBERS, TEXTS, TEXTS),
+    st.builds(wire.Finished, TEXTS, st.none() | NUMBERS, st.just("board"), TEXTS),
+    st.builds(wire.Offered, NUMBERS),
+    st.builds(wire.Declined, NUMBERS),
+    st.builds(wire.Said, TEXTS, TEXTS, TEXTS, st.sampled_from(["room", "spectators"])),
+)
+START = wire.Started(
+    "m1", 1, ".........", load_game("tic-tac-toe").digest, (Occupant("ada", "A"), Occupant("ai", "B", "ai", 1))
+)
+HOOKS = st.sampled_from(["none", "parse_position", "parse_move", "turn", "format_position", "play", "status", "view"])
+
+
+@given(
+    start=st.lists(EVENTS, max_size=3),
+    later=st.lists(EVENTS, max_size=12),
+    hook=HOOKS,
+    game=st.sampled_from(["tic-tac-toe", "sticks", "missing"]),
+    command=st.sampled_from([sit(0), *(kind(id="x", room=ROOM) for kind in PLAIN)]),
+)
+@settings(max_examples=400)
+def test_any_log_loads(
+    start: list[wire.RoomEvent], later: list[wire.RoomEvent], hook: str, game: str, command: wire.RoomCommand
+) -> None:
+    """`evolve` is total: whatever stands in a log, and whatever the game does, the room loads, can be looked at, and
+    answers commands with events or with typed errors.
+    """
+
+    def find(game_id: str) -> Game:
+        return load_game(game_id) if hook == "none" else altered(game_id, {hook: raises})
+
+    room = rules.first(ROOM, wire.Created(game, {}, "public", "ada"), 0, find)
+    for event in (*start, START, *later):
+        body = wire.format_event_body(event)
+        room = rules.evolve(room, wire.parse_event_body(body), 1)
+        projections(room, [event], None)
+        assert room.ai_to_move() in (None, 0, 1)
+        assert len(room.seats) == 2
+    assert room.v == len(start) + len(later) + 2
+    for look in (looks, decides):
+        attempt(lambda look=look: look(room, command))  # type: ignore[misc]
+
+
+def looks(room: Room, command: wire.RoomCommand) -> None:
+    """Everything that a joining client gets."""
+    msgspec.json.encode(views.snapshot(room, player=False))
+    msgspec.json.encode(views.description(room))
+    match: Match | None = room.match
+    if match is not None:
+        views.view(room, match)
+        views.turn(room, match)
+
+
+def decides(room: Room, command: wire.RoomCommand) -> None:
+    for author in PEOPLE:
+        rules.decide(room, author, command, lambda: "new")
+
+
+def test_hidden_events_count() -> None:
+    """A player who may not see an event counts it all the same."""
+    played = Played()
+    played.create(ADA)
+    watcher = Watcher(played.room, player=True)
+    (event,) = played.do(CYD, wire.Chat(id="t", room=ROOM, text="psst", to="spectators"))
+    watcher.follow(played.room, event, 5)
+    watcher.check(played.room)
+    assert watcher.model.chat == ()

@@ -1,0 +1,657 @@
+"""What server/room promises: each command's events, each rejection's code, and that the log alone makes the room."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from engine.game import GameFault, UnknownGame
+from engine.games.registry import load_game
+from server import protocol as wire
+from server.protocol import Code, Occupant
+from server.room import rules, views
+from server.room.model import CHAT_KEPT, CommandRejected, Room
+from tests.server.rooms import (
+    ADA,
+    AI,
+    BEN,
+    CYD,
+    ROOM,
+    Played,
+    add_ai,
+    altered,
+    attempt,
+    chat,
+    plain,
+    raises,
+    remove_ai,
+    seated,
+    sit,
+)
+
+AI_SEAT = wire.AiSeat(level=2)
+ME, OPEN = wire.MySeat(), wire.OpenSeat()
+
+
+def created(author: Any = ADA, game: str = "tic-tac-toe", **fields: Any) -> Played:
+    played = Played()
+    played.create(author, game, **fields)
+    return played
+
+
+def finished(tokens: str = "a1 b1 a2 b2 a3") -> Played:
+    """A match that Ada has won, unless the moves say otherwise."""
+    played = seated()
+    played.moves(tokens)
+    return played
+
+
+# --- create -----------------------------------------------------------------------------------------------------------
+
+
+def test_create_makes_a_room_with_its_host() -> None:
+    """v 1 is `created` with all options filled in; the creator's seat is taken, the other open, nothing has started."""
+    played = Played()
+    events = played.create(ADA, "sticks", visibility="unlisted")
+    assert events == [
+        wire.Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
+        wire.SeatTaken(0, Occupant("ada", "Ada")),
+    ]
+    assert played.room.v == 2
+    assert played.room.match is None
+
+
+@pytest.mark.parametrize(
+    ("seats", "taken", "starts"),
+    [
+        ((ME, OPEN), [0], False), ((OPEN, ME), [1], False), ((OPEN, OPEN), [], False), ((AI_SEAT, OPEN), [0], False),
+        ((ME, AI_SEAT), [0, 1], True), ((AI_SEAT, ME), [0, 1], True), ((AI_SEAT, AI_SEAT), [0, 1], True),
+    ],
+)  # fmt: skip
+def test_create_fills_the_seats_that_were_asked_for(seats: Any, taken: list[int], starts: bool) -> None:
+    """The match starts at once when both seats are filled."""
+    events = Played().create(ADA, seats=seats)
+    assert [event.seat for event in events if isinstance(event, wire.SeatTaken)] == taken
+    assert [isinstance(event, wire.Started) for event in events].count(True) == starts
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"seats": (ME, ME)}, Code.SEAT_ALREADY),
+        ({"options": {"rows": "1-2"}}, Code.OPTION_UNKNOWN),
+        ({"game": "sticks", "options": {"rows": "none"}}, Code.OPTION_UNKNOWN),
+        ({"game": "sticks", "options": {"rows": "1"}}, Code.OPTION_UNKNOWN),
+        ({"seats": (ME, wire.AiSeat(level=8))}, Code.LEVEL_UNKNOWN),
+    ],
+)
+def test_create_refuses_what_cannot_be(fields: dict[str, Any], code: Code) -> None:
+    """Two own seats, unknown options or values, a level that the game does not have."""
+    with pytest.raises(CommandRejected) as rejected:
+        Played().create(ADA, **fields)
+    assert rejected.value.code is code
+
+
+# --- seats ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_match_starts_when_the_second_seat_is_taken() -> None:
+    """`seat_taken` and `started` in one go: who plays which side, the position in text, the rules' digest."""
+    played = created()
+    taken, started = played.do(BEN, sit(1))
+    assert taken == wire.SeatTaken(1, Occupant("ben", "Ben"))
+    assert isinstance(started, wire.Started)
+    assert (started.number, started.start, started.rules) == (1, ".........", load_game("tic-tac-toe").digest)
+    assert [one.identity for one in started.seats] == ["ada", "ben"]
+    assert played.room.playing is played.room.match
+
+
+def test_a_seat_is_taken_once() -> None:
+    """I12: not a taken one, and not a second one by the same identity."""
+    played = created()
+    assert played.refuse(BEN, sit(0)) is Code.SEAT_TAKEN
+    assert played.refuse(ADA, sit(0)) is Code.SEAT_TAKEN
+    assert played.refuse(ADA, sit(1)) is Code.SEAT_ALREADY
+    played.do(BEN, sit(1))
+    assert played.refuse(CYD, sit(1)) is Code.SEAT_TAKEN
+
+
+def test_standing_up() -> None:
+    """Frees one's seat before a match and after it, never while it runs, and only one's own."""
+    played = created()
+    assert played.refuse(BEN, plain(wire.Stand)) is Code.SEAT_NONE
+    assert played.do(ADA, plain(wire.Stand)) == [wire.SeatLeft(0)]
+    played.do(ADA, sit(0))
+    played.do(BEN, sit(1))
+    assert played.refuse(ADA, plain(wire.Stand)) is Code.SEAT_LOCKED
+    played.do(ADA, plain(wire.Resign))
+    assert played.do(ADA, plain(wire.Stand)) == [wire.SeatLeft(0)]
+    taken, started = played.do(CYD, sit(0))
+    assert isinstance(taken, wire.SeatTaken)
+    assert isinstance(started, wire.Started)
+    assert started.number == 2
+
+
+def test_the_host_seats_the_ai() -> None:
+    """On an empty seat, at a level of the game, and takes it off while no match runs; nobody else may."""
+    played = created()
+    assert played.refuse(BEN, add_ai(1)) is Code.HOST_ONLY
+    assert played.refuse(ADA, add_ai(0)) is Code.SEAT_TAKEN
+    assert played.refuse(ADA, add_ai(1, 8)) is Code.LEVEL_UNKNOWN
+    assert played.refuse(ADA, remove_ai(1)) is Code.SEAT_EMPTY
+    assert played.refuse(ADA, remove_ai(0)) is Code.SEAT_EMPTY
+    taken, started = played.do(ADA, add_ai(1, 3))
+    assert taken == wire.SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3))
+    assert isinstance(started, wire.Started)
+    assert played.refuse(ADA, remove_ai(1)) is Code.SEAT_LOCKED
+    played.do(ADA, plain(wire.Resign))
+    assert played.refuse(BEN, remove_ai(1)) is Code.HOST_ONLY
+    assert played.do(ADA, remove_ai(1)) == [wire.SeatLeft(1)]
+
+
+def test_nobody_is_the_ai() -> None:
+    """An AI's seat is nobody's: not for standing up, not for moving, not even for a client called like it."""
+    played = created(seats=(ME, AI_SEAT))
+    played.do(ADA, played.move("a1"))
+    impostor = AI
+    assert played.room.seat_of("ai") is None
+    for command in (played.move("b2"), plain(wire.Resign), plain(wire.Stand)):
+        assert played.refuse(impostor, command) is Code.SEAT_NONE
+
+
+# --- moves ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_move_is_logged_with_the_position_after_it() -> None:
+    """Who moved at which ply, the plain token, and the digest that names the position."""
+    played = seated()
+    (moved,) = played.do(ADA, played.move("b2"))
+    position = load_game("tic-tac-toe").position("....X....", {})
+    assert moved == wire.Moved(played.match.id, 0, 0, "b2", position.digest())
+    assert played.match.ply == 1
+
+
+@pytest.mark.parametrize(
+    ("tokens", "winner", "reason"),
+    [
+        ("a1 b1 a2 b2 a3", 0, "three in a row"),
+        ("a1 b1 a2 b2 c3 b3", 1, "three in a row"),
+        ("a1 b1 c1 b2 a2 c2 b3 a3 c3", None, "the board is full"),
+    ],
+)
+def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: str) -> None:
+    """`moved` and `finished` in one go, with the winner and the reason."""
+    played = finished(tokens)
+    assert played.match.over == wire.Over(winner, "board", reason)
+    assert played.room.playing is None
+    assert wire.parse_event_body(played.log[-1][1]) == wire.Finished(played.match.id, winner, "board", reason)
+
+
+def test_moves_that_cannot_be() -> None:
+    """Malformed, illegal, stale, early, out of turn, from nobody: each its own code, and nothing changes."""
+    played = created()
+    assert played.refuse(ADA, played.move("a1")) is Code.MATCH_NONE
+    played.do(BEN, sit(1))
+    assert played.refuse(CYD, played.move("a1")) is Code.SEAT_NONE
+    assert played.refuse(BEN, played.move("a1")) is Code.MOVE_NOT_YOUR_TURN
+    for garbage in ("", "d4", "a1 ", "A1", "a" * 64, "\u202ea1", "1", "null"):
+        assert played.refuse(ADA, played.move(garbage)) is Code.MOVE_MALFORMED
+    assert played.refuse(ADA, played.move("a1", ply=1)) is Code.MOVE_EARLY
+    played.do(ADA, played.move("a1"))
+    assert played.refuse(BEN, played.move("a1")) is Code.MOVE_ILLEGAL
+    assert played.refuse(BEN, played.move("b2", ply=0)) is Code.MOVE_STALE
+    assert played.refuse(ADA, played.move("b2", ply=0)) is Code.MOVE_STALE
+    assert played.refuse(ADA, played.move("b2")) is Code.MOVE_NOT_YOUR_TURN
+    over = finished()
+    assert over.refuse(BEN, over.move("c3")) is Code.MATCH_OVER
+
+
+@pytest.mark.parametrize("end", [wire.Resign, wire.Abort])
+def test_nobody_but_players_ends_a_match(end: type[wire.RoomCommand]) -> None:
+    """I13: spectators, the host without a seat among them, end no match between people."""
+    played = Played()
+    played.create(CYD, seats=(OPEN, OPEN))
+    assert played.refuse(ADA, plain(end)) in (Code.SEAT_NONE, Code.MATCH_NONE)
+    played.do(ADA, sit(0))
+    played.do(BEN, sit(1))
+    assert played.refuse(CYD, plain(end)) is Code.SEAT_NONE
+
+
+def test_resigning() -> None:
+    """The other side has won, whoever's turn it is; only while the match runs."""
+    played = created()
+    assert played.refuse(ADA, plain(wire.Resign)) is Code.MATCH_NONE
+    played.do(BEN, sit(1))
+    assert played.do(BEN, plain(wire.Resign)) == [wire.Finished(played.match.id, 0, "resign", "Noughts resigned")]
+    assert played.refuse(ADA, plain(wire.Resign)) is Code.MATCH_OVER
+
+
+def test_aborting() -> None:
+    """Without a result, by a player, before the second move."""
+    played = seated()
+    played.do(ADA, played.move("a1"))
+    (aborted,) = played.do(BEN, plain(wire.Abort))
+    assert aborted == wire.Finished(played.match.id, None, "abort", "the match was aborted")
+    assert played.refuse(ADA, plain(wire.Abort)) is Code.MATCH_OVER
+    late = seated()
+    late.moves("a1 b1")
+    assert late.refuse(ADA, plain(wire.Abort)) is Code.MATCH_STARTED
+
+
+def test_the_host_ends_a_match_between_ai_seats() -> None:
+    """At any ply, and starts another one; nobody else may."""
+    played = created(seats=(AI_SEAT, AI_SEAT))
+    for token in ("a1", "b1", "a2"):
+        played.do(AI, played.ai_move(token))
+    assert played.refuse(BEN, plain(wire.Abort)) is Code.SEAT_NONE
+    assert played.refuse(ADA, plain(wire.Resign)) is Code.SEAT_NONE
+    played.do(ADA, plain(wire.Abort))
+    assert played.refuse(BEN, plain(wire.Rematch)) is Code.SEAT_NONE
+    (started,) = played.do(ADA, plain(wire.Rematch))
+    assert isinstance(started, wire.Started)
+
+
+# --- the AI -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_ai_answers_its_own_position_once() -> None:
+    """I16: for another match, seat or position its answer is stale; nobody else gives it."""
+    played = created(seats=(ME, AI_SEAT))
+    played.do(ADA, played.move("a1"))
+    answer = played.ai_move("b2")
+    for wrong in ({"match": "other"}, {"digest": "0" * 16}, {"seat": 0}):
+        assert played.refuse(AI, played.ai_move("b2", **wrong)) is Code.MOVE_STALE
+        assert played.refuse(AI, played.ai_failure(**wrong)) is Code.MOVE_STALE
+    assert played.refuse(ADA, answer) is Code.SEAT_NONE
+    (moved,) = played.do(AI, answer)
+    assert isinstance(moved, wire.Moved)
+    assert (moved.seat, moved.move) == (1, "b2")
+    assert played.refuse(AI, answer) is Code.MOVE_STALE
+    assert played.refuse(AI, played.ai_move("zz", seat=1)) is Code.MOVE_STALE
+
+
+def test_an_ai_does_not_move_for_a_person() -> None:
+    """I12: the server's own command is for AI seats only."""
+    played = created(seats=(ME, AI_SEAT))
+    assert played.refuse(AI, played.ai_move("a1")) is Code.MOVE_NOT_YOUR_TURN
+    people = seated()
+    assert people.refuse(AI, people.ai_move("a1")) is Code.MOVE_NOT_YOUR_TURN
+    assert people.refuse(AI, people.ai_failure()) is Code.MOVE_NOT_YOUR_TURN
+
+
+def test_an_ai_that_cannot_move_ends_the_match() -> None:
+    """Without a winner, and with the reason; its illegal moves are rejected like anybody's."""
+    played = created(seats=(AI_SEAT, ME))
+    assert played.refuse(AI, played.ai_move("z9")) is Code.MOVE_MALFORMED
+    (over,) = played.do(AI, played.ai_failure())
+    assert over == wire.Finished(played.match.id, None, "failure", "the AI could not move: it broke")
+
+
+def test_a_room_with_an_ai_to_move_is_due() -> None:
+    """At once; otherwise nothing has to happen by itself."""
+    played = created(seats=(ME, AI_SEAT))
+    assert (played.room.ai_to_move(), played.room.due_ms()) == (None, None)
+    played.do(ADA, played.move("a1"))
+    assert (played.room.ai_to_move(), played.room.due_ms()) == (1, played.room.changed_ms)
+    played.do(ADA, plain(wire.Abort))
+    assert (played.room.ai_to_move(), played.room.due_ms()) == (None, None)
+
+
+# --- the next match ---------------------------------------------------------------------------------------------------
+
+
+def test_a_rematch_is_offered_and_accepted() -> None:
+    """The second `rematch` starts it with sides swapped; the first one again is refused."""
+    played = finished()
+    assert played.do(BEN, plain(wire.Rematch)) == [wire.Offered(1)]
+    assert played.refuse(BEN, plain(wire.Rematch)) is Code.OFFER_TWICE
+    assert played.room.offers == (1,)
+    (started,) = played.do(ADA, plain(wire.Rematch))
+    assert isinstance(started, wire.Started)
+    assert [one.identity for one in started.seats] == ["ben", "ada"]
+    assert started.number == 2
+    after = played.room
+    assert after.offers == ()
+    assert (after.seat_of("ada"), after.seat_of("ben")) == (1, 0)
+
+
+def test_a_rematch_against_an_ai_starts_at_once() -> None:
+    """With sides swapped."""
+    played = created(seats=(ME, AI_SEAT))
+    played.do(ADA, plain(wire.Resign))
+    (started,) = played.do(ADA, plain(wire.Rematch))
+    assert isinstance(started, wire.Started)
+    assert [one.kind for one in started.seats] == ["ai", "guest"]
+
+
+def test_rematches_that_cannot_be() -> None:
+    """Before the first match, during one, without an opponent, from a spectator."""
+    played = created()
+    assert played.refuse(ADA, plain(wire.Rematch)) is Code.MATCH_NONE
+    played.do(BEN, sit(1))
+    assert played.refuse(ADA, plain(wire.Rematch)) is Code.MATCH_RUNNING
+    played.do(ADA, plain(wire.Resign))
+    assert played.refuse(CYD, plain(wire.Rematch)) is Code.SEAT_NONE
+    played.do(BEN, plain(wire.Stand))
+    assert played.refuse(ADA, plain(wire.Rematch)) is Code.SEAT_EMPTY
+
+
+def test_an_offer_ends() -> None:
+    """I18: by declining, withdrawing, or when somebody leaves; then a rematch has to be offered anew."""
+    for author in (ADA, BEN):
+        played = finished()
+        assert played.refuse(author, plain(wire.Decline)) is Code.OFFER_NONE
+        played.do(ADA, plain(wire.Rematch))
+        assert played.refuse(CYD, plain(wire.Decline)) is Code.SEAT_NONE
+        (declined,) = played.do(author, plain(wire.Decline))
+        assert declined == wire.Declined(0 if author is ADA else 1)
+        assert played.do(BEN, plain(wire.Rematch)) == [wire.Offered(1)]
+    played = finished()
+    played.do(ADA, plain(wire.Rematch))
+    played.do(ADA, plain(wire.Stand))
+    _, started = played.do(CYD, sit(0))
+    assert isinstance(started, wire.Started)
+    assert played.room.offers == ()
+
+
+# --- chat -------------------------------------------------------------------------------------------------------------
+
+
+def test_chat() -> None:
+    """Everybody may talk to the room; spectators also among themselves."""
+    played = seated()
+    assert played.do(CYD, chat("hello")) == [wire.Said("cyd", "Cyd", "hello")]
+    assert played.do(CYD, chat("psst", "spectators")) == [wire.Said("cyd", "Cyd", "psst", "spectators")]
+    assert played.do(ADA, chat("hm")) == [wire.Said("ada", "Ada", "hm")]
+    assert played.refuse(ADA, chat("psst", "spectators")) is Code.SEAT_ALREADY
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("  two   words  ", "two words"),
+        ("one\ntwo\ttabs\r\n", "one two tabs"),
+        ("a\u202eb\u2066c\u200fd", "abcd"),
+        ("a\x00b\x1b[31mc\x7f", "ab[31mc"),
+        ("zero\u200bwidth\ufeff", "zerowidth"),
+        ("no\u00a0break\u3000wide", "no break wide"),
+        ("Grüße 🎲 日本 עברית", "Grüße 🎲 日本 עברית"),
+        ("<b>&amp;", "<b>&amp;"),
+        ("private\ue000use", "privateuse"),
+        ("line\u2028paragraph\u2029end", "line paragraph end"),
+    ],
+)
+def test_chat_is_cleaned(said: str, kept: str) -> None:
+    """One line without control, bidirectional and other invisible characters; everything else as it was typed."""
+    played = seated()
+    (event,) = played.do(CYD, chat(said))
+    assert isinstance(event, wire.Said)
+    assert event.text == kept
+    assert rules.clean_text(kept) == kept
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\u200b\u202e\u2069", "\x00", "\u3000"])
+def test_nothing_is_not_said(nothing: str) -> None:
+    """A line of which nothing is left is refused."""
+    assert seated().refuse(CYD, chat(nothing)) is Code.CHAT_EMPTY
+
+
+def test_a_room_keeps_its_last_lines() -> None:
+    """The log has them all; room and snapshot the last 50, each with its v."""
+    played = seated()
+    for number in range(CHAT_KEPT + 9):
+        played.do(CYD, chat(f"line {number}"))
+    assert [line.text for line in played.room.chat] == [f"line {number}" for number in range(9, CHAT_KEPT + 9)]
+    assert [line.v for line in played.room.chat] == list(range(played.room.v - CHAT_KEPT + 1, played.room.v + 1))
+    assert views.snapshot(played.room, player=True).chat == played.room.chat
+
+
+def test_what_spectators_say_is_not_for_players() -> None:
+    """I14: a player's snapshot lacks it, a spectator's has it."""
+    played = seated()
+    played.do(CYD, chat("he should take the middle", "spectators"))
+    played.do(CYD, chat("good luck"))
+    assert [line.text for line in views.snapshot(played.room, player=True).chat] == ["good luck"]
+    assert len(views.snapshot(played.room, player=False).chat) == 2
+
+
+# --- every command and code -------------------------------------------------------------------------------------------
+
+
+def test_a_message_that_changes_no_room_is_no_command() -> None:
+    """`join` and the like are answered elsewhere."""
+    assert seated().refuse(ADA, wire.Join(id="j", room=ROOM)) is Code.MESSAGE_UNKNOWN
+
+
+def test_all_rejections_leave_a_message_for_people() -> None:
+    """Each says what was expected (checked by `refuse` for every code above), in one line of a bearable length."""
+    played = seated()
+    for command in (played.move("x" * 64), played.move("c3", ply=2**53 - 1), plain(wire.Rematch), sit(0), chat("")):
+        with pytest.raises(CommandRejected) as rejected:
+            rules.decide(played.room, ADA, command, played.new_id)
+        assert "\n" not in rejected.value.message
+        assert len(rejected.value.message) < 200
+
+
+# --- the log makes the room -------------------------------------------------------------------------------------------
+
+
+def test_the_log_alone_makes_the_room() -> None:
+    """I8: reading the bodies back gives the same room, after every kind of event."""
+    played = Played()
+    played.create(ADA, "sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
+    played.do(ADA, sit(1))
+    played.do(ADA, plain(wire.Stand))
+    played.do(BEN, sit(0))
+    played.do(CYD, chat("hello", "spectators"))
+    played.do(ADA, add_ai(1))
+    played.do(BEN, played.move("4x7"))
+    played.do(AI, played.ai_move("3x5"))
+    played.do(BEN, plain(wire.Resign))
+    played.do(ADA, remove_ai(1))
+    played.do(CYD, sit(1))
+    played.do(CYD, plain(wire.Abort))
+    played.do(CYD, plain(wire.Rematch))
+    played.do(BEN, plain(wire.Decline))
+    kinds = {type(wire.parse_event_body(body)) for _, body in played.log}
+    assert kinds == set(wire.RoomEvent.__args__)
+    assert played.fold() == played.room
+    assert played.room.v == len(played.log)
+
+
+def test_a_log_that_does_not_begin_is_an_error() -> None:
+    """ValueError for a first event other than `created`: there is nothing that could be shown."""
+    with pytest.raises(ValueError, match="starts with Said"):
+        rules.first(ROOM, wire.Said("a", "A", "hello"), 0, load_game)
+
+
+# --- games that are missing, changed or broken ------------------------------------------------------------------------
+
+
+def no_game(game_id: str) -> Any:
+    raise UnknownGame(f"there is no game {game_id}")
+
+
+def broken_file(game_id: str) -> Any:
+    raise SyntaxError("the plug-in's file does not even load")
+
+
+def reject_all(room: Room, but: set[Code]) -> None:
+    """Nothing can be played in a frozen room, and every answer is a typed one."""
+    assert room.frozen in but
+    played = Played()
+    commands = [
+        played.move("a1", ply=n) for n in range(4)
+    ] + [plain(wire.Rematch), sit(0), sit(1), add_ai(1)]  # fmt: skip
+    for author, command in itertools.product((ADA, BEN, CYD), commands):
+        try:
+            rules.decide(room, author, command, played.new_id)
+        except CommandRejected:
+            continue
+        raise AssertionError(f"{author} could {command} in a room frozen by {room.frozen}")
+
+
+@pytest.mark.parametrize(("find", "code"), [(no_game, Code.GAME_UNKNOWN), (broken_file, Code.GAME_FAULT)])
+def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
+    """Frozen with the code; moves, seats, chat and result are all there, and nothing can be played."""
+    played = seated()
+    played.moves("a1 b1")
+    played.do(CYD, chat("what a pity"))
+    room = played.fold(find)
+    assert (room.v, room.frozen, room.game) == (played.room.v, code, None)
+    assert room.match is not None
+    assert [one.move for one in room.match.moves] == ["a1", "b1"]
+    reject_all(room, {code})
+    assert views.snapshot(room, player=True) == views.snapshot(played.room, player=True)
+    assert views.view(room, room.match) is None
+    assert views.turn(room, room.match) is None
+    assert views.description(room).view is None
+    assert room.ai_to_move() is None
+    assert rules.decide(room, CYD, chat("indeed"), played.new_id)
+    assert rules.decide(room, BEN, plain(wire.Abort), played.new_id), "players can get out of it"
+    assert rules.decide(room, BEN, plain(wire.Resign), played.new_id)
+
+
+def test_changed_rules_that_agree_go_on() -> None:
+    """Another digest of the rules that leads to the same positions: the match is played on."""
+    played = seated()
+    played.moves("a1 b1")
+    room = played.fold(lambda game_id: altered(game_id, digest="0123456789abcdef"))
+    assert room.frozen is None
+    assert rules.decide(room, ADA, played.move("c3"), played.new_id)
+
+
+def test_changed_rules_that_differ_freeze_the_match() -> None:
+    """The first position that comes out otherwise freezes it: game.changed. A new match is played by the new rules."""
+    played = seated()
+    played.moves("a1 b1")
+
+    def mirrored(s: Any, text: str) -> int:
+        cells = load_game("tic-tac-toe").rules.CELLS  # type: ignore[attr-defined]
+        return 8 - int(cells.index(text))
+
+    def find(game_id: str) -> Any:
+        return altered(game_id, {"parse_move": mirrored}, digest="0123456789abcdef")
+
+    room = played.fold(find)
+    assert room.frozen is Code.GAME_CHANGED
+    assert room.match is not None
+    assert [one.move for one in room.match.moves] == ["a1", "b1"]
+    for author in (ADA, BEN):
+        with pytest.raises(CommandRejected) as rejected:
+            rules.decide(room, author, played.move("c3"), played.new_id)
+        assert rejected.value.code is Code.GAME_CHANGED
+    for event in rules.decide(room, ADA, plain(wire.Resign), played.new_id):
+        room = rules.evolve(room, event, 0)
+    for author in (ADA, BEN):
+        for event in rules.decide(room, author, plain(wire.Rematch), played.new_id):
+            room = rules.evolve(room, event, 0)
+    assert room.frozen is None
+    assert room.playing is not None
+
+
+@pytest.mark.parametrize("token", ["z9", "", "a1"])
+def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
+    """A log with a token that is no move here loads all the same."""
+    played = seated(lambda game_id: altered(game_id, digest="0123456789abcdef"))
+    played.do(ADA, played.move("a1"))
+    played.append(wire.Moved(played.match.id, 1, 1, token, "0" * 16))
+    room = played.fold()
+    assert room.frozen is Code.GAME_CHANGED or token == "a1"
+    assert room.match is not None
+    assert room.match.ply == 2
+
+
+@pytest.mark.parametrize(
+    "hook", ["parse_move", "moves", "status", "play", "format_move", "format_position", "turn", "ending", "stuck"]
+)
+def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
+    """R14: while a command is decided it comes out as GameFault, typed, and nothing has changed; the room loads."""
+    fine = seated()
+    fine.moves("a1 b1 a2 b2")
+    broken = altered("tic-tac-toe", {hook: raises})
+    room = fine.fold(lambda _: broken)
+    before = room.v
+    needed = {"parse_move", "moves", "status", "play", "format_move", "format_position", "turn", "ending"}
+    answer = attempt(lambda: rules.decide(room, ADA, fine.move("a3"), fine.new_id))
+    match answer:
+        case GameFault():
+            assert "a defect of this game" in str(answer)
+            assert hook in needed
+        case CommandRejected():
+            assert answer.code is room.frozen is Code.GAME_FAULT
+        case _:
+            assert hook not in needed
+    assert room.v == before == fine.room.v
+    assert room.match is not None
+    assert room.match.ply == 4
+
+
+@pytest.mark.parametrize("hook", ["view", "move_view", "board", "turn", "format_position", "moves", "status"])
+def test_a_broken_picture_is_a_game_fault(hook: str) -> None:
+    """Whatever a game raises while it is drawn comes out as GameFault, or the room is frozen; the description always
+    works.
+    """
+    fine = seated()
+    fine.moves("a1 b1")
+    room = fine.fold(lambda _: altered("tic-tac-toe", {hook: raises}))
+    assert room.match is not None
+    match = room.match
+    for look in (views.view, views.turn):
+        picture = attempt(lambda look=look: look(room, match))  # type: ignore[misc]
+        assert not isinstance(picture, GameFault) or "a defect of this game" in str(picture)
+    assert views.description(room).title == "Tic-tac-toe"
+    assert views.snapshot(room, player=True).match == room.match.state()
+
+
+@pytest.mark.parametrize("turn", [-1, 2, 7])
+def test_a_game_that_names_no_seat_freezes(turn: int) -> None:
+    """Rules whose `turn` is no seat freeze the room instead of failing later."""
+    room = seated().fold(lambda _: altered("tic-tac-toe", {"turn": lambda s: turn}))
+    assert room.frozen is Code.GAME_CHANGED
+    assert room.ai_to_move() is None
+
+
+def test_options_that_a_game_has_no_more() -> None:
+    """The room is frozen with option.unknown, and no new match starts in it."""
+    played = Played()
+    played.create(ADA, "sticks", options={"rows": "1-2-3"})
+
+    def find(game_id: str) -> Any:
+        return altered(game_id, {"OPTIONS": {}})
+
+    room = played.fold(find)
+    assert room.frozen is Code.OPTION_UNKNOWN
+    with pytest.raises(CommandRejected) as rejected:
+        rules.decide(room, BEN, sit(1), played.new_id)
+    assert rejected.value.code is Code.OPTION_UNKNOWN
+    reject_all(room, {Code.OPTION_UNKNOWN})
+    played.do(BEN, sit(1))
+    played.do(BEN, plain(wire.Resign))
+    later = played.fold(find)
+    (offered,) = rules.decide(later, ADA, plain(wire.Rematch), played.new_id)
+    later = rules.evolve(later, offered, 0)
+    with pytest.raises(CommandRejected) as rejected:
+        rules.decide(later, BEN, plain(wire.Rematch), played.new_id)
+    assert rejected.value.code is Code.OPTION_UNKNOWN
+
+
+def test_a_match_that_ended_off_the_board_is_drawn_without_a_turn() -> None:
+    """After resigning nobody is to move, and the picture says why."""
+    played = seated()
+    played.moves("a1")
+    played.do(BEN, plain(wire.Resign))
+    view = views.view(played.room, played.match)
+    assert view is not None
+    assert (view.view.turn, view.view.text) == (None, "Noughts resigned")
+    assert views.turn(played.room, played.match) is None
+
+
+def test_the_legal_moves_are_for_the_person_to_move() -> None:
+    """All of them; none while an AI is to move."""
+    played = seated()
+    turn = views.turn(played.room, played.match)
+    assert turn is not None
+    assert {move.id for move in turn.moves} == {column + row for column in "abc" for row in "123"}
+    ai = created(seats=(AI_SEAT, ME))
+    assert views.turn(ai.room, ai.match) is None
