@@ -20,6 +20,7 @@ from client.errors import PlyroomError, Refused, Unreachable, WrongToken
 if TYPE_CHECKING:
     from client.api import GameInfo
     from client.connection import Connection
+    from client.model import Model
     from client.terminal.output import Output
     from server.protocol import AiSeat, MySeat, OpenSeat
 
@@ -207,7 +208,7 @@ def join(room: str, url: Address | None, name: str | None, brief: bool, plain: b
 
     async def run() -> None:
         async with _connection(address, name) as c:
-            await _line_mode(c, address, room_id, brief=brief, sit=True)
+            await _line_mode(c, address, room_id, brief=brief, sit=True, goodbye=_goodbye(address))
 
     _run(run())
 
@@ -230,7 +231,7 @@ def watch(room: str, url: Address | None, name: str | None, brief: bool, as_json
             if as_json:
                 await print_messages(c, room_id, _output(_interactive()))
             else:
-                await _line_mode(c, address, room_id, brief=brief)
+                await _line_mode(c, address, room_id, brief=brief, goodbye=_goodbye(address))
 
     _run(run())
 
@@ -404,13 +405,22 @@ def _lasting_name(address: Address, own: bool, data: Path | None) -> str | None:
     return f"data:{data.absolute()}" if data is not None else None
 
 
-def _goodbye(address: Address, own: bool = False, data: Path | None = None) -> Callable[[str], str]:
-    """Where a finished match can be seen again."""
-    if not own:
-        return lambda match: f"Replay: plyroom replay {address}/match/{match}"
-    return lambda match: (
-        f"Replay: plyroom replay {match} --data {data}" if data else "The match is not kept (see --data)."
-    )
+def _goodbye(address: Address, own: bool = False, data: Path | None = None) -> "Callable[[Model], str]":
+    """What to say at the end: where the match goes on, or where it can be seen again."""
+
+    def words(model: "Model") -> str:
+        match = model.match.id if model.match else ""
+        if own and data is None:
+            return "The match is not kept (see --data)."
+        if model.running:
+            return "The match is not over." if own else f"The match is not over: {address.room(model.room)}"
+        return (
+            f"Replay: plyroom replay {match} --data {data}"
+            if own
+            else f"Replay: plyroom replay {address}/match/{match}"
+        )
+
+    return words
 
 
 async def _line_mode(
@@ -421,7 +431,7 @@ async def _line_mode(
     brief: bool,
     sit: bool = False,
     invite: bool = False,
-    goodbye: Callable[[str], str] | None = None,
+    goodbye: "Callable[[Model], str]",
 ) -> None:
     from client.terminal.keyboard import Lines
     from client.terminal.line import InputEnded, LineMode
@@ -433,11 +443,9 @@ async def _line_mode(
     except InputEnded as ended:
         raise Failed("the input ended before the match was over") from ended
     finally:
-        match = mode.model.match
-        if match is not None and match.over is not None:
-            output.tell((goodbye or _goodbye(address))(match.id))
-        elif mode.model.running and mode.model.my_seat is not None:
-            output.tell(f"The match is not over: {address.room(room)}")
+        output.close()
+        if mode.model.match is not None:
+            output.tell(goodbye(mode.model))
 
 
 def _api(ask: Callable[[], T]) -> T:

@@ -123,9 +123,12 @@ class LineMode:
     def _is_over(self) -> bool:
         """Has the match ended, and is its last position on the page?"""
         match = self._model.match
-        drawable = self._model.description is not None and self._model.description.view is not None
-        drawn = self._model.view is not None or not drawable or self._model.frozen is not None
-        return match is not None and match.over is not None and drawn
+        return match is not None and match.over is not None and (self._model.view is not None or not self._is_drawable)
+
+    @property
+    def _is_drawable(self) -> bool:
+        """Will the server send what to draw?"""
+        return self._board is not None and self._model.frozen is None
 
     async def _show(self, before: Model, message: RoomMessage) -> None:
         match message:
@@ -139,7 +142,7 @@ class LineMode:
             case View():
                 self._show_view(before, message)
             case Turn():
-                if message != before.turn:
+                if not _is_again(before.turn, message):
                     self._ask()
             case Thinking():
                 self._show_thinking(message)
@@ -163,7 +166,8 @@ class LineMode:
             self._out.tell("Send the link to whom you want to play with; the match begins when they come.")
         if model.match is not None and model.match.over is not None:
             self._out.say(words.result_text(self._board, model.match.over))
-            self._ask_after_the_end()
+            if not self._is_drawable:
+                self._ask_after_the_end()
 
     async def _take_seat(self) -> None:
         model = self._model
@@ -185,7 +189,8 @@ class LineMode:
             case Finished():
                 if model.match is not None and model.match.over is not None:
                     self._out.say(words.result_text(board, model.match.over))
-                self._ask_after_the_end()
+                if not self._is_drawable:
+                    self._ask_after_the_end()
             case Started(number=number, seats=seats):
                 players = " against ".join(f"{who.name} ({words.side_name(board, n)})" for n, who in enumerate(seats))
                 self._out.say(f"Match {number}: {players}")
@@ -207,12 +212,13 @@ class LineMode:
 
     def _show_view(self, before: Model, message: View) -> None:
         """The board, when it is this player's turn, at the beginning and at the end; every time to those who watch."""
-        again = before.drawn is not None and (before.drawn.match, before.drawn.v) == (message.match, message.v)
-        if self._brief or self._board is None or again:
+        if self._model.view is not message.view or _is_again(before.drawn, message):
             return
         mine = self._model.my_seat
-        if mine is None or message.view.turn in (None, mine) or message.ply == 0:
+        if not self._brief and (mine is None or message.view.turn in (None, mine) or message.ply == 0):
             self._out.say(self._board_text())
+        if self._is_over:
+            self._ask_after_the_end()
 
     def _show_thinking(self, thinking: Thinking) -> None:
         """A line when the AI warms up, one now and then while it thinks, and what it saw in the end."""
@@ -235,7 +241,7 @@ class LineMode:
 
     def _ask(self) -> None:
         if self._model.moves and self._model.view is not None:
-            self._out.ask(f"{self._model.view.text}{'. Your move (or help)' if self._out.interactive else ''}")
+            self._out.ask("Your move (or help)" if self._out.interactive else self._model.view.text)
 
     def _ask_after_the_end(self) -> None:
         if self._out.interactive:
@@ -354,6 +360,11 @@ class LineMode:
 
     def _new(self) -> str:
         return self._c.new_id()
+
+
+def _is_again(before: View | Turn | None, message: View | Turn) -> bool:
+    """Does a message say, perhaps after a cut, what was said before?"""
+    return before is not None and msgspec.structs.replace(before, v=message.v) == message
 
 
 async def print_messages(connection: Connection, room: str, output: Output) -> None:

@@ -38,6 +38,12 @@ class Output:
         """A line was typed: the cursor is at the beginning of the next one."""
         self._prompt = ""
 
+    def close(self) -> None:
+        """Nothing is asked any more."""
+        if self._prompt:
+            self._prompt = ""
+            self._write(self._data, "\n")
+
     def _line(self, stream: TextIO, text: str) -> None:
         if self._prompt:
             self._write(self._data, "\n")

@@ -1,0 +1,126 @@
+"""A program on a pseudo-terminal, or on pipes: type lines, wait for words."""
+
+import contextlib
+import os
+import pty
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 60.0
+
+
+class Screen:
+    """What a program has written so far, and its keyboard."""
+
+    def __init__(self, process: subprocess.Popen[bytes], reading: int, writing: int) -> None:
+        self.process = process
+        self.text = ""
+        self._reading = reading
+        self._writing = writing
+        self._seen = 0
+
+    def expect(self, words: str) -> str:
+        """Waits for words after those that were waited for before; returns what came up to and with them."""
+        end_s = time.monotonic() + PATIENCE_S
+        while (at := self.text.find(words, self._seen)) < 0:
+            left_s = end_s - time.monotonic()
+            more = self._more(left_s) if left_s > 0 else None
+            if more is None:
+                raise AssertionError(f"{words!r} did not come. Since the last words:\n{self.text[self._seen :]}")
+            self.text += more
+        passed = self.text[self._seen : at + len(words)]
+        self._seen = at + len(words)
+        return passed
+
+    def type(self, line: str) -> None:
+        """A line and Enter."""
+        os.write(self._writing, f"{line}\n".encode())
+
+    def press(self, control: str) -> None:
+        """A control character: "C" is Ctrl-C."""
+        os.write(self._writing, bytes([ord(control) & 31]))
+
+    def end(self) -> int:
+        """Waits for the program's end; returns its exit code."""
+        while (more := self._more(PATIENCE_S)) is not None:
+            self.text += more
+        return self.process.wait(PATIENCE_S)
+
+    def _more(self, timeout_s: float) -> str | None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._reading, selectors.EVENT_READ)
+            if not selector.select(timeout_s):
+                return None
+        try:
+            chunk = os.read(self._reading, 65536)
+        except OSError:  # a pseudo-terminal says so when its last user has gone
+            return None
+        return chunk.decode(errors="replace").replace("\r\n", "\n") if chunk else None
+
+
+def environ(folder: Path, **more: str) -> dict[str, str]:
+    """An environment of the program's own: its state in that folder, nothing of the server and terminal in use here."""
+    ours = {name: value for name, value in os.environ.items() if name not in ("PLYROOM_URL", "NO_COLOR", "TERM")}
+    return {**ours, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(folder / "state"), "TERM": "xterm", **more}
+
+
+def plyroom(*arguments: str) -> list[str]:
+    """The command line of the plyroom command, installed or not."""
+    return [sys.executable, "-P", "-m", "client", *arguments]
+
+
+@contextmanager
+def on_a_terminal(command: list[str], env: Mapping[str, str]) -> Iterator[Screen]:
+    """Runs a program as the foreground of a terminal of its own."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", _FOREGROUND, *command], stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd="/"
+    )
+    os.close(theirs)
+    with _ended(process):
+        try:
+            yield Screen(process, ours, ours)
+        finally:
+            os.close(ours)
+
+
+_FOREGROUND = """
+import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+"""Makes the terminal the program's own, so that Ctrl-C on it means the program."""
+
+
+@contextmanager
+def on_pipes(command: list[str], env: Mapping[str, str]) -> Iterator[Screen]:
+    """Runs a program whose output, messages included, goes into a pipe, and whose input comes from one."""
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd="/"
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdin, process.stdout, _ended(process):
+        yield Screen(process, process.stdout.fileno(), process.stdin.fileno())
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """The program is gone at the end, whatever happened."""
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(20)
+            process.kill()
+        process.wait(20)

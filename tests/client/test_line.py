@@ -1,0 +1,325 @@
+"""What plain line mode shows and does, on a terminal and in a pipe, in a room that plays by the server's rule book."""
+
+import asyncio
+import io
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from client.address import parse_address
+from client.errors import Refused
+from client.terminal.line import InputEnded, LineMode, print_messages
+from client.terminal.output import Output
+from server.protocol import AiSeat, Chat, Decline, Move, MySeat, OpenSeat, Rematch, Sit
+from tests.client.house import BOB, House
+from tests.client.scripted import Link, memory
+from tests.client.virtual import run_virtual
+
+ADDRESS = parse_address("http://script")
+
+
+class Typist:
+    """Lines for line mode; each takes half a second, in which all happens that can happen by itself."""
+
+    def __init__(self, *lines: str) -> None:
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        for line in lines:
+            self.type(line)
+
+    def type(self, line: str) -> None:
+        self._lines.put_nowait(line)
+
+    async def next(self) -> str | None:
+        line = await self._lines.get()
+        await asyncio.sleep(0.5)
+        return line
+
+    def end(self) -> "Typist":
+        self._lines.put_nowait(None)
+        return self
+
+
+class Run:
+    """What a run has printed."""
+
+    def __init__(self, interactive: bool) -> None:
+        self.stdout, self.stderr = io.StringIO(), io.StringIO()
+        self.output = Output(self.stdout, self.stderr, interactive)
+
+    @property
+    def data(self) -> str:
+        return self.stdout.getvalue()
+
+    @property
+    def messages(self) -> str:
+        return self.stderr.getvalue()
+
+
+def play(
+    house: House,
+    typist: Typist,
+    *,
+    interactive: bool = False,
+    meanwhile: Callable[[LineMode], Awaitable[None]] | None = None,
+    connections: int = 1,
+    **settings: Any,
+) -> Run:
+    """Runs line mode to its end."""
+    run = Run(interactive)
+
+    async def main() -> None:
+        async with memory(*[house.serve] * connections) as c:
+            mode = LineMode(c, ADDRESS, "r", typist, run.output, **settings)
+            other = asyncio.ensure_future(meanwhile(mode)) if meanwhile else None
+            await mode.run()
+            if other:
+                await other
+
+    try:
+        run_virtual(main())
+    finally:
+        print(run.data, run.messages, sep="\n--- stderr\n")
+    return run
+
+
+def test_a_match_in_a_pipe() -> None:
+    """The whole transcript: data on stdout, messages on stderr, an end with the match."""
+    run = play(House(), Typist("b2", "c2", "a2"))
+    assert (
+        run.data
+        == """\
+ 3  .  .  .
+ 2  .  .  .
+ 1  .  .  .
+    a  b  c
+Crosses to move
+? Crosses to move
+1. Crosses: b2
+2. Noughts: a1
+ 3  .  .  .
+ 2  .  X  .
+ 1 [O] .  .
+    a  b  c
+[ ] last move
+Crosses to move
+? Crosses to move
+3. Crosses: c2
+4. Noughts: b1
+ 3  .  .  .
+ 2  .  X  X
+ 1  O [O] .
+    a  b  c
+[ ] last move
+Crosses to move
+? Crosses to move
+5. Crosses: a2
+Crosses win: three in a row.
+ 3  .  .  .
+ 2 *X]*X**X*
+ 1  O  O  .
+    a  b  c
+* * winning row, [ ] last move
+Crosses win
+"""
+    )
+    assert (
+        run.messages
+        == """\
+Tic-tac-toe. Room r: http://script/room/r
+Crosses: Ada, Noughts: AI level 1
+  AI level 1: depth 2, +7, 1.23 k nodes, a1
+  AI level 1: depth 2, +7, 1.23 k nodes, b1
+"""
+    )
+
+
+def test_a_match_on_a_terminal_goes_on_with_a_rematch_until_the_user_quits() -> None:
+    run = play(House(), Typist("b2", "resign", "rematch", "q"), interactive=True)
+    assert "1. Crosses: b2\n" in run.data
+    assert "Noughts win: Crosses resigned.\n" in run.data
+    assert "rematch or quit > " in run.data
+    assert "Match 2: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
+    assert run.data.endswith("Noughts to move\nYour move (or help) > ")
+
+
+def test_the_end_of_the_input_leaves_on_a_terminal_and_fails_in_a_pipe() -> None:
+    assert "Your move" in play(House(), Typist().end(), interactive=True).data
+    with pytest.raises(InputEnded):
+        play(House(), Typist("b2").end())
+
+
+def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
+    """So moves can be piped in at once although the AI moves in between; the AI begins here."""
+    run = play(House(seats=(AiSeat(1), MySeat())), Typist("b2", "c3", "b3", "c2"))
+    assert re.findall(r"\d\. \w+: \w\d", run.data) == [
+        "1. Crosses: a1",
+        "2. Noughts: b2",
+        "3. Crosses: b1",
+        "4. Noughts: c3",
+        "5. Crosses: c1",
+    ]
+    assert "Crosses win: three in a row." in run.data
+
+
+def test_what_is_no_move_is_told_on_stderr_and_asked_again() -> None:
+    run = play(House(), Typist("d9", "b2", "b2", "c2", "a2"))
+    assert run.messages.count("error: ") == 2
+    assert "'d9' is neither a move nor a command here. Moves: a1, b1, c1" in run.messages
+    assert run.data.count("? Crosses to move") == 5
+
+
+def test_questions_are_answered_on_stdout() -> None:
+    run = play(
+        House(), Typist("l", "m", "b2", "l", "t", "p", "pieces b", "help", "b", "/hi all", "chat you too", "resign")
+    )
+    assert "No move yet.\n" in run.data
+    assert "Moves: a1, b1, c1, a2, b2, c2, a3, b3, c3\n" in run.data
+    assert "\n2. Noughts: a1\n" in run.data
+    assert "Nothing is known of any thinking now.\n" in run.data
+    assert "\na1 nought, b2 cross\n" in run.data
+    assert "\nb2 cross\n" in run.data
+    assert "chat TEXT" in run.data
+    assert "<Ada> hi all\n" in run.data
+    assert "<Ada> you too\n" in run.data
+
+
+def test_a_refusal_of_the_server_is_told() -> None:
+    run = play(House(), Typist("abort", "abort", "rematch", "q"), interactive=True)
+    assert "error: no: match.over\n" in run.messages
+    assert "No result: the match was aborted.\n" in run.data
+    assert "Match 2: " in run.data
+
+
+def test_brief_leaves_the_boards_out() -> None:
+    run = play(House(), Typist("b2", "resign"), brief=True)
+    assert (
+        run.data
+        == """\
+? Crosses to move
+1. Crosses: b2
+2. Noughts: a1
+? Crosses to move
+Noughts win: Crosses resigned.
+"""
+    )
+
+
+@pytest.mark.parametrize("command", ["move", "chat"])
+def test_a_cut_between_commit_and_ack_shows_everything_once(command: str) -> None:
+    lines = ("/once", "b2", "c2", "a2")
+    whole = play(House(), Typist(*lines))
+    house = House()
+    house.cut_before_ack = {command}
+    run = play(house, Typist(*lines), connections=2)
+    assert run.data == whole.data
+
+
+def test_two_people_meet() -> None:
+    house = House(seats=(MySeat(), OpenSeat()))
+
+    async def meanwhile(mode: LineMode) -> None:
+        await asyncio.sleep(5)
+        await house.act(BOB, Sit(id="1", room="r", seat=1))
+        await asyncio.sleep(5)
+        await house.presence(True, True)
+        await house.act(BOB, Move(id="2", room="r", ply=1, move="a1"))
+        await house.act(BOB, Chat(id="3", room="r", text="hello"))
+        await house.presence(True, False)
+        await house.presence(True, True)
+
+    run = play(house, Typist("b2", "resign"), meanwhile=meanwhile, invite=True)
+    assert "Crosses: Ada, Noughts: nobody yet\nSend the link" in run.messages
+    assert "Bob takes a seat: Noughts.\n" in run.messages
+    assert "Match 1: Ada (Crosses) against Bob (Noughts)\n" in run.data
+    assert "2. Noughts: a1\n" in run.data
+    assert "<Bob> hello\n" in run.data
+    assert "Bob has lost the connection or left.\nBob is back.\n" in run.messages
+
+
+def test_offers_of_a_rematch_are_told_to_both() -> None:
+    house = House(seats=(MySeat(), OpenSeat()))
+    typist = Typist()
+    run = Run(True)
+
+    async def main() -> None:
+        async with memory(house.serve) as c:
+            mode = LineMode(c, ADDRESS, "r", typist, run.output)
+            running = asyncio.ensure_future(mode.run())
+            await asyncio.sleep(1)
+            await house.act(BOB, Sit(id="1", room="r", seat=1))
+            typist.type("resign")
+            await asyncio.sleep(1)
+            await house.act(BOB, Rematch(id="2", room="r"))
+            await asyncio.sleep(1)
+            typist.type("decline")
+            await asyncio.sleep(1)
+            typist.type("rematch")
+            await asyncio.sleep(1)
+            await house.act(BOB, Decline(id="3", room="r"))
+            await asyncio.sleep(1)
+            typist.type("quit")
+            await running
+
+    run_virtual(main())
+    assert run.messages.endswith(
+        "Bob offered a rematch. Type rematch or decline.\n"
+        "Ada declined the rematch.\n"
+        "Ada offered a rematch.\n"
+        "Bob declined the rematch.\n"
+    )
+
+
+def test_joining_takes_the_free_seat() -> None:
+    run = play(House(seats=(AiSeat(1), OpenSeat()), host=BOB), Typist("resign"), sit=True)
+    assert "Ada takes a seat: Noughts.\n" in run.messages
+    assert "Match 1: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
+
+
+def test_joining_a_full_room_watches_and_coming_back_keeps_the_seat() -> None:
+    run = play(House(seats=(AiSeat(1), AiSeat(1)), host=BOB), Typist(), sit=True)
+    assert "Both seats are taken: you watch.\n" in run.messages
+    assert run.data.count("to move\n") == 7
+    run = play(House(), Typist("resign"), sit=True)
+    assert "You hold a seat here: Crosses." in run.messages
+
+
+def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
+    house = House()
+
+    async def meanwhile(mode: LineMode) -> None:
+        await asyncio.sleep(0.2)
+        await house.act(BOB, Chat(id="3", room="r", text="hello"))
+
+    run = play(house, Typist("q"), interactive=True, meanwhile=meanwhile)
+    assert run.data.endswith("Your move (or help) > \n<Bob> hello\nYour move (or help) > ")
+
+
+def test_a_room_that_is_not_there_is_refused() -> None:
+    async def script(link: Link) -> None:
+        await link.hello()
+        await link.refuse(await link.expect("join"), "room.unknown")
+        await link.idle()
+
+    async def main() -> None:
+        async with memory(script) as c:
+            await LineMode(c, ADDRESS, "r", Typist(), Run(False).output).run()
+
+    with pytest.raises(Refused, match=r"room\.unknown"):
+        run_virtual(main())
+
+
+def test_messages_as_json_end_with_the_match() -> None:
+    run = Run(False)
+
+    async def main() -> None:
+        async with memory(House(seats=(AiSeat(1), AiSeat(1)), host=BOB).serve) as c:
+            await print_messages(c, "r", run.output)
+
+    run_virtual(main())
+    lines = run.data.splitlines()
+    assert lines[0].startswith('{"t":"joined","room":"r"')
+    assert lines[1].startswith('{"t":"snapshot","room":"r"')
+    assert any(line.startswith('{"t":"event","room":"r","v":5,"at":0,"kind":"moved"') for line in lines)
+    assert lines[-1].startswith('{"t":"view"')
