@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -67,8 +67,14 @@ def parse_link(text: str) -> tuple[Address | None, str]:
     if "/" not in text:
         raise BadAddress(f"{text!r} is neither an id nor a link")
     parts = urlsplit(text if "://" in text else f"http://{text}")
-    words = [word for word in f"{parts.path}/{parts.fragment}".split("/") if word]
-    last = words[-1].partition("?")[0] if words else ""
+    words = [word for word in parts.path.split("/") if word]
+    last = words[-1] if words else ""
     if not _ID.fullmatch(last):
         raise BadAddress(f"{text!r} names no room or match; a link looks like {DEFAULT_SERVER}/room/ID")
     return parse_address(f"{parts.scheme}://{parts.netloc}"), last
+
+
+def linked_ply(text: str) -> int | None:
+    """The ply that a link to a match points at: …/match/ID?ply=12."""
+    ply = parse_qs(urlsplit(text).query).get("ply", [""])[0] if "/" in text else ""
+    return int(ply) if ply.isascii() and ply.isdigit() and len(ply) < 6 else None

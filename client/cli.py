@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from client.address import DEFAULT_SERVER, Address, BadAddress, parse_address, parse_link
+from client.address import DEFAULT_SERVER, Address, BadAddress, linked_ply, parse_address, parse_link
 from client.errors import PlyroomError, Refused, Unreachable, WrongToken
 
 if TYPE_CHECKING:
@@ -249,6 +249,7 @@ def replay(match: str, ply: int | None, url: Address | None, data: Path | None, 
     With --data the match is looked up in that folder, without a running server.
     """
     linked, match_id = _parse_link(match)
+    ply = linked_ply(match) if ply is None else ply
     if data is None or linked is not None or url is not None:
         _replay(linked or url or parse_address(DEFAULT_SERVER), match_id, ply, as_json)
         return

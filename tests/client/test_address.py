@@ -1,0 +1,68 @@
+"""Addresses and links as people write them."""
+
+import pytest
+
+from client.address import BadAddress, linked_ply, parse_address, parse_link
+
+
+@pytest.mark.parametrize(
+    ("text", "root", "socket"),
+    [
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000", "ws://127.0.0.1:8000/ws"),
+        ("http://host:8000/room/abc", "http://host:8000", "ws://host:8000/ws"),
+        ("host:8000", "http://host:8000", "ws://host:8000/ws"),
+        ("play.example.org", "http://play.example.org", "ws://play.example.org/ws"),
+        ("https://play.example.org/", "https://play.example.org", "wss://play.example.org/ws"),
+        ("ws://host:1/ws", "http://host:1", "ws://host:1/ws"),
+        ("wss://host/ws", "https://host", "wss://host/ws"),
+        ("http://[::1]:8000/", "http://[::1]:8000", "ws://[::1]:8000/ws"),
+        ("http://ann:secret@host:8000", "http://host:8000", "ws://host:8000/ws"),
+    ],
+)
+def test_addresses(text: str, root: str, socket: str) -> None:
+    address = parse_address(text)
+    assert (str(address), address.socket) == (root, socket)
+
+
+@pytest.mark.parametrize("text", ["", "http://", "ftp://host", "http://host:port", "http://host:99999", "http://[::1"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(BadAddress):
+        parse_address(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "root", "one_id"),
+    [
+        ("abc123", None, "abc123"),
+        ("a-b_C", None, "a-b_C"),
+        ("http://host:8000/room/abc", "http://host:8000", "abc"),
+        ("http://host:8000/match/abc#12", "http://host:8000", "abc"),
+        ("http://host:8000/match/abc?ply=3", "http://host:8000", "abc"),
+        ("host:8000/room/abc/", "http://host:8000", "abc"),
+    ],
+)
+def test_links(text: str, root: str | None, one_id: str) -> None:
+    address, found = parse_link(text)
+    assert (str(address) if address else None, found) == (root, one_id)
+
+
+@pytest.mark.parametrize("text", ["", "a b", "http://host:8000", "http://host:8000/", "höhle", "x" * 65])
+def test_what_is_no_link(text: str) -> None:
+    with pytest.raises(BadAddress):
+        parse_link(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "local"), [("127.0.0.1:1", True), ("localhost", True), ("[::1]:1", True), ("host", False)]
+)
+def test_this_machine_needs_no_proxy(text: str, local: bool) -> None:
+    assert parse_address(text).is_local == local
+
+
+@pytest.mark.parametrize(
+    ("text", "ply"),
+    [("http://host/match/abc?ply=12", 12), ("host/match/abc?ply=0", 0), ("http://host/match/abc", None), ("abc", None)]
+    + [(f"http://host/match/abc?ply={wrong}", None) for wrong in ("x", "-1", "", "9999999", "٣")],
+)
+def test_a_link_may_point_at_a_ply(text: str, ply: int | None) -> None:
+    assert linked_ply(text) == ply

@@ -1,0 +1,246 @@
+"""Boards as text: golden pictures for each game, and what must hold for all of them."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client.terminal.board import board_text, colour_code, pieces_text
+from client.terminal.layout import COLS, ROWS, lay_out
+from engine.game import Position
+from engine.games.registry import game_ids, load_game
+from engine.view import BoardView, Grid, Kind, PositionView, SeatView, Site, Sites
+
+GOLDEN: list[tuple[str, dict[str, str], str, str]] = [
+    ("tic-tac-toe", {}, "", """\
+ 3  .  .  .
+ 2  .  .  .
+ 1  .  .  .
+    a  b  c
+Crosses to move"""),
+    ("tic-tac-toe", {}, "b2 a1 c1 a3 a2 c2 b3", """\
+ 3  O [X] .
+ 2  X  X  O
+ 1  O  .  X
+    a  b  c
+[ ] last move
+Noughts to move"""),
+    ("tic-tac-toe", {}, "a1 b1 a2 b2 a3", """\
+ 3 *X] .  .
+ 2 *X* O  .
+ 1 *X* O  .
+    a  b  c
+* * winning row, [ ] last move
+Crosses win"""),
+    ("connect-four", {}, "d d e", """\
+ 6  .  .  .  .  .  .  .
+ 5  .  .  .  .  .  .  .
+ 4  .  .  .  .  .  .  .
+ 3  .  .  .  .  .  .  .
+ 2  .  .  .  Y  .  .  .
+ 1  .  .  .  R [R] .  .
+    a  b  c  d  e  f  g
+[ ] last move
+Yellow to move"""),
+    ("connect-four", {}, "a g b g c g d", """\
+ 6  .  .  .  .  .  .  .
+ 5  .  .  .  .  .  .  .
+ 4  .  .  .  .  .  .  .
+ 3  .  .  .  .  .  .  Y
+ 2  .  .  .  .  .  .  Y
+ 1 *R**R**R**R] .  .  Y
+    a  b  c  d  e  f  g
+* * winning row, [ ] last move
+Red wins"""),
+    ("sticks", {"rows": "1-3-5-7"}, "", """\
+ 1  |
+ 2  |  |  |
+ 3  |  |  |  |  |
+ 4  |  |  |  |  |  |  |
+First to move"""),
+    ("sticks", {}, "3x2", """\
+ 1  |
+ 2  |  |
+ 3  | [.][.]
+[ ] last move
+Second to move"""),
+]  # fmt: skip
+
+
+def position_after(game_id: str, options: dict[str, str], moves: str) -> Position:
+    position = load_game(game_id).start(options)
+    for token in moves.split():
+        position = position.play(position.parse_move(token))
+    return position
+
+
+@pytest.mark.parametrize(("game_id", "options", "moves", "picture"), GOLDEN)
+def test_pictures(game_id: str, options: dict[str, str], moves: str, picture: str) -> None:
+    position = position_after(game_id, options, moves)
+    assert board_text(position.game.board(position.options), position.view()) == picture
+
+
+def test_every_game_has_a_golden_picture() -> None:
+    assert {game_id for game_id, *_ in GOLDEN} == set(game_ids())
+
+
+@given(st.sampled_from(game_ids()), st.data())
+def test_any_position_fits_on_a_page_and_shows_all_its_pieces(game_id: str, data: st.DataObject) -> None:
+    """At most 80 by 24, plain printable characters, the same picture with colour once the colour is taken off."""
+    game = load_game(game_id)
+    position = game.start({})
+    for _ in range(data.draw(st.integers(0, 40))):
+        moves = position.moves()
+        if not moves:
+            break
+        position = position.play(data.draw(st.sampled_from(moves)))
+    board, view = game.board(position.options), position.view()
+    picture = board_text(board, view)
+    lines = picture.split("\n")
+    assert len(lines) <= ROWS
+    assert all(len(line) <= COLS for line in lines)
+    assert picture.replace("\n", "").isprintable()
+    assert picture.endswith(view.text)
+    for kind, look in board.kinds.items():
+        count = list(view.pieces.values()).count(kind)
+        drawn = "\n".join(line for line in lines if re.match(r" ?\d+ ", line))
+        assert drawn.count(look.text or "?") == count
+    assert re.sub(r"\x1b\[[0-9;]*m", "", board_text(board, view, colour=True)) == picture
+    spoken = pieces_text(board, view)
+    assert all(f"{cell} {board.kinds[kind].name}" in spoken for cell, kind in view.pieces.items())
+
+
+# --- boards of games that are not here yet
+
+CHESSLIKE = BoardView(
+    Grid(8, 8, style="checker"),
+    {"K": Kind("white king", 0, text="K"), "k": Kind("black king", 1, text="k"), "P": Kind("white pawn", 0)},
+    (SeatView("White", "#ffffff"), SeatView("Black", "#000000")),
+)
+
+
+def test_check_hands_and_other_marks_are_told() -> None:
+    view = PositionView(
+        {"e1": "K", "e8": "k", "a2": "P"},
+        1,
+        "Black to move",
+        {"check": ("e8",), "hole": ("h8",)},
+        ("a1", "a2"),
+        {"P": 2},
+    )
+    assert board_text(CHESSLIKE, view).split("\n") == [
+        " 8  .  .  .  . !k! .  . (.)",
+        *[f" {row}  .  .  .  .  .  .  .  ." for row in (7, 6, 5, 4, 3)],
+        " 2 [W] .  .  .  .  .  .  .",
+        " 1 [.] .  .  .  K  .  .  .",
+        "    a  b  c  d  e  f  g  h",
+        "In hand: 2 white pawn",
+        "! ! in check, [ ] last move, ( ) hole",
+        "Black to move",
+    ]  # fmt: skip
+
+
+def test_the_largest_boards_fit() -> None:
+    for grid in (Grid(19, 19), Grid(26, 19)):
+        picture = board_text(BoardView(grid, {}, ()), PositionView({}, 0, "")).split("\n")
+        assert len(picture) <= ROWS
+        assert max(map(len, picture)) <= COLS
+
+
+def morris() -> BoardView:
+    """Nine men's morris, which needs points and lines."""
+    columns = {1: "adg", 2: "bdf", 3: "cde", 4: "abcefg", 5: "cde", 6: "bdf", 7: "adg"}
+    sites = tuple(Site(f"{c}{row}", ord(c) - 97, 7 - row, "point") for row, names in columns.items() for c in names)
+    rows = "a1 d1 g1, b2 d2 f2, c3 d3 e3, a4 b4 c4, e4 f4 g4, c5 d5 e5, b6 d6 f6, a7 d7 g7"
+    files = "a1 a4 a7, b2 b4 b6, c3 c4 c5, d1 d2 d3, d5 d6 d7, e3 e4 e5, f2 f4 f6, g1 g4 g7"
+    lines = tuple(tuple(line.split()) for line in f"{rows}, {files}".split(", "))
+    return BoardView(Sites(sites, lines), {"W": Kind("white", 0, text="W"), "B": Kind("black", 1, text="B")}, ())
+
+
+def test_points_and_lines() -> None:
+    view = PositionView({"a1": "W", "d2": "B", "b4": "W"}, 0, "White to move", {"win": ("a1",)}, ("b4",), {"W": 7})
+    assert (
+        board_text(morris(), view)
+        == """\
+ 7  .-----------.-----------.
+    |           |           |
+ 6  |   .-------.-------.   |
+    |   |       |       |   |
+ 5  |   |   .---.---.   |   |
+    |   |   |       |   |   |
+ 4  .--[W]--.       .---.---.
+    |   |   |       |   |   |
+ 3  |   |   .---.---.   |   |
+    |   |       |       |   |
+ 2  |   .-------B-------.   |
+    |           |           |
+ 1 *W*----------.-----------.
+    a   b   c   d   e   f   g
+In hand: 7 white
+* * winning row, [ ] last move
+White to move"""
+    )
+
+
+def test_a_leaning_board_has_its_letters_at_the_top() -> None:
+    sites = tuple(Site(f"{chr(97 + c)}{r + 1}", c + r / 2, r * 0.87, "hex") for r in range(3) for c in range(3))
+    board = BoardView(Sites(sites), {"r": Kind("red", 0)}, ())
+    assert (
+        board_text(board, PositionView({"b2": "r"}, 1, "Blue to move", last=("b2",)))
+        == """\
+   a   b   c
+ 1  .   .   .
+ 2    .  [R]  .
+ 3      .   .   .
+[ ] last move
+Blue to move"""
+    )
+
+
+def test_cells_whose_names_say_no_row_name_themselves() -> None:
+    sites = Sites((Site("A", 1, 0), Site("B", 0, 1), Site("C", 2, 1), Site("D", 1, 2)), (("A", "B", "D", "C", "A"),))
+    board = BoardView(sites, {"x": Kind("stone", 0, text="*")}, ())
+    assert (
+        board_text(board, PositionView({"B": "x"}, 0, "go"))
+        == """\
+      A
+     / \\
+    *   C
+     \\ /
+      D
+go"""
+    )
+
+
+def test_a_piece_of_no_kind_is_a_question_mark() -> None:
+    assert "?" in board_text(CHESSLIKE, PositionView({"a1": "dragon"}, 0, ""))
+
+
+# --- colour, words
+
+
+@pytest.mark.parametrize(("colour", "code"), [("#c0392b", 31), ("#e1a700", 33), ("#2471a3", 36), ("#27ae60", 32)])
+def test_colours_become_those_of_a_plain_terminal(colour: str, code: int) -> None:
+    assert colour_code(colour) == code
+
+
+@pytest.mark.parametrize("colour", ["#ffffff", "#000000", "#808080", "red", "#xyzxyz", ""])
+def test_greys_and_unknown_colours_are_the_terminals_own(colour: str) -> None:
+    assert colour_code(colour) == 39
+
+
+def test_pieces_in_words() -> None:
+    view = PositionView({"e1": "K", "e8": "k", "a2": "P"}, 1, "")
+    assert pieces_text(CHESSLIKE, view) == "e1 white king, a2 white pawn, e8 black king"
+    assert pieces_text(CHESSLIKE, view, "e") == "e1 white king, e8 black king"
+    assert pieces_text(CHESSLIKE, view, "8") == "e8 black king"
+    assert pieces_text(CHESSLIKE, view, "b") == "b is empty."
+    assert pieces_text(CHESSLIKE, view, "z9") == "There is no cell z9."
+    assert pieces_text(CHESSLIKE, PositionView({}, 0, "")) == "The board is empty."
+
+
+def test_every_cell_has_a_place_of_its_own() -> None:
+    for board in (Grid(26, 19), Grid(8, 8, "top-left"), morris().board):
+        cells = lay_out(board).cells
+        assert len(set(cells.values())) == len(cells)

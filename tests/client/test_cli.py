@@ -1,0 +1,100 @@
+"""The plyroom command, as far as it needs no server: wrong use, help, games, addresses."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from client.cli import main
+from engine.games.registry import game_ids
+
+
+def plyroom(*arguments: str, **environ: str) -> Result:
+    return CliRunner().invoke(main, arguments, prog_name="plyroom", env={"PLYROOM_URL": None, **environ})
+
+
+COMMANDS = sorted(main.commands)
+
+
+def test_the_commands_are_these() -> None:
+    assert COMMANDS == ["games", "join", "play", "replay", "serve", "watch"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_and_each_of_its_options_has_help(command: str) -> None:
+    result = plyroom(command, "--help")
+    assert result.exit_code == 0
+    assert result.output.startswith(f"Usage: plyroom {command}")
+    for parameter in main.commands[command].params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help or parameter.name == "side", parameter.name
+
+
+def test_version_and_help() -> None:
+    assert plyroom("--version").output.startswith("plyroom, version ")
+    assert "play" in plyroom("-h").output
+
+
+def test_games_lists_all_with_levels_and_options() -> None:
+    result = plyroom("games")
+    assert result.exit_code == 0
+    assert [line.partition(":")[0] for line in result.stdout.splitlines() if not line.startswith(" ")] == game_ids()
+    assert "    --option rows=1-2-3: Sticks in each row; 1-2-3, 1-3-5-7, or others like these\n" in result.stdout
+
+
+def test_games_as_json_is_a_line_for_each() -> None:
+    games = [json.loads(line) for line in plyroom("games", "--json").stdout.splitlines()]
+    assert [game["id"] for game in games] == game_ids()
+    assert games[0].keys() == {"id", "title", "levels", "options", "rules"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["play", "tictactoe"], "Did you mean tic-tac-toe?"),
+        (["play", "xyz"], "There are: connect-four, tic-tac-toe"),
+        (["play", "tic-tac-toe", "--level", "9"], "9 is not in the range"),
+        (["play", "tic-tac-toe", "--level", "8"], "Tic-tac-toe has levels 1 to 4"),
+        (["play", "sticks", "--option", "rows"], "it has: rows=1-2-3"),
+        (["play", "sticks", "--option", "columns=3"], "it has: rows=1-2-3"),
+        (["play", "tic-tac-toe", "--friend", "--level", "1"], "choose either"),
+        (["play", "tic-tac-toe", "--friend"], "start `plyroom serve`"),
+        (["play", "tic-tac-toe", "--side", "third"], "'third' is not one of"),
+        (["play", "tic-tac-toe", "--url", "ftp://x"], "is no address"),
+        (["join", "not an id"], "neither an id nor a link"),
+        (["watch", "http://host"], "names no room or match"),
+        (["replay", "abc", "--ply", "-1"], "-1 is not in the range"),
+        (["nonsense"], "No such command"),
+        (["play"], "Missing argument 'GAME'"),
+    ],
+)
+def test_wrong_use_says_what_was_expected(arguments: list[str], words: str) -> None:
+    """Exit code 2, nothing on stdout."""
+    result = plyroom(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["games", "--url", "127.0.0.1:1"],
+        ["play", "tic-tac-toe", "--url", "127.0.0.1:1"],
+        ["join", "abc", "--url", "127.0.0.1:1"],
+        ["watch", "http://127.0.0.1:1/room/abc"],
+        ["replay", "http://127.0.0.1:1/match/abc"],
+    ],
+)
+def test_a_server_that_is_not_there_says_what_to_do(arguments: list[str], tmp_path: Path) -> None:
+    """Exit code 1, nothing on stdout."""
+    result = plyroom(*arguments, XDG_STATE_HOME=str(tmp_path))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "127.0.0.1:1" in result.stderr
+    assert "`plyroom serve` starts one" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_environment_may_name_the_server() -> None:
+    assert "127.0.0.1:1" in plyroom("games", PLYROOM_URL="http://127.0.0.1:1").stderr

@@ -1,0 +1,202 @@
+"""Replays on a terminal and in a pipe, and what comes over HTTP for them."""
+
+import io
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import ClassVar
+
+import msgspec
+import pytest
+
+from client.address import Address, parse_address
+from client.api import MatchRecord, PlyView, Thought, fetch_games, fetch_match, fetch_views
+from client.errors import ProtocolMismatch, Refused, Unreachable
+from client.terminal.output import Output
+from client.terminal.replay import print_json, print_match, step_through
+from engine.games.registry import load_game
+from engine.view import PositionView
+from server.protocol import Occupant, Over, Played
+
+MOVES = ("b2", "a1", "c2", "b1", "a2")
+
+
+WON = Over(0, "board", "three in a row")
+
+
+def match(over: Over | None = WON) -> tuple[MatchRecord, list[PositionView]]:
+    """Ada beats the AI at tic-tac-toe."""
+    position = load_game("tic-tac-toe").start()
+    views = [position.view()]
+    for token in MOVES:
+        position = position.play(position.parse_move(token))
+        views.append(position.view())
+    record = MatchRecord(
+        match="m1",
+        room="r1",
+        game="tic-tac-toe",
+        title="Tic-tac-toe",
+        number=1,
+        seats=(Occupant("i1", "Ada"), Occupant("ai", "AI level 1", "ai", 1)),
+        over=over,
+        plies=len(MOVES),
+        options={},
+        start=load_game("tic-tac-toe").start().text(),
+        moves=tuple(Played(move) for move in MOVES),
+        view=position.game.board({}),
+        thoughts={"1": Thought(depth=3, score=-7, nodes=99, pv=("a1",))},
+    )
+    return record, views
+
+
+def output(interactive: bool = False) -> tuple[Output, io.StringIO]:
+    stream = io.StringIO()
+    return Output(stream, stream, interactive), stream
+
+
+START = """\
+Start
+ 3  .  .  .
+ 2  .  .  .
+ 1  .  .  .
+    a  b  c
+Crosses to move
+"""
+
+SECOND = """\
+2. Noughts: a1
+  AI: depth 3, -7, 99 nodes, a1
+ 3  .  .  .
+ 2  .  X  .
+ 1 [O] .  .
+    a  b  c
+[ ] last move
+Crosses to move
+"""
+
+
+def test_in_a_pipe_the_whole_match_is_printed() -> None:
+    out, stream = output()
+    print_match(*match(), out)
+    text = stream.getvalue()
+    assert text.startswith(f"Tic-tac-toe, match m1, 5 moves\nAda (Crosses) against AI level 1 (Noughts)\n\n{START}\n")
+    assert SECOND in text
+    assert text.endswith("* * winning row, [ ] last move\nCrosses win\nCrosses win: three in a row.\n")
+
+
+def test_one_ply_alone() -> None:
+    out, stream = output()
+    print_match(*match(), out, only=2)
+    assert stream.getvalue().endswith(f"(Noughts)\n\n{SECOND}")
+
+
+def test_a_match_that_runs_or_whose_game_is_gone_can_be_read() -> None:
+    record, _ = match(over=None)
+    out, stream = output()
+    print_match(msgspec.structs.replace(record, view=None), [], out)
+    assert "The match is still running.\n" in stream.getvalue()
+    assert "1. First: b2\n" in stream.getvalue()
+
+
+def test_json_is_a_line_for_the_match_and_one_for_each_position() -> None:
+    out, stream = output()
+    record, views = match()
+    print_json(record, views, out)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert lines[0]["match"] == "m1"
+    assert [(line["ply"], line["move"]) for line in lines[1:]] == [(0, None), *enumerate(MOVES, 1)]
+    assert lines[6]["view"]["text"] == "Crosses win"
+
+
+def test_stepping_forth_and_back() -> None:
+    out, stream = output(interactive=True)
+    lines = iter(["", "", "b", "9", "wrong", "5", "", "q"])
+    step_through(*match(), out, lambda: next(lines))
+    text = stream.getvalue()
+    asked = [part[: part.index(" of")] for part in text.split("\n") if " of 5: Enter next" in part]
+    assert asked == ["0", "1", "2", "1", "1", "1", "5", "5"]
+    assert text.count("error: Enter, b, a number from 0 to 5, or q is expected") == 2
+
+
+def test_the_end_of_input_ends_stepping() -> None:
+    out, stream = output(interactive=True)
+    step_through(*match(), out, lambda: None, ply=3)
+    assert "3. Crosses: c2" in stream.getvalue()
+
+
+# --- over HTTP
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers with what the test has laid out: path to (status, body)."""
+
+    pages: ClassVar[dict[str, tuple[int, bytes]]] = {}
+
+    def do_GET(self) -> None:
+        status, body = self.pages.get(self.path, (404, b'{"code":"match.unknown","message":"there is no such match"}'))
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def serving(pages: dict[str, tuple[int, bytes]]) -> Iterator[Address]:
+    Handler.pages = pages
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield parse_address(f"127.0.0.1:{server.server_port}")
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_match_and_its_views_are_fetched_in_pages() -> None:
+    record, _ = match()
+    views = [PlyView(ply, PositionView({}, 0, str(ply))) for ply in range(251)]
+
+    def page(first: int, last: int) -> tuple[int, bytes]:
+        return 200, msgspec.json.encode({"views": views[first : last + 1]})
+
+    pages = {
+        "/api/matches/m1": (200, msgspec.json.encode(record)),
+        "/api/matches/m1/views?from=0&to=99": page(0, 99),
+        "/api/matches/m1/views?from=100&to=199": page(100, 199),
+        "/api/matches/m1/views?from=200&to=250": page(200, 250),
+    }
+    with serving(pages) as address:
+        assert fetch_match(address, "m1") == record
+        assert [view.text for view in fetch_views(address, "m1", 0, 250)] == [str(ply) for ply in range(251)]
+
+
+def test_errors_over_http_are_typed() -> None:
+    pages = {
+        "/api/games": (200, b"<html>"),
+        "/api/matches/m2": (502, b"<html>"),
+        "/api/matches/m3": (200, b'{"match":3}'),
+    }
+    with serving(pages) as address:
+        with pytest.raises(Refused, match="there is no such match"):
+            fetch_match(address, "m1")
+        with pytest.raises(Unreachable, match="HTTP 502"):
+            fetch_match(address, "m2")
+        with pytest.raises(ProtocolMismatch):
+            fetch_match(address, "m3")
+        with pytest.raises(ProtocolMismatch):
+            fetch_games(address)
+    with pytest.raises(Unreachable):
+        fetch_games(parse_address("127.0.0.1:1"))
+
+
+def test_a_page_without_views_is_no_endless_loop() -> None:
+    with (
+        serving({"/api/matches/m1/views?from=0&to=5": (200, b'{"views":[]}')}) as address,
+        pytest.raises(ProtocolMismatch),
+    ):
+        fetch_views(address, "m1", 0, 5)
