@@ -19,7 +19,9 @@ from server.listener import listen
 from server.ports import Engines, Ports, random_id, wall_clock_ms
 from server.session import Sessions
 from server.settings import Settings
+from server.store.lock import exclusive
 from server.store.sql import open_sqlite
+from server.watchdog import watch_loop
 from server.web.api import make_app
 from server.web.pages import Pages, client_folder
 
@@ -38,6 +40,13 @@ class Running:
 @asynccontextmanager
 async def open_server(settings: Settings, engines: Engines) -> AsyncIterator[Running]:
     """A whole server until the block ends; StoreUnavailable or PortTaken say why there is none."""
+    with exclusive(settings.data), watch_loop():
+        async with _over_sqlite(settings, engines) as running:
+            yield running
+
+
+@asynccontextmanager
+async def _over_sqlite(settings: Settings, engines: Engines) -> AsyncIterator[Running]:
     async with open_sqlite(settings.data / DATABASE) as store:
         ports = Ports(
             node=secrets.token_hex(6), settings=settings, store=store, bus=LocalBus(), engines=engines,

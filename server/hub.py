@@ -181,6 +181,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
     """A hub with its tasks; at the end every room is let go of,
     in the middle of whatever it did (the log is the truth).
     """
+    failure: Exception | None = None
     async with asyncio.TaskGroup() as tasks:
         hub = Hub(ports, tasks)
         settings = ports.settings
@@ -195,9 +196,13 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         duties.append(tasks.create_task(hub.lobby.run(), name="lobby"))
         try:
             yield hub
+        except Exception as error:
+            failure = error  # raised below as itself: a task group would wrap it
         finally:
             for task in [*duties, *hub._running.values()]:
                 task.cancel()
+    if failure is not None:
+        raise failure
 
 
 def _refuse(request: Request, code: Code, message: str) -> None:

@@ -5,6 +5,7 @@ nothing.
 """
 
 import asyncio
+import errno
 import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -123,7 +124,8 @@ async def listen(
             close_timeout=2, ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
         )  # fmt: skip
     except OSError as error:
-        raise PortTaken(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+        why = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        raise PortTaken(f"cannot listen on {host} port {port}: {why}") from error
     try:
         yield server
     finally:

@@ -88,8 +88,8 @@ class RoomRunner:
     """See the module. `run` is its task; the other public methods are called from the event loop and return at once."""
 
     __slots__ = (
-        "_ai", "_behind", "_busy", "_changed", "_followers", "_here", "_keys", "_mailbox", "_ports", "_presence_timer", "_present",
-        "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms", "room_id",
+        "_ai", "_behind", "_busy", "_changed", "_followers", "_here", "_keys", "_mailbox", "_ports", "_presence_timer",
+        "_present", "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms", "room_id",
     )  # fmt: skip
 
     def __init__(

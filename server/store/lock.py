@@ -1,0 +1,47 @@
+"""One server for one data folder: two would both believe that they alone wake its rooms."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from server.store.base import StoreUnavailable
+
+FILE = "plyroom.lock"
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Holds the folder until the block ends, or the process does; StoreUnavailable if another server holds it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / FILE).open("a+")
+    except OSError as error:
+        raise StoreUnavailable(f"cannot use the data folder {folder}: {error.strerror}") from error
+    with file:
+        try:
+            _lock(file.fileno())
+        except OSError as error:
+            file.seek(0)
+            holder = file.read(40).strip() or "unknown"
+            message = f"another Plyroom server (process {holder}) uses the data folder {folder}; choose another: --data"
+            raise StoreUnavailable(message) from error
+        file.seek(0)
+        file.truncate()
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
+
+
+if os.name == "nt":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        # Windows locks bytes against reading, too, so lock one far behind the process number.
+        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,47 @@
+"""Who blocks the loop is named."""
+
+import asyncio
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
+
+from server import watchdog
+
+HANGS = """
+NAME = "sleepy"
+RULES = "wait"
+MAX_MOVES = 1
+
+
+def status(entered, wake):
+    entered.set()
+    wake.wait(20)
+"""
+
+
+async def test_a_game_that_blocks_the_loop_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that stands still is reported once, with the game whose rules it is in."""
+    told = threading.Event()
+    lines: list[dict[str, Any]] = []
+
+    def error(event: str, **fields: Any) -> None:
+        lines.append({"event": event, **fields})
+        told.set()
+
+    monkeypatch.setattr(watchdog, "log", SimpleNamespace(error=error))
+    rules: dict[str, Any] = {}
+    exec(compile(HANGS, "sleepy.py", "exec"), rules)
+    with watchdog.watch_loop(limit_s=0.05):
+        rules["status"](threading.Event(), told)  # blocks this loop until the watchdog has spoken
+    assert [(line["event"], line["game"]) for line in lines] == [("event loop blocked", "sleepy")]
+
+
+async def test_a_loop_that_turns_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line for a loop that is merely waiting."""
+    with structlog.testing.capture_logs() as lines, watchdog.watch_loop(limit_s=0.3):
+        for _ in range(8):
+            await asyncio.sleep(0.1)
+    assert lines == []
