@@ -238,16 +238,23 @@ class NativeGame:
             code_cache.discard_damaged(CACHE, self.tag)
             before = code_cache.code_files(CACHE, self.tag)
             try:
-                self._compile(name)
-            except NumbaError as error:
-                raise GameFault(f"the rules of {game_id} do not compile: {_summary(error)}") from error
-            except Exception:  # whatever reading the cache may raise; a defect of the rules raises once more
+                self._compile_checked(name)
+            except GameFault:
+                raise
+            except Exception:  # whatever reading a damaged cache may raise; a defect of the rules raises once more
                 code_cache.discard(CACHE, self.tag)
-                self._compile(name)
+                self._compile_checked(name)
             if code_cache.code_files(CACHE, self.tag) != before:
                 code_cache.seal(CACHE, self.tag)
                 code_cache.prune(CACHE, game_id, self.tag)
         return self._kernel[name]
+
+    def _compile_checked(self, name: str) -> None:
+        """What numba has against the rules becomes a GameFault."""
+        try:
+            self._compile(name)
+        except NumbaError as error:
+            raise GameFault(f"the rules of {self.game.id} do not compile: {_summary(error)}") from error
 
     def _compile(self, name: str) -> None:
         """Compiles or loads a function with its one signature, what it calls first.

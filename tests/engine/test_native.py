@@ -1,0 +1,252 @@
+"""The code cache and the compiler's side: damage heals, edits are noticed, nothing needs a writable home."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import code_cache
+from engine.game import Game, GameFault
+from engine.games import tic_tac_toe
+from engine.games.registry import load_game
+from engine.native import CACHE, Memory, compile_game
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import Limit
+
+ROOT = Path(__file__).parents[2]
+SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
+SMALL = "game = load_game('tic-tac-toe'); native = compile_game(game); print(native.function('rule_status')((7, 0)))"
+IMPORTS = "from engine.games.registry import load_game; from engine.native import CACHE, compile_game; "
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Another process of ours, in an environment of its own."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PLYROOM_CACHE", "NUMBA_CACHE_DIR")}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**kept, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/*.nb[ci]"))
+
+
+def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
+    """What one process compiled the next one loads; the folder is private."""
+    cache = tmp_path / "code"
+    for _ in range(2):
+        done = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
+        assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+        before = {path: path.stat().st_mtime_ns for path in files_of(cache)}
+    assert before == {path: path.stat().st_mtime_ns for path in files_of(cache)}
+    assert before
+    assert cache.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.fixture(scope="module")
+def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A code cache with one function in it."""
+    cache = tmp_path_factory.mktemp("cache") / "code"
+    assert run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache)).returncode == 0
+    return cache
+
+
+@pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "index", "sums", "no sums"])
+def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -> None:
+    """Files that are not what was written are thrown away and made anew; they are never run."""
+    cache = tmp_path / "code"
+    shutil.copytree(small_cache, cache)
+    code = max(cache.glob("*/*.nbc"), key=lambda path: path.stat().st_size)
+    index = next(cache.glob("*/*.nbi"))
+    sums = next(cache.glob("*.sums"))
+    content = code.read_bytes()
+    match damage:
+        case "truncated":
+            code.write_bytes(content[: len(content) // 2])
+        case "one bit":
+            code.write_bytes(content[:-100] + bytes([content[-100] ^ 1]) + content[-99:])
+        case "empty":
+            code.write_bytes(b"")
+        case "index":
+            index.write_bytes(b"nonsense")
+        case "sums":
+            sums.write_text("nonsense")
+        case "no sums":
+            sums.unlink()
+    done = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    assert code.stat().st_size == pytest.approx(len(content), rel=0.01)
+    assert next(cache.glob("*.sums")).read_text().startswith("{")
+
+
+def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+    """Without a writable home the code goes to a private temporary folder, the same for all processes of a user."""
+    nowhere = tmp_path / "file"
+    nowhere.write_text("a file, not a folder")
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    places = []
+    for _ in range(2):
+        code = "from engine.code_cache import cache_folder; print(cache_folder())"
+        done = run(code, HOME=str(nowhere), XDG_CACHE_HOME="", TMPDIR=str(scratch))
+        assert done.returncode == 0, done.stderr
+        places.append(Path(done.stdout.split()[-1]))
+    assert places[0] == places[1]
+    assert places[0].parent == scratch
+    assert places[0].stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code is run from a folder of our own only, and never through a link."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(theirs)
+    monkeypatch.setenv("PLYROOM_CACHE", str(link))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert code_cache.cache_folder() not in (link, theirs)
+    monkeypatch.setenv("PLYROOM_CACHE", str(theirs))
+    assert code_cache.cache_folder() == theirs
+    assert theirs.stat().st_mode & 0o777 == 0o700
+
+
+def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) -> None:
+    """Rules that changed are searched as they are now, and changing them back finds the first code again."""
+    edits = (SOURCE, SOURCE.replace("return 0\n", "return 17\n"), SOURCE)
+    scores = []
+    digests = []
+    for source in edits:
+        plug_in("planted", source)
+        game = load_game("planted")
+        searcher = Searcher(game)
+        scores.append(searcher.search(game.start(), Limit(depth=2), Table(8), Control()).score)
+        digests.append(game.digest)
+    assert scores == [0, 17, 0]
+    assert digests[0] == digests[2] != digests[1]
+
+
+def test_old_versions_are_pruned(tmp_path: Path) -> None:
+    """Only the latest few versions of a game stay on disk, the one in use in any case, and other games are left alone."""
+    (tmp_path / "m").mkdir()
+    names = [f"planted.{number:016x}n0" for number in range(6)] + ["planted-two.0n0"]
+    for age, name in enumerate(names):
+        code = tmp_path / "m" / f"kernel.nega.{name}-1.py311.1.nbc"
+        code.write_text(name)
+        code_cache.seal(tmp_path, name)
+        os.utime(tmp_path / f"{name}.sums", (1000 + age, 1000 + age))
+    code_cache.prune(tmp_path, "planted", names[0])
+    left = {name for name in names if code_cache.code_files(tmp_path, name)}
+    assert left == {names[0], names[4], names[5], "planted-two.0n0"}
+    assert {path.name.removesuffix(".sums") for path in tmp_path.glob("*.sums")} == left
+
+
+def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
+    """Processes that need the same game at the same time wait for one of them to compile it."""
+    code = IMPORTS + SMALL + "; import os; print(os.times().user)"
+    environment = {**os.environ, "PLYROOM_CACHE": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
+    both = [
+        subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    outputs = [process.communicate(timeout=120)[0].split() for process in both]
+    assert [output[0] for output in outputs] == ["0", "0"]
+    assert len(list((tmp_path / "code").glob("*/*rule_status*.nbc"))) == 1
+
+
+def test_rules_that_do_not_compile(plug_in: Callable[[str, str], Path]) -> None:
+    """A defect that only the compiler sees is told with the game's name."""
+    plug_in("planted", SOURCE.replace("    return 0\n", "    return {}.get(s[0], 0)\n"))
+    game = load_game("planted")
+    assert game.start().moves(), "uncompiled it plays"
+    with pytest.raises(GameFault, match="planted do not compile"):
+        compile_game(game).function("root")
+
+
+RECURSIVE = """
+@rule("i8(state, i8)")
+def count(s: State, n: int) -> int:
+    if n == 0:
+        return 0
+    return 1 + count(s, n - 1)
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    return count(s, 3) + count(s, np.int64(s[0] & U(3)))
+"""
+
+
+def test_recursive_rules(tmp_path: Path) -> None:
+    """A rule that calls itself, with its signature given, also comes out of the cache whole (numba issue 6061)."""
+    (tmp_path / "recursive.py").write_text(
+        SOURCE.replace("@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE)
+    )
+    code = (
+        "import recursive; from engine.game import Game; from engine.games.registry import rules_digest;"
+        "from engine.native import compile_game;"
+        "native = compile_game(Game(recursive, rules_digest(recursive)));"
+        "native.function('root'); print(native.function('rule_evaluate')((7, 0), native.data))"
+    )
+    for _ in range(2):
+        done = run(code, PLYROOM_CACHE=str(tmp_path / "code"), PYTHONPATH=f"{ROOT}{os.pathsep}{tmp_path}")
+        assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr
+
+
+def test_bad_signatures(plug_in: Callable[[str, str], Path]) -> None:
+    """A signature that is none is refused with what it may consist of."""
+    source = SOURCE.replace("@rule\ndef evaluate", '@rule("i8(tuple)")\ndef evaluate')
+    plug_in("planted", source)
+    with pytest.raises(GameFault, match="'tuple' is none of state"):
+        compile_game(load_game("planted")).function("root")
+
+
+def test_the_bit_helpers_are_the_same_compiled() -> None:
+    """popcount, lsb and msb, uncompiled: the compiled ones are compared on every game."""
+    from engine.jit import lsb, msb, popcount
+
+    for word in (1, 2, 3, 0x8000000000000000, 0xFFFFFFFFFFFFFFFF, 0x0123456789ABCDEF):
+        assert popcount(np.uint64(word)) == bin(word).count("1")
+        assert lsb(np.uint64(word)) == len(bin(word)) - len(bin(word).rstrip("0"))
+        assert msb(np.uint64(word)) == len(bin(word)) - 3
+
+
+def test_memory_is_checked() -> None:
+    """Only contiguous 64-bit memory may be handed to compiled code."""
+    for array in (np.zeros(3, np.int32), np.zeros(6, np.int64)[::2], np.zeros(3)):
+        with pytest.raises(TypeError):
+            Memory(array)
+
+
+def test_warm_command() -> None:
+    """`python -m engine.warm` compiles what is asked for, a line a game, and fails for a game that is not there."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PLYROOM_CACHE": str(CACHE)}
+    command = [sys.executable, "-m", "engine.warm"]
+    done = subprocess.run([*command, "sticks"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("sticks: ready in ")
+    done = subprocess.run([*command, "chequers"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "there is no game" in done.stderr
+
+
+def test_rules_must_be_an_imported_module() -> None:
+    """Rules that are no module in sys.modules crash numba, so they are refused."""
+
+    class Rules:
+        pass
+
+    game = load_game("tic-tac-toe")
+    stray = Rules()
+    vars(stray).update({name: value for name, value in vars(game.rules).items() if not name.startswith("__")})
+    with pytest.raises(GameFault, match="imported"):
+        compile_game(Game(stray, game.digest))  # type: ignore[arg-type]

@@ -1,0 +1,58 @@
+"""The pool's queue: bounded, fair to rooms, in order within one."""
+
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.pool.waiting import FairQueue
+
+
+@dataclass(frozen=True)
+class Item:
+    affinity: str
+    number: int
+    is_wanted: bool = True
+
+
+def drain(queue: FairQueue[Item]) -> list[Item]:
+    taken = []
+    while (item := queue.take(lambda item: item.is_wanted)) is not None:
+        taken.append(item)
+    return taken
+
+
+def test_rooms_take_turns() -> None:
+    """One room with many jobs does not hold up another with one."""
+    queue: FairQueue[Item] = FairQueue(10)
+    for number, room in enumerate("aaaabab"):
+        queue.put(Item(room, number))
+    assert [f"{item.affinity}{item.number}" for item in drain(queue)] == ["a0", "b4", "a1", "b6", "a2", "a3", "a5"]
+
+
+def test_an_item_that_comes_back_goes_first() -> None:
+    """A job whose worker died does not wait twice."""
+    queue: FairQueue[Item] = FairQueue(2)
+    queue.put(Item("a", 1))
+    queue.put(Item("b", 1))
+    assert queue.is_full
+    queue.put_first(Item("b", 0))
+    assert drain(queue) == [Item("b", 0), Item("a", 1), Item("b", 1)]
+
+
+@given(rooms=st.lists(st.tuples(st.sampled_from("abc"), st.booleans())))
+def test_nothing_is_lost_and_order_is_kept(rooms: list[tuple[str, bool]]) -> None:
+    """Everything wanted comes out once, in its room's order; the rest stays and can be removed."""
+    queue: FairQueue[Item] = FairQueue(1000)
+    items = [Item(room, number, is_wanted) for number, (room, is_wanted) in enumerate(rooms)]
+    for item in items:
+        queue.put(item)
+    taken = drain(queue)
+    for room in "abc":
+        assert [item for item in taken if item.affinity == room] == [
+            item for item in items if item.affinity == room and item.is_wanted
+        ]
+    assert set(queue) == {item for item in items if not item.is_wanted}
+    for item in items:
+        queue.remove(item)
+    assert len(queue) == 0
