@@ -101,8 +101,10 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     crosses, noughts = (sum(1 << cell for cell in range(9) if text[cell] == mark) for mark in "XO")
     if crosses.bit_count() - noughts.bit_count() not in (0, 1):
         raise ValueError("there are as many crosses as noughts, or one more")
-    pair = (U(crosses), U(noughts))
-    return pair if crosses.bit_count() == noughts.bit_count() else (pair[1], pair[0])
+    mine, other = (crosses, noughts) if crosses.bit_count() == noughts.bit_count() else (noughts, crosses)
+    if status((U(other), U(mine))) == LOST:
+        raise ValueError("the side to move has three in a row already")
+    return (U(mine), U(other))
 
 
 def format_position(s: State) -> str:

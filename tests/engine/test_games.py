@@ -159,6 +159,13 @@ def test_tic_tac_toe_lines() -> None:
     assert full == Outcome(None, "the board is full")
 
 
+@pytest.mark.parametrize("text", ["XXXXXXXXX", "XX.......", "O........", "XXX...OOO", "XXX...OO", "XXX...OOx"])
+def test_tic_tac_toe_impossible_positions(text: str) -> None:
+    """A wrong count, a match that should have ended, or other characters: no position."""
+    with pytest.raises(PositionError):
+        load_game("tic-tac-toe").position(text)
+
+
 def test_sticks_rows() -> None:
     """Rows are an option; a single row keeps one stick; the last two moves of the founding example win."""
     assert play("sticks", rows="5").tokens() == ["1x1", "1x2", "1x3", "1x4"]

@@ -136,7 +136,7 @@ def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) ->
 
 
 def test_old_versions_are_pruned(tmp_path: Path) -> None:
-    """Only the latest few versions of a game stay on disk, the one in use in any case, and other games are left alone."""
+    """Only the latest versions of a game stay on disk, and the one in use; other games are left alone."""
     (tmp_path / "m").mkdir()
     names = [f"planted.{number:016x}n0" for number in range(6)] + ["planted-two.0n0"]
     for age, name in enumerate(names):
