@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "web"
 PROMISES = [
     (path.name, name)
     for path in sorted(FOLDER.glob("*_promises.js"))
-    for name in re.findall(r'^promise\("(.+)", ', path.read_text("utf-8"), re.MULTILINE)
+    for name in re.findall(r'^promise\(\s*"([^"]+)",', path.read_text("utf-8"), re.MULTILINE)
 ]
 KEEP = """async ([file, name]) => {
     await import(`/tests/client/web/${file}`);

@@ -1,0 +1,285 @@
+"""Whole matches in real browsers, against a real server."""
+
+import random
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from engine.game import Position
+from engine.games.registry import load_game
+from tests.browser import open_chromium
+from tests.system.browsing import DESKTOP, PHONE, Person, people
+from tests.system.serving import assert_no_traceback, serving
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("warm_engine"),
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    async with open_chromium() as browser:
+        yield browser
+
+
+def some_match(game: str, least: int, seed: int = 0) -> list[Position]:
+    """The positions of a match of random moves that somebody wins after at least so many."""
+    while True:
+        chance = random.Random(seed)
+        positions = [load_game(game).start()]
+        while moves := positions[-1].moves():
+            positions.append(positions[-1].play(chance.choice(moves)))
+        outcome = positions[-1].outcome()
+        if len(positions) > least and outcome is not None and outcome.winner is not None:
+            return positions
+        seed += 1
+
+
+def pieces_of(position: Position) -> dict[str, str]:
+    """What a board shows of a position, as `Person.pieces` reads it."""
+    kinds = position.game.board(position.options).kinds
+    return {cell: kinds[kind].name for cell, kind in position.view().pieces.items()}
+
+
+def last_cell(position: Position) -> str:
+    return position.view().last[-1]
+
+
+async def test_two_play_a_whole_match_and_one_watches_and_each_reloads_and_loses_nothing(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    """Board, moves, chat and turn are the same after every reload, and at the end everybody sees who won."""
+    positions = some_match("connect-four", 20)
+    async with (
+        serving(tmp_path / "data") as server,
+        people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim),
+    ):
+        await ada.create("Connect four", "A friend", side="Red")
+        await bob.go("/")
+        await bob.button("Join Connect four").click()
+        await kim.page.goto(ada.page.url)
+        await expect(kim.status).to_have_text("Red to move")
+        for ply, position in enumerate(positions[1:], 1):
+            await (ada, bob)[(ply - 1) % 2].play(last_cell(position))
+            if ply == 3:
+                await kim.chat("well played")
+                await bob.heard("well played")
+            if ply in (5, 9, 13):
+                person = {5: ada, 9: bob, 13: kim}[ply]
+                await person.reload()
+                assert await person.pieces() == pieces_of(position)
+                assert len(await person.moves()) == ply
+                await person.heard("well played")
+        outcome = positions[-1].outcome()
+        assert outcome is not None
+        assert outcome.winner is not None
+        for person in (ada, bob, kim):
+            await expect(person.status).to_have_text(f"{('Red', 'Yellow')[outcome.winner]} wins: {outcome.reason}")
+            assert await person.pieces() == pieces_of(positions[-1])
+            assert await person.moves() == [position.view().last[0][0] for position in positions[1:]]
+        assert_no_traceback(server)
+
+
+async def play_to_the_end(person: Person, columns: str, chance: random.Random) -> None:
+    """Plays any moves against the AI until the match is over."""
+    over = person.page.locator(".state.over")
+    while True:
+        await expect(over.or_(person.page.locator("ply-board.playable"))).to_be_visible()
+        if await over.count():
+            return
+        free = await person.page.locator("ply-board .cell.next").evaluate_all(
+            "cells => cells.map(cell => cell.dataset.cell)"
+        )
+        await person.play(chance.choice([cell for cell in free if cell[0] in columns]))
+
+
+async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to_the_end(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    """The panel shows the AI's moves; the match is in the list, steps by buttons and keys, and links to a ply."""
+    async with (
+        serving(tmp_path / "data", ai_pace_ms=0) as server,
+        people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim),
+    ):
+        await ada.create("Connect four", "The AI", level=5, side="Red")
+        await ada.play("d1")
+        panel = ada.page.locator(".thinking")
+        await expect(panel.locator("h2")).to_contain_text("Yellow, move 2")
+        await expect(panel.locator(".figure.depth dd")).to_have_text(re.compile(r"^[1-9]"))
+        await expect(panel.locator("tbody tr")).to_have_count(7)
+        await expect(panel.locator("tr.played")).to_have_count(1)
+        await play_to_the_end(ada, "abcdefg", random.Random(3))
+        final, moves = await ada.pieces(), await ada.moves()
+
+        await kim.go("/replays")
+        await kim.page.locator(".matches a").click()
+        await expect(kim.status).to_have_text("Start position")
+        assert await kim.pieces() == {}
+        for ply in range(1, len(moves) + 1):
+            await kim.button("Next move").click() if ply % 2 else await kim.page.keyboard.press("ArrowRight")
+            await expect(kim.status).to_have_text(f"Move {ply} of {len(moves)}: {moves[ply - 1]}")
+            await expect(kim.page.locator("ply-board .at")).to_have_count(ply)
+            assert kim.page.url.endswith(f"?ply={ply}")
+        assert await kim.pieces() == final
+        await expect(kim.page.locator(".thinking .figure.depth dd")).to_have_text(re.compile(r"^[1-9]"))
+        await kim.page.keyboard.press("ArrowLeft")
+        await kim.page.keyboard.press("Home")
+        await expect(kim.status).to_have_text("Start position")
+        await kim.page.keyboard.press("End")
+        await expect(kim.page.locator("ply-board .at")).to_have_count(len(moves))
+        await kim.page.locator(".moves .move").nth(3).click()
+        await expect(kim.page.locator("ply-board .at")).to_have_count(4)
+
+        link = kim.page.url
+        await kim.go("/")
+        await kim.page.goto(link)
+        await expect(kim.status).to_have_text(f"Move 4 of {len(moves)}: {moves[3]}")
+        await expect(kim.page.locator("ply-board .at")).to_have_count(4)
+        assert_no_traceback(server)
+
+
+WATCH_DEPTHS = """panel => {
+    window.seen = new Set();
+    const look = () => {
+        const depth = panel.querySelector(".figure.depth dd");
+        if (panel.dataset.state === "searching" && depth) window.seen.add(depth.textContent);
+    };
+    const all = { subtree: true, childList: true, characterData: true, attributes: true };
+    new MutationObserver(look).observe(panel, all);
+}"""
+
+
+async def test_the_panel_moves_while_the_ai_thinks(chromium: Browser, tmp_path: Path) -> None:
+    """Whoever watches a strong AI sees it look deeper and deeper, before it moves."""
+    async with (
+        serving(tmp_path / "data", ai_pace_ms=0) as server,
+        people(chromium, server.url, DESKTOP, PHONE) as (ada, kim),
+    ):
+        await ada.create("Connect four", "The AI", level=8, side="Red")
+        await kim.page.goto(ada.page.url)
+        for person in (ada, kim):
+            await person.page.locator(".thinking").evaluate(WATCH_DEPTHS)
+        await ada.play("d1")
+        await ada.turn()
+        for person in (ada, kim):
+            await expect(person.page.locator(".moves .move")).to_have_count(2)
+            assert len(await person.page.evaluate("[...window.seen]")) >= 3
+
+
+async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> None:
+    """From the lobby to the end of a match without a mouse; a screen reader is told each move and the result."""
+    async with (
+        serving(tmp_path / "data", ai_pace_ms=0) as server,
+        people(chromium, server.url, DESKTOP) as (ada,),
+    ):
+        keyboard = ada.page.keyboard
+        await ada.go("/")
+        await expect(ada.page.get_by_role("radio", name="Tic-tac-toe")).to_be_attached()
+        await tab_to(ada, "input[name=game]")
+        await keyboard.press("ArrowRight")
+        await expect(ada.page.get_by_role("radio", name="Tic-tac-toe")).to_be_checked()
+        await tab_to(ada, "button.main")
+        await keyboard.press("Enter")
+        await ada.page.wait_for_url("**/room/*")
+        over = ada.page.locator(".state.over")
+        playable = ada.page.locator("ply-board.playable")
+        while True:
+            await expect(over.or_(playable)).to_be_visible()
+            if await over.count():
+                break
+            ply = len(await ada.moves())
+            await tab_to(ada, "[role=gridcell]")
+            await walk_to_a_free_cell(ada)
+            await keyboard.press("Enter")
+            await expect(ada.page.locator(".moves .move").nth(ply)).to_be_visible()
+        await expect(ada.said).to_have_text(re.compile(r"(played .*(Draw|wins?): )"))
+
+
+async def tab_to(person: Person, selector: str) -> None:
+    """Presses Tab until something that fits has the focus."""
+    for _ in range(60):
+        if await person.page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+        await person.page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never reached {selector}")
+
+
+async def walk_to_a_free_cell(person: Person) -> None:
+    """Arrow keys over the whole board, row by row, until the focused cell can be played."""
+    there = "document.activeElement.getAttribute('aria-label').endsWith('can play')"
+    for key in ("ArrowUp", "ArrowUp", "ArrowLeft", "ArrowLeft"):
+        await person.page.keyboard.press(key)
+    for step in range(9):
+        if await person.page.evaluate(there):
+            return
+        if step % 3 == 2:
+            await person.page.keyboard.press("ArrowDown")
+        else:
+            await person.page.keyboard.press("ArrowRight" if step // 3 % 2 == 0 else "ArrowLeft")
+    raise AssertionError("no free cell was found")
+
+
+async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
+    """Made, joined and played with a finger; the board is in sight without scrolling."""
+    positions = some_match("tic-tac-toe", 5)
+    async with (
+        serving(tmp_path / "data") as server,
+        people(chromium, server.url, PHONE, PHONE) as (ada, bob),
+    ):
+        await ada.go("/")
+        await ada.page.locator("label", has_text="Tic-tac-toe").tap()
+        await ada.page.locator("label", has_text="A friend").tap()
+        await ada.button("Create the room").tap()
+        await ada.page.wait_for_url("**/room/*")
+        await bob.go("/")
+        await bob.button("Join Tic-tac-toe").tap()
+        await bob.board.wait_for()
+        for ply, position in enumerate(positions[1:], 1):
+            person = (ada, bob)[(ply - 1) % 2]
+            await person.turn()
+            await expect(person.cell(last_cell(position))).to_be_in_viewport(ratio=1)
+            await person.cell(last_cell(position)).tap()
+            await expect(person.page.locator(".moves .move")).to_have_count(ply)
+        for person in (ada, bob):
+            await expect(person.status).to_contain_text("three in a row")
+            assert await person.pieces() == pieces_of(positions[-1])
+
+
+async def test_a_killed_server_comes_back_and_everybody_plays_on_without_a_reload(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    """A banner says so meanwhile; what was given while it was away is done, once, when it is back."""
+    async with (
+        serving(tmp_path / "data", ai_pace_ms=0) as server,
+        people(chromium, server.url, DESKTOP, DESKTOP, PHONE) as (ada, bob, kim),
+    ):
+        await ada.create("Connect four", "A friend", side="Red")
+        for person in (bob, kim):
+            await person.page.goto(ada.page.url)
+        await bob.button("Sit here").click()
+        await ada.play("d1")
+        await bob.turn()
+        for person in (ada, bob, kim):
+            await person.page.evaluate("window.loadedOnce = true")
+        await server.kill()
+        for person in (ada, bob, kim):
+            await expect(person.banner).to_contain_text("Connection lost")
+        await bob.cell("e1").click()
+        await ada.chat("are you there?")
+        await server.start()
+        for person in (ada, bob, kim):
+            await expect(person.banner).to_have_count(0)
+            await expect(person.page.locator(".moves .move")).to_have_text(["d", "e"])
+            await person.heard("are you there?")
+        await ada.play("d1")
+        for person in (ada, bob, kim):
+            await expect(person.page.locator(".moves .move")).to_have_text(["d", "e", "d"])
+            assert await person.page.evaluate("window.loadedOnce")
+            person.faults[:] = [fault for fault in person.faults if "ERR_CONNECTION_REFUSED" not in fault]
+        assert_no_traceback(server)
