@@ -25,25 +25,15 @@ FAULTS = [
     ("moves", "return CELLS[m]", 'return CELLS[m] + " "'),
     ("states and ends", "return (s[1], s[0] | (ONE << U(m)))", "return (s[1], int(s[0] | (ONE << U(m))))"),
     ("states and ends", "return 0\n", "return 30_000\n"),
-<<<<<<< Updated upstream
-    ("texts", 'else "." for bit in BITS', 'else "." for bit in BITS[:8]] + ["."'),
-    ("texts", "return pair if crosses.bit_count() == noughts.bit_count()", "return pair if crosses.bit_count() > 2"),
-=======
     ("texts", "for bit in BITS])", "for bit in BITS[:8]]) + '.'"),
     ("texts", "if crosses.bit_count() == noughts.bit_count() else", "if crosses.bit_count() > 2 else"),
->>>>>>> Stashed changes
     ("bad texts", "return CELLS.index(text)", "return {cell: i for i, cell in enumerate(CELLS)}[text]"),
     ("keys", "return (s[0] | (s[1] << U(9))) + ONE", "return (s[0] | s[1]) + ONE"),
     ("keys", "return (s[0] | (s[1] << U(9))) + ONE", "return s[0] | (s[1] << U(9))"),
     ("views", "path=(CELLS[m],)", 'path=("d1",)'),
     ("views", "path=(CELLS[m],)", 'path=("a1",)'),
-<<<<<<< Updated upstream
-    ("views", " if (crosses | noughts) & bit", ""),
-    ("views", 'PositionView(pieces, None, "Draw"', 'PositionView(pieces, side, "Draw"'),
-=======
     ("views", 'cell: "X" if', 'cell + "x": "X" if'),
     ("views", "PositionView(pieces, None, f", "PositionView(pieces, side, f"),
->>>>>>> Stashed changes
     ("compiled rules", "buf[n] = lsb(empty)", "buf[n] = lsb(empty) + (n > 7 and type(n) is not int)"),
 ]
 
