@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import structlog
+from aiohttp.http_exceptions import HttpProcessingError
 
 from engine.pool.pool import Pool
 from server.app import open_server
@@ -106,6 +107,12 @@ def _log_to_stderr() -> None:
     )
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("websockets").setLevel(logging.ERROR)
+    logging.getLogger("aiohttp.server").addFilter(_is_our_fault)
+
+
+def _is_our_fault(record: logging.LogRecord) -> bool:
+    """Not when a client's bytes are no HTTP, or end too soon: aiohttp logs each of those with a traceback."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError | ConnectionError)
 
 
 if __name__ == "__main__":

@@ -118,10 +118,10 @@ class Api:
         return response
 
     async def _read_guest(self, request: web.Request) -> GuestRequest:
-        body = await request.read()
         try:
+            body = await request.read()
             return _decode(body or b"{}", type=GuestRequest)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, web.RequestPayloadError) as error:
             raise ApiError(
                 HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, f'{{"name": text}} is expected: {error}'
             ) from error
@@ -290,6 +290,8 @@ def _errors(ports: Ports) -> Any:
             if error.status < 400:
                 raise
             return _json({"code": f"http.{error.status}", "message": error.reason}, HTTPStatus(error.status))
+        except ConnectionError:
+            return _json({"code": "http.400", "message": "the connection ended in the request"}, HTTPStatus.BAD_REQUEST)
         except (GameFault, Exception):
             log.exception("request failed", path=request.path)
             return _json(
