@@ -1,0 +1,160 @@
+"""Hostile clients: nonsense of every layer changes nothing, costs nothing that lasts, and surprises nobody."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.connection import Connection, connect
+from server.protocol import Join, Move, Ping, Resign, Sit
+from tests.system.journal import read_logs
+from tests.system.nonsense import Nonsense
+from tests.system.players import make_room
+from tests.system.rawsocket import NO_CLOSE_FRAME, RawSocket, frame, raw_socket
+from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+
+BATCH = 50
+ANSWERS = ("ack", "error", "pong")
+CLIENTS = 4
+PATIENCE_S = 20.0
+GROWTH_BYTES = 6 * 2**20
+SHARES = {"messages": 80, "bad frames": 10, "odd frames": 2, "greetings": 8}
+"""Of each hundred inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """Two people with rooms of theirs in which nobody else may change anything."""
+
+    ada: Connection
+    bob: Connection
+    rooms: list[str]
+
+
+@asynccontextmanager
+async def victims(server: ServerProcess) -> AsyncIterator[Victims]:
+    """Two matches under way, and one that was resigned."""
+    async with connect(server.url) as ada, connect(server.url) as bob:
+        rooms = [await make_room(ada, "tic-tac-toe") for _ in range(3)]
+        for room in rooms:
+            await bob.command(Sit(id="sit", room=room, seat=1))
+            await ada.command(Move(id="1", room=room, ply=0, move="b2"))
+        await bob.command(Resign(id="2", room=rooms[1]))
+        yield Victims(ada, bob, rooms)
+
+
+async def pictures(server: ServerProcess, rooms: list[str]) -> list[dict[str, Any]]:
+    """Each room's snapshot as a newcomer gets it."""
+    found = []
+    async with raw_socket(server.port) as newcomer:
+        await newcomer.hello()
+        for room in rooms:
+            newcomer.say(Join(id=room, room=room))
+            while (message := await newcomer.message())["t"] != "snapshot":
+                pass
+            found.append(message)
+    return found
+
+
+class Attacker:
+    """Sends inputs one after the other, over as many connections as it takes."""
+
+    def __init__(self, port: int, nonsense: Nonsense) -> None:
+        self._port = port
+        self._nonsense = nonsense
+
+    async def attack(self, inputs: int) -> None:
+        """So many inputs in the proportions of SHARES; each one's effect is checked."""
+        left = {kind: inputs * share // 100 for kind, share in SHARES.items()}
+        for _ in range(left["greetings"]):
+            await self._greet(self._nonsense.greeting())
+        while any(left[kind] > 0 for kind in ("messages", "bad frames", "odd frames")):
+            async with raw_socket(self._port) as socket:
+                await socket.hello()
+                count = min(BATCH, left["messages"])
+                left["messages"] -= count
+                await self._answered(socket, [self._nonsense.message() for _ in range(count)])
+                for _ in range(min(2, left["odd frames"])):
+                    left["odd frames"] -= 1
+                    socket.writer.write(self._nonsense.odd_frames())
+                    await self._answered(socket, [])
+                left["bad frames"] -= 1
+            for _ in range(6):
+                left["bad frames"] -= 1
+                await self._break(self._nonsense.bad_frames())
+
+    async def _answered(self, socket: RawSocket, messages: list[bytes]) -> None:
+        """Every message has exactly one answer."""
+        socket.writer.writelines(frame(message) for message in messages)
+        socket.say(Ping(id="the last"))
+        answers, last = 0, False
+        async with asyncio.timeout(PATIENCE_S):
+            while answers < len(messages) or not last:
+                message = await socket.message()
+                if message["t"] == "pong" and message.get("id") == "the last":
+                    last = True
+                elif message["t"] in ANSWERS:
+                    answers += 1
+
+    async def _break(self, frames: bytes) -> None:
+        """The server closes the connection, and says why if it still can."""
+        async with raw_socket(self._port) as socket:
+            await socket.hello()
+            socket.writer.write(frames)
+            async with asyncio.timeout(PATIENCE_S):
+                code = await socket.closed()
+            assert code in (1000, 1002, 1005, 1007, 1009, NO_CLOSE_FRAME), (code, frames[:80])
+
+    async def _greet(self, greeting: bytes) -> None:
+        """The server answers what it will, and closes the connection when we do."""
+        async with raw_socket(self._port) as socket:
+            try:
+                socket.writer.write(greeting)
+                await socket.writer.drain()
+                socket.writer.write_eof()
+                async with asyncio.timeout(PATIENCE_S):
+                    while await socket.reader.read(65536):
+                        pass
+            except ConnectionError:
+                return
+
+
+async def storm(server: ServerProcess, rooms: list[str], inputs: int, seed: int) -> None:
+    """Several attackers at once."""
+    async with asyncio.TaskGroup() as attackers:
+        for n in range(CLIENTS):
+            attacker = Attacker(server.port, Nonsense(seed * 100 + n, rooms))
+            attackers.create_task(attacker.attack(inputs // CLIENTS))
+
+
+@pytest.mark.parametrize(
+    "inputs", [10_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])]
+)
+async def test_nonsense_of_every_kind_changes_nothing(tmp_path: Path, inputs: int) -> None:
+    """Thousands of random and mutated inputs, from garbage for a handshake to commands in others' names: each message
+    has one answer, each broken frame ends its connection; no room changes, no traceback, memory stays flat, and a good
+    client is served promptly.
+    """
+    settings = UNHURRIED | {"rooms_burst": 3, "rooms_per_minute": 1, "room_idle_s": 1}
+    async with serving(tmp_path / "data", **settings) as server, victims(server) as people:
+        before = read_logs(server.data)
+        seen = await pictures(server, people.rooms)
+        await storm(server, people.rooms, 2_000, seed=1)
+        warm = server.rss
+        await storm(server, people.rooms, inputs, seed=2)
+        grown = server.rss - warm
+        after = read_logs(server.data)
+        assert {room: after[room] for room in people.rooms} == {room: before[room] for room in people.rooms}
+        assert await pictures(server, people.rooms) == seen
+        begun = time.perf_counter()
+        ack = await people.bob.command(Move(id="3", room=people.rooms[0], ply=1, move="a1"))
+        assert time.perf_counter() - begun < 1
+        assert ack.v == 6
+        assert grown < GROWTH_BYTES, f"{grown / 2**20:.1f} MiB"
+        assert await server.stop() == 0
+    assert_no_traceback(server)
