@@ -145,7 +145,7 @@ class Api:
         }
 
     async def matches(self, request: web.Request) -> web.Response:
-        """Finished public matches, the newest first, a page at a time."""
+        """Finished public matches, the newest first: `?limit=` of them, `?before=` the `next` of the page before."""
         limit = _number(request, "limit", 30, 1, PAGE)
         before = request.query.get("before")
         found = await self._ports.store.matches(limit, _parse_cursor(before) if before else None)
@@ -171,7 +171,7 @@ class Api:
         return _json(body)
 
     async def views(self, request: web.Request) -> web.Response:
-        """What to draw at some plies; never changes once those are played."""
+        """What to draw from ply `?from=` to ply `?to=`; never changes once those are played."""
         found = await self._find(request)
         moves = await self._moves(found)
         first = _number(request, "from", 0, 0, len(moves))
@@ -189,7 +189,7 @@ class Api:
     async def _find(self, request: web.Request) -> StoredMatch:
         found = await self._ports.store.match(request.match_info["match"][:64])
         if found is None:
-            raise ApiError(HTTPStatus.NOT_FOUND, "match.unknown", "there is no such match")
+            raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
         return found
 
     async def _moves(self, found: StoredMatch) -> list[wire.Played]:
@@ -268,7 +268,8 @@ def _errors(ports: Ports) -> Any:
             if request.headers.get("Upgrade", "").lower() == "websocket":
                 # The connection was handed to HTTP by its first request and cannot be handed on any more.
                 response = _json(
-                    {"code": "upgrade.late", "message": f"open a new connection for {WS_PATH}"}, HTTPStatus.BAD_REQUEST
+                    {"code": Code.UPGRADE_LATE, "message": f"open a new connection for {WS_PATH}"},
+                    HTTPStatus.BAD_REQUEST,
                 )
                 response.force_close()
                 response.headers["Connection"] = "close"
@@ -276,7 +277,7 @@ def _errors(ports: Ports) -> Any:
             if request.method not in ("GET", "HEAD") and not origin_allowed(
                 request.headers.get("Origin"), request.headers.get("Host"), ports.settings.names
             ):
-                raise ApiError(HTTPStatus.FORBIDDEN, "origin.foreign", "this page may not do that here")
+                raise ApiError(HTTPStatus.FORBIDDEN, Code.ORIGIN_FOREIGN, "this page may not do that here")
             return await handler(request)
         except ApiError as error:
             return _json({"code": error.code, "message": str(error)}, error.status)

@@ -1,0 +1,361 @@
+"""What server/protocol.py promises: a frame is a message or a typed error, and what is written can be read again."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from server import protocol as wire
+from server import protocol_page
+from server.protocol import Code, ProtocolError, parse_message
+
+PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+
+
+def refused(frame: str | bytes) -> ProtocolError:
+    with pytest.raises(ProtocolError) as error:
+        parse_message(frame)
+    assert error.value.message
+    return error.value
+
+
+def code_of(frame: str | bytes) -> Code:
+    return refused(frame).code
+
+
+# --- what is wrong with a frame ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "", " ", "{", "}", "[", '{"t":"ping"', '{"t":"ping"}}', '{"t":"ping"} {"t":"ping"}', "{t:'ping'}", "nonsense",
+        '{"t":"ping","id":NaN}', "NaN", '{"t":"ping","id":Infinity}', '{"t":"ping","id":01}', '{"t":"ping",}', "\x00",
+        '{"t":"ping","id":"a\nb"}', '{"t":"ping","id":"\\ud800"}', '{"t":"ping","id":"\\x41"}', '{"t":"ping","id":"',
+        b'{"t":"ping","id":"\xff"}', b"\xef\xbb\xbf{}", b"\xff\xfe{\x00}\x00", '{"t":"ping","id":"\ud800"}', "\udfff",
+        '{"t":"pi\ud800ng"}',
+    ],
+)  # fmt: skip
+def test_what_is_no_json(frame: str | bytes) -> None:
+    """Broken, empty, with NaN, with lone surrogates, in another encoding: frame.malformed."""
+    assert code_of(frame) is Code.FRAME_MALFORMED
+
+
+@pytest.mark.parametrize(
+    "frame", ["null", "1", '"ping"', "[]", '["t","ping"]', "true", "{}", '{"t":null}', '{"t":1}', '{"id":"1"}']
+)
+def test_what_is_json_but_no_message(frame: str) -> None:
+    """No object, or no text in `t`: message.malformed."""
+    assert code_of(frame) is Code.MESSAGE_MALFORMED
+
+
+@pytest.mark.parametrize(
+    "t", ["", "PING", "ping ", "welcome", "snapshot", "event", "moved", "\\u0000", "__proto__", "x" * 400]
+)
+def test_an_unknown_type(t: str) -> None:
+    """A message of no such type, those of the server among them: message.unknown, with what there is, and the id."""
+    error = refused(f'{{"t":"{t}","id":"7"}}')
+    assert error.code is Code.MESSAGE_UNKNOWN
+    assert "add_ai, chat, create" in error.message
+    assert error.command_id == "7"
+    assert len(error.message) < 400
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        ({"t": "move", "id": "7", "room": "r", "ply": 0}, "move"),
+        ({"t": "move", "id": "7", "room": "r", "ply": -1, "move": "a1"}, "ply"),
+        ({"t": "move", "id": "7", "room": "r", "ply": 1.5, "move": "a1"}, "ply"),
+        ({"t": "move", "id": "7", "room": "r", "ply": True, "move": "a1"}, "ply"),
+        ({"t": "move", "id": "7", "room": "r", "ply": "0", "move": "a1"}, "ply"),
+        ({"t": "move", "id": "7", "room": "r", "ply": 2**53, "move": "a1"}, "ply"),
+        ({"t": "move", "id": "7", "room": "r", "ply": 10**400, "move": "a1"}, "ply"),
+        ({"t": "move", "id": "7", "room": "r", "ply": 0, "move": "a" * 65}, "move"),
+        ({"t": "move", "id": "7", "room": "r", "ply": 0, "move": ["a1"]}, "move"),
+        ({"t": "move", "id": "7", "room": "", "ply": 0, "move": "a1"}, "room"),
+        ({"t": "move", "id": "7", "room": "r" * 25, "ply": 0, "move": "a1"}, "room"),
+        ({"t": "move", "id": "7", "room": "r\x00", "ply": 0, "move": "a1"}, "room"),
+        ({"t": "sit", "id": "7", "room": "r", "seat": 2}, "seat"),
+        ({"t": "sit", "id": "7", "room": "r", "seat": None}, "seat"),
+        ({"t": "add_ai", "id": "7", "room": "r", "seat": 0, "level": 0}, "level"),
+        ({"t": "add_ai", "id": "7", "room": "r", "seat": 0, "level": 9}, "level"),
+        ({"t": "chat", "id": "7", "room": "r", "text": "x" * 401}, "text"),
+        ({"t": "chat", "id": "7", "room": "r", "text": "x", "to": "everybody"}, "to"),
+        ({"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}]}, "seats"),
+        ({"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}] * 3}, "seats"),
+        ({"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}, {"who": "ghost"}]}, "seats"),
+        ({"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}, {"who": "ai"}]}, "level"),
+        ({"t": "create", "id": "7", "game": "sticks", "options": {str(n): "" for n in range(17)}}, "options"),
+        ({"t": "create", "id": "7", "game": "sticks", "options": {"rows": 3}}, "options"),
+        ({"t": "create", "id": "7", "game": "sticks", "visibility": "secret"}, "visibility"),
+        ({"t": "join", "id": "7", "room": "r", "since": -1}, "since"),
+        ({"t": "join", "id": "7", "room": "r", "epoch": "e" * 37}, "epoch"),
+        ({"t": "watch_lobby", "id": "7", "on": 1}, "on"),
+    ],
+)
+def test_wrong_fields(message: dict[str, Any], field: str) -> None:
+    """Missing, of another type or beyond their limits: message.malformed that names the field, and the id to answer."""
+    error = refused(json.dumps(message))
+    assert error.code is Code.MESSAGE_MALFORMED
+    assert field in error.message
+    assert error.command_id == "7"
+
+
+@pytest.mark.parametrize(
+    ("id_text", "answered"),
+    [
+        ('"7"', "7"), ('"' + "x" * 36 + '"', "x" * 36), ('"' + "x" * 37 + '"', None), ('""', None), ("7", None),
+        ("null", None), ('["7"]', None), ('"\\u00e4"', "ä"),
+    ],
+)  # fmt: skip
+def test_the_id_of_a_bad_message_is_answered_if_it_is_one(id_text: str, answered: str | None) -> None:
+    """A text of 1 to 36 characters is given back with the error; anything else is not."""
+    error = refused(f'{{"t":"move","id":{id_text}}}')
+    assert error.code is Code.MESSAGE_MALFORMED
+    assert error.command_id == answered
+    assert msgspec.json.decode(wire.format_message(wire.Error(error.command_id, error.code, error.message)))
+
+
+def test_an_id_is_found_wherever_it_stands() -> None:
+    """Before or behind what is wrong; of two, the last counts, as it does for the message."""
+    assert refused('{"id":"7","t":"move"}').command_id == "7"
+    assert refused('{"t":"move","ply":"x","id":"7"}').command_id == "7"
+    assert refused('{"id":"6","t":"move","id":"7"}').command_id == "7"
+
+
+def test_a_frame_has_a_size() -> None:
+    """8192 bytes (not characters) are read, one more is frame.too_big, whatever is in it."""
+    head, tail = '{"t":"ping","x":"', '"}'
+    fits = head + "x" * (wire.MAX_FRAME_BYTES - len(head) - len(tail)) + tail
+    assert parse_message(fits) == wire.Ping()
+    assert code_of(fits + " ") is Code.FRAME_TOO_BIG
+    assert code_of(fits.replace("x" * 10, "ä" * 10, 1)) is Code.FRAME_TOO_BIG
+    assert code_of("[" * (wire.MAX_FRAME_BYTES + 1)) is Code.FRAME_TOO_BIG
+
+
+def test_a_frame_has_a_depth() -> None:
+    """Eight levels are read, nine are frame.too_deep; brackets in texts do not count, nor do many beside each other."""
+
+    def nested(depth: int) -> str:
+        return '{"t":"ping","x":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
+
+    assert parse_message(nested(wire.MAX_DEPTH)) == wire.Ping()
+    assert code_of(nested(wire.MAX_DEPTH + 1)) is Code.FRAME_TOO_DEEP
+    assert code_of("[" * 8000) is Code.FRAME_TOO_DEEP
+    assert code_of('{"a":' * 1500) is Code.FRAME_TOO_DEEP
+    assert parse_message('{"t":"ping","x":"' + "[{" * 50 + '"}') == wire.Ping()
+    assert parse_message('{"t":"ping","x":"\\"' + "[{" * 50 + '\\\\"}') == wire.Ping()
+    assert parse_message('{"t":"ping","x":[' + ",".join(["[[]]"] * 50) + "]}") == wire.Ping()
+    assert code_of('{"t":"ping","x":"\\\\"' + "[" * 9) is Code.FRAME_TOO_DEEP
+
+
+@given(st.text(alphabet='[]{}"\\a', max_size=60))
+@settings(max_examples=300)
+def test_depth_is_counted_outside_of_texts(text: str) -> None:
+    """Against the definition: strip the texts, then count."""
+    plain = re.sub(r'"(?:[^"\\]|\\.)*(?:"|\\?$)', "", text)
+    depth = deepest = 0
+    for c in plain:
+        depth += (c in "[{") - (c in "]}")
+        deepest = max(deepest, depth)
+    assert wire.nesting(text.encode()) == deepest
+
+
+def test_fields_that_are_not_known_are_ignored() -> None:
+    """A newer client may say more."""
+    assert parse_message('{"t":"leave","id":"1","room":"r","mood":{"a":[1,2.5,null]}}') == wire.Leave(id="1", room="r")
+
+
+# --- any frame --------------------------------------------------------------------------------------------------------
+
+IDS = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=36)
+SEATS = st.tuples(*[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=3), wire.AiSeat(level=8)])] * 2)
+PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+ROOMS = {"id": IDS, "room": IDS.map(lambda text: text[:24])}
+MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
+    st.builds(wire.Hello, protocol=st.integers(-9, 9), token=st.none() | PLAIN, name=st.none() | PLAIN),
+    st.builds(wire.Ping, id=st.none() | IDS),
+    st.builds(
+        wire.Create,
+        id=IDS,
+        game=PLAIN,
+        options=st.dictionaries(PLAIN, PLAIN, max_size=4),
+        visibility=st.sampled_from(["public", "unlisted"]),
+        seats=SEATS,
+    ),
+    st.builds(wire.Join, since=st.integers(0, 2**53 - 1), epoch=st.none() | PLAIN, **ROOMS),
+    *(
+        st.builds(kind, **ROOMS)
+        for kind in (wire.Leave, wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline)
+    ),
+    *(st.builds(kind, seat=st.integers(0, 1), **ROOMS) for kind in (wire.Sit, wire.RemoveAi)),
+    st.builds(wire.AddAi, seat=st.integers(0, 1), level=st.integers(1, 8), **ROOMS),
+    st.builds(wire.Move, ply=st.integers(0, 2**53 - 1), move=PLAIN, **ROOMS),
+    st.builds(wire.Chat, text=PLAIN, to=st.sampled_from(["room", "spectators"]), **ROOMS),
+    st.builds(wire.WatchLobby, id=IDS, on=st.booleans()),
+)
+
+
+@given(MESSAGES)
+@settings(max_examples=400)
+def test_what_a_client_writes_is_read(message: wire.ClientMessage) -> None:
+    """parse_message is the reverse of format_message, as bytes and as text, in compact JSON and in any other."""
+    frame = wire.format_message(message)
+    assert parse_message(frame) == message
+    assert parse_message(frame.decode()) == message
+    loose = json.dumps(json.loads(frame), indent=1, ensure_ascii=True)
+    if len(loose) <= wire.MAX_FRAME_BYTES:
+        assert parse_message(loose) == message
+
+
+def test_every_message_of_a_client_is_tried() -> None:
+    """The strategy above knows all of them."""
+    tried = set(re.findall(r"\bwire\.(\w+)", Path(__file__).read_text("utf-8")))
+    assert {kind.__name__ for kind in wire.ClientMessage.__args__} <= tried
+
+
+@given(
+    st.binary(max_size=300)
+    | st.text(st.characters(), max_size=200)
+    | st.from_regex(r'[\[\]{}":,tidnul0-9eE.+\- ]{0,60}')
+)
+@example("[" * 9000)
+@example(b'{"t":"ping","id":"\xed\xa0\x80"}')
+@settings(max_examples=500)
+def test_any_frame_is_a_message_or_a_typed_error(frame: bytes | str) -> None:
+    """Nothing but ProtocolError ever comes out, and its answer can be sent."""
+    check(frame)
+
+
+@given(MESSAGES, st.data())
+@settings(max_examples=500)
+def test_a_damaged_message_is_a_message_or_a_typed_error(message: wire.ClientMessage, data: st.DataObject) -> None:
+    """Bytes cut out, put in, doubled or changed in a good message."""
+    frame = bytearray(wire.format_message(message))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at, length = data.draw(st.integers(0, len(frame))), data.draw(st.integers(0, 8))
+        kind = data.draw(st.sampled_from(["cut", "put", "double"]))
+        if kind == "cut":
+            del frame[at : at + length]
+        elif kind == "put":
+            frame[at:at] = data.draw(
+                st.binary(max_size=4) | st.sampled_from([b'"', b"{", b"[", b"null", b"1e999", b"\\u0000", b"-0"])
+            )
+        else:
+            frame[at:at] = frame[at : at + length]
+    check(bytes(frame))
+
+
+def check(frame: bytes | str) -> None:
+    try:
+        parse_message(frame)
+    except ProtocolError as error:
+        answer = wire.format_message(wire.Error(error.command_id, error.code, error.message))
+        assert json.loads(answer)["code"] in set(Code)
+        assert len(answer) < 4 * wire.MAX_FRAME_BYTES
+
+
+# --- what the server writes -------------------------------------------------------------------------------------------
+
+SEATED = wire.Occupant("ada", 'A"da\\', "guest")
+EVENTS: list[wire.RoomEvent] = [
+    wire.Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
+    wire.SeatTaken(0, SEATED),
+    wire.SeatTaken(1, wire.Occupant("ai", "AI level 3", "ai", 3)),
+    wire.SeatLeft(1),
+    wire.Started("m1", 1, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED)),
+    wire.Moved("m1", 0, 0, "3x2", "0123456789abcdef"),
+    wire.Moved("m1", 0, 0, "e2e4", "0123456789abcdef", "e4", 1500),
+    wire.Finished("m1", None, "abort", "the match was aborted"),
+    wire.Offered(0),
+    wire.Declined(1),
+    wire.Said("ada", "Ada", 'Grüße\u2028</script> \\ " 🎲', "spectators"),
+]
+
+
+@pytest.mark.parametrize("event", [*EVENTS, wire.Hidden()], ids=lambda event: type(event).__name__)
+def test_an_event_frame_is_the_event_with_its_place(event: wire.AnyEvent) -> None:
+    """Valid JSON: t, room, v, at, kind and exactly the event's own fields, made from the log's bytes."""
+    body = wire.HIDDEN_BODY if isinstance(event, wire.Hidden) else wire.format_event_body(event)
+    frame = json.loads(wire.event_frame("r1", 17, 1_700_000_000_123, body))
+    place = {key: frame.pop(key) for key in ("t", "room", "v", "at")}
+    assert place == {"t": "event", "room": "r1", "v": 17, "at": 1_700_000_000_123}
+    assert frame == json.loads(msgspec.json.encode(event))
+    assert frame["kind"] == type(event).__struct_config__.tag
+
+
+@given(st.integers(1, 2**53 - 1), st.integers(0, 2**53 - 1), PLAIN, PLAIN)
+def test_any_chat_makes_a_valid_frame(v: int, at_ms: int, name: str, text: str) -> None:
+    """Whatever somebody is called and says."""
+    frame = json.loads(wire.event_frame("r1", v, at_ms, wire.format_event_body(wire.Said("x", name, text))))
+    assert (frame["v"], frame["at"], frame["name"], frame["text"]) == (v, at_ms, name, text)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_events_are_read_back(event: wire.RoomEvent) -> None:
+    """parse_event_body is the reverse of format_event_body."""
+    assert wire.parse_event_body(wire.format_event_body(event)) == event
+    assert set(wire.RoomEvent.__args__) == {type(one) for one in EVENTS}
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"[]", b'{"kind":"hidden"}', b'{"kind":"invented"}', b'{"kind":"moved"}', b"\xff"]
+)
+def test_a_body_that_is_no_event(body: bytes) -> None:
+    """msgspec.DecodeError, so that whoever reads a log can tell."""
+    with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
+        wire.parse_event_body(body)
+
+
+def test_an_ack_says_null_where_nothing_was_logged() -> None:
+    """`v` is always there, `room` only in the answer to create; an error's `id` is always there."""
+    assert wire.format_message(wire.Ack("1", None)) == b'{"t":"ack","id":"1","v":null}'
+    assert wire.format_message(wire.Ack("1", 2, "r1")) == b'{"t":"ack","id":"1","v":2,"room":"r1"}'
+    refusal = wire.Error(None, Code.FRAME_BINARY, "messages are text frames")
+    assert json.loads(wire.format_message(refusal)) == {
+        "t": "error", "id": None, "code": "frame.binary", "message": "messages are text frames",
+    }  # fmt: skip
+
+
+# --- codes and the page -----------------------------------------------------------------------------------------------
+
+
+def test_codes_are_namespaced_and_explained() -> None:
+    """Each is `subject.problem` with a meaning in one sentence; so is each close code."""
+    for code in Code:
+        assert re.fullmatch(r"[a-z]+\.[a-z_]+", code.value)
+        assert code.meaning.endswith(".")
+        assert Code(code.value) is code
+    for close in wire.Close:
+        assert close.meaning.endswith(".")
+    assert int(wire.Close.POLICY) == 1008
+
+
+def test_every_code_is_used() -> None:
+    """What nothing sends is not documented; what is sent is a Code."""
+    sources = [path.read_text("utf-8") for path in (PAGE.parents[1] / "server").rglob("*.py")]
+    used = set(re.findall(r"\bCode\.([A-Z_]+)", "\n".join(sources)))
+    assert used == {code.name for code in Code}
+
+
+def test_the_page_is_current() -> None:
+    """docs/protocol.md is what `python -m server.protocol_page` prints."""
+    assert PAGE.read_text("utf-8") == protocol_page.page(), "run: python -m server.protocol_page > docs/protocol.md"
+
+
+def test_the_page_has_everything() -> None:
+    """Each message, event, code and route, and every link on it leads to a heading."""
+    page = protocol_page.page()
+    for kind in (*wire.ClientMessage.__args__, *wire.ServerMessage.__args__, *wire.AnyEvent.__args__):
+        assert f"### `{kind.__struct_config__.tag}`\n" in page
+    for code in Code:
+        assert f"| `{code}` |" in page
+    headings = {heading.strip("`").lower().replace(" ", "-") for heading in re.findall(r"^#+ (.*)", page, re.M)}
+    assert set(re.findall(r"\]\(#([^)]+)\)", page)) <= headings
+    assert "POST /api/guest" in page
