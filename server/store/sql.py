@@ -60,6 +60,8 @@ class Run(Protocol):
 READERS = 4
 BUSY_MS = 2000
 """How long a write waits for another process that holds the database."""
+ANSWER_S = 6.0
+"""A disk that takes longer counts as gone: every command has its answer within 10 s."""
 
 SELECT_EVENTS = (
     select(t.events.c.v, t.events.c.at_ms, t.events.c.audience, t.events.c.body)
@@ -154,7 +156,12 @@ class _Threads:
             done = asyncio.get_running_loop().run_in_executor(self._executor, work)
         except RuntimeError as error:
             raise StoreUnavailable("the store is closed") from error
-        return await done
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                return await done
+        except TimeoutError as error:
+            # A thread cannot be called back: what it was asked may still happen. That is what "unavailable" means.
+            raise StoreUnavailable(f"the disk did not answer within {ANSWER_S:g} s") from error
 
     def _connection(self) -> Connection:
         if not hasattr(self._held, "connection"):

@@ -4,6 +4,7 @@ import asyncio
 import resource
 import sqlite3
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -17,8 +18,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
 from migrations.env_config import FOLDER
-from server.store import schema
-from server.store.base import CommandKey, Conflict, Identity, NewRoom, StoredEvent, StoreUnavailable
+from server.store import schema, sql
+from server.store.base import CommandKey, Conflict, Duplicate, Identity, NewRoom, StoredEvent, StoreUnavailable
+from server.store.group import commit_on_sqlite
 from server.store.sql import SqlStore, open_sqlite
 from server.store.tables import metadata
 from server.store.writer import GROUP, QUEUE, GroupWriter, Op, Outcome, room_of
@@ -139,6 +141,26 @@ async def test_a_lock_held_too_long_is_told(tmp_path: Path) -> None:
             await store.check()
         await store.append(append("r1", 2, CommandKey("ada", "1")))
         assert await store.find_command("r1", CommandKey("ada", "1")) == (3, 3)
+
+
+async def test_a_disk_that_does_not_answer_is_told_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that hangs fails as unavailable instead of keeping its caller; what it did is known by its key."""
+    monkeypatch.setattr(sql, "ANSWER_S", 0.1)
+    hang = threading.Event()
+
+    def slow(connection: sqlite3.Connection, ops: list[Op]) -> list[Outcome]:
+        hang.wait(20)
+        return commit_on_sqlite(connection, ops)
+
+    async with open_sqlite(new_database(tmp_path)) as store:
+        await store.create_room(new_room("r1"))
+        monkeypatch.setattr(sql, "commit_on_sqlite", slow)
+        with pytest.raises(StoreUnavailable, match="did not answer"):
+            await store.append(append("r1", 2, CommandKey("ada", "1")))
+        hang.set()
+        monkeypatch.setattr(sql, "commit_on_sqlite", commit_on_sqlite)
+        with pytest.raises(Duplicate):  # it had happened after all, and is known by its key
+            await store.append(append("r1", 3, CommandKey("ada", "1")))
 
 
 async def test_a_lock_held_for_a_moment_is_waited_for(tmp_path: Path) -> None:
