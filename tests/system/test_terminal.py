@@ -1,0 +1,388 @@
+"""The plyroom command as people use it: on terminals and in pipes, against real servers."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.system.pseudo import Screen, environ, on_a_terminal, on_pipes, plyroom
+
+pytestmark = pytest.mark.usefixtures("warm_engine")
+
+CELLS = [f"{column}{row}" for row in "213" for column in "bac"]
+"""Each cell of tic-tac-toe: as a list of moves it always plays a match to its end, for taken cells are only told."""
+
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return environ(tmp_path)
+
+
+@contextmanager
+def serve(data: Path, port: str = "0") -> Iterator[tuple[str, Screen]]:
+    """`plyroom serve`, and the address that it prints."""
+    command = plyroom("serve", "--host", "127.0.0.1", "--port", port, "--data", str(data))
+    with on_pipes(command, environ(data.parent)) as screen:
+        found = ADDRESS.search(screen.expect("Ctrl-C stops the server."))
+        assert found
+        yield found[0], screen
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server for the tests of this module."""
+    with serve(tmp_path_factory.mktemp("terminal") / "data") as (address, _):
+        yield address
+
+
+def run(env: dict[str, str], *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    """The command in a pipe, to its end."""
+    return subprocess.run(
+        plyroom(*arguments), input=typed, capture_output=True, text=True, env=env, cwd="/", timeout=120
+    )
+
+
+def moves_of(text: str) -> list[str]:
+    return re.findall(r"^\d+\. \w+: \w+$", text, re.MULTILINE)
+
+
+def room_link(screen: Screen) -> str:
+    """The link to the room that the command has printed."""
+    return screen.expect("Room ") and re.sub(r"^\w+: ", "", screen.expect("\n")).strip()
+
+
+def servers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """The server that a client started, with its workers."""
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def all_gone(processes: list[psutil.Process]) -> bool:
+    return not psutil.wait_procs(processes, timeout=20)[1]
+
+
+# --- alone
+
+
+def test_a_match_in_a_pipe_on_a_server_of_ones_own(env: dict[str, str]) -> None:
+    """To the end, with a result; nothing is left behind."""
+    done = run(env, "play", "tic-tac-toe", "--level", "1", typed="\n".join(CELLS))
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^(Draw|Crosses win|Noughts win): ", done.stdout, re.MULTILINE)
+    assert 5 <= len(moves_of(done.stdout)) <= 9
+    assert "Traceback" not in done.stderr
+    assert "The match is not kept" in done.stderr
+    assert not (Path(env["XDG_STATE_HOME"]) / "plyroom").exists()
+
+
+def test_a_match_that_was_kept_can_be_replayed(env: dict[str, str], tmp_path: Path) -> None:
+    """By the command that the match's own end tells; and the same guest comes back to that folder."""
+    data = str(tmp_path / "kept")
+    typed = "\n".join(CELLS)
+    done = run(env, "play", "tic-tac-toe", "--level", "1", "--side", "second", "--data", data, typed=typed)
+    assert done.returncode == 0, done.stderr
+    command = done.stderr.strip().splitlines()[-1].removeprefix("Replay: plyroom ").split()
+    replayed = run(env, *command)
+    assert replayed.returncode == 0, replayed.stderr
+    assert moves_of(replayed.stdout) == moves_of(done.stdout)
+    assert replayed.stdout.rstrip().splitlines()[-1] in done.stdout
+    assert "AI: depth" in replayed.stdout
+
+
+def test_a_match_on_a_given_server_and_its_replay_in_all_forms(env: dict[str, str], url: str) -> None:
+    arguments = ("--url", url, "--option", "rows=1-3", "--brief", "--as", "Ada")
+    moves = ["2x1", "2x2", "1x1", "2x3"] * 2
+    done = run(env, "play", "sticks", "--level", "2", *arguments, typed="\n".join(moves))
+    assert done.returncode == 0, done.stderr
+    link = done.stderr.strip().splitlines()[-1].removeprefix("Replay: plyroom replay ")
+    plies = len(moves_of(done.stdout))
+
+    whole = run(env, "replay", link)
+    assert "Sticks (rows 1-3), match" in whole.stdout
+    assert "Ada (First) against AI level 2 (Second)" in whole.stdout
+    assert moves_of(whole.stdout) == moves_of(done.stdout)
+
+    lines = [json.loads(line) for line in run(env, "replay", link, "--json").stdout.splitlines()]
+    assert [line["ply"] for line in lines[1:]] == list(range(plies + 1))
+    assert lines[0]["options"] == {"rows": "1-3"}
+
+    one = run(env, "replay", f"{link}?ply=1")
+    assert moves_of(one.stdout) == moves_of(done.stdout)[:1]
+    assert run(env, "replay", link, "--ply", "99").returncode == 2
+
+    with on_a_terminal(plyroom("replay", link), env) as screen:
+        screen.expect(f"0 of {plies}: Enter next")
+        screen.type("")
+        screen.expect(moves_of(done.stdout)[0])
+        screen.type(str(plies))
+        screen.expect(f"{plies} of {plies}")
+        screen.type("q")
+        assert screen.end() == 0
+
+
+def test_the_end_of_the_input_before_the_end_of_the_match_fails(env: dict[str, str], url: str) -> None:
+    done = run(env, "play", "tic-tac-toe", "--url", url, typed="b2\n")
+    assert done.returncode == 1
+    assert "the input ended before the match was over" in done.stderr
+    assert f"The match is not over: {url}/room/" in done.stderr
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(env: dict[str, str], url: str) -> None:
+    process = subprocess.Popen(
+        plyroom("play", "tic-tac-toe", "--url", url),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=env,
+        cwd="/",
+    )
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    with process.stdin, process.stderr:
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(b"b2\nc3\na1\n")
+        process.stdin.flush()
+        assert process.wait(30) == 1
+        assert b"Traceback" not in process.stderr.read()
+
+
+# --- on a terminal
+
+
+def test_a_match_on_a_terminal_with_a_rematch(env: dict[str, str], url: str) -> None:
+    with on_a_terminal(plyroom("play", "connect-four", "--level", "1", "--url", url), env) as screen:
+        screen.expect("Your move (or help) > ")
+        screen.type("d")
+        screen.expect("2. Yellow: ")
+        screen.expect("Your move")
+        screen.type("help")
+        screen.expect("play it, for example")
+        screen.expect("Your move")
+        screen.type("/well, well")
+        screen.expect("> well, well")
+        screen.type("resign")
+        screen.expect("Yellow wins: Red resigned.")
+        screen.expect("rematch or quit > ")
+        screen.type("rematch")
+        screen.expect("Match 2: AI level 1 (Red) against Guest")
+        screen.expect("1. Red: ")
+        screen.expect("Your move")
+        screen.type("q")
+        assert screen.end() == 0
+        assert "\x1b[1m\x1b[31mR\x1b[0m" in screen.text
+
+
+@pytest.mark.parametrize("plain", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
+def test_no_colour_where_none_is_wanted(tmp_path: Path, url: str, plain: dict[str, str]) -> None:
+    with on_a_terminal(plyroom("play", "tic-tac-toe", "--url", url), environ(tmp_path, **plain)) as screen:
+        screen.expect("Your move")
+        screen.type("b2")
+        screen.expect("Your move")
+        screen.press("D")
+        assert screen.end() == 0
+        assert "\x1b" not in screen.text
+
+
+def test_ctrl_c_stops_the_match_and_its_server(env: dict[str, str]) -> None:
+    """Without a traceback, and no process stays."""
+    with on_a_terminal(plyroom("play", "tic-tac-toe"), env) as screen:
+        screen.expect("Your move")
+        servers = servers_of(screen.process)
+        assert servers
+        screen.press("C")
+        assert screen.end() == 1
+        assert screen.text.endswith("Stopped.\n")
+        assert "Traceback" not in screen.text
+    assert all_gone(servers)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_client_that_is_told_to_stop_stops_its_server(env: dict[str, str], number: signal.Signals) -> None:
+    with on_pipes(plyroom("play", "tic-tac-toe"), env) as screen:
+        screen.expect("? Crosses to move")
+        servers = servers_of(screen.process)
+        assert servers
+        screen.process.send_signal(number)
+        assert screen.end() == 1
+        assert "Traceback" not in screen.text
+    assert all_gone(servers)
+
+
+# --- with others
+
+
+def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> None:
+    """Each sees the same moves; who only reads in a pipe is let go at the end of the match."""
+    ada = environ(tmp_path / "ada")
+    bob = environ(tmp_path / "bob")
+    play = plyroom("play", "tic-tac-toe", "--friend", "--side", "second", "--url", url, "--as", "Ada")
+    with on_a_terminal(play, ada) as first:
+        link = room_link(first)
+        assert link.startswith(f"{url}/room/")
+        first.expect("Send the link to whom you want to play with")
+        with (
+            on_pipes(plyroom("watch", link), bob) as third,
+            on_pipes(plyroom("join", link, "--as", "Bob"), bob) as second,
+        ):
+            third.expect("Crosses: ")
+            second.expect("? Crosses to move")
+            first.expect("Match 1: Bob (Crosses) against Ada (Noughts)")
+            for crosses, noughts in (("b2", "a1"), ("c2", "b1")):
+                second.type(crosses)
+                first.expect(f"Crosses: {crosses}")
+                first.expect("Your move")
+                first.type(noughts)
+                second.expect("? Crosses to move")
+            second.type("a2")
+            assert (second.end(), third.end()) == (0, 0)
+            first.expect("Crosses win: three in a row.")
+            first.expect("rematch or quit")
+            expected = ["1. Crosses: b2", "2. Noughts: a1", "3. Crosses: c2", "4. Noughts: b1", "5. Crosses: a2"]
+            assert moves_of(second.text) == moves_of(third.text) == expected
+            assert all(move in first.text for move in expected)
+        first.type("quit")
+        assert first.end() == 0
+
+
+def test_watching_as_json(env: dict[str, str], tmp_path: Path, url: str) -> None:
+    with on_pipes(plyroom("play", "tic-tac-toe", "--level", "1", "--url", url), env) as player:
+        link = room_link(player)
+        player.expect("? Crosses to move")
+        with on_pipes(plyroom("watch", link, "--json"), environ(tmp_path / "other")) as watcher:
+            watcher.expect('"t":"snapshot"')
+            player.type("resign")
+            assert watcher.end() == 0
+            kinds = [json.loads(line).get("kind") for line in watcher.text.splitlines()]
+            assert "finished" in kinds
+        assert player.end() == 0
+
+
+def test_the_same_user_in_a_second_terminal_is_told_so(env: dict[str, str], url: str) -> None:
+    """A second terminal of the same user holds the same seat, unless it takes another name."""
+    with on_a_terminal(plyroom("play", "tic-tac-toe", "--friend", "--url", url), env) as first:
+        link = room_link(first)
+        with on_a_terminal(plyroom("join", link), env) as second:
+            second.expect("You hold a seat here: Crosses. (To play as somebody else, use --as NAME.)")
+        with on_a_terminal(plyroom("join", link, "--as", "Bob"), env) as second:
+            second.expect("Match 1: ")
+            first.expect("against Bob (Noughts)")
+
+
+def test_a_room_that_does_not_exist(env: dict[str, str], url: str) -> None:
+    for command in ("join", "watch"):
+        done = run(env, command, f"{url}/room/nosuchroom")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "there is no such room" in done.stderr
+    done = run(env, "replay", f"{url}/match/nosuchmatch")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "there is no such match" in done.stderr
+
+
+def test_what_a_given_server_does_not_have(env: dict[str, str], url: str) -> None:
+    assert "there is no game 'go'" in run(env, "play", "go", "--url", url).stderr
+    done = run(env, "play", "tic-tac-toe", "--level", "7", "--url", url)
+    assert done.returncode == 2
+    assert "levels 1 to 4" in done.stderr
+    done = run(env, "play", "sticks", "--option", "rows=99", "--url", url)
+    assert done.returncode == 2
+    assert "rows are 1 to 6 numbers" in done.stderr
+    assert run(env, "games", "--url", url).stdout == run(env, "games").stdout
+
+
+# --- the server's ups and downs
+
+
+def test_a_server_that_is_killed_and_comes_back_is_waited_for(env: dict[str, str], tmp_path: Path) -> None:
+    """kill -9 in the middle of a match: the terminal says so, and the match goes on where it was."""
+    data = tmp_path / "data"
+    with serve(data) as (address, server):
+        client = on_a_terminal(plyroom("play", "tic-tac-toe", "--level", "1", "--url", address), env)
+        screen = client.__enter__()
+        try:
+            screen.expect("Your move")
+            screen.type("b2")
+            screen.expect("2. Noughts")
+            screen.expect("Your move")
+            for process in [psutil.Process(server.process.pid), *servers_of(server.process)]:
+                process.kill()
+            server.process.wait(20)
+            screen.expect("The connection is lost; trying again …")
+            time.sleep(0.5)
+            with serve(data, address.rpartition(":")[2]):
+                screen.expect("Connected again.")
+                screen.type("last")
+                screen.expect("2. Noughts: ")
+                screen.type("resign")
+                screen.expect("Noughts win: Crosses resigned.")
+                screen.type("q")
+                assert screen.end() == 0
+        finally:
+            client.__exit__(None, None, None)
+
+
+def test_a_server_that_forgot_the_guest_makes_a_new_one(env: dict[str, str], tmp_path: Path) -> None:
+    """The address is the same, the data is not: the old token is worth nothing."""
+    with serve(tmp_path / "one") as (address, _):
+        assert run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n").returncode == 0
+    with serve(tmp_path / "two", address.rpartition(":")[2]):
+        for _ in range(2):
+            assert run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n").returncode == 0
+    tokens = json.loads((Path(env["XDG_STATE_HOME"]) / "plyroom" / "tokens.json").read_text())
+    assert list(tokens) == [address]
+
+
+def test_serve_says_where_it_is_and_stops_on_ctrl_c(tmp_path: Path, env: dict[str, str]) -> None:
+    command = plyroom("serve", "--host", "127.0.0.1", "--port", "0", "--data", str(tmp_path / "data"))
+    with on_a_terminal(command, env) as screen:
+        screen.expect("Plyroom is at http://127.0.0.1:")
+        screen.press("C")
+        assert screen.end() == 0
+        assert "Traceback" not in screen.text
+
+
+def test_serve_on_a_taken_port_says_what_to_do(tmp_path: Path, env: dict[str, str]) -> None:
+    with serve(tmp_path / "one") as (address, _):
+        port = address.rpartition(":")[2]
+        done = run(env, "serve", "--host", "127.0.0.1", "--port", port, "--data", str(tmp_path / "two"))
+        assert done.returncode == 1
+        assert port in done.stderr
+        assert "Choose another: --port" in done.stderr
+
+
+def test_a_folder_called_server_in_the_way_does_no_harm(env: dict[str, str], tmp_path: Path) -> None:
+    """The name is so general that users will have one where they are."""
+    (tmp_path / "server").mkdir()
+    (tmp_path / "server" / "__init__.py").write_text("raise SystemExit('wrong server')")
+    done = subprocess.run(
+        plyroom("play", "tic-tac-toe", "--level", "1"),
+        input="resign\n",
+        capture_output=True,
+        text=True,
+        env=env,
+        cwd=tmp_path,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_server_that_cannot_start_shows_its_last_words(env: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run(env, "play", "tic-tac-toe", "--data", str(tmp_path / "file"))
+    assert done.returncode == 2
+    os.chmod(tmp_path, 0o700)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "plyroom.sqlite3").write_text("this is no database")
+    done = run(env, "play", "tic-tac-toe", "--data", str(tmp_path / "broken"))
+    assert done.returncode == 1
+    assert "the server could not be started" in done.stderr
