@@ -41,8 +41,8 @@ async def own_server(data: Path | None) -> AsyncIterator[Address]:
         log_path = folder / LOG
         log = stack.enter_context(log_path.open("ab"))
         process = await asyncio.create_subprocess_exec(
-            *server_command("--host", "127.0.0.1", "--port", "0", "--data", str(folder)),
-            stdin=asyncio.subprocess.DEVNULL,
+            *server_command("--host", "127.0.0.1", "--port", "0", "--data", str(folder), "--until-eof"),
+            stdin=asyncio.subprocess.PIPE,  # never written to: it ends with this process, whatever ends it
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
             env=server_environ(),

@@ -28,7 +28,8 @@ from server.store.base import StoreUnavailable
     "--data", type=click.Path(file_okay=False, path_type=Path), help="Folder for the database.  [default: data]"
 )
 @click.option("--workers", type=click.IntRange(1, 64), help="Search processes.  [default: one a core, at most 4]")
-def main(host: str | None, port: int | None, data: Path | None, workers: int | None) -> None:
+@click.option("--until-eof", is_flag=True, help="Stop when standard input ends: for programs that start a server.")
+def main(host: str | None, port: int | None, data: Path | None, workers: int | None, until_eof: bool) -> None:
     """Serves Plyroom: browsers, terminals and bots on one port."""
     given = {"host": host, "port": port, "data": data, "workers": workers}
     try:
@@ -40,34 +41,48 @@ def main(host: str | None, port: int | None, data: Path | None, workers: int | N
     # interpreter than for the disk.
     sys.setswitchinterval(0.0005)
     try:
-        _run(settings)
+        _run(settings, until_eof)
     except PortTaken as error:
         raise click.ClickException(f"{error}. Choose another: --port 8001 (or PORT=8001 with make)") from error
     except StoreUnavailable as error:
         raise click.ClickException(str(error)) from error
 
 
-def _run(settings: Settings) -> None:
+def _run(settings: Settings, until_eof: bool) -> None:
     """Runs the event loop, on uvloop where there is one."""
     try:
         import uvloop
     except ImportError:
-        asyncio.run(_serve(settings))
+        asyncio.run(_serve(settings, until_eof))
     else:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(settings))
+            runner.run(_serve(settings, until_eof))
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings, until_eof: bool) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt instead
             loop.add_signal_handler(number, stop.set)
+    if until_eof:
+        _stop_at_eof(loop, stop)
     async with Pool(settings.workers) as pool, open_server(settings, pool) as running:
         _announce(settings, running.port)
         await stop.wait()
         click.echo("Stopping.", err=True)
+
+
+def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    """Whoever holds the other end of standard input is gone when it ends, even by SIGKILL."""
+
+    def readable() -> None:
+        if not os.read(0, 4096):
+            loop.remove_reader(0)
+            stop.set()
+
+    with contextlib.suppress(NotImplementedError):  # Windows
+        loop.add_reader(0, readable)
 
 
 def _announce(settings: Settings, port: int) -> None:

@@ -219,6 +219,16 @@ def test_a_client_that_is_told_to_stop_stops_its_server(env: dict[str, str], num
     assert all_gone(servers)
 
 
+def test_a_client_that_is_killed_leaves_no_server_behind(env: dict[str, str]) -> None:
+    with on_pipes(plyroom("play", "tic-tac-toe"), env) as screen:
+        screen.expect("? Crosses to move")
+        servers = servers_of(screen.process)
+        assert servers
+        screen.process.kill()
+        assert screen.end() == -signal.SIGKILL
+    assert all_gone(servers)
+
+
 # --- with others
 
 
