@@ -7,6 +7,7 @@ are medians of rounds; compare ratios, for absolute times depend on the machine 
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import resource
@@ -274,22 +275,22 @@ async def relay(ready: Callable[[int], None]) -> None:
     encode, decode = msgspec.json.encode, msgspec.json.decode
     pairs: dict[str, list[ServerConnection]] = {}
 
+    async def pass_on(message: dict[str, Any], socket: ServerConnection, pair: list[ServerConnection]) -> None:
+        if message["t"] == "move":
+            await socket.send(encode({"t": "ack", "id": message["id"], "v": 1}), text=True)
+            event = {"t": "event", "kind": "moved", "ply": message["ply"], "move": message["move"]}
+        else:
+            event = {"t": "event", "kind": "offered" if socket is pair[0] else "started"}
+        frame = encode(event)
+        for other in pair:
+            await other.send(frame, text=True)
+
     async def handler(socket: ServerConnection) -> None:
         pair = pairs.setdefault(decode(await socket.recv())["join"], [])
         pair.append(socket)
-        while True:
-            try:
-                message = decode(await socket.recv())
-            except ConnectionClosed:
-                return
-            if message["t"] == "move":
-                await socket.send(encode({"t": "ack", "id": message["id"], "v": 1}), text=True)
-                event = {"t": "event", "kind": "moved", "ply": message["ply"], "move": message["move"]}
-            else:
-                event = {"t": "event", "kind": "offered" if socket is pair[0] else "started"}
-            frame = encode(event)
-            for other in pair:
-                await other.send(frame, text=True)
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                await pass_on(decode(await socket.recv()), socket, pair)
 
     async with serve(handler, "127.0.0.1", 0, compression=None, ping_interval=None) as server:
         ready(next(iter(server.sockets)).getsockname()[1])
