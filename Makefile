@@ -1,6 +1,7 @@
 # Plyroom: `make run` plays, `make test` checks everything, `make help` lists the rest.
 
 PORT ?= 8000
+DATA ?= data
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -43,8 +44,8 @@ $(VENV)/.typescript-$(TYPESCRIPT): | $(BIN)/python
 # ---------------------------------------------------------------- playing
 
 .PHONY: run
-run: $(VENV)/.run ## set up and start the server (PORT=8000); Ctrl-C stops it
-	@exec $(BIN)/plyroom serve --port $(PORT)
+run: $(VENV)/.run ## set up and start the server (PORT=8000, DATA=data); Ctrl-C stops it
+	@exec $(BIN)/plyroom serve --port $(PORT) --data "$(DATA)"
 
 # ---------------------------------------------------------------- checking
 
