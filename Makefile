@@ -6,7 +6,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TYPESCRIPT := 7.0.2
-TSC := $(VENV)/typescript/node_modules/.bin/tsc
+AXE := 4.14.1
+TSC := $(VENV)/npm/node_modules/.bin/tsc
 PYTEST_ARGS ?=
 
 SHELL := /bin/sh
@@ -35,10 +36,11 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,mqtt,postgres,tui]'
 	@touch $@ $(VENV)/.run
 
-$(VENV)/.typescript-$(TYPESCRIPT): | $(BIN)/python
+$(VENV)/.npm-$(TYPESCRIPT)-$(AXE): | $(BIN)/python
 	@sh tests/setup/system.sh node
-	@echo "Installing TypeScript $(TYPESCRIPT) into $(VENV)/typescript (type check of the browser client only) ..."
-	@npm install --no-save --no-package-lock --no-audit --no-fund --loglevel=error --prefix $(VENV)/typescript typescript@$(TYPESCRIPT) >/dev/null
+	@echo "Installing TypeScript $(TYPESCRIPT) and axe-core $(AXE) into $(VENV)/npm (checks of the browser client only) ..."
+	@npm install --no-save --no-package-lock --no-audit --no-fund --loglevel=error --prefix $(VENV)/npm \
+		typescript@$(TYPESCRIPT) axe-core@$(AXE) >/dev/null
 	@touch $@
 
 # ---------------------------------------------------------------- playing
@@ -75,7 +77,7 @@ types: $(VENV)/.dev ## types of the Python code (mypy, strict)
 	@$(BIN)/mypy
 
 .PHONY: types-js
-types-js: $(VENV)/.typescript-$(TYPESCRIPT) ## types of the browser client (TypeScript reads its JSDoc)
+types-js: $(VENV)/.npm-$(TYPESCRIPT)-$(AXE) ## types of the browser client (TypeScript reads its JSDoc)
 	@echo "Types of the browser client (tsc) ..."
 	@$(TSC) --project client/tsconfig.json
 

@@ -1,0 +1,158 @@
+"""How the pages fit and read: on a phone and a desktop, light and dark, for everybody."""
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser import open_chromium
+from tests.system.browsing import DESKTOP, PHONE, Person, people
+from tests.system.serving import ServerProcess, serving
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("warm_engine"),
+]
+
+AXE = Path(sys.prefix) / "npm/node_modules/axe-core/axe.min.js"
+AUDIT = """async () => {
+    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ").slice(0, 500)}`);
+}"""
+LOOKS = [
+    pytest.param(screen, scheme, id=f"{name}-{scheme}")
+    for name, screen in (("desktop", DESKTOP), ("phone", PHONE))
+    for scheme in ("light", "dark")
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    async with open_chromium() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
+    async with serving(tmp_path_factory.mktemp("pages") / "data", ai_pace_ms=0) as server:
+        yield server
+
+
+async def audit(page: Page) -> list[str]:
+    """What axe finds wrong for people who cannot see or point; nothing where axe is not installed."""
+    if not AXE.exists():
+        return []
+    await page.evaluate(AXE.read_text("utf-8"))
+    return list(await page.evaluate(AUDIT))
+
+
+async def fits(person: Person, down: bool) -> None:
+    """The page is no wider than the window, and where asked no longer either."""
+    wide, high = await person.page.evaluate(
+        "[document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]"
+    )
+    assert wide <= 0, f"{person.page.url} is {wide} px too wide"
+    assert not down or high <= 0, f"{person.page.url} is {high} px too high"
+
+
+async def test_axe_is_there() -> None:
+    """`make check` installs it; without it the tests below check less."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed in this environment; `make check` does it")
+
+
+@pytest.mark.parametrize(("screen", "scheme"), LOOKS)
+async def test_every_page_fits_and_has_nothing_for_axe_to_find(
+    chromium: Browser, server: ServerProcess, screen: dict[str, Any], scheme: str
+) -> None:
+    """From the lobby through a match against the AI to its replay; the board is in sight without scrolling."""
+    desktop = screen is DESKTOP
+    async with people(chromium, server.url, {**screen, "color_scheme": scheme}) as (ada,):
+
+        async def check(down: bool = False) -> None:
+            await fits(ada, down and desktop)
+            assert await audit(ada.page) == []
+
+        await ada.create("Connect four", "A friend")
+        await check(down=True)
+        await ada.create("Connect four", "The AI", level=3, side="Red")
+        await ada.play("d1")
+        await ada.turn()
+        await ada.chat("a line of chat that is so long that it has to be broken, " * 4 + "a" * 100)
+        await ada.page.locator(".chat .said").wait_for()
+        await check(down=True)
+        await ada.page.evaluate("scrollTo(0, 0)")
+        for part in (ada.board, ada.page.locator(".player").first, ada.page.locator(".player").last, ada.status):
+            await expect(part).to_be_in_viewport(ratio=1)
+        await ada.button("Resign").click()
+        await ada.button("Resign now").click()
+        await ada.page.locator(".state.over").wait_for()
+        await check(down=True)
+        await ada.page.get_by_role("link", name="Replay", exact=True).click()
+        await ada.page.get_by_label("Ply", exact=True).wait_for()
+        await ada.page.keyboard.press("End")
+        await expect(ada.page.locator(".thinking tbody tr")).to_have_count(7)
+        await check(down=True)
+        await ada.go("/replays")
+        await ada.page.locator(".matches li").first.wait_for()
+        await check()
+        await ada.go("/")
+        await ada.page.locator(".matches li").first.wait_for()
+        await check()
+        for game in ("Tic-tac-toe", "Sticks"):
+            await ada.create(game, "The AI", level=1)
+            await check(down=True)
+            await expect(ada.board).to_be_in_viewport(ratio=1)
+
+
+async def test_a_chosen_theme_stays_and_the_system_s_own_is_followed(chromium: Browser, server: ServerProcess) -> None:
+    """The choice survives a reload without a flash: it stands before anything is painted."""
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    async with people(chromium, server.url, {**DESKTOP, "color_scheme": "light"}) as (ada,):
+        await ada.go("/")
+        light = await ada.page.evaluate(ground)
+        await ada.button("Use the dark theme").click()
+        dark = await ada.page.evaluate(ground)
+        assert dark != light
+        await ada.page.reload()
+        assert await ada.page.evaluate(ground) == dark
+        await ada.button("Use the light theme").click()
+        await ada.page.emulate_media(color_scheme="dark")
+        assert await ada.page.evaluate(ground) == dark
+
+
+async def test_pages_are_left_and_come_back_to_with_the_browser_s_own_buttons(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Without loading anything anew; the room is left and joined again."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.create("Tic-tac-toe", "The AI", level=1, side="Crosses")
+        await ada.play("b2")
+        await ada.turn()
+        before = await ada.pieces()
+        await ada.page.evaluate("window.loadedOnce = true")
+        await ada.page.get_by_role("link", name="Replays").click()
+        await expect(ada.page.get_by_role("heading", name="Replays")).to_be_visible()
+        await ada.page.go_back()
+        await ada.turn()
+        assert await ada.pieces() == before
+        await ada.page.go_back()
+        await expect(ada.button("Create the room")).to_be_visible()
+        assert await ada.page.evaluate("window.loadedOnce")
+
+
+async def test_nothing_but_the_server_itself_is_asked_for_anything(chromium: Browser, server: ServerProcess) -> None:
+    """The pages work without the rest of the world, and no script or style stands in them."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        asked: list[str] = []
+        ada.page.on("request", lambda request: asked.append(request.url))
+        ada.page.on("websocket", lambda socket: asked.append(socket.url.replace("ws://", "http://")))
+        await ada.create("Connect four", "The AI", level=1)
+        assert [url for url in asked if not url.startswith(server.url)] == []
+        inside = "document.querySelectorAll('style, script:not([src]), [onclick], [onload]').length"
+        assert await ada.page.evaluate(inside) == 0

@@ -1,0 +1,257 @@
+"""What people do in a room besides moving: seats, names, chat, looking back, giving up, playing again."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.browser import open_chromium
+from tests.system.browsing import DESKTOP, PHONE, Person, people
+from tests.system.serving import ServerProcess, serving
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("warm_engine"),
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    async with open_chromium() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
+    async with serving(tmp_path_factory.mktemp("rooms") / "data", ai_pace_ms=0, ai_duel_pace_ms=200) as server:
+        yield server
+
+
+async def sit_together(ada: Person, bob: Person, game: str = "Tic-tac-toe") -> None:
+    """A room that ada made, with bob on the other seat."""
+    await ada.create(game, "A friend", side="begins")
+    await bob.page.goto(ada.page.url)
+    await bob.button("Sit here").click()
+    await ada.turn()
+
+
+async def test_a_new_name_is_seen_by_everybody_from_then_on(chromium: Browser, server: ServerProcess) -> None:
+    """It is kept over a reload, and what is no name is refused with the reason."""
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+        await ada.go("/")
+        await ada.page.get_by_role("button", name=re.compile("^Your name is")).click()
+        await ada.page.get_by_label("Your name", exact=True).fill("Ada of Lovelace")
+        await ada.page.keyboard.press("Enter")
+        await expect(ada.button("Your name is Ada of Lovelace; change it")).to_be_visible()
+        await sit_together(ada, bob)
+        await expect(bob.page.locator(".player .who", has_text="Ada of Lovelace")).to_be_visible()
+        await ada.reload()
+        await expect(ada.button("Your name is Ada of Lovelace; change it")).to_be_visible()
+
+
+async def test_chat_and_names_are_text_whatever_they_say(chromium: Browser, server: ServerProcess) -> None:
+    """Nothing that people write becomes part of the page, for nobody."""
+    evil = '<img src=x onerror="window.broken=1">'
+    async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
+        await ada.go("/")
+        await ada.page.get_by_role("button", name=re.compile("^Your name is")).click()
+        await ada.page.get_by_label("Your name", exact=True).fill("<b>Ada</b><script>")
+        await ada.page.keyboard.press("Enter")
+        await expect(ada.page.locator(".my-name span")).to_have_text("<b>Ada</b><script>")
+        await ada.create("Tic-tac-toe", "A friend")
+        await kim.page.goto(ada.page.url)
+        await ada.chat(evil)
+        await kim.heard(evil)
+        await expect(kim.page.locator(".chat b")).to_have_text("<b>Ada</b><script>")
+        await expect(kim.page.locator(".who").filter(has_text="Ada")).to_have_text("<b>Ada</b><script>")
+        for person in (ada, kim):
+            assert await person.page.locator("main img, main script").count() == 0
+            assert await person.page.evaluate("window.broken === undefined")
+
+
+async def test_what_spectators_say_to_each_other_players_do_not_hear(chromium: Browser, server: ServerProcess) -> None:
+    """And the room goes on for them without a gap."""
+    async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim, lea):
+        await sit_together(ada, bob)
+        for person in (kim, lea):
+            await person.page.goto(ada.page.url)
+        await expect(ada.page.locator(".info .watching")).to_contain_text("2 spectators")
+        await kim.page.get_by_label("To whom").select_option("to spectators")
+        await kim.chat("a1 would be better")
+        await lea.heard("a1 would be better")
+        await kim.page.get_by_label("To whom").select_option("to everybody")
+        await kim.chat("hello")
+        for person in (ada, bob):
+            await person.heard("hello")
+            assert await person.page.locator(".chat .said").all_inner_texts() == ["hello"]
+            assert await person.page.get_by_label("To whom").count() == 0
+        await lea.page.close()
+        await expect(ada.page.locator(".info .watching")).to_contain_text("1 spectator")
+
+
+async def test_resigning_asks_twice_and_a_rematch_swaps_sides(chromium: Browser, server: ServerProcess) -> None:
+    """An offer can be declined, made again and accepted."""
+    async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
+        await sit_together(ada, bob)
+        await ada.play("b2")
+        await bob.play("a1")
+        await ada.button("Resign").click()
+        await ada.button("Play on").click()
+        await ada.button("Resign").click()
+        await ada.button("Resign now").click()
+        for person in (ada, bob):
+            await expect(person.status).to_have_text("Noughts win: Crosses resigned")
+        await bob.button("Offer a rematch").click()
+        await ada.button("Decline").click()
+        await bob.button("Offer a rematch").click()
+        await expect(bob.button("Withdraw")).to_be_visible()
+        await ada.button("Accept the rematch").click()
+        await bob.play("c3")
+        await ada.play("a1")
+        await expect(bob.page.locator(".moves .move")).to_have_text(["c3", "a1"])
+        await expect(bob.page.locator(".player[data-seat='0'] .badge.you")).to_be_visible()
+
+
+async def test_a_match_can_be_aborted_before_it_has_begun_and_a_seat_given_up(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The host then puts the AI there, and takes it off again."""
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+        await sit_together(ada, bob)
+        await bob.button("Abort").click()
+        await bob.button("Abort now").click()
+        await expect(ada.status).to_have_text("Aborted: the match was aborted")
+        await bob.button("Leave the seat").click()
+        await expect(bob.button("Sit here")).to_be_visible()
+        await ada.page.get_by_label("Level of the AI").select_option("level 1")
+        await ada.button("Add AI").click()
+        await ada.play("b2")
+        await ada.turn()
+        await ada.button("Resign").click()
+        await ada.button("Resign now").click()
+        await ada.button("Remove the AI").click()
+        await bob.button("Sit here").click()
+        await ada.turn()
+
+
+async def test_looking_back_does_not_lose_the_match(chromium: Browser, server: ServerProcess) -> None:
+    """Old positions are there after a reload too; moves that come meanwhile wait until one is back."""
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+        await sit_together(ada, bob)
+        await ada.play("b2")
+        await bob.play("a1")
+        await bob.reload()
+        await bob.page.keyboard.press("ArrowLeft")
+        await expect(bob.page.locator("ply-board .at")).to_have_count(1)
+        await bob.page.keyboard.press("Home")
+        await expect(bob.page.locator("ply-board .at")).to_have_count(0)
+        await ada.play("c3")
+        await expect(bob.page.locator(".moves .move")).to_have_text(["b2", "a1", "c3"])
+        assert await bob.pieces() == {}
+        await expect(bob.page.locator("ply-board.playable")).to_have_count(0)
+        await bob.button("Back to the match").click()
+        await bob.play("c1")
+
+
+async def test_two_ai_seats_play_and_the_host_may_stop_them(chromium: Browser, server: ServerProcess) -> None:
+    """Whoever watches sees both think, turn about, and can turn the board round."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.go("/")
+        await ada.pick("Game", "Connect four")
+        await ada.pick("Against", "AI against AI")
+        await ada.pick("Level of Red", "1")
+        await ada.pick("Level of Yellow", "2")
+        await ada.button("Create the room").click()
+        heading = ada.page.locator(".thinking h2")
+        await expect(heading).to_contain_text("Red, move 1")
+        await expect(heading).to_contain_text("Yellow, move 2")
+        assert await ada.page.locator(".player").evaluate_all("all => all.map(one => one.dataset.seat)") == ["1", "0"]
+        await ada.button("Turn the board round").click()
+        assert await ada.page.locator(".player").evaluate_all("all => all.map(one => one.dataset.seat)") == ["0", "1"]
+        await ada.button("Abort").click()
+        await ada.button("Abort now").click()
+        await expect(ada.status).to_have_text("Aborted: the match was aborted")
+
+
+async def test_the_link_to_a_room_is_seen_and_copied(chromium: Browser, server: ServerProcess) -> None:
+    """What is copied is the room's address."""
+    allowed = {**DESKTOP, "permissions": ["clipboard-read", "clipboard-write"]}
+    async with people(chromium, server.url, allowed) as (ada,):
+        await ada.create("Connect four", "A friend")
+        link = ada.page.get_by_label("Link to this room", exact=True).first
+        await expect(link).to_have_value(ada.page.url)
+        await ada.page.get_by_role("button", name="Copy: Link to this room").first.click()
+        await expect(ada.said).to_have_text("Link copied")
+        assert await ada.page.evaluate("navigator.clipboard.readText()") == ada.page.url
+
+
+async def test_what_is_refused_is_said_and_changes_nothing(chromium: Browser, tmp_path: Path) -> None:
+    """A command that the server refuses shows its reason for a while; a room that does not exist says so."""
+    async with (
+        serving(tmp_path / "data", rooms_burst=1, rooms_per_minute=0.001) as server,
+        people(chromium, server.url, DESKTOP) as (ada,),
+    ):
+        await ada.create("Connect four", "A friend")
+        await ada.go("/")
+        await ada.button("Create the room").click()
+        await expect(ada.page.get_by_role("alert").get_by_text("rooms a minute")).to_be_visible()
+        assert ada.page.url == f"{server.url}/"
+        await ada.button("Dismiss").click()
+        await expect(ada.page.locator(".toast")).to_have_count(0)
+        await ada.go("/room/nowhere")
+        await expect(ada.page.get_by_role("heading", name="This room cannot be opened")).to_be_visible()
+        await ada.page.get_by_role("link", name="Back to the lobby").click()
+        await expect(ada.button("Create the room")).to_be_visible()
+
+
+async def test_the_lobby_shows_rooms_as_they_come_and_go(chromium: Browser, server: ServerProcess) -> None:
+    """Public ones only."""
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim):
+        await kim.go("/")
+        await kim.page.locator(".rooms h2").first.wait_for()
+        await ada.create("Sticks", "A friend")
+        room = ada.page.url.rpartition("/")[2]
+        await expect(kim.page.locator(f"[data-room='{room}']")).to_contain_text("Sticks")
+        await expect(kim.page.locator(f".open [data-room='{room}']")).to_be_visible()
+        await ada.button("Add AI").click()
+        await expect(kim.page.locator(f".playing [data-room='{room}']")).to_be_visible()
+        await ada.button("Abort").click()
+        await ada.button("Abort now").click()
+        await expect(kim.page.locator(f"[data-room='{room}']")).to_have_count(0)
+        await ada.go("/")
+        await ada.pick("The room is", "Unlisted")
+        await ada.pick("Against", "A friend")
+        await ada.button("Create the room").click()
+        await ada.page.wait_for_url("**/room/*")
+        hidden = ada.page.url.rpartition("/")[2]
+        await ada.create("Tic-tac-toe", "A friend")
+        shown = ada.page.url.rpartition("/")[2]
+        await expect(kim.page.locator(f"[data-room='{shown}']")).to_be_visible()
+        await expect(kim.page.locator(f"[data-room='{hidden}']")).to_have_count(0)
+
+
+async def test_sticks_are_taken_by_clicking_the_first_one_to_go(chromium: Browser, server: ServerProcess) -> None:
+    """With rows of one's own choice; pointing at a stick shows which would go."""
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+        await ada.go("/")
+        await ada.pick("Game", "Sticks")
+        await ada.pick("Against", "A friend")
+        await ada.pick("You play", "First")
+        await ada.pick("Sticks in each row", "Other…")
+        await ada.page.get_by_label("Sticks in each row", exact=True).fill("2-4")
+        await ada.button("Create the room").click()
+        await ada.page.wait_for_url("**/room/*")
+        await bob.page.goto(ada.page.url)
+        await bob.button("Sit here").click()
+        await ada.turn()
+        await ada.cell("2.2").hover()
+        await expect(ada.page.locator("ply-board .at.affected")).to_have_count(3)
+        await ada.play("2.2")
+        await expect(bob.page.locator("ply-board .at")).to_have_count(3)
+        await bob.play("1.1")
+        for person in (ada, bob):
+            await expect(person.status).to_contain_text("a single stick is left")
