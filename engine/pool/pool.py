@@ -147,6 +147,7 @@ class Pool:
         self._spare: list[str] = list(game_ids() if warm is None else warm)
         self._warm_work = asyncio.Event()
         self._warming: tuple[str, asyncio.Future[str | None]] | None = None
+        self._warmer: WorkerProcess | None = None
         self._seats: list[Seat] = []
         self._home: dict[str, Seat] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -453,17 +454,21 @@ class Pool:
         """Compiles one game after the other in a process that is there only while there is something to compile."""
         while True:
             self._warm_work.clear()
-            process: WorkerProcess | None = None
             try:
                 while (game_id := self._next_cold()) is not None:
-                    process = process or await self._start_warmer()
-                    if not await self._warm_one(process, game_id):
-                        await process.close()
-                        process = None
+                    if self._warmer is None:
+                        self._warmer = WorkerProcess(self._method, 0, self._on_warmer_news, self._on_warmer_end)
+                        await self._warmer.start()
+                    if not await self._warm_one(self._warmer, game_id):
+                        await self._close_warmer()
             finally:
-                if process is not None:
-                    await process.close()
+                await self._close_warmer()
             await self._warm_work.wait()
+
+    async def _close_warmer(self) -> None:
+        if self._warmer is not None:
+            process, self._warmer = self._warmer, None
+            await process.close()
 
     def _next_cold(self) -> str | None:
         for games in (self._asked, self._spare):
@@ -485,11 +490,6 @@ class Pool:
             return False
         self._settle(game_id, None)
         return True
-
-    async def _start_warmer(self) -> WorkerProcess:
-        process = WorkerProcess(self._method, 0, self._on_warmer_news, self._on_warmer_end)
-        await process.start()
-        return process
 
     async def _warm_one(self, process: WorkerProcess, game_id: str) -> bool:
         """Compiles one game and settles its state; false when the process died over it."""

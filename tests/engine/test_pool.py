@@ -1,0 +1,448 @@
+"""The pool with real processes: streaming, cancelling, and what happens to workers."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from msgspec.structs import replace
+
+from engine.games import tic_tac_toe
+from engine.games.registry import load_game
+from engine.pool.pool import Pool, PoolBusy, PoolClosed, WarmState
+from engine.search.job import Info, Job, Limit, Result, RulesChanged, SearchFailed
+
+ROOT = Path(__file__).parents[2]
+SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
+FOREVER = Limit()
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def job_of(
+    game_id: str = "connect-four", room: str = "room", *, limit: Limit = FOREVER, level: int | None = None
+) -> Job:
+    game = load_game(game_id)
+    start = game.start()
+    return Job(game.id, game.digest, dict(start.options), start.text(), (), room, level=level, limit=limit)
+
+
+def timed(milliseconds: int, room: str = "room") -> Job:
+    return job_of(room=room, limit=Limit(time_ms=milliseconds))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool() -> AsyncIterator[Pool]:
+    """Two workers for all tests here; each test leaves them idle."""
+    async with Pool(workers=2, warm=["connect-four"]) as shared:
+        await shared.warm("connect-four")
+        yield shared
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
+async def idle(pool: Pool) -> AsyncIterator[None]:
+    await until(lambda: pool.ready_workers == 2)
+    yield
+    await until(lambda: pool.running == pool.waiting == 0)
+
+
+async def until(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not is_so():
+            await asyncio.sleep(0.001)
+
+
+async def running_search(pool: Pool, job: Job) -> tuple[asyncio.Task[Result], int, list[Info]]:
+    """A search that has told something, the process that runs it, and what it tells."""
+    told: list[Info] = []
+    task = asyncio.create_task(pool.search(job, told.append))
+    await until(lambda: bool(told) or task.done())
+    return task, pid_of(pool, job), told
+
+
+def pid_of(pool: Pool, job: Job) -> int:
+    """The process that runs a job."""
+    return next(pid for seat in pool._seats if seat.ticket and seat.ticket.job == job and (pid := seat.process.pid))
+
+
+async def test_a_search_streams_and_answers(pool: Pool) -> None:
+    """Each depth is told once it is complete, and the node count in between; the answer is the last word."""
+    told: list[Info] = []
+    result = await pool.search(timed(500), told.append)
+    depths = [info.depth for info in told]
+    assert depths == sorted(depths)
+    assert set(range(1, 9)) <= set(depths)
+    assert [info.nodes for info in told] == sorted(info.nodes for info in told)
+    assert result.info in told
+    assert result.move == result.info.pv[0] == result.info.moves[0].move
+    assert len(told) > len(set(depths)), "live counts come between the depths"
+
+
+async def test_levels_answer_in_time(pool: Pool) -> None:
+    """The top level uses its second and no more; a low one answers in a moment."""
+    begun = time.perf_counter()
+    await pool.search(job_of(level=1))
+    assert time.perf_counter() - begun < 0.5
+    begun = time.perf_counter()
+    result = await pool.search(job_of(level=8))
+    assert 0.3 < time.perf_counter() - begun < 2.0
+    assert result.info.depth >= 10
+
+
+async def test_cancelling_the_caller_ends_the_search(pool: Pool) -> None:
+    """The worker is free again within milliseconds, alive, and its next search is not touched."""
+    task, pid, _ = await running_search(pool, job_of())
+    begun = time.perf_counter()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
+    await until(lambda: not any(seat.busy for seat in pool._seats))
+    assert time.perf_counter() - begun < 0.5
+    assert pid in pool.pids
+    assert (await pool.search(timed(50))).move
+
+
+async def test_a_killed_worker_costs_nothing_but_time(pool: Pool) -> None:
+    """After SIGKILL in mid-search the answer comes within the time plus 1 s; the other worker is not disturbed."""
+    other = asyncio.create_task(pool.search(timed(1000, "other")))
+    begun = time.perf_counter()
+    task, pid, _ = await running_search(pool, timed(1000))
+    await until(lambda: pool.running == 2)
+    untouched = pid_of(pool, timed(1000, "other"))
+    os.kill(pid, signal.SIGKILL)
+    result = await task
+    assert time.perf_counter() - begun < 2.0
+    assert result.move in "abcdefg"
+    await other
+    await until(lambda: pool.ready_workers == 2)
+    assert untouched in pool.pids
+    assert pid not in pool.pids
+
+
+async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
+    """A worker that stands still (SIGSTOP) is killed after its time; the best move so far is the answer."""
+    begun = time.perf_counter()
+    task, pid, told = await running_search(pool, timed(600))
+    os.kill(pid, signal.SIGSTOP)
+    result = await task
+    assert time.perf_counter() - begun < 1.6
+    assert result.move == told[-1].pv[0]
+    await until(lambda: pool.ready_workers == 2)
+    assert pid not in pool.pids
+
+
+async def test_a_search_without_a_time_limit_may_not_stall(pool: Pool) -> None:
+    """An endless analysis goes on, on another worker, when its node count stands still."""
+    task, pid, told = await running_search(pool, job_of())
+    os.kill(pid, signal.SIGSTOP)
+    await until(lambda: pid not in pool.pids)
+    before = len(told)
+    await until(lambda: len(told) > before + 20)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_an_idle_worker_that_dies_is_replaced(pool: Pool) -> None:
+    """Death is noticed at once, not at the next job."""
+    pid = pool.pids[0]
+    os.kill(pid, signal.SIGKILL)
+    await until(lambda: pid not in pool.pids)
+    await until(lambda: pool.ready_workers == 2)
+
+
+async def test_three_dead_workers_are_enough(pool: Pool) -> None:
+    """A job over which workers keep dying fails, or gives what it has, after three tries; the pool goes on."""
+    job = job_of(limit=Limit(depth=60))
+    task = asyncio.create_task(pool.search(job))
+    killed: set[int] = set()
+    while not task.done() and len(killed) < 10:
+        pids = [seat.process.pid for seat in pool._seats if seat.ticket and seat.ticket.job == job]
+        if pids and pids[0] is not None and pids[0] not in killed:
+            killed.add(pids[0])
+            os.kill(pids[0], signal.SIGKILL)
+        await asyncio.sleep(0)
+    with pytest.raises(SearchFailed, match="3 workers"):
+        await task
+    assert len(killed) == 3
+    await until(lambda: pool.ready_workers == 2)
+    assert (await pool.search(timed(50))).move
+
+
+async def test_a_room_stays_with_its_worker(pool: Pool) -> None:
+    """Jobs of one room go to the worker that holds its table, if that is idle; else to any."""
+    pids = set()
+    for room in ("first", "second", "first", "second", "first"):
+        task, pid, _ = await running_search(pool, timed(200, room))
+        await task
+        pids.add((room, pid))
+    assert len(pids) == 2
+    assert len({pid for _, pid in pids}) == 2
+    busy, pid, _ = await running_search(pool, timed(800, "first"))
+    other, other_pid, _ = await running_search(pool, timed(200, "first"))
+    assert pid != other_pid
+    await asyncio.gather(busy, other)
+
+
+async def test_the_table_of_a_room_is_used_again(pool: Pool) -> None:
+    """A second search of the same position in the same room reaches the same depth with fewer nodes."""
+    job = job_of(room="table", limit=Limit(depth=10))
+    first, second = await pool.search(job), await pool.search(job)
+    assert second.info.nodes < first.info.nodes
+    assert second.info.depth >= first.info.depth
+
+
+async def test_a_long_queue_is_refused() -> None:
+    """More jobs than the queue takes are refused at once; those inside are answered."""
+    async with Pool(workers=1, queue_size=3, warm=()) as small:
+        await small.warm("connect-four")
+        await until(lambda: small.ready_workers == 1)
+        tasks = [asyncio.create_task(small.search(timed(50, f"{room}"))) for room in range(4)]
+        await until(lambda: small.running == 1 and small.waiting == 3)
+        with pytest.raises(PoolBusy, match="3 searches"):
+            await small.search(timed(50))
+        assert all(result.move for result in await asyncio.gather(*tasks))
+
+
+async def test_rooms_take_turns() -> None:
+    """A room with many jobs in line does not hold up one that comes later."""
+    order: list[str] = []
+
+    async def ask(pool: Pool, room: str) -> None:
+        await pool.search(job_of(room=room, limit=Limit(depth=4)))
+        order.append(room)
+
+    async with Pool(workers=1, warm=()) as small:
+        await small.warm("connect-four")
+        async with asyncio.TaskGroup() as group:
+            for room in "aaaaab":
+                group.create_task(ask(small, room))
+    assert order.index("b") <= 2
+
+
+async def test_closing_ends_everything() -> None:
+    """Searches that run or wait are told that the pool is closed, and no process is left."""
+    async with Pool(workers=1, warm=()) as small:
+        await small.warm("connect-four")
+        running, _, _ = await running_search(small, job_of())
+        waiting = asyncio.create_task(small.search(job_of()))
+        await until(lambda: small.waiting == 1)
+        pids = small.pids
+    for task in (running, waiting):
+        with pytest.raises(PoolClosed):
+            await task
+    with pytest.raises(PoolClosed):
+        await small.search(job_of())
+    assert pids
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+async def test_a_pool_can_be_left_at_once() -> None:
+    """Leaving while the workers are still starting leaves nothing behind either."""
+    async with Pool(workers=2):
+        pass
+    async with Pool(workers=2):
+        await asyncio.sleep(0.1)
+
+
+async def test_jobs_that_name_nothing(pool: Pool) -> None:
+    """Unknown games, levels and positions, other rules and jobs without end are typed errors; the workers live."""
+    pids = set(pool.pids)
+    right = job_of()
+    wrongs: list[tuple[dict[str, Any], type[Exception]]] = [
+        ({"game": "chequers"}, SearchFailed),
+        ({"level": 9}, SearchFailed),
+        ({"start": "nonsense"}, SearchFailed),
+        ({"moves": ("a", "x")}, SearchFailed),
+        ({"moves": tuple("abababa")}, SearchFailed),
+        ({"moves": ("a",) * 70_000}, SearchFailed),
+        ({"rules": "0" * 16}, RulesChanged),
+    ]
+    for wrong, expected in wrongs:
+        with pytest.raises(expected):
+            await pool.search(replace(right, **wrong))
+    assert set(pool.pids) == pids
+
+
+async def test_a_failing_listener_fails_its_own_search(pool: Pool) -> None:
+    """An exception in on_info ends that search and comes out of it."""
+
+    def fail(info: Info) -> None:
+        raise LookupError("nobody listens")
+
+    with pytest.raises(LookupError, match="nobody"):
+        await pool.search(job_of(), fail)
+    await until(lambda: not any(seat.busy for seat in pool._seats))
+    assert (await pool.search(timed(50))).move
+
+
+POISON = {
+    "raises": "    if s[1]:\n        raise ValueError('poison')\n    return 0\n",
+    "does not compile": "    return {}.get(s[0], 0)\n",
+}
+
+
+@pytest.mark.parametrize("poison", POISON)
+async def test_a_poisonous_game_fails_alone(plug_in: Callable[[str, str], Path], poison: str) -> None:
+    """Rules that raise in the search, or that do not compile, fail their jobs; workers and other games go on."""
+    plug_in("planted", SOURCE.replace("    return 0\n", POISON[poison]))
+    async with Pool(workers=1, warm=()) as small:
+        for _ in range(2):
+            with pytest.raises(SearchFailed, match=r"poison|do not compile"):
+                await small.search(job_of("planted", limit=Limit(depth=3)))
+        pids = set(small.pids)
+        assert (await small.search(timed(50))).move
+        assert pids <= set(small.pids)
+        assert small.warm_state("planted") == ("warm" if poison == "raises" else "failed")
+
+
+async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], Path]) -> None:
+    """An endless loop in compiled rules cannot be interrupted, so its worker is killed; the job fails after three."""
+    plug_in(
+        "planted",
+        SOURCE.replace("    return 0\n", "    n = 1\n    while n > 0:\n        n = (n & 7) + 1\n    return n\n"),
+    )
+    async with Pool(workers=1, warm=()) as small:
+        await small.warm("planted")
+        begun = time.perf_counter()
+        with pytest.raises(SearchFailed, match="3 workers"):
+            await small.search(job_of("planted", limit=Limit(time_ms=100)))
+        assert time.perf_counter() - begun < 10
+        assert (await small.search(timed(50))).move
+
+
+async def test_a_cold_game_warms_up_apart() -> None:
+    """A game is compiled when its first job comes, and the house is told."""
+    states: list[tuple[str, WarmState]] = []
+    async with Pool(workers=1, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))) as small:
+        await small.warm("connect-four")
+        assert states[-1] == ("connect-four", "warm")
+        assert small.is_warm("connect-four")
+        assert small.warm_state("tic-tac-toe") == "cold"
+        result = await small.search(job_of("tic-tac-toe", level=4))
+        assert result.info.score == 0
+        assert states[-1] == ("tic-tac-toe", "warm")
+
+
+async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str], Path]) -> None:
+    """The only worker plays connect four while another process compiles; the loop is never held up for long."""
+    plug_in("planted", SOURCE)
+    states: list[WarmState] = []
+    async with Pool(workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)) as small:
+        await small.warm("connect-four")
+        await until(lambda: small.ready_workers == 1)
+        states.clear()
+        cold = asyncio.create_task(small.search(job_of("planted", level=1)))
+        await until(lambda: small.warm_state("planted") == "warming")
+        played, lateness = 0, 0.0
+        while not cold.done():
+            asked = time.perf_counter()
+            await asyncio.sleep(0.005)
+            lateness = max(lateness, time.perf_counter() - asked - 0.005)
+            played += bool((await small.search(timed(20, "other"))).move)
+        assert played > 3
+        assert lateness < 0.5
+        assert states == ["warming", "warm"]
+        assert (await cold).move
+
+
+async def test_a_compiler_that_dies_is_tried_again(plug_in: Callable[[str, str], Path]) -> None:
+    """The end of the compiling process delays a game, it does not lose it."""
+    plug_in("planted", SOURCE.replace("    return 0\n", "    return 3\n"))
+    async with Pool(workers=1, warm=()) as small:
+        waiting = asyncio.create_task(small.search(job_of("planted", limit=Limit(depth=2))))
+        await until(lambda: small.warm_state("planted") == "warming")
+        process = small._warmer
+        assert process is not None
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        assert (await waiting).info.score == 3
+
+
+async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> None:
+    """A worker that started after an edit refuses jobs for the old rules, and old and new are never mixed."""
+    file = plug_in("planted", SOURCE)
+    old = job_of("planted", limit=Limit(depth=2))
+    async with Pool(workers=1, warm=()) as small:
+        assert (await small.search(old)).info.score == 0
+        file.write_text(SOURCE.replace("    return 0\n", "    return 5\n"))
+        assert (await small.search(old)).info.score == 0, "the worker has the old rules, as this process does"
+        os.kill(small.pids[0], signal.SIGKILL)
+        with pytest.raises(RulesChanged):
+            await small.search(old)
+        plug_in("planted", file.read_text())
+        assert (await small.search(job_of("planted", limit=Limit(depth=2)))).info.score == 5
+
+
+PARENT = """
+import asyncio, sys
+from engine.pool.pool import Pool
+async def main():
+    async with Pool(workers=2, warm=()) as pool:
+        while pool.ready_workers < 2:
+            await asyncio.sleep(0.01)
+        print(*pool.pids, flush=True)
+        assert "numba" not in sys.modules and "llvmlite" not in sys.modules
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            print("interrupted", flush=True)
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    pass
+"""
+
+
+@pytest.fixture
+def parent(tmp_path: Path) -> subprocess.Popen[str]:
+    """A program of somebody else, in a process group of its own, without the usual guard around its main part."""
+    program = tmp_path / "program.py"
+    program.write_text(PARENT)
+    return subprocess.Popen(
+        [sys.executable, str(program)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def is_alive(pid: int) -> bool:
+    """Zombies are not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+async def test_workers_end_with_their_parent(parent: subprocess.Popen[str]) -> None:
+    """SIGKILL of the server leaves no worker behind, and the main program is not run again in the workers."""
+    assert parent.stdout is not None
+    pids = [int(pid) for pid in (await asyncio.to_thread(parent.stdout.readline)).split()]
+    assert len(pids) == 2
+    assert all(map(is_alive, pids))
+    parent.kill()
+    await until(lambda: not any(map(is_alive, pids)))
+    rest, errors = parent.communicate()
+    assert (rest, errors) == ("", "")
+
+
+async def test_ctrl_c_is_the_parents_business(parent: subprocess.Popen[str]) -> None:
+    """SIGINT to the whole process group, as a terminal sends it, ends the program in order and without a traceback."""
+    assert parent.stdout is not None
+    pids = [int(pid) for pid in (await asyncio.to_thread(parent.stdout.readline)).split()]
+    os.killpg(parent.pid, signal.SIGINT)
+    rest, errors = await asyncio.to_thread(parent.communicate, timeout=20)
+    assert (rest, errors) == ("interrupted\n", "")
+    assert parent.returncode == 0
+    assert not any(map(is_alive, pids))
