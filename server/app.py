@@ -26,6 +26,8 @@ from server.web.api import make_app
 from server.web.pages import Pages, client_folder
 
 DATABASE = "plyroom.sqlite3"
+LINGER_S = 2.0
+"""How long a refused request's body is still read, so that the refusal arrives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,10 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
     async with open_hub(ports) as hub:
         sessions = Sessions(hub)
         watch = asyncio.create_task(sessions.run(), name="silent sessions")
-        runner = web.AppRunner(make_app(ports, Pages(client).routes(), draining.is_set), access_log=None)
+        application = make_app(ports, Pages(client).routes(), draining.is_set)
+        runner = web.AppRunner(
+            application, access_log=None, keepalive_timeout=settings.silence_s, lingering_time=LINGER_S
+        )
         await runner.setup()
 
         async def serve_socket(socket: ServerConnection) -> None:
@@ -79,7 +84,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
             return len(sessions) >= settings.max_connections
 
         try:
-            async with listen(settings.host, settings.port, runner, serve_socket, settings.names, full) as server:
+            async with listen(settings, runner, serve_socket, full) as server:
                 port = next(iter(server.sockets)).getsockname()[1]
                 try:
                     yield Running(port, hub, sessions)

@@ -19,9 +19,9 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from server.protocol import MAX_FRAME_BYTES, Close
+from server.settings import Settings
 
 HEAD_LIMIT_BYTES = 32 * 1024
-HEAD_TIMEOUT_S = 10.0
 WS_PATH = "/ws"
 
 Handler = Callable[[ServerConnection], Awaitable[None]]
@@ -32,18 +32,25 @@ class PortTaken(Exception):
 
 
 class Door(asyncio.Protocol):
-    """Reads up to the end of the first request's head, then hands the transport to whoever it is for."""
+    """Reads up to the end of the first request's head, then hands the transport to whoever it is for.
+
+    A head that is not there after `silence_s` ends the connection.
+    """
 
     def __init__(
-        self, make_websocket: Callable[[], asyncio.Protocol], make_http: Callable[[], asyncio.Protocol]
+        self,
+        make_websocket: Callable[[], asyncio.Protocol],
+        make_http: Callable[[], asyncio.Protocol],
+        silence_s: float,
     ) -> None:
         self._make_websocket = make_websocket
         self._make_http = make_http
+        self._silence_s = silence_s
         self._head = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._timer = asyncio.get_running_loop().call_later(HEAD_TIMEOUT_S, self._transport.abort)
+        self._timer = asyncio.get_running_loop().call_later(self._silence_s, self._transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._timer.cancel()
@@ -104,28 +111,27 @@ def host_allowed(host: str, names: tuple[str, ...]) -> bool:
 
 @asynccontextmanager
 async def listen(
-    host: str, port: int, runner: web.AppRunner, handler: Handler, names: tuple[str, ...], full: Callable[[], bool]
+    settings: Settings, runner: web.AppRunner, handler: Handler, full: Callable[[], bool]
 ) -> AsyncIterator[Server]:
     """Serves both until the block ends; then connections are closed with 1012. PortTaken if the port is not free."""
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
-        return refusal(request.path, request.headers, names, full())
+        return refusal(request.path, request.headers, settings.names, full())
 
     def door(protocol: Any, server: Any, **options: Any) -> Door:
         make_websocket = partial(ServerConnection, protocol, server, **options)
-        return Door(
-            cast(Callable[[], asyncio.Protocol], make_websocket), cast(Callable[[], asyncio.Protocol], runner.server)
-        )
+        make_http = cast(Callable[[], asyncio.Protocol], runner.server)
+        return Door(cast(Callable[[], asyncio.Protocol], make_websocket), make_http, settings.silence_s)
 
     try:
         server = await serve(
-            handler, host, port,
+            handler, settings.host, settings.port,
             create_connection=cast(Any, door), process_request=check, compression=None,
             close_timeout=2, ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
         )  # fmt: skip
     except OSError as error:
         why = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
-        raise PortTaken(f"cannot listen on {host} port {port}: {why}") from error
+        raise PortTaken(f"cannot listen on {settings.host} port {settings.port}: {why}") from error
     try:
         yield server
     finally:

@@ -1,5 +1,6 @@
 """HTTP for what is not live: guests, the games, finished matches, health. JSON in, JSON out."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -119,7 +120,8 @@ class Api:
 
     async def _read_guest(self, request: web.Request) -> GuestRequest:
         try:
-            body = await request.read()
+            async with asyncio.timeout(self._ports.settings.silence_s):
+                body = await request.read()
             return _decode(body or b"{}", type=GuestRequest)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, web.RequestPayloadError) as error:
             raise ApiError(
@@ -291,6 +293,8 @@ def _errors(ports: Ports) -> Any:
             if error.status < 400:
                 raise
             return _json({"code": f"http.{error.status}", "message": error.reason}, HTTPStatus(error.status))
+        except TimeoutError:
+            return _json({"code": "http.408", "message": "the request took too long"}, HTTPStatus.REQUEST_TIMEOUT)
         except ConnectionError:
             return _json({"code": "http.400", "message": "the connection ended in the request"}, HTTPStatus.BAD_REQUEST)
         except (GameFault, Exception):
