@@ -68,6 +68,11 @@ class ServerProcess:
         """Resident memory in bytes, without the search workers'."""
         return int(psutil.Process(self.pid).memory_info().rss)
 
+    def connections(self) -> int:
+        """How many connections it holds."""
+        sockets = psutil.Process(self.pid).net_connections("tcp")
+        return sum(one.laddr.port == self.port and one.status != psutil.CONN_LISTEN for one in sockets)
+
     def descendants(self) -> list[psutil.Process]:
         """The processes that it started, and theirs: the search workers among them."""
         return psutil.Process(self.pid).children(recursive=True)

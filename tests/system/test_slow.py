@@ -1,0 +1,142 @@
+"""Clients that do not read, and clients that say nothing."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from client.connection import Connection, State, Timing, connect
+from server.protocol import Chat, Close, Join, Ping
+from tests.system.journal import Journal, read_logs
+from tests.system.players import Player, make_room
+from tests.system.rawsocket import NO_CLOSE_FRAME, RawSocket, raw_socket
+from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
+
+PAUSED = 24
+LINE = "🎲" * 400
+"""The longest line of chat, 1,600 bytes."""
+CUT_BYTES = 256 * 1024
+SLACK_BYTES = 8 * 2**20
+MOST_LINES = 8000
+"""The kernel takes up to 4 MiB for a socket before the server has to hold anything."""
+PROMPT_S = 1.0
+SILENCE_S = 1.0
+
+
+async def paused_follower(server: ServerProcess, sockets: AsyncExitStack, room: str) -> RawSocket:
+    """A socket that follows a room and reads no more."""
+    socket = await sockets.enter_async_context(raw_socket(server.port, receive_buffer=4096))
+    await socket.hello()
+    socket.say(Join(id="j", room=room))
+    while (await socket.message())["t"] != "snapshot":
+        pass
+    return socket
+
+
+async def chat_until_cut(server: ServerProcess, who: Connection, room: str, left: int) -> tuple[int, float, int]:
+    """Chats until the server has no more than `left` connections: how many lines, the slowest ack, the most memory."""
+    slowest, most = 0.0, server.rss
+    for lines in range(1, MOST_LINES):
+        begun = time.perf_counter()
+        await who.command(Chat(id=who.new_id(), room=room, text=LINE))
+        slowest = max(slowest, time.perf_counter() - begun)
+        if lines % 50 == 0:
+            most = max(most, server.rss)
+            if server.connections() <= left:
+                return lines, slowest, most
+    raise AssertionError(f"still {server.connections()} connections after {MOST_LINES} lines")
+
+
+async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: Path) -> None:
+    """24 sockets that never read, in a busy room: each is cut off, the server holds at most 256 KiB for each until
+    then, and meanwhile everybody else gets every event promptly.
+    """
+    journal = Journal()
+    async with serving(tmp_path / "data", **UNHURRIED) as server, AsyncExitStack() as sockets:
+        async with connect(server.url) as ada, connect(server.url) as bob:
+            room = await make_room(ada, "tic-tac-toe")
+            spectator = Player(bob, room, journal, 0, asyncio.Event(), host=False)
+            watching = asyncio.create_task(spectator.run())
+            paused = [await paused_follower(server, sockets, room) for _ in range(PAUSED)]
+            before = server.rss
+            lines, slowest, most = await chat_until_cut(server, ada, room, left=2)
+            await spectator.until(lambda model: model.v == 2 + lines)
+            watching.cancel()
+            codes = {await one.closed() for one in paused}
+        assert codes <= {Close.TOO_SLOW, NO_CLOSE_FRAME}
+        assert most - before < PAUSED * CUT_BYTES + SLACK_BYTES
+        assert slowest < PROMPT_S
+        assert await server.stop() == 0
+    assert journal.violations(read_logs(server.data)) == []
+    assert_no_traceback(server)
+
+
+async def test_one_who_asks_for_much_and_reads_nothing_is_cut_off(tmp_path: Path) -> None:
+    """A client that asks for long answers again and again without reading them cannot fill the server's memory."""
+    async with serving(tmp_path / "data", **UNHURRIED) as server, AsyncExitStack() as sockets:
+        async with connect(server.url) as ada:
+            room = await make_room(ada, "tic-tac-toe")
+            for _ in range(50):
+                await ada.command(Chat(id=ada.new_id(), room=room, text=LINE))
+            greedy = [await paused_follower(server, sockets, room) for _ in range(4)]
+            before = server.rss
+            for number, socket in enumerate(greedy, 1):
+                for n in range(200):  # 80 KB each, and all of them have a place in the room's mailbox
+                    socket.say(Join(id=str(n), room=room))
+                left = 1 + len(greedy) - number
+                await eventually(lambda left=left: server.connections() == left, "it is cut off")  # type: ignore[misc]
+            assert server.rss - before < SLACK_BYTES
+            assert {await one.closed() for one in greedy} <= {Close.TOO_SLOW, NO_CLOSE_FRAME}
+        assert await server.stop() == 0
+    assert_no_traceback(server)
+
+
+async def test_silent_connections_are_closed(tmp_path: Path) -> None:
+    """A socket on which nothing comes for `silence_s` is closed with 1008, whether it has said hello or not; one that
+    never says what it wants, or does not say it to the end, is dropped; one that pings in time stays.
+    """
+    begun = time.monotonic()
+    async with serving(tmp_path / "data", silence_s=SILENCE_S) as server:
+        async with AsyncExitStack() as sockets:
+            mute, half, shy, silent, lively, page, form = [
+                await sockets.enter_async_context(raw_socket(server.port)) for _ in range(7)
+            ]
+            half.writer.write(b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n")
+            page.writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            form.writer.write(b"POST /api/guest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+            await shy.upgrade()
+            await silent.hello()
+            await lively.hello()
+
+            async def pings() -> None:
+                while True:
+                    lively.say(Ping(id="p"))
+                    await lively.message()
+                    await asyncio.sleep(SILENCE_S / 3)
+
+            pinging = asyncio.create_task(pings())
+            async with asyncio.timeout(8 * SILENCE_S):
+                assert await shy.closed() == Close.POLICY
+                assert await silent.closed() == Close.POLICY
+                assert await mute.reader.read() == b""
+                assert await half.reader.read() == b""
+                assert b'"ok"' in await page.reader.read()
+                assert b" 408 " in await form.reader.read()
+            assert not pinging.done()
+            pinging.cancel()
+        assert time.monotonic() - begun > SILENCE_S
+        assert await server.stop() == 0
+    assert_no_traceback(server)
+
+
+async def test_a_client_that_pings_is_never_silent(tmp_path: Path) -> None:
+    """The house's own client keeps its connection for as long as it likes, though nobody plays."""
+    async with serving(tmp_path / "data", silence_s=SILENCE_S) as server:
+        states: list[State] = []
+        async with (
+            connect(server.url, timing=Timing(ping_s=SILENCE_S / 3), on_state=states.append),
+            raw_socket(server.port) as other,
+        ):
+            await other.hello()
+            assert await other.closed() == Close.POLICY
+        assert states == [State.CONNECTED]
