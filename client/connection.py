@@ -4,10 +4,10 @@
         room = (await c.command(Create(id=c.new_id(), game="tic-tac-toe"))).room
         async for message in c.follow(room): ...
 
-What it promises: a command is sent again, with the same id, after every cut until it is answered, and the server
-carries it out at most once; a followed room's events come once each, in order and without a gap, or a fresh snapshot
-comes first. A socket on which nothing is heard for 9 s is given up. Time is the event loop's; chance and the network
-are arguments.
+What it promises: a command is sent again, with the same id, after every cut until it is answered (and a few times when
+the server is busy), and the server carries it out at most once; a followed room's events come once each, in order and
+without a gap, or a fresh snapshot comes first. A socket on which nothing is heard for 9 s is given up. Time is the
+event loop's; chance and the network are arguments.
 """
 
 import asyncio
@@ -58,9 +58,12 @@ from server.protocol import (
 
 MAX_IN_FLIGHT = 64
 MAX_QUEUED = 1024
-MAX_ROOMS = 256
+MAX_ROOMS = 100
 GREETINGS = 3
 """How often a first connection that is cut before the welcome is tried."""
+
+SENT_AT_MOST = 8
+"""How often a command is sent while the server says that it is busy; a cut counts too."""
 
 JOIN_AGAIN = frozenset({Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT})
 """Refusals of a join that time heals."""
@@ -92,11 +95,25 @@ Command = RoomCommand | Create | WatchLobby
 
 @dataclass(slots=True)
 class _Pending:
-    """A command on its way: sent_s is when, on this socket."""
+    """A command on its way: when it was sent last, and how often it was sent in all."""
 
     frame: str
     answer: "asyncio.Future[Ack]"
-    sent_s: float = 0
+    sent_s: float
+    sent: int = 1
+
+    def sent_now(self, now_s: float) -> None:
+        """It goes out once more."""
+        self.sent_s = now_s
+        self.sent += 1
+
+    def is_for_now(self, code: str) -> bool:
+        """Is a refusal one that time heals, so that only asking again tells what has become of the command?
+
+        A first "too fast" is for the caller: nothing was carried out.
+        """
+        busy = code in (Code.STORE_RETRY, Code.ROOM_BUSY) or (code == Code.RATE_EXCEEDED and self.sent > 1)
+        return busy and self.sent < SENT_AT_MOST
 
 
 class _Room:
@@ -203,7 +220,16 @@ class Connection:
         pending = self._pending[command_id] = _Pending(frame, self._loop.create_future(), self._loop.time())
         self._post(frame)
         try:
-            return await pending.answer
+            while True:
+                try:
+                    return await pending.answer
+                except Refused as refused:
+                    if not pending.is_for_now(refused.code):
+                        raise
+                await asyncio.sleep(self._delay_s(pending.sent))
+                pending.answer = self._loop.create_future()
+                pending.sent_now(self._loop.time())
+                self._post(frame)
         finally:
             del self._pending[command_id]
 
@@ -284,8 +310,12 @@ class Connection:
                 tries = 0 if lost_s - opened_s >= self._timing.steady_s else tries
             if self._patience_s is not None and self._loop.time() - lost_s >= self._patience_s:
                 raise reason
-            await asyncio.sleep(self._jitter() * min(self._timing.retry_s * 2**tries, self._timing.retry_max_s))
+            await asyncio.sleep(self._delay_s(tries))
             tries = min(tries + 1, 16)
+
+    def _delay_s(self, tries: int) -> float:
+        """How long to wait after so many tries: full jitter."""
+        return self._jitter() * min(self._timing.retry_s * 2.0**tries, self._timing.retry_max_s)
 
     @property
     def _welcomed(self) -> bool:
@@ -345,7 +375,7 @@ class Connection:
         if self._lobbies:
             outbox.put_nowait(format_client_message(WatchLobby(id=self.new_id())))
         for pending in self._pending.values():
-            pending.sent_s = self._loop.time()
+            pending.sent_now(self._loop.time())
             outbox.put_nowait(pending.frame)
         self._heard_s = self._loop.time()
         return outbox
@@ -361,9 +391,12 @@ class Connection:
             now = self._loop.time()
             if now - self._heard_s >= self._timing.silence_s:
                 raise Cut(1006, "silence")
-            if any(now - pending.sent_s >= self._timing.answer_s for pending in self._pending.values()):
+            if any(self._is_overdue(pending, now) for pending in self._pending.values()):
                 raise Cut(1006, "no answer")
             self._post(format_client_message(Ping()))
+
+    def _is_overdue(self, pending: _Pending, now_s: float) -> bool:
+        return not pending.answer.done() and now_s - pending.sent_s >= self._timing.answer_s
 
     async def _read(self, socket: Socket) -> None:
         while True:

@@ -86,6 +86,7 @@ class LineMode:
         self._model = Model(room=room, me=connection.identity)
         self._changed = asyncio.Event()
         self._introduced = False
+        self._sat_down_at = 0
         self._thought_s = 0.0
         self._thought_state = ""
 
@@ -123,7 +124,8 @@ class LineMode:
     def _is_over(self) -> bool:
         """Has the match ended, and is its last position on the page?"""
         match = self._model.match
-        return match is not None and match.over is not None and (self._model.view is not None or not self._is_drawable)
+        drawn = self._model.view is not None or not self._is_drawable
+        return match is not None and match.over is not None and drawn and self._model.v >= self._sat_down_at
 
     @property
     def _is_drawable(self) -> bool:
@@ -176,7 +178,11 @@ class LineMode:
             self._out.tell(f"You hold a seat here: {side}. (To play as somebody else, use --as NAME.)")
             return
         for seat, occupant in enumerate(model.seats):
-            if occupant is None and await self._command(Sit(id=self._c.new_id(), room=model.room, seat=seat)):
+            if (
+                occupant is None
+                and (v := await self._send(Sit(id=self._new(), room=model.room, seat=seat))) is not None
+            ):
+                self._sat_down_at = v  # the match that may be over is not the one to be played
                 return
         self._out.tell("Both seats are taken: you watch.")
 
@@ -232,7 +238,7 @@ class LineMode:
         self._thought_state = thinking.state
         if (new_state and thinking.state == "warming") or (ended and thinking.depth > 0) or due:
             self._thought_s = now_s
-            self._out.tell(f"  {words.thinking_text(self._name(thinking.seat), thinking)}")
+            self._out.tell(f"  {words.thinking_text(self._thinker(thinking), thinking)}")
 
     def _show_presence(self, before: Model, presence: Presence) -> None:
         for seat, (was, now) in enumerate(zip(before.present, presence.seats, strict=False)):
@@ -318,7 +324,7 @@ class LineMode:
             case Word.LAST:
                 return "No move yet."
             case Word.THINKING if model.thinking is not None and model.thinking.moves:
-                return f"{self._name(model.thinking.seat)}: {words.scores_text(model.thinking)}"
+                return f"{self._thinker(model.thinking)}: {words.scores_text(model.thinking)}"
             case Word.THINKING:
                 return "Nothing is known of any thinking now."
             case Word.HELP:
@@ -326,22 +332,21 @@ class LineMode:
             case _:
                 return "There is no board yet."
 
-    async def _command(self, command: Command) -> bool:
-        """Sends a command and waits until its events are here too; a refusal is told, and False."""
+    async def _command(self, command: Command) -> None:
+        """Sends a command and waits until its events are here too."""
+        v = await self._send(command)
+        while v is not None and self._model.v < v:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _send(self, command: Command) -> int | None:
+        """Sends a command; returns the v of its last event, or tells of its refusal and returns None."""
         try:
-            ack = await self._c.command(command)
+            return (await self._c.command(command)).v
         except Refused as refused:
             self._out.tell(f"error: {refused.message}")
             self._ask()
-            return False
-        if not isinstance(command, Sit):  # sent while following: its events come through the caller itself
-            await self._until(ack.v or 0)
-        return True
-
-    async def _until(self, v: int) -> None:
-        while self._model.v < v:
-            self._changed.clear()
-            await self._changed.wait()
+            return None
 
     # --- small things
 
@@ -357,6 +362,9 @@ class LineMode:
     def _name(self, seat: int) -> str:
         occupant = self._model.seats[seat]
         return occupant.name if occupant is not None else words.side_name(self._board, seat)
+
+    def _thinker(self, thinking: Thinking) -> str:
+        return f"{self._name(thinking.seat)} ({words.side_name(self._board, thinking.seat)})"
 
     def _new(self) -> str:
         return self._c.new_id()

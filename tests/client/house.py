@@ -75,7 +75,12 @@ class House:
 
     async def act(self, author: Author, command: Command) -> None:
         """Somebody else's command."""
-        await self._tell(self._decide(author, command))
+        await self._tell(self.decide(author, command))
+
+    def play_out(self) -> None:
+        """The AI's turns, as long as it has one, before anybody came."""
+        while (seat := self.room.ai_to_move()) is not None:
+            self._ai_move(seat)
 
     async def presence(self, *seats: bool) -> None:
         """Who is here."""
@@ -98,7 +103,7 @@ class House:
         command = parse_message(msgspec.json.encode(message))
         assert isinstance(command, RoomCommand)
         try:
-            events = self._decide(ADA, command)
+            events = self.decide(ADA, command)
         except CommandRejected as rejected:
             await link.refuse(message, rejected.code)
             return
@@ -109,7 +114,7 @@ class House:
         await link.ack(message, self.room.v)
         await self._tell(events)
 
-    def _decide(self, author: Author, command: Command) -> list[Logged]:
+    def decide(self, author: Author, command: Command) -> list[Logged]:
         return [self._apply(event) for event in decide(self.room, author, command, self._new_id)]
 
     async def _join(self, message: Message, link: Link) -> None:
@@ -145,8 +150,15 @@ class House:
             done = msgspec.structs.replace(begun, state="done", depth=2, score=7, nodes=1234, pv=(token,))
             await self._send(format_message(begun))
             await self._send(format_message(done))
-            move = AiMove(f"ai:{self.room.v}", match.id, seat, match.digest, token)
-            await self._tell(self._decide(Author(AI_IDENTITY, "AI"), move))
+            await self._tell(self._ai_move(seat))
+
+    def _ai_move(self, seat: int) -> list[Logged]:
+        match = self.room.match
+        assert match is not None
+        assert match.position is not None
+        token = match.position.tokens()[0]
+        move = AiMove(f"ai:{self.room.v}", match.id, seat, match.digest, token)
+        return self.decide(Author(AI_IDENTITY, "AI"), move)
 
     async def _send(self, frame: bytes) -> None:
         assert self._link is not None

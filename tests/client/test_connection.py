@@ -347,6 +347,49 @@ def test_after_a_cut_a_command_has_its_time_again() -> None:
     run_virtual(main())
 
 
+def test_a_busy_server_is_asked_again_with_the_same_id(run: Callable[[Test], None]) -> None:
+    async def test(backend: Backend) -> None:
+        ids: list[str] = []
+
+        async def script(link: Link) -> None:
+            await link.hello()
+            for code in ("store.retry", "room.busy", "rate.exceeded"):
+                command = await link.expect("chat")
+                ids.append(command["id"])
+                await link.refuse(command, code)
+            await link.ack(await link.expect("chat"), 4)
+            await link.idle()
+
+        async with backend(script) as c:
+            assert (await c.command(chat(c))).v == 4
+        assert len(set(ids)) == 1
+
+    run(test)
+
+
+def test_a_server_that_stays_busy_refuses_in_the_end_and_a_first_too_fast_at_once() -> None:
+    async def main() -> None:
+        sent: list[str] = []
+
+        async def script(link: Link) -> None:
+            await link.hello()
+            while True:
+                command = await link.expect("chat")
+                sent.append(command["text"])
+                await link.refuse(command, command["text"])
+
+        async with memory(script) as c:
+            for code, times in (("store.retry", 8), ("rate.exceeded", 1), ("chat.empty", 1)):
+                sent.clear()
+                with pytest.raises(Refused) as refused:
+                    await c.command(chat(c, code))
+                assert refused.value.code == code
+                assert len(sent) == times
+            assert asyncio.get_running_loop().time() < 32
+
+    run_virtual(main())
+
+
 def test_a_command_with_a_time_out_ends_unanswered() -> None:
     async def main() -> None:
         async with memory(greet) as c:

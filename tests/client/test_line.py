@@ -12,7 +12,7 @@ from client.address import parse_address
 from client.errors import Refused
 from client.terminal.line import InputEnded, LineMode, print_messages
 from client.terminal.output import Output
-from server.protocol import AiSeat, Chat, Decline, Move, MySeat, OpenSeat, Rematch, Sit
+from server.protocol import AiSeat, Chat, Decline, Move, MySeat, OpenSeat, Rematch, RemoveAi, Sit
 from tests.client.house import BOB, House
 from tests.client.scripted import Link, memory
 from tests.client.virtual import run_virtual
@@ -129,8 +129,8 @@ Crosses win
         == """\
 Tic-tac-toe. Room r: http://script/room/r
 Crosses: Ada, Noughts: AI level 1
-  AI level 1: depth 2, +7, 1.23 k nodes, a1
-  AI level 1: depth 2, +7, 1.23 k nodes, b1
+  AI level 1 (Noughts): depth 2, +7, 1.23 k nodes, a1
+  AI level 1 (Noughts): depth 2, +7, 1.23 k nodes, b1
 """
     )
 
@@ -275,6 +275,17 @@ def test_joining_takes_the_free_seat() -> None:
     run = play(House(seats=(AiSeat(1), OpenSeat()), host=BOB), Typist("resign"), sit=True)
     assert "Ada takes a seat: Noughts.\n" in run.messages
     assert "Match 1: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
+
+
+def test_joining_where_a_match_is_over_waits_for_the_next() -> None:
+    """In a pipe too, where the end of a match is the end otherwise."""
+    house = House(seats=(AiSeat(1), AiSeat(1)), host=BOB)
+    house.play_out()
+    house.decide(BOB, RemoveAi(id="1", room="r", seat=1))
+    run = play(house, Typist("resign"), sit=True)
+    assert "Crosses win: three in a row.\n" in run.data
+    assert "Match 2: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
+    assert run.data.rstrip().endswith("Crosses win: Noughts resigned.")
 
 
 def test_joining_a_full_room_watches_and_coming_back_keeps_the_seat() -> None:
