@@ -1,0 +1,40 @@
+"""docs/terminal.md tells of everything that the command can do."""
+
+from pathlib import Path
+
+import click
+import pytest
+
+from client.cli import main
+from client.terminal.commands import SHORT, Word
+
+PAGE = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text("utf-8")
+OPTIONS = sorted(
+    {name for command in main.commands.values() for one in command.params for name in one.opts if name[:2] == "--"}
+)
+
+
+@pytest.mark.parametrize("command", main.commands)
+def test_every_command_is_there(command: str) -> None:
+    assert f"| `plyroom {command}" in PAGE
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_is_there(option: str) -> None:
+    assert f"{option}" in PAGE
+
+
+@pytest.mark.parametrize("word", Word)
+def test_every_word_is_there(word: Word) -> None:
+    assert f"`{word.value}`" in PAGE
+
+
+@pytest.mark.parametrize("short", [short for short in SHORT if len(short) == 1])
+def test_every_short_form_is_there(short: str) -> None:
+    assert f"| `{SHORT[short].value}` | `{short}` |" in PAGE
+
+
+def test_the_default_of_the_environment_is_there() -> None:
+    play = main.commands["play"]
+    assert any(isinstance(one, click.Option) and one.envvar == "PLYROOM_URL" for one in play.params)
+    assert "`PLYROOM_URL`" in PAGE
