@@ -14,7 +14,7 @@ import asyncio
 import random
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, assert_never
@@ -159,8 +159,9 @@ async def connect(
         yield connection
     finally:
         running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
+        await asyncio.wait({running})
+        if not running.cancelled():
+            running.result()  # a defect of ours comes out here
 
 
 class Connection:
