@@ -66,7 +66,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
     async with open_hub(ports) as hub:
         sessions = Sessions(hub)
         watch = asyncio.create_task(sessions.run(), name="silent sessions")
-        application = make_app(ports, Pages(client).routes(), draining.is_set)
+        application = make_app(ports, Pages(client, settings.names).routes(), draining.is_set)
         runner = web.AppRunner(
             application, access_log=None, keepalive_timeout=settings.silence_s, lingering_time=LINGER_S
         )

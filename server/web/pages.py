@@ -1,10 +1,13 @@
 """The browser client's files: one shell for all pages, everything else under a name that changes with its content."""
 
 import hashlib
+from http import HTTPStatus
 from importlib.resources import files
 from pathlib import Path
 
 from aiohttp import web
+
+from server.listener import host_allowed
 
 MIME = {
     ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
@@ -12,6 +15,15 @@ MIME = {
     ".ico": "image/x-icon", ".txt": "text/plain",
 }  # fmt: skip
 """Types come from here, never from the machine's own table, which may be missing or wrong."""
+
+UNKNOWN_NAME = """This Plyroom does not know that it is {host}.
+
+Open it by its IP address or a name that ends in .local; or tell it its name when it starts:
+
+    PLYROOM_NAMES=play.example.org make run
+
+(Without that, any page on the web could pretend to be this server's own: DNS rebinding.)
+"""
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 
@@ -24,7 +36,8 @@ def client_folder() -> Path:
 class Pages:
     """All files of the client, read once: they are few and small, and a running server never mixes two versions."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
+        self._names = names
         self._files = {
             path.relative_to(folder).as_posix(): path.read_bytes()
             for path in sorted(folder.rglob("*"))
@@ -42,7 +55,11 @@ class Pages:
         return [*pages, web.get("/favicon.ico", self.favicon), web.get(self.base + "/{name:.+}", self.file)]
 
     async def shell(self, request: web.Request) -> web.Response:
-        """The page that loads the client, whatever the address."""
+        """The page that loads the client, whatever the path; under a foreign name, why it could not connect."""
+        host = request.headers.get("Host", "")
+        if not host_allowed(host, self._names):
+            # 421 (RFC 9110, section 15.5.20): this server is not configured to answer for that authority.
+            return web.Response(status=HTTPStatus.MISDIRECTED_REQUEST, text=UNKNOWN_NAME.format(host=host[:100]))
         return web.Response(
             body=self._shell, content_type="text/html", charset="utf-8", headers={"Cache-Control": "no-cache"}
         )
