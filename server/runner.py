@@ -46,6 +46,9 @@ KEYS = 256
 TAIL = 64
 """Events that a room keeps for those who reconnect; the store has them all."""
 
+PAGE = 1000
+"""Events that are read from the store at once."""
+
 RESUME = 500
 """Who is further behind than so many events gets a snapshot."""
 
@@ -88,8 +91,9 @@ class RoomRunner:
     """See the module. `run` is its task; the other public methods are called from the event loop and return at once."""
 
     __slots__ = (
-        "_ai", "_behind", "_busy", "_changed", "_followers", "_here", "_keys", "_mailbox", "_ports", "_presence_timer",
-        "_present", "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms", "room_id",
+        "_ai", "_behind", "_busy", "_changed", "_followers", "_here", "_keys", "_look_timer", "_mailbox", "_ports",
+        "_presence_timer", "_present", "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms",
+        "room_id",
     )  # fmt: skip
 
     def __init__(
@@ -112,6 +116,7 @@ class RoomRunner:
         self._thinking: bytes | None = None
         self._here: dict[str, Here] = {}
         self._presence_timer: asyncio.TimerHandle | None = None
+        self._look_timer: asyncio.TimerHandle | None = None
         self._present = b""
 
     # --- from outside ---
@@ -129,12 +134,12 @@ class RoomRunner:
     @property
     def idle(self) -> bool:
         """Whether nobody would notice if the room left memory."""
-        return not (self._followers or self._busy or self._ai or len(self._mailbox))
+        return not (self._followers or self._busy or self._ai or self._look_timer or len(self._mailbox))
 
     def submit(self, request: Request | TakeOver | Look) -> bool:
         """Queues a request; False when too many wait already."""
         try:
-            self._mailbox.put(request)
+            self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver))
         except Full:
             return False
         return True
@@ -151,8 +156,9 @@ class RoomRunner:
                 self._thinking = frame
                 self._tell_ephemeral(frame)
             case Here(node=node):
+                unheard_of = node not in self._here
                 self._here[node] = message
-                self._presence_changed(publish=False)
+                self._presence_changed(publish=unheard_of)
 
     def forget(self, follower: Follower) -> None:
         """A connection is gone."""
@@ -161,17 +167,10 @@ class RoomRunner:
             self._presence_changed()
 
     async def run(self) -> None:
-        """Serves the mailbox until cancelled; returns when the room does not exist."""
+        """Serves the mailbox until cancelled; returns when there is no such room, or when it cannot be read."""
         unsubscribe = self._ports.bus.subscribe(self.room_id, self.receive)
         try:
-            try:
-                if self._room is None:
-                    await self._load()
-                self._wake()
-            except RoomGone:
-                return
-            except StoreError as error:
-                self._refuse_all(Code.STORE_RETRY, f"the room could not be read: {error}; try again")
+            if not await self._opened():
                 return
             while True:
                 item = await self._mailbox.get()
@@ -181,37 +180,58 @@ class RoomRunner:
                 self.idle_since_ms = self._ports.now_ms()
         finally:
             unsubscribe()
-            if self._presence_timer is not None:
-                self._presence_timer.cancel()
+            for timer in (self._presence_timer, self._look_timer):
+                if timer is not None:
+                    timer.cancel()
             if self._ai is not None:
                 self._ai[1].cancel()
-            self._refuse_all(Code.ROOM_UNKNOWN, "there is no such room")
+            self._refuse_all(Code.ROOM_BUSY, "this server lets go of the room; send it again")
 
     # --- loading and catching up ---
+
+    async def _opened(self) -> bool:
+        """Whether the room is there and could be read; otherwise all who wait have been told why not."""
+        due = False
+        while True:
+            try:
+                if self._room is None:
+                    await self._load()
+                self._wake()
+                return True
+            except RoomGone:
+                self._refuse_all(Code.ROOM_UNKNOWN, "there is no such room")
+            except StoreError as error:
+                log.warning("store unavailable", room=self.room_id, error=str(error))
+                message = "the store does not answer; send the same command again"
+                due = self._refuse_all(Code.STORE_RETRY, message) or due
+                if due:  # nobody else would ask for it again
+                    await asyncio.sleep(LOOK_AGAIN_S)
+                    continue
+            except Exception:
+                log.exception("room cannot be read", room=self.room_id)
+                self._refuse_all(Code.SERVER_FAULT, "the room cannot be read; the server's log says why")
+            return False
 
     async def _load(self) -> None:
         head = await self._ports.store.head(self.room_id)
         if head is None:
             raise RoomGone(self.room_id)
+        events: list[StoredEvent] = []
+        while page := await self._ports.store.events(self.room_id, len(events), PAGE):
+            events += page
+            if len(page) < PAGE:
+                break
+        self._apply(events)
         self._responsible = head.node == self._ports.node
-        await self._read_log()
 
-    async def _read_log(self) -> list[StoredEvent]:
-        """Applies what the log has beyond this room; returns it."""
-        news: list[StoredEvent] = []
-        while page := await self._ports.store.events(self.room_id, self._room.v if self._room else 0):
-            for event in page:
-                self._apply(event)
-            news += page
-        return news
-
-    def _apply(self, event: StoredEvent) -> None:
-        happened = wire.parse_event_body(event.body)
-        if self._room is None:
-            self._room = rules.first(self.room_id, happened, event.at_ms, self._ports.find_game)
-        else:
-            self._room = rules.evolve(self._room, happened, event.at_ms)
-        self._keep([event])
+    def _apply(self, events: list[StoredEvent]) -> None:
+        happened = [wire.parse_event_body(event.body) for event in events]
+        for event, what in zip(events, happened, strict=True):
+            if self._room is None:
+                self._room = rules.first(self.room_id, what, event.at_ms, self._ports.find_game)
+            else:
+                self._room = rules.evolve(self._room, what, event.at_ms)
+        self._keep(events)
 
     def _keep(self, events: list[StoredEvent]) -> None:
         """The newest events stay at hand for those who reconnect."""
@@ -220,12 +240,18 @@ class RoomRunner:
             del self._tail[:-TAIL]
 
     async def _catch_up(self) -> None:
-        """Reads, applies and tells what other nodes have written; they are responsible for what follows from it."""
-        news = await self._read_log()
+        """Reads, applies and tells what was written behind this room's back: by another node, which is responsible for
+        what follows from it then, or by itself when the store could not say so.
+        """
+        while page := await self._ports.store.events(self.room_id, self._loaded.v, PAGE):
+            head = await self._ports.store.head(self.room_id)
+            # From here to the telling nothing waits and nothing fails: what was applied and not told would be a gap.
+            self._apply(page)
+            self._responsible = head is not None and head.node == self._ports.node
+            self._tell(page)
+            if len(page) < PAGE:
+                break
         self._behind = False
-        if news:
-            self._responsible = False
-            self._tell(news)
 
     # --- serving ---
 
@@ -242,28 +268,37 @@ class RoomRunner:
                     assert follower is not None, "nobody leaves without a connection"
                     self.forget(follower)
                     follower.send(text_frame(wire.format_message(wire.Ack(key, None))))
-                case Request(command=AiMove() | AiFailure()):
-                    self._ai = None
+                case Request(command=AiMove() | AiFailure() as answer):
+                    if self._ai is not None and self._ai[0].startswith(_question(answer.match, answer.digest)):
+                        self._ai = None
                     await self._command(item)
                 case Request():
                     await self._command(item)
                 case Grown():
                     await self._grown(item)
                 case TakeOver():
-                    await self._catch_up()
                     self._responsible = True
+                    await self._catch_up()
                 case Look():
                     await self._catch_up()
             self._wake()
         except StoreError as error:
             self._behind = True
-            asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self.submit, Look())
+            self._look_later()
             log.warning("store unavailable", room=self.room_id, error=str(error))
             _refuse(item, Code.STORE_RETRY, "the store does not answer; send the same command again")
         except Exception:
             self._behind = True
             log.exception("room request failed", room=self.room_id, request=type(item).__name__)
             _refuse(item, Code.SERVER_FAULT, "the server made a mistake with this; it is in its log")
+
+    def _look_later(self) -> None:
+        if self._look_timer is None:
+            self._look_timer = asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._look_again)
+
+    def _look_again(self) -> None:
+        self._look_timer = None
+        self.submit(Look())
 
     async def _grown(self, grown: Grown) -> None:
         room = self._loaded
@@ -272,8 +307,7 @@ class RoomRunner:
         if grown.events[0].v != room.v + 1:
             await self._catch_up()
             return
-        for event in grown.events:
-            self._apply(event)
+        self._apply(list(grown.events))
         self._responsible = False
         self._tell(list(grown.events))
 
@@ -319,13 +353,16 @@ class RoomRunner:
 
     async def _was_behind(self, key: CommandKey) -> bool:
         """Before a rejection is sent: whether the store knows more than this room did when it decided."""
-        made = await self._ports.store.find_command(self.room_id, key)
-        if made is not None:
-            self._remember(key, made[1])
         head = await self._ports.store.head(self.room_id)
         behind = head is not None and head.v > self._loaded.v
         if behind:
             await self._catch_up()
+        # After the head, for what was committed between the two is found here.
+        made = await self._ports.store.find_command(self.room_id, key)
+        if made is not None:
+            self._remember(key, made[1])
+            if made[1] > self._loaded.v:
+                await self._catch_up()
         return behind or made is not None
 
     async def _append(self, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
@@ -421,8 +458,6 @@ class RoomRunner:
 
     async def _join(self, join: wire.Join, follower: Follower) -> None:
         """Sends what the follower lacks, and everything from then on."""
-        if follower.closed:
-            return
         same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
         if join.since > self._loaded.v and same_epoch:
             await self._catch_up()
@@ -431,6 +466,8 @@ class RoomRunner:
         player = seat is not None
         resume = same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME
         missed = await self._since(join.since) if resume else []
+        if follower.closed:
+            return
         joined = wire.Joined(
             room=room.id, v=room.v, epoch=self._ports.store.epoch, description=views.description(room),
             seat=seat, frozen=room.frozen,
@@ -478,6 +515,8 @@ class RoomRunner:
     def _tell_presence(self) -> None:
         """Tells everybody who is here, if that is news."""
         self._presence_timer = None
+        if self._room is None:
+            return
         frame = self._presence()
         if frame != self._present:
             self._present = frame
@@ -497,7 +536,8 @@ class RoomRunner:
         """Starts the search that is due, and stops one that is not wanted any more."""
         room = self._loaded
         seat = room.ai_to_move() if self._responsible else None
-        wanted = None if seat is None or room.match is None else f"{room.match.id}:{room.match.digest}:{room.match.ply}"
+        match = room.match
+        wanted = None if seat is None or match is None else f"{_question(match.id, match.digest)}{match.ply}"
         if self._ai is not None and self._ai[0] != wanted:
             self._ai[1].cancel()
             self._ai = None
@@ -537,13 +577,22 @@ class RoomRunner:
             return False
         return True
 
-    def _refuse_all(self, code: Code, message: str) -> None:
+    def _refuse_all(self, code: Code, message: str) -> bool:
+        """Whether a node's responsibility for the room was among what waited."""
+        due = False
         while (item := self._mailbox.take()) is not None:
+            due = due or isinstance(item, TakeOver)
             _refuse(item, code, message)
+        return due
 
 
 def _command_id(request: Request) -> str:
     return request.command.id
+
+
+def _question(match: str, digest: str) -> str:
+    """What an AI is asked begins so: its answer names the same match and position."""
+    return f"{match}:{digest}:"
 
 
 def _failure(move: AiMove, reason: str) -> AiFailure:

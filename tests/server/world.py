@@ -1,0 +1,370 @@
+"""A world for hubs and rooms: a store that fails on command, engines that follow a script, clients that read frames.
+
+Time is the event loop's: on virtual time (see `virtual`) a test of minutes takes milliseconds.
+"""
+
+import asyncio
+import functools
+import itertools
+import json
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, ParamSpec, TypeVar
+
+from engine.game import Game
+from engine.games.registry import load_game
+from engine.search.job import Info, Job, Result, RootMove
+from server import protocol as wire
+from server.bus.base import Bus, BusMessage, Receive
+from server.bus.local import LocalBus
+from server.hub import Hub, open_hub
+from server.ports import OnInfo, Ports
+from server.room.model import Author
+from server.runner import Request
+from server.settings import Settings
+from server.store.base import Append, CommandKey, NewRoom, RoomHead, StoredEvent, StoreUnavailable
+from server.store.memory import MemoryStore
+from tests.client.virtual import run_virtual
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Message = dict[str, Any]
+START_MS = 1_700_000_000_000
+COMMANDS = itertools.count(1)
+
+
+def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Runs an async test on virtual time; what nobody caught, in a timer or a forgotten task, fails it, too."""
+
+    async def main(*args: P.args, **kwargs: P.kwargs) -> None:
+        uncaught: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: uncaught.append(context))
+        await test(*args, **kwargs)
+        assert uncaught == []
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        run_virtual(main(*args, **kwargs))
+
+    return run
+
+
+# --- the store --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Fault:
+    """How one call fails: without having done anything, or after it was done (then nobody knows)."""
+
+    after: bool = False
+    error: Exception = field(default_factory=lambda: StoreUnavailable("a fault of the test"))
+
+
+class FaultyStore(MemoryStore):
+    """The store in memory, whose calls fail or wait when a test says so. `calls` counts them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: dict[str, list[Fault]] = {}
+        self.down = False
+        self.gates: dict[str, asyncio.Event] = {}
+        self.waiting: dict[str, asyncio.Event] = {}
+        self.calls: dict[str, int] = {}
+
+    def fail(self, call: str, *faults: Fault) -> None:
+        """The next calls of that name fail so."""
+        self.faults.setdefault(call, []).extend(faults or [Fault()])
+
+    def hold(self, call: str) -> asyncio.Event:
+        """Calls of that name wait until the event is set; `waiting` tells that one does."""
+        self.waiting[call] = asyncio.Event()
+        self.gates[call] = asyncio.Event()
+        return self.gates[call]
+
+    async def _through(self, call: str, work: Coroutine[Any, Any, T]) -> T:
+        self.calls[call] = self.calls.get(call, 0) + 1
+        fault = self.faults[call].pop(0) if self.faults.get(call) else None
+        if self.down or (fault is not None and not fault.after):
+            work.close()
+            raise fault.error if fault is not None else StoreUnavailable("the store is down")
+        if call in self.gates and not self.gates[call].is_set():
+            self.waiting[call].set()
+            await self.gates[call].wait()
+        result = await work
+        if fault is not None:
+            raise fault.error
+        return result
+
+    async def append(self, append: Append) -> None:
+        await self._through("append", super().append(append))
+
+    async def create_room(self, new: NewRoom) -> str | None:
+        return await self._through("create_room", super().create_room(new))
+
+    async def created_room(self, host: str, create_id: str) -> str | None:
+        return await self._through("created_room", super().created_room(host, create_id))
+
+    async def head(self, room: str) -> RoomHead | None:
+        return await self._through("head", super().head(room))
+
+    async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
+        return await self._through("events", super().events(room, after_v, limit))
+
+    async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
+        return await self._through("find_command", super().find_command(room, key))
+
+    async def heartbeat(self, node: str, alive_until_ms: int) -> None:
+        await self._through("heartbeat", super().heartbeat(node, alive_until_ms))
+
+    async def rooms(self, limit: int) -> list[Any]:
+        return await self._through("rooms", super().rooms(limit))
+
+    async def check(self) -> None:
+        await self._through("check", super().check())
+
+
+# --- the bus ----------------------------------------------------------------------------------------------------------
+
+
+class BadBus:
+    """A bus that loses, doubles, delays and reorders messages by chance, from a seed; `faults` 0 does none of it."""
+
+    def __init__(self, seed: int = 0, faults: float = 0.0, delay_s: float = 0.02) -> None:
+        self._chance = random.Random(seed)
+        self._faults = faults
+        self._delay_s = delay_s
+        self._inner = LocalBus()
+        self.cut = False
+        """Nothing gets through at all."""
+
+    def publish(self, message: BusMessage) -> None:
+        if self.cut or self._chance.random() < self._faults:
+            return
+        copies = 2 if self._chance.random() < self._faults else 1
+        for _ in range(copies):
+            if self._chance.random() < self._faults:
+                delay_s = self._chance.random() * self._delay_s
+                asyncio.get_running_loop().call_later(delay_s, self._inner.publish, message)
+            else:
+                asyncio.get_running_loop().call_soon(self._inner.publish, message)
+
+    def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
+        return self._inner.subscribe(room, receive)
+
+
+# --- the engines ------------------------------------------------------------------------------------------------------
+
+Answer = Callable[[Job], Awaitable[str]]
+
+
+async def first_legal(job: Job) -> str:
+    """The first legal move, at once."""
+    game = load_game(job.game)
+    position = game.position(job.start, job.options)
+    for token in job.moves:
+        position = position.play(position.parse_move(token))
+    return position.tokens()[0]
+
+
+class ScriptedEngines:
+    """Engines that answer as a test says; `jobs` are those that were asked for, `asked` tells of each."""
+
+    def __init__(self, answer: Answer = first_legal) -> None:
+        self.answer = answer
+        self.jobs: list[Job] = []
+        self.cancelled: list[Job] = []
+        self.asked = asyncio.Event()
+        self.warm = True
+
+    def is_warm(self, game_id: str) -> bool:
+        return self.warm
+
+    async def search(self, job: Job, on_info: OnInfo) -> Result:
+        self.jobs.append(job)
+        self.asked.set()
+        try:
+            move = await self.answer(job)
+        except asyncio.CancelledError:
+            self.cancelled.append(job)
+            raise
+        info = Info(1, 0, 1, 1, 1, (move,), (RootMove(move, 0),))
+        on_info(info)
+        return Result(move, info)
+
+
+# --- clients ----------------------------------------------------------------------------------------------------------
+
+
+def parse_frames(data: bytes) -> list[Message]:
+    """The messages in unmasked text frames (RFC 6455, section 5.2)."""
+    messages: list[Message] = []
+    while data:
+        assert data[0] == 0x81, "a whole text frame"
+        length, start = data[1], 2
+        if length == 126:
+            length, start = int.from_bytes(data[2:4], "big"), 4
+        elif length == 127:
+            length, start = int.from_bytes(data[2:10], "big"), 10
+        messages.append(json.loads(data[start : start + length]))
+        data = data[start + length :]
+    return messages
+
+
+class Client:
+    """Somebody connected to a hub, as a room sees a connection (`server.ports.Follower`)."""
+
+    def __init__(self, hub: Hub, identity: str, name: str | None = None) -> None:
+        self.author = Author(identity, name or identity.title())
+        self.hub = hub
+        self.closed = False
+        self.messages: list[Message] = []
+        self._read = 0
+        self._heard = asyncio.Event()
+        self._rooms: set[str] = set()
+
+    @property
+    def identity(self) -> str:
+        return self.author.identity
+
+    def send(self, frames: bytes) -> None:
+        self.messages += parse_frames(frames)
+        self._heard.set()
+
+    def send_ephemeral(self, frames: bytes) -> None:
+        self.send(frames)
+
+    def close(self) -> None:
+        """The connection is gone."""
+        self.closed = True
+        self.hub.forget(self, self._rooms)
+
+    # --- saying ---
+
+    def say(self, command: wire.RoomCommand) -> None:
+        """Sends a command to its room."""
+        self._rooms.add(command.room)
+        self.hub.submit(command.room, Request(self.author, command, self))
+
+    async def ask(self, command: wire.RoomCommand) -> Message:
+        """Sends a command and waits for its answer."""
+        self.say(command)
+        return await self.answer(command.id)
+
+    async def ack(self, command: wire.RoomCommand) -> int | None:
+        """Sends a command that must be acknowledged; returns its v."""
+        answer = await self.ask(command)
+        assert answer["t"] == "ack", answer
+        v: int | None = answer["v"]
+        return v
+
+    async def refused(self, command: wire.RoomCommand) -> str:
+        """Sends a command that must be refused; returns the code."""
+        answer = await self.ask(command)
+        assert answer["t"] == "error", answer
+        return str(answer["code"])
+
+    async def create(self, game: str = "tic-tac-toe", key: str | None = None, **fields: Any) -> str:
+        """Makes a room and returns its id."""
+        command = wire.Create(id=key or self.new_id(), game=game, **fields)
+        ack = await self.hub.create(self.author, command)
+        assert isinstance(ack.room, str)
+        return ack.room
+
+    def new_id(self) -> str:
+        return f"{self.identity}-{next(COMMANDS)}"
+
+    def join(self, room: str, since: int = 0, epoch: str | None = None) -> wire.Join:
+        return wire.Join(id=self.new_id(), room=room, since=since, epoch=epoch)
+
+    def sit(self, room: str, seat: int) -> wire.Sit:
+        return wire.Sit(id=self.new_id(), room=room, seat=seat)
+
+    def move(self, room: str, ply: int, move: str, key: str | None = None) -> wire.Move:
+        return wire.Move(id=key or self.new_id(), room=room, ply=ply, move=move)
+
+    def chat(self, room: str, text: str, to: wire.ChatTo = "room", key: str | None = None) -> wire.Chat:
+        return wire.Chat(id=key or self.new_id(), room=room, text=text, to=to)
+
+    def plain(self, kind: type[wire.RoomCommand], room: str) -> wire.RoomCommand:
+        return kind(id=self.new_id(), room=room)
+
+    # --- hearing ---
+
+    async def until(self, wanted: Callable[[Message], bool], since: int = 0) -> Message:
+        """The first message that is wanted, heard already (from the one numbered `since` on) or yet to come."""
+        at = since
+        async with asyncio.timeout(60):
+            while True:
+                while at < len(self.messages):
+                    if wanted(self.messages[at]):
+                        return self.messages[at]
+                    at += 1
+                self._heard.clear()
+                await self._heard.wait()
+
+    async def answer(self, key: str) -> Message:
+        """The answer to a command; it must be the only one."""
+        return await self.until(lambda m: m["t"] in ("ack", "error") and m["id"] == key)
+
+    async def event(self, kind: str, since: int = 0) -> Message:
+        """The first event of that kind."""
+        return await self.until(lambda m: m["t"] == "event" and m["kind"] == kind, since)
+
+    async def at_v(self, v: int) -> None:
+        """Waits until the event v has come, or a snapshot beyond it."""
+        await self.until(lambda m: m["t"] in ("event", "snapshot") and m["v"] >= v)
+
+    def events(self) -> list[Message]:
+        """The events in the order in which they came."""
+        return [m for m in self.messages if m["t"] == "event"]
+
+    def of(self, t: str) -> list[Message]:
+        """The messages of a type."""
+        return [m for m in self.messages if m["t"] == t]
+
+    def answers(self, key: str) -> list[Message]:
+        """All answers to a command."""
+        return [m for m in self.messages if m["t"] in ("ack", "error") and m["id"] == key]
+
+
+# --- everything together ----------------------------------------------------------------------------------------------
+
+
+class World:
+    """One store, one bus, and what hubs need besides."""
+
+    def __init__(self, settings: Settings | None = None, find_game: Callable[[str], Game] = load_game) -> None:
+        base = Settings(sole_node=False, ai_pace_ms=0, ai_duel_pace_ms=0, workers=1)
+        self.settings = settings or base
+        self.store = FaultyStore()
+        self.bus: Bus = BadBus()
+        self.engines = ScriptedEngines()
+        self.find_game = find_game
+        self._ids = itertools.count(1)
+
+    def now_ms(self) -> int:
+        return START_MS + int(asyncio.get_running_loop().time() * 1000)
+
+    def new_id(self) -> str:
+        return f"id{next(self._ids)}"
+
+    def ports(self, node: str, **changes: Any) -> Ports:
+        ports = Ports(
+            node=node, settings=self.settings, store=self.store, bus=self.bus, engines=self.engines,
+            find_game=self.find_game, now_ms=self.now_ms, new_id=self.new_id,
+        )  # fmt: skip
+        return replace(ports, **changes)
+
+    @asynccontextmanager
+    async def hub(self, node: str = "n1", **changes: Any) -> AsyncIterator[Hub]:
+        """A node's hub."""
+        async with open_hub(self.ports(node, **changes)) as hub:
+            yield hub
+
+
+async def settle() -> None:
+    """Lets everything happen that can happen now, without time passing."""
+    for _ in range(100):
+        await asyncio.sleep(0)
