@@ -84,10 +84,15 @@ export class App {
         addEventListener("popstate", () => this.#route());
         addEventListener("click", (event) => this.#followLink(event));
         addEventListener("keydown", (event) => this.#key(event));
-        addEventListener("online", () => this.session.retry());
-        addEventListener("visibilitychange", () => !document.hidden && this.session.retry());
+        addEventListener("online", () => this.#wake());
+        addEventListener("visibilitychange", () => this.#wake());
         this.#route();
         this.session.start();
+    }
+
+    /** Somebody looks again, or the network is back: no reason to wait for the next attempt. */
+    #wake() {
+        if (!document.hidden && this.session.link.state === "lost") this.session.retry();
     }
 
     /**

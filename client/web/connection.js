@@ -99,7 +99,8 @@ export class Connection {
 
     /** Closes the socket and opens a new one, so that the server sees the cookie as it is now. */
     renew() {
-        if (this.#socket !== null) this.#lost(this.#socket, 0);
+        this.#drop();
+        this.#setLink({ state: "connecting", attempt: 0, lag_ms: null });
         this.retry();
     }
 

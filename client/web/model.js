@@ -309,8 +309,9 @@ function applyThinking(room, frame) {
  * @returns {number | null}
  */
 export function mySeat(model) {
-    const you = model.you?.identity;
-    const seat = model.room?.seats.findIndex((occupant) => occupant?.kind !== "ai" && occupant?.identity === you) ?? -1;
+    const { you, room } = model;
+    if (you === null || room === null) return null;
+    const seat = room.seats.findIndex((occupant) => occupant?.kind !== "ai" && occupant?.identity === you.identity);
     return seat < 0 ? null : seat;
 }
 

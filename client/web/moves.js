@@ -118,10 +118,8 @@ export function plyForKey(key, shown, head) {
         case "ArrowRight":
             return Math.min(head, shown + 1);
         case "Home":
-        case "ArrowUp":
             return 0;
         case "End":
-        case "ArrowDown":
             return head;
         default:
             return null;

@@ -16,6 +16,10 @@ import { EMPTY, apply, follow } from "./model.js";
  * @property {(code: string, message: string) => void} onerror an error that answers no command of ours
  */
 
+/** Refusals of a join that another attempt may not meet. */
+const TRANSIENT = new Set(["store.retry", "room.busy", "room.limit", "rate.exceeded"]);
+const JOIN_AGAIN_MS = 1000;
+
 export class Session {
     /** @type {Model} */
     model = EMPTY;
@@ -28,6 +32,8 @@ export class Session {
     #joinId = null;
     #connection;
     #listeners;
+    #clock;
+    #random;
 
     /**
      * @param {Pick<Settings, "open" | "identify" | "clock" | "random">} settings
@@ -35,6 +41,8 @@ export class Session {
      */
     constructor(settings, listeners) {
         this.#listeners = listeners;
+        this.#clock = settings.clock;
+        this.#random = settings.random;
         this.#connection = new Connection({
             ...settings,
             onmessage: (message) => this.#hear(message),
@@ -92,9 +100,12 @@ export class Session {
         this.#setModel(change(this.model));
     }
 
+    /** Joins where it left off, or from the start where events are missing; what is known stays on the screen meanwhile. */
     #join() {
         const { room, epoch } = this.model;
-        if (room !== null) this.#joinId = this.#connection.follow({ t: "join", room: room.id, since: room.v, epoch });
+        if (room === null) return;
+        const since = room.gap ? 0 : room.v;
+        this.#joinId = this.#connection.follow({ t: "join", room: room.id, since, epoch });
     }
 
     /** @param {Message} message */
@@ -103,18 +114,12 @@ export class Session {
         const hadGap = this.model.room?.gap ?? false;
         this.#setModel(apply(this.model, message));
         if (message.t === "welcome") this.#followAgain();
-        else if (!hadGap && this.model.room?.gap) this.#joinAgain();
+        else if (!hadGap && this.model.room?.gap) this.#join();
     }
 
     #followAgain() {
         this.#join();
         if (this.#watchingLobby) this.#connection.follow({ t: "watch_lobby", on: true });
-    }
-
-    /** Events are missing: what is known stays on the screen until the snapshot comes. */
-    #joinAgain() {
-        const { room } = this.model;
-        if (room !== null) this.#joinId = this.#connection.follow({ t: "join", room: room.id, since: 0 });
     }
 
     /**
@@ -123,10 +128,11 @@ export class Session {
      * @param {string} message
      */
     #refused(id, code, message) {
-        if (id !== null && id === this.#joinId) {
-            this.refusal = { code, message };
-            this.#listeners.onchange(this.model);
-        } else this.#listeners.onerror(code, message);
+        if (id === null || id !== this.#joinId) return this.#listeners.onerror(code, message);
+        if (TRANSIENT.has(code))
+            return void this.#clock.after(JOIN_AGAIN_MS * (1 + this.#random()), () => this.#join());
+        this.refusal = { code, message };
+        this.#listeners.onchange(this.model);
     }
 
     /** @param {Model} model */
