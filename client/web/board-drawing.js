@@ -232,13 +232,13 @@ function drawMarks(scene, layout, state, level) {
  */
 function marksOf(scene, state) {
     const { board, targets = {} } = scene.board;
-    const given = Object.entries(scene.position?.marks ?? {}).flatMap(([name, cells]) =>
-        cells.map((cell) => ({ name, cell })),
-    );
+    const { last = [], ...others } = scene.position?.marks ?? {};
+    const given = Object.entries(others).flatMap(([name, cells]) => cells.map((cell) => ({ name, cell })));
     const lane = Object.values(targets).find((cells) => state.hovered !== null && cells.includes(state.hovered)) ?? [];
     const hints = state.selection.length > 0 || board.style === "felt" ? [...state.next] : [];
     const mark = (/** @type {string} */ name) => (/** @type {string} */ cell) => ({ name, cell });
     return [
+        ...last.map(mark("last")),
         ...given,
         ...lane.map(mark("lane")),
         ...state.selection.map(mark("selected")),

@@ -52,7 +52,7 @@ function bodyOf(shape) {
  */
 function emblemOf(kind) {
     if (kind?.mark === "crown") return h("path", { class: "emblem", d: CROWN });
-    if (kind?.mark) return h("text", { class: "emblem", dy: ".13em" }, kind.mark);
+    if (kind?.mark) return h("text", { class: "emblem" }, kind.mark);
     // A drawing of its own (a sprite) comes with its game; until then its letter tells it from others.
-    return kind?.sprite && kind.text ? h("text", { class: "emblem", dy: ".13em" }, kind.text) : null;
+    return kind?.sprite && kind.text ? h("text", { class: "emblem" }, kind.text) : null;
 }

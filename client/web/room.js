@@ -225,13 +225,13 @@ export class RoomPage {
                 class: ["card", "state", over && "over", over && mine !== null && (resultFor(over, mine) ?? "")],
                 "aria-label": "Match",
             },
-            h("p", { class: "status" }, statusText(this.#app.model, room)),
             h(
                 "div",
-                { class: "actions" },
-                drawActions(this.#app, room, state),
+                { class: "head" },
+                h("p", { class: "status" }, statusText(this.#app.model, room)),
                 flip ? drawFlip(() => this.#turn()) : null,
             ),
+            h("div", { class: "actions" }, drawActions(this.#app, room, state)),
         );
     }
 

@@ -50,7 +50,7 @@ export function drawTable({ scene, players, bottom, play, say, over }) {
  */
 export function drawFlip(turn) {
     const words = "Turn the board round";
-    return h("button", { class: "icon-button", "aria-label": words, title: words, onclick: turn }, icon("flip"));
+    return h("button", { class: "icon-button small", "aria-label": words, title: words, onclick: turn }, icon("flip"));
 }
 
 /**

@@ -18,7 +18,7 @@ const BOUND_SIGNS = { exact: "", lower: "≥ ", upper: "≤ " };
  */
 export function scoreText(score, bound = "exact") {
     const plies = MATE - Math.abs(score);
-    if (plies < MATE_PLIES) return `${score > 0 ? "win" : "loss"} in ${plies}`;
+    if (plies < MATE_PLIES) return `${BOUND_SIGNS[bound]}${score > 0 ? "win" : "loss"} in ${plies}`;
     const sign = score > 0 ? "+" : score < 0 ? "−" : "";
     return `${BOUND_SIGNS[bound]}${sign}${Math.abs(score)}`;
 }
