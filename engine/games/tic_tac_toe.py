@@ -15,7 +15,7 @@ NAME = "tic-tac-toe"
 TITLE = "Tic-tac-toe"
 WORDS = 2  # the stones of the side to move, the stones of the other side; bit = column + 3 * row
 MAX_MOVES = 9
-LEVELS = 4
+LEVELS = 3
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
 RULES = """Crosses and noughts take turns to fill one empty cell; crosses begin.

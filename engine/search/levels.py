@@ -55,7 +55,7 @@ def level_of(levels: int, level: int) -> Level:
         raise ValueError(f"levels are 1 to {levels}, not {level}")
     if levels == 1:
         return LADDER[-1]
-    return LADDER[round((level - 1) * (len(LADDER) - 1) / (levels - 1))]
+    return LADDER[(level - 1) * (len(LADDER) - 1) // (levels - 1)]
 
 
 def choose(moves: Sequence[RootMove], margin: int, seed: int, position: str) -> RootMove:

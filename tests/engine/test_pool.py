@@ -327,7 +327,7 @@ async def test_a_cold_game_warms_up_apart() -> None:
         assert states[-1] == ("connect-four", "warm")
         assert small.is_warm("connect-four")
         assert small.warm_state("tic-tac-toe") == "cold"
-        result = await small.search(job_of("tic-tac-toe", level=4))
+        result = await small.search(job_of("tic-tac-toe", level=3))
         assert result.info.score == 0
         assert states[-1] == ("tic-tac-toe", "warm")
 
