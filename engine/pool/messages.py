@@ -36,6 +36,12 @@ class Ready(Struct, frozen=True, tag=True):
     pid: int
 
 
+class Taken(Struct, frozen=True, tag=True):
+    """The worker is alive and has the order; said at once, before the game is loaded."""
+
+    number: int
+
+
 class Started(Struct, frozen=True, tag=True):
     """The game is loaded and the search begins."""
 
@@ -67,7 +73,7 @@ class Warmed(Struct, frozen=True, tag=True):
     error: str | None
 
 
-News = Ready | Started | Progress | Answered | Failed | Warmed
+News = Ready | Taken | Started | Progress | Answered | Failed | Warmed
 
 encode = msgpack.Encoder().encode
 decode_order = msgpack.Decoder(Order).decode

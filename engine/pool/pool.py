@@ -18,7 +18,7 @@ from typing import Any, Literal
 from engine import code_cache
 from engine.game import GameError, GameFault
 from engine.games.registry import game_ids, load_game
-from engine.pool.messages import Answered, Failed, News, Progress, Ready, Run, Started, Warm, Warmed
+from engine.pool.messages import Answered, Failed, News, Progress, Ready, Run, Started, Taken, Warm, Warmed
 from engine.pool.process import DEFAULT_START, StartMethod, WorkerProcess, default_workers
 from engine.pool.waiting import FairQueue
 from engine.search.job import Info, Job, Result, RulesChanged, SearchError, SearchFailed
@@ -26,6 +26,8 @@ from engine.search.levels import Level, choose
 from engine.search.report import level_for, resolve
 
 TRIES = 3
+TAKE_S = 0.6
+"""An idle worker says within this time that it has an order, or it hangs."""
 LOAD_S = 60.0
 """A worker may take this long to load a game; it compiles only where the cache on disk fails it."""
 GRACE_S = 0.4
@@ -274,7 +276,7 @@ class Pool:
         seat.number += 1
         seat.ticket, seat.busy, seat.nodes, seat.ends, seat.used = ticket, True, -1, None, now
         ticket.tries += 1
-        seat.watch(now + LOAD_S, self._hung)
+        seat.watch(now + TAKE_S, self._hung)
         time_ms = None if left is None or ticket.begun is None else max(1, round(left * 1000))
         seat.process.send(Run(seat.number, ticket.job, time_ms))
 
@@ -287,6 +289,8 @@ class Pool:
                 seat.ready = True
                 self._bad_starts = 0
                 self._dispatch()
+            case Taken(number=number) if number == seat.number and seat.ticket is not None:
+                seat.watch(asyncio.get_running_loop().time() + LOAD_S, self._hung)
             case Started(number=number) if number == seat.number:
                 self._on_started(seat)
             case Progress(number=number, info=info) if number == seat.number:
@@ -367,6 +371,8 @@ class Pool:
     # --- workers that die or hang
 
     def _hung(self, seat: Seat) -> None:
+        if seat.ticket is not None and seat.ticket.begun is None:
+            seat.ticket.begun = seat.used  # what was lost here is not given to the next try
         seat.process.kill()
 
     def _on_end(self, process: WorkerProcess) -> None:
@@ -380,10 +386,7 @@ class Pool:
         self._release(seat)
         self._seats[self._seats.index(seat)] = replacement = Seat(self._new_process())
         self._spawn(self._replace(process, replacement), "search-worker-replacement")
-        if self._bad_starts >= len(START_BACKOFF_S):
-            for waiting in list(self._waiting):
-                self._waiting.remove(waiting)
-                self._fail(waiting, SearchFailed("the search workers do not start"))
+        self._give_up_waiting("the search workers do not start")
         if ticket is not None and not ticket.answer.done():
             self._try_again(ticket)
 
@@ -414,14 +417,29 @@ class Pool:
         return WorkerProcess(self._method, self._table_bytes, self._on_news, self._on_end)
 
     async def _start(self, seat: Seat) -> None:
-        await seat.process.start()
+        """Starts a seat's process, again and again where the system has none to give."""
+        while True:
+            await asyncio.sleep(START_BACKOFF_S[min(self._bad_starts, len(START_BACKOFF_S) - 1)])
+            try:
+                await seat.process.start()
+            except OSError as error:
+                self._bad_starts += 1
+                self._give_up_waiting(f"the search workers do not start: {error}")
+            else:
+                return
 
     async def _replace(self, old: WorkerProcess, seat: Seat) -> None:
         """Closes what is left of a dead worker and starts another one in its place."""
         closing = asyncio.create_task(old.close(), name="search-worker-close")
-        await asyncio.sleep(START_BACKOFF_S[min(self._bad_starts, len(START_BACKOFF_S) - 1)])
-        await seat.process.start()
+        await self._start(seat)
         await closing
+
+    def _give_up_waiting(self, reason: str) -> None:
+        """Fails what waits for a worker when none has come up in many tries; further tries go on."""
+        if self._bad_starts >= len(START_BACKOFF_S):
+            for waiting in list(self._waiting):
+                self._waiting.remove(waiting)
+                self._fail(waiting, SearchFailed(reason))
 
     def _seat_of(self, process: WorkerProcess) -> Seat | None:
         return next((seat for seat in self._seats if seat.process is process), None)
@@ -445,10 +463,10 @@ class Pool:
     def _set_warmth(self, game_id: str, state: WarmState, error: str = "") -> None:
         warmth = self._warmth_of(game_id)
         warmth.state, warmth.error = state, error
+        if self._on_warm is not None:
+            asyncio.get_running_loop().call_soon(self._on_warm, game_id, state)
         if state in ("warm", "failed"):
             warmth.settled.set()
-        if self._on_warm is not None:
-            self._on_warm(game_id, state)
 
     async def _keep_warm(self) -> None:
         """Compiles one game after the other in a process that is there only while there is something to compile."""
@@ -458,8 +476,14 @@ class Pool:
                 while (game_id := self._next_cold()) is not None:
                     if self._warmer is None:
                         self._warmer = WorkerProcess(self._method, 0, self._on_warmer_news, self._on_warmer_end)
-                        await self._warmer.start()
-                    if not await self._warm_one(self._warmer, game_id):
+                    try:
+                        if self._warmer.pid is None:
+                            await self._warmer.start()
+                        is_done = await self._warm_one(self._warmer, game_id)
+                    except OSError as error:
+                        self._settle(game_id, f"no process to compile {game_id}: {error}")
+                        is_done = False
+                    if not is_done:
                         await self._close_warmer()
             finally:
                 await self._close_warmer()

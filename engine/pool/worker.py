@@ -28,6 +28,7 @@ from engine.pool.messages import (
     Reason,
     Run,
     Started,
+    Taken,
     Warm,
     Warmed,
     decode_order,
@@ -74,9 +75,12 @@ class Worker:
     def _read(self) -> None:
         while True:
             try:
-                self._orders.put(decode_order(self._pipe.recv_bytes()))
+                order = decode_order(self._pipe.recv_bytes())
             except (EOFError, OSError):
                 os._exit(0)  # the pool is gone, and nobody waits for the search that may be running
+            if isinstance(order, Run):
+                self._send(Taken(order.number))
+            self._orders.put(order)
 
     def _send(self, news: News) -> None:
         with self._sending, contextlib.suppress(BrokenPipeError):  # the reader sees the end of the pipe too

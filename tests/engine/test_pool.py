@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -126,6 +127,23 @@ async def test_a_killed_worker_costs_nothing_but_time(pool: Pool) -> None:
     assert pid not in pool.pids
 
 
+@pytest.mark.long
+async def test_two_hundred_kills(pool: Pool) -> None:
+    """Whenever a worker is killed, and however often, each job is answered once, within its time plus 1 s."""
+    chance = random.Random(10)
+    late = []
+    for _ in range(200):
+        begun = time.perf_counter()
+        task = asyncio.create_task(pool.search(timed(200)))
+        await asyncio.sleep(chance.random() * 0.2)
+        if pool.pids:
+            os.kill(chance.choice(pool.pids), signal.SIGKILL)
+        assert (await task).move in "abcdefg"
+        late.append(time.perf_counter() - begun - 0.2)
+    assert max(late) < 1.0
+    await until(lambda: pool.ready_workers == 2)
+
+
 async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
     """A worker that stands still (SIGSTOP) is killed after its time; the best move so far is the answer."""
     begun = time.perf_counter()
@@ -136,6 +154,19 @@ async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
     assert result.move == told[-1].pv[0]
     await until(lambda: pool.ready_workers == 2)
     assert pid not in pool.pids
+
+
+async def test_an_idle_worker_that_hangs_is_found_out(pool: Pool) -> None:
+    """A worker that was stopped while idle costs its next job less than a second."""
+    pids = pool.pids
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    begun = time.perf_counter()
+    assert (await pool.search(timed(500))).move
+    assert time.perf_counter() - begun < 2.5, "both were stopped; with one it is within the time plus 1 s"
+    for pid in set(pids) & set(pool.pids):
+        os.kill(pid, signal.SIGCONT)
+    await until(lambda: pool.ready_workers == 2)
 
 
 async def test_a_search_without_a_time_limit_may_not_stall(pool: Pool) -> None:
