@@ -26,6 +26,8 @@ from server.web.api import make_app
 from server.web.pages import Pages, client_folder
 
 DATABASE = "plyroom.sqlite3"
+STOP_S = 3.0
+"""How long the end waits for HTTP requests that are being answered."""
 LINGER_S = 2.0
 """How long a refused request's body is still read, so that the refusal arrives."""
 
@@ -68,12 +70,16 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         watch = asyncio.create_task(sessions.run(), name="silent sessions")
         application = make_app(ports, Pages(client, settings.names).routes(), draining.is_set)
         runner = web.AppRunner(
-            application, access_log=None, keepalive_timeout=settings.silence_s, lingering_time=LINGER_S
+            application,
+            access_log=None,
+            keepalive_timeout=settings.silence_s,
+            lingering_time=LINGER_S,
+            shutdown_timeout=STOP_S,
         )
         await runner.setup()
 
         async def serve_socket(socket: ServerConnection) -> None:
-            token = cookie_token(socket.request.headers.get("Cookie") if socket.request else None)
+            token = cookie_token("; ".join(socket.request.headers.get_all("Cookie")) if socket.request else None)
             # The handshake's headers are not wanted any more, and a live match would hold 5 KB of them.
             for handshake in (socket.request, socket.response):
                 if handshake is not None:

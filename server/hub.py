@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from engine.game import GameFault, UnknownGame
+from engine.game import UnknownGame
 from server import protocol as wire
 from server.frames import text_frame
 from server.lobby import Lobby
@@ -40,13 +40,16 @@ class Hub:
         """The room's runner, if the room is open here."""
         return self._runners.get(room_id)
 
-    def submit(self, room_id: str, request: Request) -> None:
-        """Hands a request to its room, which answers it; a room that cannot take it answers at once."""
+    def submit(self, room_id: str, request: Request) -> bool:
+        """Hands a request to its room, which answers it; False when it was refused at once."""
         runner = self._runners.get(room_id) or self._open(room_id)
         if runner is None:
             _refuse(request, Code.ROOM_LIMIT, "this server has no place for another room now; try later")
-        elif not runner.submit(request):
+            return False
+        if not runner.submit(request):
             _refuse(request, Code.ROOM_BUSY, "too many commands wait for this room; send it again")
+            return False
+        return True
 
     def forget(self, follower: Follower, rooms: set[str]) -> None:
         """A connection is gone, from these rooms and the lobby."""
@@ -60,7 +63,14 @@ class Hub:
         # Not the author's own key: that belongs to the author's commands in the new room, which may have the same id.
         key = CommandKey(f"create {author.identity}", command.id)
         now_ms = self.ports.now_ms()
-        room, entries, events = self._first_events(author, command, now_ms)
+        try:
+            room, entries, events = self._first_events(author, command, now_ms)
+        except CommandRejected:
+            # What was acknowledged once is acknowledged again, whatever the limits say by now.
+            earlier = await self.ports.store.created_room(author.identity, command.id)
+            if earlier is None:
+                raise
+            return await self._made_before(earlier, key)
         append = Append(
             room=room.id, expected_v=0, events=entries, node=self.ports.node, due_ms=room.due_ms(), command=key,
             projections=projections(room, events, None),
@@ -68,11 +78,14 @@ class Hub:
         new = NewRoom(append, room.game_id, room.visibility == "public", author.identity, command.id, now_ms)
         earlier = await self.ports.store.create_room(new)
         if earlier is not None:
-            made = await self.ports.store.find_command(earlier, key)
-            return wire.Ack(command.id, made[1] if made else None, earlier)
+            return await self._made_before(earlier, key)
         self._open(room.id, room)
         self.lobby.changed(room.id)
         return wire.Ack(command.id, room.v, room.id)
+
+    async def _made_before(self, room: str, key: CommandKey) -> wire.Ack:
+        made = await self.ports.store.find_command(room, key)
+        return wire.Ack(key.id, made[1] if made else None, room)
 
     def _first_events(
         self, author: Author, command: wire.Create, now_ms: int
@@ -82,7 +95,9 @@ class Hub:
             events = rules.create(author, command, game, self.ports.new_id)
         except UnknownGame as error:
             raise CommandRejected(Code.GAME_UNKNOWN, str(error)) from error
-        except GameFault as fault:
+        except CommandRejected:
+            raise
+        except Exception as fault:  # GameFault, or whatever a plug-in's file raises while it is imported
             log.error("game fault", game=command.game, fault=str(fault), exc_info=True)
             raise CommandRejected(Code.GAME_FAULT, "the rules of this game failed at the start") from fault
         self._limit(author.identity)
@@ -185,16 +200,16 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
     async with asyncio.TaskGroup() as tasks:
         hub = Hub(ports, tasks)
         settings = ports.settings
-        await ports.store.heartbeat(ports.node, ports.now_ms() + int(3000 * settings.heartbeat_s))
-        if settings.sole_node:
-            while await hub.take_due_rooms(all_nodes=True):
-                pass
-        duties = [
-            tasks.create_task(hub.every(period_s, name), name=f"hub {name}")
-            for name, period_s in (("heartbeat", settings.heartbeat_s), ("poll", settings.poll_s), ("sweep", SWEEP_S))
-        ]
-        duties.append(tasks.create_task(hub.lobby.run(), name="lobby"))
+        duties: list[asyncio.Task[None]] = []
         try:
+            await ports.store.heartbeat(ports.node, ports.now_ms() + int(3000 * settings.heartbeat_s))
+            if settings.sole_node:
+                while await hub.take_due_rooms(all_nodes=True):
+                    pass
+            periods = (("heartbeat", settings.heartbeat_s), ("poll", settings.poll_s), ("sweep", SWEEP_S))
+            for name, period_s in periods:
+                duties.append(tasks.create_task(hub.every(period_s, name), name=f"hub {name}"))
+            duties.append(tasks.create_task(hub.lobby.run(), name="lobby"))
             yield hub
         except Exception as error:
             failure = error  # raised below as itself: a task group would wrap it

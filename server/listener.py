@@ -42,18 +42,29 @@ class Door(asyncio.Protocol):
         make_websocket: Callable[[], asyncio.Protocol],
         make_http: Callable[[], asyncio.Protocol],
         silence_s: float,
+        waiting: "set[Door]",
     ) -> None:
         self._make_websocket = make_websocket
         self._make_http = make_http
         self._silence_s = silence_s
+        self._waiting = waiting
         self._head = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._waiting.add(self)
         self._timer = asyncio.get_running_loop().call_later(self._silence_s, self._transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._leave()
+
+    def abort(self) -> None:
+        """Ends a connection whose first request has not come yet."""
+        self._transport.abort()
+
+    def _leave(self) -> None:
         self._timer.cancel()
+        self._waiting.discard(self)
 
     def data_received(self, data: bytes) -> None:
         self._head += data
@@ -62,7 +73,7 @@ class Door(asyncio.Protocol):
             if len(self._head) > HEAD_LIMIT_BYTES:
                 self._transport.abort()
             return
-        self._timer.cancel()
+        self._leave()
         make = self._make_websocket if is_upgrade(bytes(self._head[:end])) else self._make_http
         protocol = make()
         self._transport.set_protocol(protocol)
@@ -115,13 +126,15 @@ async def listen(
 ) -> AsyncIterator[Server]:
     """Serves both until the block ends; then connections are closed with 1012. PortTaken if the port is not free."""
 
+    waiting: set[Door] = set()
+
     def check(connection: ServerConnection, request: Request) -> Response | None:
         return refusal(request.path, request.headers, settings.names, full())
 
     def door(protocol: Any, server: Any, **options: Any) -> Door:
         make_websocket = partial(ServerConnection, protocol, server, **options)
         make_http = cast(Callable[[], asyncio.Protocol], runner.server)
-        return Door(cast(Callable[[], asyncio.Protocol], make_websocket), make_http, settings.silence_s)
+        return Door(cast(Callable[[], asyncio.Protocol], make_websocket), make_http, settings.silence_s, waiting)
 
     try:
         server = await serve(
@@ -136,6 +149,10 @@ async def listen(
         yield server
     finally:
         server.close(code=Close.RESTARTING, reason="the server is restarting")
+        # uvloop (and Python from 3.12 on) waits for every connection of the port, idle HTTP ones among them.
+        for one in tuple(waiting):
+            one.abort()
+        await runner.cleanup()
         await server.wait_closed()
 
 
@@ -143,7 +160,10 @@ def refusal(path: str, headers: Headers, names: tuple[str, ...], full: bool) -> 
     """The HTTP answer to a handshake that may not become a WebSocket; None lets it in."""
     if path.partition("?")[0] != WS_PATH:
         return _plain(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
-    if not origin_allowed(headers.get("Origin"), headers.get("Host"), names):
+    origins, hosts = headers.get_all("Origin"), headers.get_all("Host")
+    if len(origins) > 1 or len(hosts) > 1:
+        return _plain(HTTPStatus.BAD_REQUEST, "a request has one Host and at most one Origin")
+    if not origin_allowed(origins[0] if origins else None, hosts[0] if hosts else None, names):
         return _plain(
             HTTPStatus.FORBIDDEN, "this page may not connect here (Origin); set PLYROOM_NAMES to the server's host name"
         )

@@ -31,6 +31,7 @@ class Lobby:
         self._ports = ports
         self._runner = runner
         self._watchers: set[Follower] = set()
+        self._joining = 0
         self._changed: set[str] = set()
         self._wake = asyncio.Event()
 
@@ -39,12 +40,16 @@ class Lobby:
         found = [_decode(row.summary) for row in await self._ports.store.rooms(LISTED)]
         return tuple(self._live(one) for one in found)
 
-    async def watch(self, follower: Follower) -> None:
-        """Sends the list now and its changes from now on."""
-        rooms = await self.rooms()
+    async def watch(self, follower: Follower, ack: bytes) -> None:
+        """Sends the ack and the list now, and its changes from now on; StoreError when there is none to send."""
+        self._joining += 1
+        try:
+            rooms = await self.rooms()
+        finally:
+            self._joining -= 1
         if not follower.closed:
             self._watchers.add(follower)
-            follower.send(text_frame(wire.format_message(wire.Lobby(full=True, rooms=rooms))))
+            follower.send(ack + text_frame(wire.format_message(wire.Lobby(full=True, rooms=rooms))))
 
     def leave(self, follower: Follower) -> None:
         """The follower wants no more of it."""
@@ -52,7 +57,7 @@ class Lobby:
 
     def changed(self, room_id: str) -> None:
         """The room's entry may be different now."""
-        if self._watchers:
+        if self._watchers or self._joining:
             self._changed.add(room_id)
             self._wake.set()
 
@@ -63,6 +68,9 @@ class Lobby:
             await asyncio.sleep(PERIOD_S)
             self._wake.clear()
             changed, self._changed = self._changed, set()
+            if self._joining:  # whoever is reading the list may read it as it was before, and is told again
+                self._changed |= changed
+                self._wake.set()
             try:
                 await self._tell(changed)
             except StoreError as error:

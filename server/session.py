@@ -84,7 +84,8 @@ class Session:
         self._closed = True
         frame = Frame(Opcode.CLOSE, CloseFrame(code, reason).serialize())
         self._transport.write(frame.serialize(mask=False))
-        self._transport.abort()
+        # A moment later, for uvloop writes at the end of its turn.
+        asyncio.get_running_loop().call_soon(self._transport.abort)
 
     # --- the conversation ---
 
@@ -190,9 +191,9 @@ class Session:
                 self._error(message.id, Code.ROOM_LIMIT, f"one connection follows at most {ROOMS} rooms")
                 return
             self._rooms.add(message.room)
-        elif isinstance(message, wire.Leave):
+        accepted = self._hub.submit(message.room, Request(author, message, self))
+        if accepted and isinstance(message, wire.Leave):
             self._rooms.discard(message.room)
-        self._hub.submit(message.room, Request(author, message, self))
 
     async def _create(self, author: Author, message: wire.Create) -> None:
         try:
@@ -203,14 +204,16 @@ class Session:
             self._error(message.id, Code.STORE_RETRY, "the store does not answer; send the same command again")
 
     async def _watch_lobby(self, key: str, on: bool) -> None:
-        self._say(wire.Ack(key, None))
+        ack = wire.Ack(key, None)
         if not on:
             self._hub.lobby.leave(self)
+            self._say(ack)
             return
         try:
-            await self._hub.lobby.watch(self)
+            await self._hub.lobby.watch(self, text_frame(wire.format_message(ack)))
         except StoreError as error:
             log.warning("store unavailable", duty="lobby", error=str(error))
+            self._error(key, Code.STORE_RETRY, "the store does not answer; send the same command again")
 
     def _say(self, message: wire.Outgoing) -> None:
         self.send(text_frame(wire.format_message(message)))

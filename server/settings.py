@@ -68,6 +68,8 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
             changes[one.name] = _read(str(one.type), environ[variable])
         except ValueError as error:
             raise SettingError(f"{variable} is {environ[variable]!r}; {error}") from error
+    if changes.get("port", 0) not in range(65536):
+        raise SettingError(f"PLYROOM_PORT is {changes['port']}; a number up to 65535 was expected")
     return Settings(**changes)  # type: ignore[arg-type]
 
 
@@ -76,10 +78,16 @@ def _read(kind: str, text: str) -> object:
         if text.lower() in ("1", "true", "yes", "0", "false", "no"):
             return text.lower() in ("1", "true", "yes")
         raise ValueError("yes or no was expected")
-    if "int" in kind:
-        return int(text)
-    if "float" in kind:
-        return float(text)
+    if "int" in kind or "float" in kind:
+        try:
+            number = int(text) if "int" in kind else float(text)
+        except ValueError:
+            number = -1
+        if "int" in kind and not 0 <= number < 1e12:
+            raise ValueError("a whole number from 0 up was expected")
+        if not 0 < number < 1e12 and "float" in kind:
+            raise ValueError("a number above 0 was expected")
+        return number
     if "tuple" in kind:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if "Path" in kind:

@@ -15,7 +15,7 @@ COOKIE = "plyroom"
 
 def token_hash(token: str) -> bytes:
     """What the store knows of a token; 256 random bits need no slow hash."""
-    return hashlib.sha256(token.encode()).digest()
+    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
 
 
 def clean_name(name: str) -> str:

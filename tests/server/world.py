@@ -91,7 +91,11 @@ class FaultyStore(MemoryStore):
             raise fault.error if fault is not None else StoreUnavailable("the store is down")
         if call in self.gates and not self.gates[call].is_set():
             self.waiting[call].set()
-            await self.gates[call].wait()
+            try:
+                await self.gates[call].wait()
+            except asyncio.CancelledError:
+                work.close()
+                raise
         result = await work
         if fault is not None:
             raise fault.error

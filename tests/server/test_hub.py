@@ -1,0 +1,463 @@
+"""What a node's hub promises: rooms made once, opened when needed, put away when not, woken when due; and its lobby."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine.games.registry import load_game
+from engine.search.job import Job
+from server import protocol as wire
+from server.hub import Hub, open_hub
+from server.protocol import Code
+from server.room.model import CommandRejected
+from server.runner import LOOK_AGAIN_S
+from server.store.base import CommandKey, StoreError, StoreUnavailable
+from tests.server.rooms import altered, raises
+from tests.server.world import Client, Fault, Message, World, settle, virtual
+
+ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
+
+
+def world_with(**changes: Any) -> World:
+    world = World()
+    world.settings = replace(world.settings, **changes)
+    return world
+
+
+async def code_of_create(client: Client, **fields: Any) -> Code:
+    with pytest.raises(CommandRejected) as rejected:
+        await client.create(**fields)
+    return rejected.value.code
+
+
+# --- creating ---------------------------------------------------------------------------------------------------------
+
+
+@virtual
+async def test_creating_again_gives_the_same_room() -> None:
+    """I1: the same (identity, id) gets the same ack at any time, on any node; another identity's id is its own."""
+    world = World()
+    async with world.hub() as hub, world.hub("n2") as other:
+        ada = Client(hub, "ada")
+        command = wire.Create(id="1", game="sticks", seats=(ME, AI1))
+        first = await hub.create(ada.author, command)
+        assert (first.v, isinstance(first.room, str)) == (4, True)
+        assert await hub.create(ada.author, command) == first
+        assert await other.create(ada.author, command) == first
+        assert await hub.create(Client(hub, "ben").author, command) != first
+    async with world.hub("n3") as later:
+        assert await later.create(ada.author, command) == first
+
+
+@virtual
+async def test_creating_at_once_makes_one_room() -> None:
+    """I1: ten times the same command on two nodes at once."""
+    world = World()
+    async with world.hub() as hub, world.hub("n2") as other:
+        author = Client(hub, "ada").author
+        command = wire.Create(id="1", game="sticks")
+        acks = await asyncio.gather(*(one.create(author, command) for one in [hub, other] * 5))
+        assert len(set(acks)) == 1
+        assert len(await world.store.rooms(99)) == 1
+
+
+@virtual
+async def test_what_was_acknowledged_stays_so_beyond_any_limit() -> None:
+    """I1: when the limit of rooms is reached, or the game is gone, a create sent again still gets its ack."""
+    world = world_with(rooms_burst=3)
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+        commands = [wire.Create(id=str(n), game="sticks") for n in range(3)]
+        acks = [await hub.create(ada.author, command) for command in commands]
+        assert await code_of_create(ada) is Code.RATE_EXCEEDED
+        assert [await hub.create(ada.author, command) for command in commands] == acks
+        assert [await hub.create(ada.author, replace_game(command)) for command in commands] == acks
+
+
+def replace_game(command: wire.Create) -> wire.Create:
+    return wire.Create(id=command.id, game="no-such-game")
+
+
+@virtual
+async def test_a_create_whose_outcome_is_unknown() -> None:
+    """R6: the store failed after the commit: StoreError, and the same id gets the room that was made."""
+    world = World()
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+        world.store.fail("create_room", Fault(after=True))
+        with pytest.raises(StoreUnavailable):
+            await ada.create(key="1")
+        room = await ada.create(key="1")
+        assert len(await world.store.rooms(99)) == 1
+        await ada.ack(ada.join(room))
+        world.store.fail("create_room")
+        with pytest.raises(StoreUnavailable):
+            await ada.create(key="2")
+        assert await ada.create(key="2") != room
+
+
+@virtual
+async def test_rooms_are_limited_per_identity() -> None:
+    """So many at once and so many a minute; others are not affected, and it passes."""
+    world = world_with(rooms_burst=3, rooms_per_minute=6)
+    async with world.hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        for _ in range(3):
+            await ada.create()
+        assert await code_of_create(ada) is Code.RATE_EXCEEDED
+        await ben.create()
+        await asyncio.sleep(11)
+        await ada.create()
+        assert await code_of_create(ada) is Code.RATE_EXCEEDED
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [({"init": raises}, Code.GAME_FAULT), ({"format_position": raises}, Code.GAME_FAULT), (None, Code.GAME_FAULT)],
+)
+@virtual
+async def test_a_game_that_fails_at_the_start(changes: dict[str, object] | None, code: Code) -> None:
+    """R14: in its rules, or while its file is loaded: a typed refusal, and no room."""
+
+    def find(game_id: str) -> Any:
+        if changes is None:
+            raise SyntaxError("the plug-in does not even load")
+        return altered(game_id, changes)
+
+    world = World(find_game=find)
+    async with world.hub() as hub:
+        assert await code_of_create(Client(hub, "ada"), seats=(ME, AI1)) is code
+        assert await world.store.rooms(9) == []
+
+
+@virtual
+async def test_an_unknown_game() -> None:
+    """game.unknown, with what there is."""
+    async with World().hub() as hub:
+        with pytest.raises(CommandRejected, match="connect-four, tic-tac-toe, sticks") as rejected:
+            await Client(hub, "ada").create("chess-960")
+        assert rejected.value.code is Code.GAME_UNKNOWN
+
+
+# --- rooms in memory --------------------------------------------------------------------------------------------------
+
+
+@virtual
+async def test_an_idle_room_leaves_memory() -> None:
+    """Some time after the last follower has gone; whoever comes then finds all of it."""
+    world = world_with(room_idle_s=60.0)
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+        room = await ada.create()
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(300)
+        assert hub.runner(room) is not None, "somebody follows it"
+        ada.close()
+        await asyncio.sleep(50)
+        assert hub.runner(room) is not None
+        await asyncio.sleep(20)
+        assert hub.runner(room) is None
+        again = Client(hub, "ada")
+        await again.ack(again.join(room, since=2))
+        assert again.of("joined")[0]["v"] == 2
+
+
+@virtual
+async def test_a_room_at_work_stays_in_memory() -> None:
+    """While its AI thinks, though nobody follows."""
+    world = world_with(room_idle_s=1.0)
+    move = asyncio.Event()
+
+    async def slow(job: Job) -> str:
+        await move.wait()
+        return load_game(job.game).position(job.start, job.options).tokens()[0]
+
+    world.engines.answer = slow
+    async with world.hub() as hub:
+        room = await Client(hub, "ada").create(seats=(AI1, OPEN))
+        await Client(hub, "ben").ack(Client(hub, "ben").sit(room, 1))
+        await asyncio.sleep(30)
+        assert hub.runner(room) is not None
+        move.set()
+        await asyncio.sleep(30)
+        assert hub.runner(room) is None
+        assert await world.store.heads([room]) == {room: 5}
+
+
+@virtual
+async def test_so_many_rooms_and_no_more() -> None:
+    """I20: beyond the limit room.limit; idle rooms make place, rooms in use stay."""
+    world = world_with(max_rooms=3, rooms_burst=99)
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+        rooms = [await ada.create() for _ in range(4)]
+        for room in rooms[:3]:
+            await ada.ack(ada.join(room))
+        assert await ada.refused(ada.join(rooms[3])) == Code.ROOM_LIMIT
+        assert isinstance(await ada.create(), str), "made all the same, and opened when there is place"
+        ada.close()
+        ben = Client(hub, "ben")
+        for room in rooms:
+            await ben.ack(ben.chat(room, "x"))
+        assert len(hub._runners) <= 3
+
+
+@virtual
+async def test_a_hub_ends_with_everything_it_began() -> None:
+    """No task is left, not those of searches nor of rooms; who waited is told to send it again or hears nothing."""
+    world = World()
+
+    async def never(job: Job) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    world.engines.answer = never
+    before = asyncio.all_tasks()
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+        room = await ada.create(seats=(AI1, ME))
+        await ada.ack(ada.join(room))
+        await settle()
+        world.store.hold("append")
+        for _ in range(5):
+            ada.say(ada.chat(room, "x"))
+        await world.store.waiting["append"].wait()
+    assert asyncio.all_tasks() == before
+    assert len(world.engines.cancelled) == 1
+    assert {m["code"] for m in ada.of("error")} == {Code.ROOM_BUSY}
+
+
+@virtual
+async def test_what_ends_the_block_comes_out_as_itself() -> None:
+    """An error inside is not wrapped in a group."""
+    world = World()
+    with pytest.raises(ZeroDivisionError):
+        async with world.hub():
+            raises()
+
+
+# --- wake-ups ---------------------------------------------------------------------------------------------------------
+
+
+async def stop_in_the_middle(world: World, count: int = 3) -> list[str]:
+    """Rooms in which the AI is to move, on a node that is gone."""
+
+    async def never(job: Job) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    answer, world.engines.answer = world.engines.answer, never
+    async with world.hub("gone") as hub:
+        rooms = [await Client(hub, f"ada{n}").create(seats=(AI1, ME)) for n in range(count)]
+        await settle()
+    world.engines.answer = answer
+    return rooms
+
+
+@virtual
+async def test_a_sole_node_wakes_all_due_rooms_at_its_start() -> None:
+    """However alive the node before seems: AI seats move on by themselves, with nobody connected."""
+    world = world_with(sole_node=True)
+    rooms = await stop_in_the_middle(world)
+    async with world.hub():
+        await asyncio.sleep(0.5)
+        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5)
+
+
+@virtual
+async def test_another_node_takes_over_when_one_is_silent() -> None:
+    """Three heartbeats after the last one, not before."""
+    world = World()
+    rooms = await stop_in_the_middle(world)
+    async with world.hub("n2"):
+        await asyncio.sleep(1.5)
+        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 4), "the other one may be alive"
+        await asyncio.sleep(4)
+        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5)
+
+
+@virtual
+async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
+    """R7: a room that was taken over and could not be read is read a moment later."""
+    for call in ("head", "events"):
+        world = world_with(sole_node=True)
+        rooms = await stop_in_the_middle(world, 1)
+        world.store.fail(call, *[Fault()] * 3)
+        async with world.hub():
+            await asyncio.sleep(5 * LOOK_AGAIN_S)
+            assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5), call
+
+
+@virtual
+async def test_a_node_whose_heartbeat_fails_goes_on() -> None:
+    """It plays, and says that it is alive as soon as it can."""
+    world = World()
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+        room = await ada.create()
+        world.store.fail("heartbeat", *[Fault()] * 30)
+        await asyncio.sleep(10)
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(30)
+        beats = world.store.calls["heartbeat"]
+        await asyncio.sleep(10)
+        assert world.store.calls["heartbeat"] >= beats + 9
+
+
+@virtual
+async def test_a_hub_that_cannot_begin_says_so() -> None:
+    """StoreUnavailable, as itself."""
+    world = World()
+    world.store.down = True
+    with pytest.raises(StoreError):
+        async with open_hub(world.ports("n1")):
+            raise AssertionError("it began")
+
+
+# --- the lobby --------------------------------------------------------------------------------------------------------
+
+ACK = b""
+
+
+async def watch(hub: Hub, identity: str = "eve") -> Client:
+    client = Client(hub, identity)
+    await hub.lobby.watch(client, ACK)
+    return client
+
+
+def listed(client: Client) -> dict[str, Message]:
+    """The list as the client has it, from the full one and its changes."""
+    rooms: dict[str, Message] = {}
+    for message in client.of("lobby"):
+        if message["full"]:
+            rooms.clear()
+        rooms.update({one["room"]: one for one in message.get("rooms", ())})
+        for room in message.get("gone", ()):
+            rooms.pop(room, None)
+    return rooms
+
+
+@virtual
+async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
+    """New ones, who sits there, the ply, how many watch; gone when its match is over, and back with the next."""
+    async with World().hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        early = await ada.create("sticks")
+        eve = await watch(hub)
+        assert [one["room"] for one in eve.of("lobby")[0]["rooms"]] == [early]
+        room = await ada.create()
+        await asyncio.sleep(1)
+        assert (listed(eve)[room]["state"], listed(eve)[room]["title"]) == ("open", "Tic-tac-toe")
+        await ben.ack(ben.sit(room, 1))
+        await ada.ack(ada.move(room, 0, "b2"))
+        await eve.ack(eve.join(room))
+        await asyncio.sleep(1)
+        entry = listed(eve)[room]
+        assert (entry["state"], entry["ply"], entry["watching"]) == ("playing", 1, 1)
+        assert [one["identity"] for one in entry["seats"]] == ["ada", "ben"]
+        await ada.ack(ada.plain(wire.Resign, room))
+        await asyncio.sleep(1)
+        assert room not in listed(eve)
+        await ada.ack(ada.plain(wire.Rematch, room))
+        await ben.ack(ben.plain(wire.Rematch, room))
+        await asyncio.sleep(1)
+        assert listed(eve)[room]["state"] == "playing"
+        late = await watch(hub, "late")
+        assert {key: {**one, "watching": 0} for key, one in listed(late).items()} == {
+            key: {**one, "watching": 0} for key, one in listed(eve).items()
+        }
+
+
+@virtual
+async def test_unlisted_rooms_are_never_told_of() -> None:
+    """I15: not in the list, not in its changes, whatever happens in them; nor in the list of matches."""
+    async with (world := World()).hub() as hub:
+        eve = await watch(hub)
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create(visibility="unlisted")
+        await ada.ack(ada.join(room))
+        await ben.ack(ben.sit(room, 1))
+        await ada.ack(ada.move(room, 0, "b2"))
+        await asyncio.sleep(1)
+        await ada.ack(ada.plain(wire.Resign, room))
+        await ada.ack(ada.plain(wire.Rematch, room))
+        await ben.ack(ben.plain(wire.Rematch, room))
+        await asyncio.sleep(1)
+        late = await watch(hub, "late")
+        assert room not in str(eve.messages) + str(late.messages)
+        assert await world.store.matches(9, None) == []
+
+
+@virtual
+async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
+    """Whoever joins the lobby just when a room is made learns of it, before the list or after."""
+    world = World()
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+
+        class Slow:
+            """A store whose answer is old by the time that it comes."""
+
+            async def rooms(self, limit: int) -> list[Any]:
+                found = await world.store.rooms(limit)
+                await asyncio.sleep(2)
+                return found
+
+        hub.lobby._ports = replace(hub.ports, store=Slow())  # type: ignore[arg-type]
+        watching = asyncio.create_task(watch(hub))
+        await settle()
+        room = await ada.create()
+        eve = await watching
+        await asyncio.sleep(1)
+        assert room in listed(eve)
+
+
+@virtual
+async def test_leaving_the_lobby() -> None:
+    """Nothing more comes; nor to a connection that has closed, even while it was joining."""
+    world = World()
+    async with world.hub() as hub:
+        eve, gone = await watch(hub), Client(hub, "gone")
+        hub.lobby.leave(eve)
+        gate = world.store.hold("rooms")
+        joining = asyncio.create_task(hub.lobby.watch(gone, ACK))
+        await world.store.waiting["rooms"].wait()
+        gone.close()
+        gate.set()
+        await joining
+        await Client(hub, "ada").create()
+        await asyncio.sleep(2)
+        assert len(eve.messages) == 1
+        assert gone.messages == []
+
+
+@virtual
+async def test_a_lobby_survives_the_store() -> None:
+    """StoreError to whoever asks for the list meanwhile; changes go on afterwards."""
+    world = World()
+    async with world.hub() as hub:
+        eve = await watch(hub)
+        world.store.fail("rooms")
+        with pytest.raises(StoreError):
+            await watch(hub)
+        room = await Client(hub, "ada").create()
+        await asyncio.sleep(1)
+        assert room in listed(eve)
+
+
+@virtual
+async def test_a_burst_of_changes_is_one_message() -> None:
+    """I20: a quarter of a second's changes are told together."""
+    world = world_with(rooms_burst=999)
+    async with world.hub() as hub:
+        eve = await watch(hub)
+        ada = Client(hub, "ada")
+        rooms = [await ada.create() for _ in range(50)]
+        for room in rooms:
+            await ada.ack(ada.join(room))
+        await asyncio.sleep(2)
+        assert set(listed(eve)) == set(rooms)
+        assert len(eve.messages) <= 4
+        assert await world.store.find_command(rooms[0], CommandKey("create ada", "x")) is None
