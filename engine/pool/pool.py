@@ -520,7 +520,10 @@ class Pool:
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._warming = (game_id, answer)
         self._set_warmth(game_id, "warming")
-        process.send(Warm(game_id, idle=game_id not in self._asked))
+        if process.pid is None:  # it did not even start
+            answer.set_exception(EOFError())
+        else:
+            process.send(Warm(game_id, idle=game_id not in self._asked))
         try:
             error = await answer
         except EOFError:

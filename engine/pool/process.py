@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any, Literal
@@ -49,14 +51,20 @@ class WorkerProcess:
         return None if self._process is None else self._process.pid
 
     async def start(self) -> None:
-        """Starts the process without holding up the loop. Unless it is closed first, `on_end` will be called once."""
+        """Starts the process without holding up the loop. Unless it is closed first, `on_end` will be called once: at
+        the process's end, or now when there is no process to be had.
+        """
         launch = asyncio.get_running_loop().run_in_executor(None, self._launch)
         try:
             await asyncio.shield(launch)
         except asyncio.CancelledError:
-            await launch
+            with contextlib.suppress(OSError, EOFError):
+                await launch
             await self.close()
             raise
+        except (OSError, EOFError):  # the server that forks died (a signal to the whole group), or no process is left
+            self._gone()
+            return
         self._listen()
 
     def send(self, order: Order) -> None:
@@ -93,14 +101,15 @@ class WorkerProcess:
     def _launch(self) -> None:
         self._control = self._context.RawArray("q", kernel.CONTROL_WORDS)
         self._pipe, theirs = self._context.Pipe()
-        self._process = self._context.Process(
+        process = self._context.Process(
             target=main, args=(theirs, self._control, self._table_bytes), name="plyroom-worker", daemon=True
         )
         try:
-            with _launching, _no_main_module():
-                self._process.start()
+            with _launching, _no_main_module(), _no_interrupt():
+                process.start()
         finally:
             theirs.close()
+        self._process = process
 
     def _listen(self) -> None:
         assert self._pipe is not None
@@ -154,6 +163,20 @@ def _no_main_module() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main_module
+
+
+@contextlib.contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Ctrl-C goes to every process of a terminal; those started here never hear it, from their first instruction on."""
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # when it is started by the way, it unblocks signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def default_workers() -> int:
