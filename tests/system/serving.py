@@ -100,8 +100,9 @@ class ServerProcess:
         async with asyncio.timeout(within_s):
             return await self._running.wait()
 
-    def signal(self, number: signal.Signals) -> None:
-        self._running.send_signal(number)
+    def signal_all(self, number: signal.Signals) -> None:
+        """To the server and all its processes: what Ctrl-C on a terminal does, and systemd's stop."""
+        os.killpg(self.pid, number)
 
     async def kill(self) -> None:
         """kill -9, and it is gone."""
@@ -110,7 +111,7 @@ class ServerProcess:
 
     async def stop(self) -> int:
         """SIGTERM, and its exit code."""
-        self.signal(signal.SIGTERM)
+        self._running.send_signal(signal.SIGTERM)
         return await self.wait()
 
     async def _spawn(self) -> None:
@@ -125,9 +126,9 @@ class ServerProcess:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "server",
                 "--host", self.host, "--port", str(self.port), "--data", str(self.data),
-                "--workers", str(self._workers),
-                cwd=ROOT, env=environ | self._settings,
-                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=errors,
+                "--workers", str(self._workers), "--until-eof",  # should the tests be killed
+                cwd=ROOT, env=environ | self._settings, start_new_session=True,
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors,
             )  # fmt: skip
 
     async def _line(self) -> str | None:

@@ -1,0 +1,100 @@
+"""Stopping and starting: signals in the middle of games, ports and data that are in use, a disk that is full."""
+
+import asyncio
+import signal
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+
+from server.protocol import Close
+from tests.system.journal import Journal, read_logs
+from tests.system.players import LONG_STICKS, ai_and_ai, person_and_ai, two_people
+from tests.system.rawsocket import raw_socket
+from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+
+STOP_S = 10.0
+"""A server waits 2 s for clients that do not answer its close, twice; a busy machine makes the rest slow."""
+
+
+@pytest.mark.usefixtures("warm_engine")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    """SIGTERM or SIGINT to all its processes under play, searches and idle connections of every kind: the server exits
+    with 0 within seconds, without a traceback and without a process left behind; sockets are closed with 1012; all
+    that was acknowledged is in the log, and after the next start the clients play on.
+    """
+    journal, enough = Journal(), asyncio.Event()
+    async with serving(tmp_path / "data", workers=1, **UNHURRIED) as server, AsyncExitStack() as sockets:
+        mute, page, watcher = [await sockets.enter_async_context(raw_socket(server.port)) for _ in range(3)]
+        page.writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await watcher.hello()
+        async with asyncio.TaskGroup() as tasks:
+            for n in range(10):
+                tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))
+            searched = [
+                tasks.create_task(person_and_ai(server.url, "connect-four", {}, 8, journal, 1, enough)),
+                tasks.create_task(ai_and_ai(server.url, "connect-four", {}, 8, journal, enough)),
+            ]
+            await journal.more_acks(200)
+            helpers = server.descendants()
+            server.signal_all(number)
+            begun = time.monotonic()
+            assert await server.wait() == 0
+            assert time.monotonic() - begun < STOP_S
+            assert await watcher.closed() == Close.RESTARTING
+            assert await mute.reader.read() == b""
+            assert b'"ok"' in await page.reader.read()
+            assert psutil.wait_procs(helpers, timeout=2)[1] == [], "the search workers end with the server"
+            assert journal.violations(read_logs(server.data)) == []
+            await server.start()
+            await journal.more_acks(50)
+            enough.set()
+            for match in searched:
+                match.cancel()
+        assert await server.stop() == 0
+    assert journal.violations(read_logs(server.data)) == []
+    assert journal.refused == []
+    assert_no_traceback(server)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_right_after_the_start_ends_it_as_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    """Although its search workers are just being made."""
+    server = ServerProcess(tmp_path / "data", workers=2)
+    for _ in range(3):
+        await server.start()
+        server.signal_all(number)
+        assert await server.wait(STOP_S) == 0
+    assert_no_traceback(server)
+
+
+async def test_a_port_in_use_is_told_and_nothing_else_happens(tmp_path: Path) -> None:
+    """A second server on the same port says so on one line, with what to do, and exits with 1; the first goes on."""
+    async with serving(tmp_path / "data") as server:
+        second = ServerProcess(tmp_path / "other", port=server.port)
+        assert await second.end() == 1
+        assert f"port {server.port}" in second.errors
+        assert "--port" in second.errors
+        assert_no_traceback(second)
+        async with raw_socket(server.port) as socket:
+            assert (await socket.hello())["t"] == "welcome"
+        assert await server.stop() == 0
+
+
+async def test_data_in_use_is_told_and_nothing_else_happens(tmp_path: Path) -> None:
+    """A second server on the same data says so on one line and exits with 1; the first goes on. After kill -9 of the
+    first, the data is free at once.
+    """
+    async with serving(tmp_path / "data") as server:
+        second = ServerProcess(tmp_path / "data")
+        assert await second.end() == 1
+        assert str(tmp_path / "data") in second.errors
+        assert_no_traceback(second)
+        async with raw_socket(server.port) as socket:
+            assert (await socket.hello())["t"] == "welcome"
+        await server.kill()
+        await second.start()
+        assert await second.stop() == 0
