@@ -12,6 +12,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,6 +29,12 @@ def cache_folder() -> Path:
     for folder in (wanted, shared):
         if _is_usable(folder):
             return folder
+    return _own_folder()
+
+
+@cache
+def _own_folder() -> Path:
+    """The last resort, which other processes do not share."""
     return Path(tempfile.mkdtemp(prefix="plyroom-engine-"))
 
 

@@ -386,7 +386,7 @@ class Pool:
         self._release(seat)
         self._seats[self._seats.index(seat)] = replacement = Seat(self._new_process())
         self._spawn(self._replace(process, replacement), "search-worker-replacement")
-        self._give_up_waiting("the search workers do not start")
+        self._give_up_waiting()
         if ticket is not None and not ticket.answer.done():
             self._try_again(ticket)
 
@@ -417,16 +417,9 @@ class Pool:
         return WorkerProcess(self._method, self._table_bytes, self._on_news, self._on_end)
 
     async def _start(self, seat: Seat) -> None:
-        """Starts a seat's process, again and again where the system has none to give."""
-        while True:
-            await asyncio.sleep(START_BACKOFF_S[min(self._bad_starts, len(START_BACKOFF_S) - 1)])
-            try:
-                await seat.process.start()
-            except OSError as error:
-                self._bad_starts += 1
-                self._give_up_waiting(f"the search workers do not start: {error}")
-            else:
-                return
+        """Starts a seat's process, after a pause when the last ones did not come up."""
+        await asyncio.sleep(START_BACKOFF_S[min(self._bad_starts, len(START_BACKOFF_S) - 1)])
+        await seat.process.start()
 
     async def _replace(self, old: WorkerProcess, seat: Seat) -> None:
         """Closes what is left of a dead worker and starts another one in its place."""
@@ -434,12 +427,12 @@ class Pool:
         await self._start(seat)
         await closing
 
-    def _give_up_waiting(self, reason: str) -> None:
+    def _give_up_waiting(self) -> None:
         """Fails what waits for a worker when none has come up in many tries; further tries go on."""
         if self._bad_starts >= len(START_BACKOFF_S):
             for waiting in list(self._waiting):
                 self._waiting.remove(waiting)
-                self._fail(waiting, SearchFailed(reason))
+                self._fail(waiting, SearchFailed("the search workers do not start"))
 
     def _seat_of(self, process: WorkerProcess) -> Seat | None:
         return next((seat for seat in self._seats if seat.process is process), None)
@@ -476,14 +469,8 @@ class Pool:
                 while (game_id := self._next_cold()) is not None:
                     if self._warmer is None:
                         self._warmer = WorkerProcess(self._method, 0, self._on_warmer_news, self._on_warmer_end)
-                    try:
-                        if self._warmer.pid is None:
-                            await self._warmer.start()
-                        is_done = await self._warm_one(self._warmer, game_id)
-                    except OSError as error:
-                        self._settle(game_id, f"no process to compile {game_id}: {error}")
-                        is_done = False
-                    if not is_done:
+                        await self._warmer.start()
+                    if not await self._warm_one(self._warmer, game_id):
                         await self._close_warmer()
             finally:
                 await self._close_warmer()

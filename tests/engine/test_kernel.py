@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from threading import Thread
 from types import FunctionType
 
 import numpy as np
@@ -221,6 +222,26 @@ def test_what_is_shown(searcher_of: Searchers) -> None:
     assert (depth, score) == (8, report.score)
     assert 0 < nodes <= report.nodes
     assert line == report.line
+
+
+def test_what_is_shown_is_never_torn(searcher_of: Searchers) -> None:
+    """Read at any moment of a running search, the line is legal, and depth, line and score belong together."""
+    searcher = searcher_of("connect-four")
+    position = searcher.game.start()
+    control = Control()
+    search = Thread(target=lambda: searcher.search(position, Limit(depth=15), Table(16), control))
+    search.start()
+    shown = set()
+    while search.is_alive():
+        _, depth, score, line = control.shown()
+        shown.add((depth, line, score))
+    search.join()
+    shown.discard((0, (), 0))
+    assert len({depth for depth, _, _ in shown}) > 3
+    assert len({(depth, line) for depth, line, _ in shown}) == len(shown)
+    for depth, line, score in shown:
+        assert 1 <= len(line_tokens(position, line)) == len(line) <= depth
+        assert abs(score) < kernel.DECIDED
 
 
 def test_margin_gives_exact_scores_to_near_best_moves(searcher_of: Searchers) -> None:

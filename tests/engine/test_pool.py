@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from engine.games import tic_tac_toe
 from engine.games.registry import load_game
 from engine.pool.pool import Pool, PoolBusy, PoolClosed, WarmState
+from engine.pool.process import WorkerProcess
 from engine.search.job import Info, Job, Limit, Result, RulesChanged, SearchFailed
 
 ROOT = Path(__file__).parents[2]
@@ -274,6 +275,23 @@ async def test_closing_ends_everything() -> None:
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+async def test_no_process_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system gives no process, jobs fail after a few tries, and are answered again once it does."""
+
+    def refuse(process: WorkerProcess) -> None:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr("engine.pool.pool.START_BACKOFF_S", (0.0, 0.01, 0.02))
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkerProcess, "_launch", refuse)
+        pool = Pool(workers=1, warm=())
+        await pool.__aenter__()
+        with pytest.raises(SearchFailed, match="do not start"):
+            await pool.search(timed(50))
+    assert (await pool.search(timed(50))).move
+    await pool.__aexit__(None, None, None)
 
 
 async def test_a_pool_can_be_left_at_once() -> None:
