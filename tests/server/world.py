@@ -24,7 +24,7 @@ from server.ports import OnInfo, Ports
 from server.room.model import Author
 from server.runner import Request
 from server.settings import Settings
-from server.store.base import Append, CommandKey, NewRoom, RoomHead, StoredEvent, StoreUnavailable
+from server.store.base import Append, CommandKey, Identity, NewRoom, RoomHead, StoredEvent, StoreUnavailable
 from server.store.memory import MemoryStore
 from tests.client.virtual import run_virtual
 
@@ -118,6 +118,9 @@ class FaultyStore(MemoryStore):
 
     async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
         return await self._through("find_command", super().find_command(room, key))
+
+    async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
+        await self._through("add_identity", super().add_identity(identity, token_hash, created_ms))
 
     async def heartbeat(self, node: str, alive_until_ms: int) -> None:
         await self._through("heartbeat", super().heartbeat(node, alive_until_ms))

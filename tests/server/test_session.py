@@ -1,0 +1,376 @@
+"""What a socket promises: hello first, one answer for each message, limits, and nobody waits for a slow one."""
+
+import asyncio
+import json
+import socket as sockets
+from typing import Any
+
+import pytest
+import structlog.testing
+
+from server import protocol as wire
+from server import session as session_module
+from server.frames import text_frame
+from server.protocol import Close, Code
+from server.session import CUT_BYTES, SKIP_BYTES, Session
+from tests.server.serving import Node, serve
+from tests.server.world import World
+
+ME, OPEN, AI1 = {"who": "me"}, {"who": "open"}, {"who": "ai", "level": 1}
+
+
+def session_of(node: Node, identity: str) -> Session:
+    """The server's end of somebody's socket."""
+    (found,) = [one for one in node.running.sessions._open if one.identity == identity]
+    return found
+
+
+# --- hello ------------------------------------------------------------------------------------------------------------
+
+
+async def test_hello_makes_a_guest() -> None:
+    """The welcome has the identity, its name, the store's epoch, the time, and the secret token this once."""
+    async with serve() as node, node.socket() as one:
+        welcome = await one.hello(name="  Ada\u202e ")
+        assert welcome["name"] == "Ada"
+        assert welcome["epoch"] == node.world.store.epoch
+        assert welcome["protocol"] == wire.PROTOCOL
+        assert len(welcome["token"]) >= 40
+        async with node.socket() as other:
+            again = await other.hello()
+            assert again["identity"] != welcome["identity"]
+            assert again["name"].startswith("Guest ")
+
+
+async def test_a_token_gives_the_identity_back() -> None:
+    """Under a new name if one is said; the token is not sent again, and stands nowhere in the store."""
+    async with serve() as node, node.guest(name="Ada") as one:
+        assert one.token
+        for name, shown in ((None, "Ada"), ("Countess", "Countess"), (None, "Countess")):
+            async with node.socket() as other:
+                welcome = await other.hello(one.token, name)
+                assert (welcome["identity"], welcome["name"]) == (one.identity, shown)
+                assert "token" not in welcome
+        assert one.token not in str(vars(node.world.store))
+
+
+@pytest.mark.parametrize(
+    ("first", "code"),
+    [
+        ('{"t":"hello","protocol":1,"token":"nobody\'s"}', Code.TOKEN_UNKNOWN),
+        ('{"t":"hello","protocol":1,"token":""}', Code.TOKEN_UNKNOWN),
+        ('{"t":"hello","protocol":2}', Code.PROTOCOL_UNSUPPORTED),
+        ('{"t":"hello","protocol":0}', Code.PROTOCOL_UNSUPPORTED),
+        ('{"t":"hello","protocol":1,"name":"\\u202e"}', Code.NAME_REFUSED),
+        (json.dumps({"t": "hello", "protocol": 1, "name": "x" * 25}), Code.NAME_REFUSED),
+        ('{"t":"hello"}', Code.MESSAGE_MALFORMED),
+        ('{"t":"ping","id":"1"}', Code.HELLO_EXPECTED),
+        ('{"t":"join","id":"1","room":"r"}', Code.HELLO_EXPECTED),
+        ('{"t":"dance"}', Code.MESSAGE_UNKNOWN),
+        ("hello", Code.FRAME_MALFORMED),
+        (b"hello", Code.FRAME_BINARY),
+    ],
+)
+async def test_a_hello_that_is_refused(first: str | bytes, code: Code) -> None:
+    """A typed error, then 1008: nobody is served who has not said who they are."""
+    async with serve() as node, node.socket() as one:
+        await one.send(first)
+        assert (await one.expect("error"))["code"] == code
+        assert (await one.closed())[0] == Close.POLICY
+        assert node.world.store._identities == {}
+
+
+async def test_hello_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who says nothing is closed with 1008."""
+    monkeypatch.setattr(session_module, "HELLO_TIMEOUT_S", 0.05)
+    async with serve() as node, node.socket() as one:
+        assert await one.closed() == (Close.POLICY, "say hello")
+
+
+async def test_hello_once() -> None:
+    """A second one is an error, and the socket stays what it was."""
+    async with serve() as node, node.guest() as one:
+        await one.send(wire.Hello(protocol=1, name="Somebody else"))
+        assert (await one.expect("error"))["code"] == Code.HELLO_TWICE
+        await one.send(wire.Ping(id="p"))
+        await one.expect("pong", id="p")
+
+
+async def test_hello_without_a_store() -> None:
+    """store.retry, and 1012: come back in a moment."""
+    world = World()
+    async with serve(world) as node, node.socket() as one:
+        world.store.fail("add_identity")
+        await one.send(wire.Hello(protocol=1))
+        assert (await one.expect("error"))["code"] == Code.STORE_RETRY
+        assert (await one.closed())[0] == Close.RESTARTING
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("frame", "code", "key"),
+    [
+        ("{", Code.FRAME_MALFORMED, None),
+        (b"\x00\x01", Code.FRAME_BINARY, None),
+        ('{"t":"ping","x":' + "[" * 20 + "]" * 20 + "}", Code.FRAME_TOO_DEEP, None),
+        ('{"t":"dance","id":"7"}', Code.MESSAGE_UNKNOWN, "7"),
+        ('{"t":"move","id":"7","room":"r"}', Code.MESSAGE_MALFORMED, "7"),
+        ('{"t":"welcome","id":"7"}', Code.MESSAGE_UNKNOWN, "7"),
+        ('{"t":"leave","id":"7","room":"nowhere"}', Code.ROOM_UNKNOWN, "7"),
+        ('{"t":"create","id":"7","game":"chess-960"}', Code.GAME_UNKNOWN, "7"),
+    ],
+)
+async def test_a_bad_message_is_answered(frame: str | bytes, code: Code, key: str | None) -> None:
+    """With its code and id; the socket lives on and nothing has changed."""
+    async with serve() as node, node.guest() as one:
+        await one.send(frame)
+        error = await one.receive()
+        assert (error["t"], error["code"], error["id"]) == ("error", code, key)
+        await one.send(wire.Ping(id="p"))
+        await one.expect("pong", id="p")
+        assert node.world.store._rooms == {}
+
+
+async def test_a_frame_that_is_too_big_closes() -> None:
+    """1009, before it is read to its end."""
+    async with serve() as node, node.guest() as one:
+        await one.send('{"t":"ping","x":"' + "x" * wire.MAX_FRAME_BYTES + '"}')
+        assert (await one.closed())[0] == Close.TOO_BIG
+
+
+async def test_every_command_is_answered_once() -> None:
+    """I19: a hundred at once, good and bad, for several rooms: one answer each, in the order of each room."""
+    async with serve() as node, node.guest() as one:
+        rooms = [(await one.ack("create", game="sticks"))["room"] for _ in range(3)]
+        keys = [f"k{n}" for n in range(120)]
+        for n, key in enumerate(keys):
+            room = [*rooms, "nowhere"][n % 4]
+            await one.send({"t": "chat", "id": key, "room": room, "text": "x" if n % 5 else ""})
+        answers: list[str] = []
+        while len(answers) < len(keys):
+            message = await one.receive()
+            answers += [message["id"]] if message["t"] in ("ack", "error") else []
+        assert sorted(answers) == sorted(keys)
+        for n in range(4):
+            assert [key for key in answers if key in keys[n::4]] == keys[n::4]
+        await one.send(wire.Ping(id="p"))
+        assert (await one.receive())["t"] == "pong"
+
+
+async def test_a_match_by_socket() -> None:
+    """Two play, a third watches: each hears every event in order, the players their moves."""
+    async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Ben") as ben, node.guest() as cyd:
+        room = (await ada.ack("create", game="tic-tac-toe"))["room"]
+        for one in (ada, ben, cyd):
+            await one.ack("join", room=room)
+        await ben.ack("sit", room=room, seat=1)
+        for ply, cell in enumerate(("a1", "b1", "a2", "b2", "a3")):
+            mover = (ada, ben)[ply % 2]
+            await mover.ack("move", room=room, ply=ply, move=cell)
+        for one in (ada, ben, cyd):
+            if not any(m.get("kind") == "finished" for m in one.messages):
+                await one.expect("event", kind="finished")
+            assert [m["v"] for m in one.messages if m["t"] == "event"] == list(range(3, 11))
+        assert [m["ply"] for m in ada.messages if m["t"] == "turn"] == [0, 2, 4]
+        assert [m["ply"] for m in ben.messages if m["t"] == "turn"] == [1, 3]
+        assert not any(m["t"] == "turn" for m in cyd.messages)
+
+
+async def test_a_socket_that_closes_is_forgotten() -> None:
+    """Its rooms, its place in the lobby and its session are gone; presence says so to the others."""
+    async with serve() as node, node.guest() as ada:
+        room = (await ada.ack("create", game="sticks"))["room"]
+        await ada.ack("join", room=room)
+        async with node.guest() as cyd:
+            await cyd.ack("watch_lobby", on=True)
+            await cyd.ack("join", room=room)
+            await ada.expect("presence", watching=1)
+        await ada.expect("presence", watching=0)
+        assert len(node.running.sessions) == 1
+        assert node.hub.lobby._watchers == set()
+
+
+async def test_the_lobby_by_socket() -> None:
+    """The ack, the list, its changes; nothing after it was switched off; no ack without a list."""
+    async with serve() as node, node.guest() as ada, node.guest() as eve:
+        await eve.ack("watch_lobby")
+        assert (await eve.expect("lobby"))["full"] is True
+        room = (await ada.ack("create", game="sticks"))["room"]
+        hidden = (await ada.ack("create", game="sticks", visibility="unlisted"))["room"]
+        change = await eve.expect("lobby")
+        assert [one["room"] for one in change["rooms"]] == [room]
+        await eve.ack("watch_lobby", on=False)
+        heard = len(eve.messages)
+        await ada.ack("create", game="sticks")
+        node.world.store.fail("rooms")
+        assert await eve.refused("watch_lobby") == Code.STORE_RETRY
+        await eve.ack("watch_lobby")
+        assert hidden not in json.dumps(eve.messages)
+        assert [m["t"] for m in eve.messages[heard:]] == ["error", "ack"]
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+async def test_too_many_messages() -> None:
+    """Beyond the burst each is refused with its id; after a while they are served again."""
+    async with serve(messages_burst=20, messages_per_s=50) as node, node.guest() as one:
+        for n in range(60):
+            await one.send(wire.Ping(id=f"p{n}"))
+        answers = [await one.receive() for _ in range(60)]
+        assert [m["id"] for m in answers] == [f"p{n}" for n in range(60)]
+        refused = [m for m in answers if m["t"] == "error"]
+        assert {m["code"] for m in refused} == {Code.RATE_EXCEEDED}
+        assert 20 <= len(refused) <= 40
+        while (await one.ask("leave", room="nowhere"))["code"] == Code.RATE_EXCEEDED:
+            pass
+
+
+async def test_far_too_many_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever does not slow down is closed with 1008."""
+    monkeypatch.setattr(session_module, "EXCESS", 30)
+    async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
+        for _ in range(100):
+            await one.send(wire.Ping())
+        code, _ = await one.closed()
+        assert code in (Close.POLICY, 1006)
+        assert len(one.messages) <= 40
+
+
+async def test_bad_frames_count_as_messages() -> None:
+    """Nonsense is limited like sense."""
+    async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
+        for _ in range(10):
+            await one.send("nonsense")
+        codes = [(await one.receive())["code"] for _ in range(10)]
+        assert codes == [Code.FRAME_MALFORMED] * 5 + [Code.RATE_EXCEEDED] * 5
+
+
+async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One connection follows a number of rooms; leaving one makes place; joining one again needs none."""
+    monkeypatch.setattr(session_module, "ROOMS", 2)
+    async with serve() as node, node.guest() as one:
+        rooms = [(await one.ack("create", game="sticks"))["room"] for _ in range(3)]
+        for room in rooms[:2]:
+            await one.ack("join", room=room)
+        assert await one.refused("join", room=rooms[2]) == Code.ROOM_LIMIT
+        await one.ack("join", room=rooms[0])
+        await one.ack("leave", room=rooms[0])
+        await one.ack("join", room=rooms[2])
+
+
+async def test_a_leave_that_was_refused_is_no_leave() -> None:
+    """Who could not leave because the room is busy is still forgotten when the connection ends."""
+    world = World()
+    async with serve(world, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
+        room = (await ada.ack("create", game="sticks"))["room"]
+        await cyd.ack("join", room=room)
+        gate = world.store.hold("append")
+        for n in range(300):
+            await ada.send({"t": "chat", "id": f"k{n}", "room": room, "text": "x"})
+        while (await ada.expect("error"))["code"] != Code.ROOM_BUSY:
+            pass
+        assert await cyd.refused("leave", room=room) == Code.ROOM_BUSY
+        runner = node.hub.runner(room)
+        assert runner is not None
+        assert runner.watching == 1
+        await cyd.connection.close()
+        await ada.send({"t": "join", "id": "j", "room": room})
+        gate.set()
+        while runner.watching:
+            await asyncio.wait_for(ada.receive(), 5)
+
+
+async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """R17: above 64 KiB unsent ephemeral frames are skipped, above 256 KiB it is gone; others notice nothing."""
+    async with serve() as node, node.guest() as fine:
+        reader, writer = await asyncio.open_connection("127.0.0.1", node.running.port, limit=1024)
+        raw: sockets.socket = writer.get_extra_info("socket")
+        raw.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
+        writer.write(
+            f"GET /ws HTTP/1.1\r\nHost: {node.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+        await reader.readuntil(b"\r\n\r\n")
+        hello = wire.format_message(wire.Hello(protocol=1, name="Deaf"))
+        writer.write(bytes((0x81, 0x80 | len(hello), 0, 0, 0, 0)) + hello)
+        identity = json.loads((await reader.readuntil(b"}"))[2:].decode(errors="ignore").lstrip("\x00~"))["identity"]
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        session = session_of(node, identity)
+        transport = session._transport
+        raw_server: sockets.socket = transport.get_extra_info("socket")
+        raw_server.setsockopt(sockets.SOL_SOCKET, sockets.SO_SNDBUF, 4096)
+        frame = wire_frame("x" * 4000)
+        with structlog.testing.capture_logs() as logs:
+            while transport.get_write_buffer_size() <= SKIP_BYTES:
+                session.send_ephemeral(frame)
+            held = transport.get_write_buffer_size()
+            for _ in range(50):
+                session.send_ephemeral(frame)
+            assert transport.get_write_buffer_size() == held, "what may be missed is missed"
+            most = 0
+            while not session.closed:
+                most = max(most, transport.get_write_buffer_size())
+                session.send(frame)
+        assert most <= CUT_BYTES
+        assert [line["event"] for line in logs] == ["slow reader cut off"]
+        session.send(frame)
+        session.send_ephemeral(frame)
+        await fine.send(wire.Ping(id="p"))
+        await fine.expect("pong", id="p")
+        while len(node.running.sessions) > 1:
+            await fine.send(wire.Ping(id="p"))
+            await fine.expect("pong", id="p")
+        writer.close()
+
+
+def wire_frame(text: str) -> bytes:
+    return text_frame(json.dumps({"t": "x", "text": text}).encode())
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_silence_is_closed_and_pings_are_not(loop: str) -> None:
+    """A connection from which nothing comes is closed with 1008 (the reason says why), on either event loop."""
+
+    async def main() -> None:
+        async with serve(silence_s=0.4, messages_burst=100_000) as node, node.guest() as silent, node.guest() as lively:
+            closing = asyncio.create_task(silent.closed())
+            while not closing.done():
+                await lively.send(wire.Ping(id="p"))
+                await lively.expect("pong")
+            assert closing.result() == (Close.POLICY, "silent")
+            await lively.send(wire.Ping(id="q"))
+            await lively.expect("pong", id="q")
+
+    run_on(loop, main)
+
+
+def run_on(loop: str, main: Any) -> None:
+    """Runs a coroutine function on that kind of event loop."""
+    import uvloop
+
+    factory = uvloop.new_event_loop if loop == "uvloop" else asyncio.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(asyncio.wait_for(main(), 30))
+
+
+async def test_no_secret_is_logged_or_told() -> None:
+    """I14: tokens are in no log line, no message but the one welcome, and no error."""
+    with structlog.testing.capture_logs() as logs:
+        async with serve() as node, node.guest(name="Ada") as ada, node.guest() as ben:
+            assert ada.token
+            room = (await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"]
+            for one in (ada, ben):
+                await one.ack("join", room=room)
+            await ben.ack("sit", room=room, seat=1)
+            await ben.ack("chat", room=room, text="hello")
+            await ada.ack("chat", room=room, text="hello")
+            async with node.socket() as wrong:
+                await wrong.send(wire.Hello(protocol=1, token=ada.token + "x"))
+                await wrong.closed()
+            everything = json.dumps([ben.messages, wrong.messages, ada.messages[1:], logs], default=str)
+            assert ada.token not in everything
+            assert ben.token is not None
+            assert ben.token not in json.dumps([ada.messages, logs], default=str)
