@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import logging
 import os
 import signal
@@ -9,6 +10,7 @@ import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO, cast
 
 import click
 import structlog
@@ -70,7 +72,7 @@ async def _serve(settings: Settings, until_eof: bool) -> None:
     async with Pool(settings.workers) as pool, open_server(settings, pool) as running:
         _announce(settings, running.port)
         await stop.wait()
-        click.echo("Stopping.", err=True)
+        _stderr.write("Stopping.\n")
 
 
 def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
@@ -106,6 +108,18 @@ def _network_address() -> str | None:
     return None if address.startswith("127.") else address
 
 
+class _Stderr(io.TextIOBase):
+    """Standard error for a log that must not end the server: what a full disk or closed pipe does not take is lost."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            os.write(2, text.encode("utf-8", "backslashreplace"))
+        return len(text)
+
+
+_stderr = _Stderr()
+
+
 def _log_to_stderr() -> None:
     """Lines for people on a terminal, JSON for machines elsewhere."""
     console = sys.stderr.isatty()
@@ -118,9 +132,9 @@ def _log_to_stderr() -> None:
             structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _stderr)),
     )
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.WARNING, stream=_stderr, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("websockets").setLevel(logging.ERROR)
     logging.getLogger("aiohttp.server").addFilter(_is_our_fault)
 
