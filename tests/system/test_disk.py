@@ -1,0 +1,132 @@
+"""A disk that is full, and empty again; a log that cannot be written."""
+
+import asyncio
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from client.connection import connect
+from server.protocol import AiSeat, Chat, Close, Code, Hello, Join, Move, Sit
+from tests.system.journal import Journal, read_logs
+from tests.system.players import make_room
+from tests.system.rawsocket import RawSocket, raw_socket
+from tests.system.serving import UNHURRIED, assert_no_traceback, eventually, serving
+
+SIZE = "4m"
+PROMPT_S = 2.0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, so small that it is soon full."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
+    try:
+        done = subprocess.run(mount, capture_output=True, text=True)
+    except OSError as error:
+        pytest.skip(f"no small file system can be mounted here: {error}")
+    if done.returncode != 0:
+        pytest.skip(f"no small file system can be mounted here: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Leaves no byte; returns the file to remove."""
+    ballast = folder / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(512))
+        except OSError:
+            return ballast
+
+
+async def answer(socket: RawSocket, key: str) -> dict[str, object]:
+    """The ack or error with that id."""
+    while True:
+        message = await socket.message()
+        if message.get("id") == key:
+            return message
+
+
+@pytest.mark.usefixtures("warm_engine")
+async def test_a_full_disk_is_told_and_heals_without_a_restart(tmp_path: Path, small_disk: Path) -> None:
+    """While the disk is full, commands are refused with store.retry within 2 s, nothing is acknowledged and nothing
+    happens, and what is known can still be read. Once there is space again, clients that had waited get their acks and
+    the AI moves on, by themselves and once each.
+    """
+    journal = Journal()
+    data = tmp_path / "data"
+    data.symlink_to(small_disk, target_is_directory=True)  # so that the log of the server is not on that disk
+    async with serving(data, ai_duel_pace_ms=0, **UNHURRIED) as server, raw_socket(server.port) as raw:
+        await raw.hello()
+        async with connect(server.url) as ada, connect(server.url) as bob:
+            room = await make_room(ada, "tic-tac-toe")
+            duel = await make_room(ada, "sticks", {"rows": "9-9-9-9-9-9"}, (AiSeat(level=1), AiSeat(level=1)))
+            await bob.command(Sit(id="sit", room=room, seat=1))
+            ballast = fill(small_disk)
+            chats = [Chat(id=f"c{n}", room=room, text="x" * 400) for n in range(60)]
+            acked = []
+            for chat in chats:
+                begun = time.perf_counter()
+                raw.say(chat)
+                told = await answer(raw, chat.id)
+                assert time.perf_counter() - begun < PROMPT_S
+                acked += [chat] if told["t"] == "ack" else []
+                if told["t"] == "error":
+                    assert told["code"] == Code.STORE_RETRY
+            assert len(acked) < len(chats), "the disk was full in the end"
+            before = read_logs(data)[room].head
+            assert before == 4 + len(acked)
+            await _nobody_new(server.port)
+            raw.say(Join(id="join", room=room))
+            assert (await answer(raw, "join"))["t"] == "ack", "it can be read"
+            refusals = server.errors.count(room)
+            move = Move(id="move", room=room, ply=0, move="b2")
+            moving = asyncio.create_task(ada.command(move))
+            await eventually(lambda: server.errors.count(room) > refusals, "the move is tried")
+            assert not moving.done()
+            stuck = read_logs(data)[duel].head
+            ballast.unlink()
+            async with asyncio.timeout(15):
+                journal.acked(ada.identity, move, (await moving).v)
+            for chat in chats:
+                raw.say(chat)
+                assert (await answer(raw, chat.id))["t"] == "ack"
+            await eventually(lambda: read_logs(data)[duel].head > stuck + 2, "the AI moves on")
+        assert await server.stop() == 0
+    logs = read_logs(data)
+    assert journal.violations(logs) == []
+    assert logs[room].head == 4 + len(chats) + 1
+    assert_no_traceback(server)
+
+
+async def _nobody_new(port: int) -> None:
+    """Nobody new can be remembered, which they are told."""
+    async with raw_socket(port) as newcomer:
+        assert " 101 " in await newcomer.upgrade()
+        newcomer.say(Hello(protocol=1))
+        assert (await newcomer.message())["code"] == Code.STORE_RETRY
+        assert await newcomer.closed() == Close.RESTARTING
+
+
+async def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path, small_disk: Path) -> None:
+    """When standard error goes to a full disk, what the server has to say there is lost, and it serves on."""
+    async with serving(small_disk / "data", **UNHURRIED) as server, raw_socket(server.port) as raw:
+        await raw.hello()
+        async with connect(server.url) as ada:
+            room = await make_room(ada, "tic-tac-toe")
+            ballast = fill(small_disk)
+            for n in range(60):
+                raw.say(Chat(id=f"c{n}", room=room, text="x" * 400))
+                told = await answer(raw, f"c{n}")
+            assert told["t"] == "error"
+            ballast.unlink()
+            async with asyncio.timeout(15):
+                await ada.command(Chat(id="c", room=room, text="x"))
+        assert await server.stop() == 0
