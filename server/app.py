@@ -5,7 +5,6 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 
 from aiohttp import web
@@ -102,11 +101,10 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
 
 
 def cookie_token(header: str | None) -> str | None:
-    """The guest's token in a browser's Cookie header."""
-    if not header:
-        return None
-    try:
-        morsel = SimpleCookie(header).get(COOKIE)
-    except CookieError:
-        return None
-    return morsel.value if morsel is not None and morsel.value else None
+    """The guest's token in a browser's Cookie header, whatever other programs on this host have put there beside it."""
+    found = ""
+    for part in (header or "").split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE:
+            found = value.strip('"')
+    return found or None

@@ -130,7 +130,13 @@ class Api:
     async def games(self, request: web.Request) -> web.Response:
         """What can be played here, with options, levels, rules and the board."""
         if self._games is None:
-            self._games = _encode({"games": [self._game(game_id) for game_id in game_ids()]})
+            games = []
+            for game_id in game_ids():
+                try:
+                    games.append(self._game(game_id))
+                except Exception:  # a plug-in may raise anything; the other games can be played all the same
+                    log.exception("game left out", game=game_id)
+            self._games = _encode({"games": games})
         return _raw(self._games)
 
     def _game(self, game_id: str) -> dict[str, Any]:
@@ -308,3 +314,4 @@ def _errors(ports: Ports) -> Any:
 
 async def _secure(request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(SECURITY_HEADERS)
+    response.headers.pop("Server", None)  # nobody needs to know which versions run here

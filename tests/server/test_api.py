@@ -1,0 +1,216 @@
+"""What the HTTP API promises: games, matches page by page, one match with its moves and pictures."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import structlog.testing
+
+from engine.game import Game, UnknownGame
+from engine.games.registry import game_ids, load_game
+from server import protocol as wire
+from server.protocol import Code
+from tests.server.rooms import altered, raises
+from tests.server.serving import Node, serve
+from tests.server.world import Client, World
+
+AI1 = wire.AiSeat(level=1)
+
+
+async def get(node: Node, target: str) -> Any:
+    """The JSON of a good answer."""
+    answer = await node.get(target)
+    assert answer.status == 200, (target, answer)
+    return answer.json
+
+
+async def refused(node: Node, target: str) -> tuple[int, str]:
+    answer = await node.get(target)
+    return answer.status, answer.json["code"]
+
+
+@asynccontextmanager
+async def matches(
+    count: int = 1, world: World | None = None, **fields: Any
+) -> AsyncIterator[tuple[Node, str, list[str]]]:
+    """A node with so many finished matches in one room, the newest last; Ada wins each in three moves and two."""
+    async with serve(world) as node:
+        ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
+        room = await ada.create(**fields)
+        await ada.ack(ada.join(room))
+        await ben.ack(ben.sit(room, 1))
+        for number in range(count):
+            first, second = (ada, ben) if number % 2 == 0 else (ben, ada)
+            for ply, cell in enumerate(("a1", "b1", "a2", "b2", "a3")):
+                mover = first if ply % 2 == 0 else second
+                await mover.ack(mover.move(room, ply, cell))
+            await ada.ack(ada.plain(wire.Rematch, room))
+            await ben.ack(ben.plain(wire.Rematch, room))
+        ids = []
+        for message in ada.messages:
+            if message.get("kind") == "started":
+                ids.append(message["match"])
+        yield node, room, ids
+
+
+async def test_games() -> None:
+    """Every game with what a client needs to offer it: title, options, levels, rules, board, how it starts."""
+    async with serve() as node:
+        games = (await get(node, "/api/games"))["games"]
+        assert [game["id"] for game in games] == game_ids()
+        sticks = next(game for game in games if game["id"] == "sticks")
+        assert sticks["options"]["rows"]["offered"] == ["1-2-3", "1-3-5-7"]
+        assert sticks["levels"] == load_game("sticks").levels
+
+
+async def test_a_broken_game_is_left_out() -> None:
+    """R14: the others are offered all the same, and the log says which one is not."""
+
+    def find(game_id: str) -> Game:
+        return altered(game_id, {"board": raises}) if game_id == "sticks" else load_game(game_id)
+
+    with structlog.testing.capture_logs() as logs:
+        async with serve(World(find_game=find)) as node:
+            games = (await get(node, "/api/games"))["games"]
+            assert [game["id"] for game in games] == [one for one in game_ids() if one != "sticks"]
+    assert [line["game"] for line in logs if line["event"] == "game left out"] == ["sticks"]
+
+
+async def test_finished_matches_page_by_page() -> None:
+    """The newest first, each once, until `next` is null; running ones are not in the list."""
+    async with matches(7) as (node, room, ids):
+        seen: list[str] = []
+        target = "/api/matches?limit=3"
+        while True:
+            page = await get(node, target)
+            seen += [one["match"] for one in page["matches"]]
+            if page["next"] is None:
+                break
+            target = f"/api/matches?limit=3&before={page['next']}"
+        assert sorted(seen) == sorted(ids[:7])
+        first = (await get(node, "/api/matches?limit=1"))["matches"][0]
+        assert (first["room"], first["game"], first["title"], first["plies"]) == (room, "tic-tac-toe", "Tic-tac-toe", 5)
+        assert first["over"] == {"winner": 0, "how": "board", "reason": "three in a row"}
+        assert [one["identity"] for one in first["seats"]] in (["ada", "ben"], ["ben", "ada"])
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=101", "limit=x", "limit=-1", "limit=", "before=x", "before=1", "before=-"]
+)
+async def test_a_page_that_cannot_be(query: str) -> None:
+    """400 with what was expected."""
+    async with serve() as node:
+        assert await refused(node, f"/api/matches?{query}") == (400, Code.MESSAGE_MALFORMED)
+
+
+async def test_unlisted_matches_are_not_in_the_list() -> None:
+    """I15: they open by their id, which nobody can guess, and are listed nowhere."""
+    async with matches(visibility="unlisted") as (node, room, ids):
+        assert (await get(node, "/api/matches"))["matches"] == []
+        assert (await get(node, f"/api/matches/{ids[0]}"))["room"] == room
+        assert await refused(node, "/api/matches/nothing") == (404, Code.MATCH_UNKNOWN)
+
+
+async def test_a_match_has_its_moves() -> None:
+    """All of this match and none of another in the same room; a running one so far as it is played."""
+    async with matches(3) as (node, room, ids):
+        match = await get(node, f"/api/matches/{ids[1]}")
+        assert [one["move"] for one in match["moves"]] == ["a1", "b1", "a2", "b2", "a3"]
+        assert (match["start"], match["number"], match["plies"]) == (".........", 2, 5)
+        assert match["view"]["board"]["kind"] == "grid"
+        running = await get(node, f"/api/matches/{ids[3]}")
+        assert (running["over"], running["moves"], running["plies"]) == (None, [], 0)
+        ben = Client(node.hub, "ben")
+        await ben.ack(ben.move(room, 0, "b2"))
+        running = await get(node, f"/api/matches/{ids[3]}")
+        assert [one["move"] for one in running["moves"]] == ["b2"]
+
+
+async def test_a_match_has_what_the_ai_saw() -> None:
+    """By ply."""
+    async with serve() as node:
+        ada = Client(node.hub, "ada")
+        room = await ada.create(seats=(AI1, AI1))
+        await ada.ack(ada.join(room))
+        while not (await get(node, "/api/matches"))["matches"]:
+            pass
+        (one,) = (await get(node, "/api/matches"))["matches"]
+        match = await get(node, f"/api/matches/{one['match']}")
+        assert list(match["thoughts"]) == [str(ply) for ply in range(match["plies"])]
+        for ply, seen in match["thoughts"].items():
+            assert seen["move"] == match["moves"][int(ply)]["move"]
+
+
+async def test_pictures_of_any_ply() -> None:
+    """From one ply to another, each once; complete ranges never change and may be kept for ever."""
+    async with matches() as (node, _, ids):
+        base = f"/api/matches/{ids[0]}/views"
+        views = (await get(node, base))["views"]
+        assert [one["ply"] for one in views] == [0, 1, 2, 3, 4, 5]
+        assert views[0]["view"]["pieces"] == {}
+        assert views[5]["view"]["pieces"] == {"a1": "X", "b1": "O", "a2": "X", "b2": "O", "a3": "X"}
+        for query, plies, kept in (
+            ("?from=2&to=4", [2, 3, 4], True), ("?from=0&to=0", [0], True), ("?from=5&to=5", [5], True),
+            ("?from=3", [3, 4, 5], False), ("?from=0&to=99", [0, 1, 2, 3, 4, 5], False), ("?to=2", [0, 1, 2], True),
+        ):  # fmt: skip
+            answer = await node.get(base + query)
+            assert [one["ply"] for one in answer.json["views"]] == plies, query
+            assert ("immutable" in answer.headers["cache-control"]) is kept, query
+        for query in ("?from=6", "?from=x", "?from=3&to=2", "?to=-1", "?from=99999999999999999999"):
+            assert await refused(node, base + query) == (400, Code.MESSAGE_MALFORMED), query
+
+
+async def test_a_match_whose_game_is_gone_can_be_read() -> None:
+    """The moves are there, the pictures are 409 game.changed, and the list has it under its id."""
+    gone = False
+
+    def find(game_id: str) -> Game:
+        if gone:
+            raise UnknownGame(f"there is no game {game_id}")
+        return load_game(game_id)
+
+    async with matches(world=World(find_game=find)) as (node, _, ids):
+        gone = True
+        match = await get(node, f"/api/matches/{ids[0]}")
+        assert len(match["moves"]) == 5
+        assert (match["title"], match["view"]) == ("tic-tac-toe", None)
+        assert await refused(node, f"/api/matches/{ids[0]}/views") == (409, Code.GAME_CHANGED)
+        assert [one["match"] for one in (await get(node, "/api/matches"))["matches"]] == ids[:1]
+
+
+async def test_a_store_that_does_not_answer() -> None:
+    """503 store.retry."""
+    async with matches() as (node, _, ids):
+        node.world.store.fail("events")
+        assert await refused(node, f"/api/matches/{ids[0]}") == (503, Code.STORE_RETRY)
+        await get(node, f"/api/matches/{ids[0]}")
+
+
+async def test_a_mistake_of_ours_is_told_without_its_details() -> None:
+    """500 server.fault; the log has the rest."""
+    world = World()
+    with structlog.testing.capture_logs() as logs:
+        async with serve(world) as node:
+            world.store.matches = raises  # type: ignore[assignment,method-assign]
+            answer = await node.get("/api/matches")
+            assert (answer.status, answer.json["code"]) == (500, Code.SERVER_FAULT)
+            assert b"ZeroDivision" not in answer.body
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["request failed"]
+
+
+async def test_draining() -> None:
+    """/readyz is 503 from the moment that the end begins; /livez stays."""
+    from aiohttp import web
+    from aiohttp.test_utils import TestClient, TestServer
+
+    from server.web.api import make_app
+
+    draining = False
+    app: web.Application = make_app(World().ports("n1"), [], lambda: draining)
+    async with TestClient(TestServer(app)) as client:
+        assert (await client.get("/readyz")).status == 200
+        draining = True
+        answer = await client.get("/readyz")
+        assert (answer.status, (await answer.json())["status"]) == (503, "draining")
+        assert (await client.get("/livez")).status == 200

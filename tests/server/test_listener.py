@@ -1,0 +1,504 @@
+"""What the one port promises: requests go where they belong, foreign pages stay outside, nobody blocks the end."""
+
+import asyncio
+import os
+import socket as sockets
+import subprocess
+import sys
+import time
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog.testing
+from websockets.exceptions import InvalidStatus
+
+from server import app as app_module
+from server import protocol as wire
+from server.app import cookie_token, open_server
+from server.listener import HEAD_LIMIT_BYTES, PortTaken, host_allowed, is_upgrade, origin_allowed
+from server.protocol import Close, Code
+from server.settings import SettingError, Settings, settings_from_env
+from server.store.base import StoreUnavailable
+from tests.server.serving import Http, serve
+from tests.server.test_session import run_on
+from tests.server.world import ScriptedEngines
+
+UPGRADE = {
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    "Sec-WebSocket-Version": "13",
+}
+
+
+# --- one port ---------------------------------------------------------------------------------------------------------
+
+
+async def test_http_and_websockets_share_the_port() -> None:
+    """The page, an API answer on the same kept-alive connection, and a socket."""
+    async with serve() as node, node.http() as http, node.guest() as one:
+        page = await http.request("/")
+        assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert (await http.request("/livez")).json == {"status": "ok"}
+        assert (await http.request("/api/games")).status == 200
+        await one.send(wire.Ping(id="p"))
+        await one.expect("pong", id="p")
+
+
+async def test_a_request_may_come_byte_by_byte() -> None:
+    """In whatever pieces the network delivers it, for HTTP and for WebSocket."""
+    async with serve() as node:
+        for target, headers, status in (("/livez", {}, 200), ("/ws", UPGRADE, 101)):
+            async with node.http() as http:
+                lines = [f"GET {target} HTTP/1.1", f"Host: {node.host}", *(f"{k}: {v}" for k, v in headers.items())]
+                for byte in "\r\n".join([*lines, "", ""]).encode():
+                    http.writer.write(bytes([byte]))
+                    await http.writer.drain()
+                    await asyncio.sleep(0)
+                assert (await http.response()).status == status
+
+
+async def test_an_upgrade_on_a_kept_alive_connection_is_refused() -> None:
+    """400 with Connection: close (decisions.md 14), and the connection ends."""
+    async with serve() as node, node.http() as http:
+        await http.request("/livez")
+        late = await http.request("/ws", headers=UPGRADE)
+        assert (late.status, late.json["code"]) == (400, Code.UPGRADE_LATE)
+        assert late.headers["connection"] == "close"
+        assert await http.ended() == b""
+
+
+async def test_a_websocket_elsewhere_is_not_found() -> None:
+    """Only /ws is one."""
+    async with serve() as node, node.http() as http:
+        assert (await http.request("/other", headers=UPGRADE)).status == 404
+    async with serve() as node, node.http() as http:
+        assert (await http.request("/ws")).status == 404, "and it is no page"
+
+
+async def test_a_full_server_says_so() -> None:
+    """R24: 503 for one connection too many; those that are here stay, and a place that becomes free is taken."""
+    async with serve(max_connections=1) as node:
+        async with node.guest() as one, node.http() as http:
+            assert (await http.request("/ws", headers=UPGRADE)).status == 503
+            await one.send(wire.Ping(id="p"))
+            await one.expect("pong", id="p")
+        while len(node.running.sessions):
+            await node.get("/livez")
+        async with node.guest():
+            pass
+
+
+async def test_half_a_head_times_out() -> None:
+    """A connection that never finishes its request is ended, at once if it was silent from the beginning."""
+    async with serve(silence_s=0.2) as node:
+        for start in (b"", b"GET / HTTP/1.1\r\nHost: x\r\n", b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n"):
+            async with node.http() as http:
+                http.writer.write(start)
+                assert await http.ended() == b""
+
+
+async def test_a_head_that_is_too_big_is_cut_off() -> None:
+    """Without an answer, and without being kept."""
+    async with serve() as node, node.http() as http:
+        http.writer.write(b"GET / HTTP/1.1\r\nX: " + b"x" * (HEAD_LIMIT_BYTES + 1))
+        assert await http.ended() == b""
+    async with serve() as node, node.http() as http:
+        http.writer.write(b"GET / HTTP/1.1\r\nX: " + b"x" * (HEAD_LIMIT_BYTES + 1) + b"\r\n\r\n")
+        assert b" 400 " in (await http.ended())[:20]
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n\r\n", b"POST /ws HTTP/1.1\r\nUpgrade: websocket\r\n\r\n",
+        b"GET /ws HTTP/1.1\r\nHost: a\r\nHost: b\r\nOrigin: http://a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+        b"GET /ws HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\nOrigin: http://b\r\nUpgrade: websocket\r\n"
+        b"Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", b"GET / HTTP/1.1\r\n\xff: \xff\r\n\r\n",
+    ],
+)  # fmt: skip
+async def test_a_senseless_request_is_refused(request_bytes: bytes) -> None:
+    """With 4xx or by closing; never with a traceback, and the server serves on."""
+    with structlog.testing.capture_logs() as logs:
+        async with serve() as node:
+            async with node.http() as http:
+                http.writer.write(request_bytes)
+                http.writer.write_eof()
+                answer = await http.ended()
+                assert answer == b"" or answer.split()[1][:1] == b"4"
+            assert (await node.get("/livez")).status == 200
+    assert not [line for line in logs if "exc_info" in line or line["log_level"] == "error"]
+
+
+@pytest.mark.parametrize(
+    ("head", "upgrade"),
+    [
+        (b"GET /ws HTTP/1.1\r\nUpgrade: websocket", True), (b"GET /ws HTTP/1.1\r\nupgrade:WebSocket", True),
+        (b"GET /ws HTTP/1.1\r\nUpgrade: h2c, websocket", True), (b"GET / HTTP/1.1\r\nUpgrade: h2c", False),
+        (b"GET /upgrade:websocket HTTP/1.1\r\nHost: x", False), (b"GET / HTTP/1.1\r\nX-Upgrade: websocket", False),
+        (b"", False),
+    ],
+)  # fmt: skip
+def test_what_is_an_upgrade(head: bytes, upgrade: bool) -> None:
+    """RFC 6455, section 4.1: an Upgrade header that contains websocket, in any case."""
+    assert is_upgrade(head) is upgrade
+
+
+# --- who may come -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "allowed"),
+    [
+        ("192.168.1.5:8000", "http://192.168.1.5:8000", True),
+        ("192.168.1.5:8000", "https://192.168.1.5:8000", True),
+        ("10.0.0.1", "http://10.0.0.1", True),
+        ("[fe80::1]:8000", "http://[fe80::1]:8000", True),
+        ("[::1]", "http://[::1]", True),
+        ("localhost:8000", "http://localhost:8000", True),
+        ("LOCALHOST:8000", "http://localhost:8000", True),
+        ("raspberry.local:8000", "http://raspberry.local:8000", True),
+        ("play.example.org", "https://play.example.org", True),
+        ("Play.Example.org:443", "https://play.example.org:443", True),
+        ("192.168.1.5:8000", None, True),
+        ("evil.example", None, True),
+        ("192.168.1.5:8000", "http://192.168.1.6:8000", False),
+        ("192.168.1.5:8000", "http://192.168.1.5", False),
+        ("192.168.1.5:8000", "http://evil.example", False),
+        ("192.168.1.5:8000", "null", False),
+        ("192.168.1.5:8000", "", False),
+        ("192.168.1.5:8000", "file://192.168.1.5:8000", False),
+        ("192.168.1.5:8000", "192.168.1.5:8000", False),
+        ("evil.example:8000", "http://evil.example:8000", False),
+        ("192.168.1.5.evil.example", "http://192.168.1.5.evil.example", False),
+        ("localhost.evil.example", "http://localhost.evil.example", False),
+        ("notlocal", "http://notlocal", False),
+        ("xlocalhost", "http://xlocalhost", False),
+        ("play.example.org.evil", "http://play.example.org.evil", False),
+        (None, "http://192.168.1.5:8000", False),
+        ("", "http://", False),
+    ],
+)
+def test_whose_pages_may_connect(host: str | None, origin: str | None, allowed: bool) -> None:
+    """Our own, under a name that no foreign page can have (decisions.md 13); programs send no Origin."""
+    assert origin_allowed(origin, host, ("play.example.org",)) is allowed
+
+
+async def test_foreign_pages_do_not_get_a_socket() -> None:
+    """403 before any handshake, for a foreign Origin and for a foreign name of ours (DNS rebinding)."""
+    async with serve(names=("play.example.org",)) as node:
+        for host, origin, status in (
+            (node.host, f"http://{node.host}", 101), (node.host, "http://evil.example", 403), (node.host, "null", 403),
+            ("evil.example", "http://evil.example", 403), ("192.168.7.7:8000", "http://192.168.7.7:8000", 101),
+            ("play.example.org", "https://play.example.org", 101),
+        ):  # fmt: skip
+            async with node.http(host) as http:
+                answer = await http.request("/ws", headers={**UPGRADE, "Origin": origin})
+                assert answer.status == status, (host, origin)
+        with pytest.raises(InvalidStatus):
+            async with node.socket(origin="http://evil.example"):
+                pass
+
+
+def test_hosts_that_are_surely_ours() -> None:
+    """IP literals, localhost, *.local and what was configured."""
+    for host in ("127.0.0.1", "127.0.0.1:1", "[::1]:1", "a.localhost", "x.y.local:80", "name.example:8"):
+        assert host_allowed(host, ("Name.Example",)), host
+    for host in ("example.org", "", ":", "[", "[]", "[evil]", "2130706433", "0x7f.1", "127.1", "127.0.0.1."):
+        assert not host_allowed(host, ("Name.Example",)), host
+
+
+# --- the end ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_the_end_waits_for_nobody(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R20: sockets are closed with 1012, and neither idle nor unfinished HTTP connections hold the end up."""
+    assert app_module.STOP_S < 10
+    monkeypatch.setattr(app_module, "STOP_S", 0.3)
+
+    async def main() -> None:
+        async with AsyncExitStack() as clients:
+            async with serve() as node:
+                one = await clients.enter_async_context(node.guest())
+                idle, half, slow = [await clients.enter_async_context(node.http()) for _ in range(3)]
+                await idle.request("/livez")
+                half.writer.write(b"GET / HT")
+                slow.writer.write(
+                    b"POST /api/guest HTTP/1.1\r\nHost: %b\r\nContent-Length: 100\r\n\r\n{" % node.host.encode()
+                )
+                await one.send(wire.Ping(id="p"))
+                await one.expect("pong", id="p")
+                ended = asyncio.create_task(one.closed())
+                start_s = time.monotonic()
+            assert time.monotonic() - start_s < 5
+            assert (await ended)[0] == Close.RESTARTING
+
+    run_on(loop, main)
+
+
+async def test_a_taken_port_is_told(tmp_path: Path) -> None:
+    """PortTaken that names the port, and nothing is left behind."""
+    with sockets.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        settings = Settings(host="127.0.0.1", port=port, data=tmp_path)
+        before = asyncio.all_tasks()
+        with pytest.raises(PortTaken, match=f"port {port}: another program uses it"):
+            async with open_server(settings, ScriptedEngines()):
+                raise AssertionError("it listens")
+        assert asyncio.all_tasks() == before
+        async with open_server(replace(settings, port=0), ScriptedEngines()) as running:
+            assert running.port != port
+
+
+def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "server", *arguments],
+        capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[2], env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
+    """A taken port, a bad setting, an unusable folder: one clear line and exit code 1, no traceback."""
+    with sockets.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = start("--host", "127.0.0.1", "--port", port, "--data", str(tmp_path / "a"), "--workers", "1")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"port {port}" in done.stderr
+        assert "--port" in done.stderr
+        assert "Traceback" not in done.stderr
+    done = start("--data", str(tmp_path / "b"), PLYROOM_SILENCE_S="soon")
+    assert done.returncode == 1
+    assert "PLYROOM_SILENCE_S is 'soon'; a number above 0 was expected" in done.stderr
+    (tmp_path / "c").write_text("a file")
+    done = start("--port", "0", "--data", str(tmp_path / "c" / "d"))
+    assert done.returncode == 1
+    assert "cannot use the data folder" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+async def test_one_server_for_one_folder(tmp_path: Path) -> None:
+    """The second one is refused with StoreUnavailable; when the first has ended it may start."""
+    settings = Settings(host="127.0.0.1", port=0, data=tmp_path)
+    async with open_server(settings, ScriptedEngines()):
+        with pytest.raises(StoreUnavailable, match="another Plyroom server"):
+            async with open_server(settings, ScriptedEngines()):
+                raise AssertionError("it started")
+    async with open_server(settings, ScriptedEngines()) as running:
+        assert running.port
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def test_settings_come_from_the_environment() -> None:
+    """PLYROOM_<NAME> for each of them, in its own type; others are left alone."""
+    given = {
+        "PLYROOM_HOST": "127.0.0.1", "PLYROOM_PORT": "8123", "PLYROOM_DATA": "/somewhere", "PLYROOM_SILENCE_S": "2.5",
+        "PLYROOM_NAMES": "a.example, b.example,", "PLYROOM_SOLE_NODE": "no", "PLYROOM_AI_TRIES": "3", "OTHER": "x",
+    }  # fmt: skip
+    settings = settings_from_env(given)
+    assert settings == replace(
+        Settings(), host="127.0.0.1", port=8123, data=Path("/somewhere"), silence_s=2.5,
+        names=("a.example", "b.example"), sole_node=False, ai_tries=3,
+    )  # fmt: skip
+    assert settings_from_env({}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "eighty"), ("PORT", ""), ("PORT", "-1"), ("PORT", "65536"), ("PORT", "8000.5"), ("SOLE_NODE", "maybe"),
+        ("SILENCE_S", "soon"), ("SILENCE_S", "0"), ("SILENCE_S", "-1"), ("SILENCE_S", "nan"), ("SILENCE_S", "inf"),
+        ("MAX_ROOMS", "many"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_cannot_be(name: str, value: str) -> None:
+    """SettingError that names the variable and what was expected."""
+    with pytest.raises(SettingError, match=rf"PLYROOM_{name} is .*expected"):
+        settings_from_env({f"PLYROOM_{name}": value})
+
+
+# --- guests -----------------------------------------------------------------------------------------------------------
+
+
+async def guest(http: Http, body: bytes = b"", **headers: str) -> Any:
+    return await http.request("/api/guest", "POST", headers, body)
+
+
+async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
+    """decisions.md 13: HttpOnly, SameSite=Strict, for the whole site; the token is in no body; the socket knows it."""
+    async with serve() as node, node.http() as http:
+        answer = await guest(http, b'{"name": "Ada"}')
+        assert answer.status == 200
+        cookie = answer.cookies["plyroom"]
+        assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Strict", "/")
+        assert int(cookie["max-age"]) > 30 * 24 * 3600
+        assert answer.json.keys() == {"identity", "name"}
+        assert cookie.value not in answer.body.decode()
+        header = f"plyroom={cookie.value}"
+        async with node.socket({"Cookie": header}) as one:
+            welcome = await one.hello()
+            assert (welcome["identity"], welcome["name"]) == (answer.json["identity"], "Ada")
+            assert "token" not in welcome
+        again = await guest(http, b'{"name": "Countess"}', Cookie=header)
+        assert again.json == {"identity": answer.json["identity"], "name": "Countess"}
+        assert not again.cookies
+        stale = await guest(http, b"", Cookie="plyroom=nobodys")
+        assert stale.json["identity"] != answer.json["identity"]
+        assert stale.cookies["plyroom"].value
+
+
+async def test_a_token_in_hello_goes_before_the_cookie() -> None:
+    """Who says a token means it."""
+    async with serve() as node, node.http() as http, node.guest(name="Ben") as ben:
+        cookie = (await guest(http)).cookies["plyroom"].value
+        async with node.socket({"Cookie": f"plyroom={cookie}"}) as one:
+            assert (await one.hello(token=ben.token))["identity"] == ben.identity
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, Code.MESSAGE_MALFORMED), (b"[]", 400, Code.MESSAGE_MALFORMED),
+        (b"\xff", 400, Code.MESSAGE_MALFORMED),
+        (b'{"name": 1}', 400, Code.MESSAGE_MALFORMED), (b'{"admin": true}', 400, Code.MESSAGE_MALFORMED),
+        (b'{"name": "' + b"x" * 25 + b'"}', 400, Code.NAME_REFUSED),
+        (b'{"name": "\\u200b\\u202e"}', 400, Code.NAME_REFUSED), (b"x" * 5000, 413, "http.413"),
+        (b"[" * 4000, 400, Code.MESSAGE_MALFORMED),
+    ],
+)  # fmt: skip
+async def test_a_guest_that_cannot_be(body: bytes, status: int, code: str) -> None:
+    """Typed refusals, and nobody was made."""
+    async with serve() as node, node.http() as http:
+        answer = await guest(http, body)
+        assert (answer.status, answer.json["code"]) == (status, code)
+        assert node.world.store._identities == {}
+
+
+async def test_foreign_pages_make_no_guests() -> None:
+    """403 for a foreign Origin, also under a foreign name of ours."""
+    async with serve() as node:
+        for host, origin in ((node.host, "http://evil.example"), ("evil.example", "http://evil.example")):
+            async with node.http(host) as http:
+                answer = await guest(http, b"", Origin=origin)
+                assert (answer.status, answer.json["code"]) == (403, Code.ORIGIN_FOREIGN)
+        async with node.http() as http:
+            assert (await guest(http, b"", Origin=f"http://{node.host}")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        (None, None), ("", None), ("a=b", None), ("plyroom=abc", "abc"), ("a=b; plyroom=abc; c=d", "abc"),
+        ("plyroom=", None), ('plyroom="abc"', "abc"), ("plyroom", None), (";;;", None),
+        ("\xff=\xff; plyroom=\xff", "\xff"), ("plyroom=a; plyroom=b", "b"),
+        ('other=[1,2]"{x}; plyroom=abc; more=\\"', "abc"), ("xplyroom=abc; plyroomx=abc", None),
+    ],
+)  # fmt: skip
+def test_the_cookie_header_is_read(header: str | None, token: str | None) -> None:
+    """Whatever a browser or somebody else sends there."""
+    assert cookie_token(header) == token
+
+
+@pytest.mark.parametrize("cookie", ["plyroom=\xff\xfe", "a" * 3000, "plyroom=" + "x" * 3000])
+async def test_a_strange_cookie_is_nobodys(cookie: str) -> None:
+    """No traceback: a new guest over HTTP, token.unknown or a new guest over the socket."""
+    with structlog.testing.capture_logs() as logs:
+        async with serve() as node, node.http() as http:
+            assert (await guest(http, b"", Cookie=cookie)).status == 200
+            async with node.http() as raw:
+                head = {**UPGRADE, "Cookie": cookie}
+                assert (await raw.request("/ws", headers=head)).status == 101
+                hello = wire.format_message(wire.Hello(protocol=1))
+                raw.writer.write(bytes((0x81, 0x80 | len(hello), 0, 0, 0, 0)) + hello)
+                assert b'"t":"' in await raw.reader.readuntil(b"}")
+    assert not [line for line in logs if line["log_level"] == "error"]
+
+
+# --- the rest of HTTP -------------------------------------------------------------------------------------------------
+
+SECURITY = {
+    "content-security-policy": "default-src 'self'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+}
+
+
+async def test_every_answer_has_its_security_headers() -> None:
+    """Pages, files, API, refusals of every kind; no script of another origin, no frame around us, no guessed types."""
+    async with serve() as node:
+        for target in ("/", "/room/x", "/livez", "/api/games", "/api/matches/none", "/nothing", "/api/matches?limit=x"):
+            answer = await node.get(target)
+            for name, value in SECURITY.items():
+                assert answer.headers[name].startswith(value), (target, name)
+            policy = answer.headers["content-security-policy"]
+            assert "frame-ancestors 'none'" in policy
+            assert "unsafe" not in policy
+            assert "server" not in answer.headers
+
+
+async def test_files_are_immutable_under_a_name_of_their_content() -> None:
+    """Their address changes when they do, so they may be kept for ever; the page itself is asked for each time."""
+    async with serve() as node:
+        page = await node.get("/")
+        assert page.headers["cache-control"] == "no-cache"
+        base = page.body.decode().split("/static/")[1].split("/")[0]
+        for name in ("favicon.svg",):
+            file = await node.get(f"/static/{base}/{name}")
+            assert (file.status, file.headers["content-type"]) == (200, "image/svg+xml; charset=utf-8")
+            assert file.headers["cache-control"] == "public, max-age=31536000, immutable"
+        for target in (
+            f"/static/{base}/../../server/app.py",
+            f"/static/{base}/nothing.js",
+            "/static/other/favicon.svg",
+        ):
+            assert (await node.get(target)).status == 404
+        assert (await node.get("/favicon.ico")).headers["location"] == f"/static/{base}/favicon.svg"
+
+
+async def test_a_page_under_a_foreign_name_says_so() -> None:
+    """421, with what to set, instead of a page that cannot connect."""
+    async with serve() as node, node.http("evil.example") as http:
+        answer = await http.request("/")
+        assert answer.status == 421
+        assert "PLYROOM_NAMES" in answer.body.decode()
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [
+        ("GET", "/nothing", 404), ("POST", "/livez", 405), ("DELETE", "/api/guest", 405), ("GET", "/api/guest", 405),
+        ("HEAD", "/livez", 200), ("GET", "/%00", 404), ("GET", "/" + "x" * 7000, 404), ("GET", "/" + "x" * 9000, 400),
+    ],
+)  # fmt: skip
+async def test_what_is_not_there(method: str, target: str, status: int) -> None:
+    """4xx with a code, as JSON."""
+    async with serve() as node, node.http() as http:
+        http.writer.write(f"{method} {target} HTTP/1.1\r\nHost: {node.host}\r\nConnection: close\r\n\r\n".encode())
+        answer = await http.ended()
+        assert int(answer.split()[1]) == status
+        if status in (404, 405):
+            assert b'{"code":"http.%d"' % status in answer
+
+
+async def test_health() -> None:
+    """/livez while the process lives; /readyz only while the store answers."""
+    async with serve() as node:
+        assert (await node.get("/livez")).status == 200
+        assert (await node.get("/readyz")).json == {"status": "ok"}
+        node.world.store.fail("check")
+        answer = await node.get("/readyz")
+        assert (answer.status, answer.json["status"]) == (503, "store unavailable")
+        assert (await node.get("/livez")).status == 200
+        assert (await node.get("/readyz")).status == 200
