@@ -37,7 +37,7 @@ class Ready(Struct, frozen=True, tag=True):
 
 
 class Taken(Struct, frozen=True, tag=True):
-    """The worker is alive and has the order; said at once, before the game is loaded."""
+    """The worker is alive and has the order; said at once, and again now and then while it loads the game."""
 
     number: int
 

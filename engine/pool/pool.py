@@ -28,12 +28,12 @@ from engine.search.report import level_for, resolve
 TRIES = 3
 TAKE_S = 0.6
 """An idle worker says within this time that it has an order, or it hangs."""
-LOAD_S = 60.0
-"""A worker may take this long to load a game; it compiles only where the cache on disk fails it."""
+LOAD_S = 120.0
+"""A game may take this long to load or compile."""
 GRACE_S = 0.4
 """How late an answer may be before the worker counts as hung."""
 STALL_S = 2.0
-"""A running search tells its node count several times a second; a worker whose count stands still so long is hung."""
+"""A worker that loads a game or searches gives signs of progress twice a second; without any for so long it is hung."""
 IGNORED_CANCEL_S = 1.0
 WORTH_A_TRY_S = 0.1
 """With less time left than this the best move so far is the answer."""
@@ -83,6 +83,8 @@ class Seat:
     number: int = 0
     ticket: Ticket | None = None
     busy: bool = False
+    is_loading: bool = False
+    games: set[str] = field(default_factory=set)
     nodes: int = -1
     ends: float | None = None
     alarm: asyncio.TimerHandle | None = None
@@ -274,7 +276,7 @@ class Pool:
         if len(self._home) > 10_000:
             del self._home[next(iter(self._home))]
         seat.number += 1
-        seat.ticket, seat.busy, seat.nodes, seat.ends, seat.used = ticket, True, -1, None, now
+        seat.ticket, seat.busy, seat.is_loading, seat.nodes, seat.ends, seat.used = ticket, True, True, -1, None, now
         ticket.tries += 1
         seat.watch(now + TAKE_S, self._hung)
         time_ms = None if left is None or ticket.begun is None else max(1, round(left * 1000))
@@ -289,8 +291,8 @@ class Pool:
                 seat.ready = True
                 self._bad_starts = 0
                 self._dispatch()
-            case Taken(number=number) if number == seat.number and seat.ticket is not None:
-                seat.watch(asyncio.get_running_loop().time() + LOAD_S, self._hung)
+            case Taken(number=number) if number == seat.number:
+                self._on_taken(seat)
             case Started(number=number) if number == seat.number:
                 self._on_started(seat)
             case Progress(number=number, info=info) if number == seat.number:
@@ -302,9 +304,16 @@ class Pool:
             case _:
                 pass  # late news of an earlier job
 
+    def _on_taken(self, seat: Seat) -> None:
+        """Time to load a game, for a worker that does not have it yet."""
+        if seat.ticket is not None and seat.is_loading and seat.ticket.job.game not in seat.games:
+            seat.watch(min(asyncio.get_running_loop().time() + STALL_S, seat.used + LOAD_S), self._hung)
+
     def _on_started(self, seat: Seat) -> None:
         if seat.ticket is None:
             return
+        seat.is_loading = False
+        seat.games.add(seat.ticket.job.game)
         now = asyncio.get_running_loop().time()
         if seat.ticket.begun is None:
             seat.ticket.begun = now
@@ -512,8 +521,9 @@ class Pool:
         else:
             process.send(Warm(game_id, idle=game_id not in self._asked))
         try:
-            error = await answer
-        except EOFError:
+            async with asyncio.timeout(LOAD_S):
+                error = await answer
+        except (EOFError, TimeoutError):
             warmth = self._warmth_of(game_id)
             warmth.tries += 1
             if warmth.tries >= TRIES:

@@ -38,6 +38,8 @@ from engine.search.job import Info, RulesChanged
 
 LIVE_S = 0.15
 """How often a running search tells its node count."""
+BEAT_S = 0.5
+"""How often a worker tells that it is still loading a game."""
 TABLE_BITS = 20
 
 
@@ -61,6 +63,7 @@ class Worker:
         self._searchers: dict[str, Any] = {}
         self._tables: OrderedDict[tuple[str, str], Any] = OrderedDict()
         self._table_bytes = table_bytes
+        self._loading: int | None = None
 
     def serve(self) -> None:
         threading.Thread(target=self._read, name="reader", daemon=True).start()
@@ -75,12 +78,21 @@ class Worker:
     def _read(self) -> None:
         while True:
             try:
+                while not self._pipe.poll(BEAT_S):
+                    self._beat()
                 order = decode_order(self._pipe.recv_bytes())
             except (EOFError, OSError):
                 os._exit(0)  # the pool is gone, and nobody waits for the search that may be running
             if isinstance(order, Run):
-                self._send(Taken(order.number))
+                self._loading = order.number
+                self._beat()
             self._orders.put(order)
+
+    def _beat(self) -> None:
+        """Tells that the worker is alive while it loads a game, which may take long when it must compile it."""
+        number = self._loading
+        if number is not None:
+            self._send(Taken(number))
 
     def _send(self, news: News) -> None:
         with self._sending, contextlib.suppress(BrokenPipeError):  # the reader sees the end of the pipe too
@@ -90,6 +102,7 @@ class Worker:
         """Whatever goes wrong in the rules of a game is the answer to this order only."""
         try:
             searcher = self._searcher(order.job.game)
+            self._loading = None
             self._send(Started(order.number))
             result = self._driver.answer(
                 order.job,
@@ -106,6 +119,8 @@ class Worker:
             return _failed(order, "rules_changed", str(error))
         except Exception as error:
             return _failed(order, "failed", f"{type(error).__name__}: {error}")
+        finally:
+            self._loading = None
         return Answered(order.number, result)
 
     def _warm(self, order: Warm) -> News:

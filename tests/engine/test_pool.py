@@ -159,6 +159,7 @@ async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
 
 async def test_an_idle_worker_that_hangs_is_found_out(pool: Pool) -> None:
     """A worker that was stopped while idle costs its next job less than a second."""
+    await asyncio.gather(pool.search(timed(50, "one")), pool.search(timed(50, "other")))
     pids = pool.pids
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
