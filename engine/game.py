@@ -7,6 +7,7 @@ rules uncompiled, so that nothing native and no compiler is loaded by a server.
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, cast
 
@@ -145,6 +146,26 @@ class Rules(Protocol):
 REQUIRED = tuple(name for name in (*Rules.__annotations__, *vars(Rules)) if not name.startswith("_"))
 
 
+_SILENT: AbstractContextManager[object] = nullcontext()
+_overflow_ignored = False
+
+
+def ignore_overflow() -> None:
+    """Lets words wrap without a warning in this whole process, from its main thread on, instead of in each call.
+
+    For a process that uses numpy for nothing else; call it before the event loop begins. It spares a server's move
+    four changes of numpy's error state.
+    """
+    global _overflow_ignored
+    np.seterr(over="ignore")
+    _overflow_ignored = True
+
+
+def _quiet() -> AbstractContextManager[object]:
+    """The surroundings in which uncompiled rules run: their words wrap, as compiled ones do."""
+    return _SILENT if _overflow_ignored else np.errstate(over="ignore")
+
+
 class Game:
     """A game as the rest of the house sees it: checked entry points around one rules file.
 
@@ -191,7 +212,7 @@ class Game:
         """The position at the start of a match; OptionError for an option or value that the game does not have."""
         chosen = self.check_options(options or {})
         try:
-            with np.errstate(over="ignore"):
+            with _quiet():
                 return Position(self, chosen, self.rules.init(chosen))
         except ValueError as error:
             raise OptionError(str(error)) from error
@@ -204,7 +225,7 @@ class Game:
         if len(text) > MAX_TEXT:
             raise PositionError(f"a position has at most {MAX_TEXT} characters")
         try:
-            with np.errstate(over="ignore"):
+            with _quiet():
                 return Position(self, chosen, self.rules.parse_position(text, chosen))
         except ValueError as error:
             raise PositionError(f"{text[:80]!r} is not a position of {self.title}: {error}") from error
@@ -221,7 +242,7 @@ class Game:
     def legal(self, state: State) -> list[int]:
         """The legal moves of a state, in the order of the rules; none when it is finished."""
         try:
-            with np.errstate(over="ignore"):
+            with _quiet():
                 if self.rules.status(state) != GOES_ON:
                     return []
                 buffer = [0] * self.rules.MAX_MOVES
@@ -233,7 +254,7 @@ class Game:
     def result(self, state: State) -> int:
         """GOES_ON or the result for the side to move, having no move included."""
         try:
-            with np.errstate(over="ignore"):
+            with _quiet():
                 status = int(self.rules.status(state))
                 if status == GOES_ON and self.rules.moves(state, [0] * self.rules.MAX_MOVES) == 0:
                     status = int(self.rules.stuck(state))
@@ -311,7 +332,7 @@ class Position:
         if not 0 < len(text) <= MAX_TEXT:
             raise MalformedMove(f"a move of {self.game.title} is written like {self._example()}")
         try:
-            with np.errstate(over="ignore"):
+            with _quiet():
                 move = int(self.game.rules.parse_move(self.state, text))
         except ValueError as error:
             raise self._malformed(text) from error
@@ -324,7 +345,7 @@ class Position:
     def format_move(self, move: int) -> str:
         """The token of a legal move."""
         try:
-            with np.errstate(over="ignore"):
+            with _quiet():
                 return self.game.rules.format_move(self.state, move)
         except Exception as error:
             self.game._fault("format_move", error)
@@ -332,7 +353,7 @@ class Position:
     def play(self, move: int) -> "Position":
         """The position after a legal move; unchecked, so ask `parse_move` at the border."""
         try:
-            with np.errstate(over="ignore"):
+            with _quiet():
                 after = self.game.rules.play(self.state, move)
         except Exception as error:
             self.game._fault("play", error)
@@ -350,7 +371,7 @@ class Position:
             raise MalformedMove(f"a move of {self.game.title} is written like {self._example()}")
         hook = "parse_move"
         try:
-            with np.errstate(over="ignore"):
+            with _quiet():
                 try:
                     move = int(rules.parse_move(self.state, text))
                 except ValueError as error:
@@ -382,7 +403,7 @@ class Position:
         if self._child is not None and self._child[0] == text:
             return self._child[1]
         try:
-            with np.errstate(over="ignore"):
+            with _quiet():
                 move = int(self.game.rules.parse_move(self.state, text))
         except ValueError as error:
             raise self._malformed(text) from error
@@ -410,7 +431,7 @@ class Position:
     def view(self) -> PositionView:
         """What to draw."""
         try:
-            with np.errstate(over="ignore"):
+            with _quiet():
                 return self.game.rules.view(self.state, self.last)
         except Exception as error:
             self.game._fault("view", error)
@@ -419,7 +440,7 @@ class Position:
         """The legal moves as clicks."""
         moves = self.moves()
         try:
-            with np.errstate(over="ignore"):
+            with _quiet():
                 return [self.game.rules.move_view(self.state, move) for move in moves]
         except Exception as error:
             self.game._fault("move_view", error)

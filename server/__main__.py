@@ -16,6 +16,7 @@ import click
 import structlog
 from aiohttp.http_exceptions import HttpProcessingError
 
+from engine.game import ignore_overflow
 from engine.pool.pool import Pool
 from server.app import open_server
 from server.listener import PortTaken
@@ -42,6 +43,7 @@ def main(host: str | None, port: int | None, data: Path | None, workers: int | N
     # The store's threads finish in fractions of a millisecond; at the default of 5 ms they wait longer for the
     # interpreter than for the disk.
     sys.setswitchinterval(0.0005)
+    ignore_overflow()
     try:
         _run(settings, until_eof)
     except PortTaken as error:

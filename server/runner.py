@@ -59,6 +59,8 @@ PRESENCE_DELAY_S = 0.1
 LOOK_AGAIN_S = 1.0
 """How long after the store failed a room looks again by itself."""
 
+FOLLOWING = (wire.Join, wire.Leave)
+
 BOARD = (b'{"kind":"moved"', b'{"kind":"started"', b'{"kind":"finished"')
 SEATING = (b'{"kind":"seat_taken"', b'{"kind":"seat_left"', b'{"kind":"started"')
 """How the log entries begin that change the picture, and those that change who sits where."""
@@ -261,6 +263,8 @@ class RoomRunner:
             if self._behind:
                 await self._catch_up()
             match item:
+                case Request(command=wire.Move()):
+                    await self._command(item)
                 case Request(command=wire.Join() as join, follower=follower):
                     assert follower is not None, "nobody joins without a connection"
                     await self._join(join, follower)
@@ -314,7 +318,7 @@ class RoomRunner:
     async def _command(self, request: Request) -> None:
         """Answers a command exactly once: with an ack after the commit, the ack that it had before, or an error."""
         command = request.command
-        assert not isinstance(command, wire.Join | wire.Leave), "those change nothing"
+        assert not isinstance(command, FOLLOWING), "those change nothing"
         key = CommandKey(request.author.identity, command.id)
         checked = False
         for _ in range(TRIES):

@@ -37,8 +37,8 @@ class Session:
     """See `server.ports.Follower`. `run` serves the socket to its end."""
 
     __slots__ = (
-        "_author", "_bucket", "_closed", "_cookie_token", "_excess", "_hub", "_rooms", "_socket", "_transport",
-        "heard_s",
+        "_author", "_bucket", "_closed", "_cookie_token", "_excess", "_hub", "_protocol", "_rooms", "_socket",
+        "_transport", "heard_s",
     )  # fmt: skip
 
     def __init__(self, socket: ServerConnection, hub: Hub, cookie_token: str | None) -> None:
@@ -46,6 +46,7 @@ class Session:
         self.heard_s = time.monotonic()
         self._socket = socket
         self._transport = socket.transport
+        self._protocol = socket.protocol
         self._hub = hub
         self._cookie_token = cookie_token
         self._author: Author | None = None
@@ -63,7 +64,7 @@ class Session:
     @property
     def closed(self) -> bool:
         # A transport that is closing, or half closed by a close handshake, refuses writes (uvloop even raises).
-        return self._closed or self._socket.state is not State.OPEN or self._transport.is_closing()
+        return self._closed or self._protocol.state is not State.OPEN or self._transport.is_closing()
 
     def send(self, frames: bytes) -> None:
         if self.closed:

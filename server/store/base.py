@@ -211,7 +211,7 @@ class Store(Protocol):
         """A new name; events keep the old one."""
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
-        """The listed rooms, those first that changed last."""
+        """The listed rooms, those first whose entry changed last."""
 
     async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
         """Finished public matches, the newest first;

@@ -37,7 +37,7 @@ class GroupRows:
     def move_head(self, append: Append) -> None:
         """The room's head moves on, if it is where the writer thought."""
         last = append.events[-1]
-        self.heads.append((append.room, append.expected_v, last.v, append.due_ms, append.node, last.at_ms))
+        self.heads.append((append.room, append.expected_v, last.v, append.due_ms, append.node))
 
     def add(self, append: Append) -> None:
         """Everything that goes with the events."""
@@ -50,7 +50,8 @@ class GroupRows:
         for projection in append.projections:
             match projection:
                 case Listing():
-                    self.listings.append((room, projection.listed, projection.summary.decode()))
+                    at_ms = append.events[-1].at_ms
+                    self.listings.append((room, projection.listed, projection.summary.decode(), at_ms))
                 case MatchStarted() as m:
                     self.matches.append(
                         (
@@ -89,10 +90,10 @@ def _update(table: str, *columns: str, expecting: bool = False) -> str:
 
 
 BLOBS = {"body", "summary", "options", "seats", "over"}
-MOVE_HEADS = _update("rooms", "head", "due_ms", "node", "changed_ms", expecting=True)
+MOVE_HEADS = _update("rooms", "head", "due_ms", "node", expecting=True)
 INSERT_EVENTS = _insert("events", "room", "v", "at_ms", "audience", "body")
 INSERT_COMMANDS = _insert("commands", "room", "identity", "id", "first_v", "last_v")
-LIST_ROOMS = _update("rooms", "listed", "summary")
+LIST_ROOMS = _update("rooms", "listed", "summary", "changed_ms")
 INSERT_MATCHES = _insert(
     "matches", "id", "room", "game", "number", "options", "seats", "start", "rules", "public", "first_v", "started_ms"
 )

@@ -99,16 +99,17 @@ class MemoryStore:
     def _write(self, append: Append) -> None:
         room = self._rooms[append.room]
         room.events += append.events
-        room.node, room.due_ms, room.changed_ms = append.node, append.due_ms, append.events[-1].at_ms
+        room.node, room.due_ms = append.node, append.due_ms
         if append.command is not None:
             room.commands[append.command] = (append.expected_v + 1, append.expected_v + len(append.events))
         for projection in append.projections:
-            self._project(append.room, projection)
+            self._project(append.room, projection, append.events[-1].at_ms)
 
-    def _project(self, room: str, projection: Projection) -> None:
+    def _project(self, room: str, projection: Projection, at_ms: int) -> None:
         match projection:
             case Listing(listed, summary):
-                self._rooms[room].listed, self._rooms[room].summary = listed, summary
+                one = self._rooms[room]
+                one.listed, one.summary, one.changed_ms = listed, summary, at_ms
             case MatchStarted() as m:
                 self._matches[m.match] = StoredMatch(
                     m.match, room, m.game, m.number, m.options, m.seats, m.start, m.rules, m.v, m.at_ms,

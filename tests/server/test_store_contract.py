@@ -298,10 +298,11 @@ async def test_all_or_nothing(store: Store) -> None:
 
 
 async def test_listed_rooms_come_in_order_of_change(store: Store) -> None:
-    """Those first that changed last, at most `limit`, and none that is not listed."""
+    """Those first whose entry changed last (a move does not), at most `limit`, and none that is not listed."""
     for n in range(4):
         await store.create_room(new_room(f"r{n}", at_ms=NOW_MS + n, projections=[listing(str(n), listed=n != 2)]))
-    await store.append(append("r0", 2, at_ms=NOW_MS + 9))
+    await store.append(append("r0", 2, at_ms=NOW_MS + 9, projections=[listing("0")]))
+    await store.append(append("r1", 2, at_ms=NOW_MS + 99))
     assert [(one.room, one.changed_ms) for one in await store.rooms(2)] == [("r0", NOW_MS + 9), ("r3", NOW_MS + 3)]
     assert [one.room for one in await store.rooms(9)] == ["r0", "r3", "r1"]
 
