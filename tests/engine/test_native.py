@@ -15,8 +15,6 @@ from engine.game import Game, GameFault
 from engine.games import tic_tac_toe
 from engine.games.registry import load_game
 from engine.native import CACHE, Memory, compile_game
-from engine.search.driver import Control, Searcher, Table
-from engine.search.job import Limit
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
@@ -121,15 +119,15 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) -> None:
-    """Rules that changed are searched as they are now, and changing them back finds the first code again."""
+    """Rules that changed are compiled as they are now, and changing them back finds the first code again."""
     edits = (SOURCE, SOURCE.replace("return 0\n", "return 17\n"), SOURCE)
     scores = []
     digests = []
     for source in edits:
         plug_in("planted", source)
         game = load_game("planted")
-        searcher = Searcher(game)
-        scores.append(searcher.search(game.start(), Limit(depth=2), Table(8), Control()).score)
+        native = compile_game(game)
+        scores.append(native.function("rule_evaluate")((0, 0), native.data))
         digests.append(game.digest)
     assert scores == [0, 17, 0]
     assert digests[0] == digests[2] != digests[1]
@@ -169,7 +167,7 @@ def test_rules_that_do_not_compile(plug_in: Callable[[str, str], Path]) -> None:
     game = load_game("planted")
     assert game.start().moves(), "uncompiled it plays"
     with pytest.raises(GameFault, match="planted do not compile"):
-        compile_game(game).function("root")
+        compile_game(game).function("rule_evaluate")
 
 
 RECURSIVE = """
@@ -195,7 +193,7 @@ def test_recursive_rules(tmp_path: Path) -> None:
         "import recursive; from engine.game import Game; from engine.games.registry import rules_digest;"
         "from engine.native import compile_game;"
         "native = compile_game(Game(recursive, rules_digest(recursive)));"
-        "native.function('root'); print(native.function('rule_evaluate')((7, 0), native.data))"
+        "print(native.function('rule_evaluate')((7, 0), native.data))"
     )
     for _ in range(2):
         done = run(code, PLYROOM_CACHE=str(tmp_path / "code"), PYTHONPATH=f"{ROOT}{os.pathsep}{tmp_path}")
