@@ -19,9 +19,12 @@ from aiohttp.http_exceptions import HttpProcessingError
 from engine.game import ignore_overflow
 from engine.pool.pool import Pool
 from server.app import open_server
-from server.listener import PortTaken
+from server.listener import CannotListen, PortTaken
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
+
+ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
+"""Hosts that mean every network of this machine, and where this machine finds itself then."""
 
 
 @click.command()
@@ -48,7 +51,7 @@ def main(host: str | None, port: int | None, data: Path | None, workers: int | N
         _run(settings, until_eof)
     except PortTaken as error:
         raise click.ClickException(f"{error}. Choose another: --port 8001 (or PORT=8001 with make)") from error
-    except StoreUnavailable as error:
+    except (CannotListen, StoreUnavailable) as error:
         raise click.ClickException(str(error)) from error
 
 
@@ -91,23 +94,29 @@ def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
 
 def _announce(settings: Settings, port: int) -> None:
     """Tells where the game is, for this machine and for others on the same network."""
-    anywhere = settings.host in ("0.0.0.0", "::", "")
-    here = "127.0.0.1" if anywhere else settings.host
-    click.echo(f"Plyroom is at http://{here}:{port}/")
-    if anywhere and (address := _network_address()):
-        click.echo(f"Others on your network open http://{address}:{port}/")
+    here = ANYWHERE.get(settings.host, settings.host)
+    click.echo(f"Plyroom is at http://{_in_url(here)}:{port}/")
+    if settings.host in ANYWHERE and (address := _network_address(here)):
+        click.echo(f"Others on your network open http://{_in_url(address)}:{port}/")
     click.echo(f"Everything is kept in {os.path.abspath(settings.data)}. Ctrl-C stops the server.")
 
 
-def _network_address() -> str | None:
-    """This machine's address towards other networks; no packet is sent to find it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+def _in_url(host: str) -> str:
+    """RFC 3986, section 3.2.2: an IPv6 address stands in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _network_address(loopback: str) -> str | None:
+    """This machine's address towards other networks, of the loopback's family; no packet is sent to find it."""
+    # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, and nobody's.
+    family, nobody = (socket.AF_INET6, "2001:db8::1") if ":" in loopback else (socket.AF_INET, "192.0.2.1")
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # TEST-NET-1 of RFC 5737: routed like any foreign address, and nobody's
+            probe.connect((nobody, 9))
         except OSError:
             return None
         address = str(probe.getsockname()[0])
-    return None if address.startswith("127.") else address
+    return None if address.startswith("127.") or address == loopback else address
 
 
 class _Stderr(io.TextIOBase):

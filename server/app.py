@@ -42,7 +42,7 @@ class Running:
 
 @asynccontextmanager
 async def open_server(settings: Settings, engines: Engines) -> AsyncIterator[Running]:
-    """A whole server until the block ends; StoreUnavailable or PortTaken say why there is none."""
+    """A whole server until the block ends; StoreUnavailable or CannotListen say why there is none."""
     with exclusive(settings.data), watch_loop():
         async with _over_sqlite(settings, engines) as running:
             yield running

@@ -27,7 +27,11 @@ WS_PATH = "/ws"
 Handler = Callable[[ServerConnection], Awaitable[None]]
 
 
-class PortTaken(Exception):
+class CannotListen(Exception):
+    """The address is none of this machine's, or not ours to use; the message says which."""
+
+
+class PortTaken(CannotListen):
     """Another program listens on that port."""
 
 
@@ -124,7 +128,7 @@ def host_allowed(host: str, names: tuple[str, ...]) -> bool:
 async def listen(
     settings: Settings, runner: web.AppRunner, handler: Handler, full: Callable[[], bool]
 ) -> AsyncIterator[Server]:
-    """Serves both until the block ends; then connections are closed with 1012. PortTaken if the port is not free."""
+    """Serves both until the block ends; then connections are closed with 1012. CannotListen if that cannot be."""
 
     waiting: set[Door] = set()
 
@@ -143,8 +147,10 @@ async def listen(
             close_timeout=2, ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
         )  # fmt: skip
     except OSError as error:
-        why = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
-        raise PortTaken(f"cannot listen on {settings.host} port {settings.port}: {why}") from error
+        where = f"cannot listen on {settings.host} port {settings.port}"
+        if error.errno == errno.EADDRINUSE:
+            raise PortTaken(f"{where}: another program uses it") from error
+        raise CannotListen(f"{where}: {error.strerror or error}") from error
     try:
         yield server
     finally:
