@@ -54,10 +54,10 @@ class RawSocket:
         self.reader = reader
         self.writer = writer
 
-    async def upgrade(self, *headers: str) -> str:
-        """The opening handshake; returns the status line."""
-        port = self.writer.get_extra_info("peername")[1]
-        self.writer.write(handshake(f"127.0.0.1:{port}", *headers))
+    async def upgrade(self, *headers: str, name: str | None = None) -> str:
+        """The opening handshake, to the server under that name; returns the status line."""
+        host, port = self.writer.get_extra_info("peername")[:2]
+        self.writer.write(handshake(f"{name or host}:{port}", *headers))
         answer = await self.reader.readuntil(b"\r\n\r\n")
         return answer.split(b"\r\n")[0].decode()
 
@@ -110,7 +110,7 @@ class RawSocket:
 async def raw_socket(port: int, host: str = "127.0.0.1", receive_buffer: int | None = None) -> AsyncIterator[RawSocket]:
     """A connection, aborted at the end; with a small receive buffer it holds little of what it does not read."""
     loop = asyncio.get_running_loop()
-    raw = socket.socket()
+    raw = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     raw.setblocking(False)
     if receive_buffer is not None:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)

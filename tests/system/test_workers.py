@@ -1,0 +1,116 @@
+"""Search workers that die or stop in the middle of a search."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import psutil
+import pytest
+
+from client.connection import Connection, connect
+from client.messages import Happened, RoomMessage
+from client.model import Model, apply
+from engine.search.levels import TIME_MS
+from server.protocol import AiSeat, Chat, Move, Moved, MySeat, Thinking
+from tests.system.journal import Journal, read_logs
+from tests.system.players import make_room
+from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+
+ROUNDS = 5
+LATE_S = 1.0
+"""How much longer than its time an AI may take when it loses its worker."""
+PROMPT_S = 0.5
+"""How long other rooms may take to answer meanwhile (a millisecond or two, on a machine that is not busy)."""
+
+
+def workers(server: ServerProcess) -> dict[psutil.Process, float]:
+    """The search processes with the CPU time that they have used."""
+    found = {}
+    for process in server.descendants():
+        try:
+            if process.ppid() != server.pid:
+                found[process] = process.cpu_times().user
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def searching(server: ServerProcess, before: dict[psutil.Process, float]) -> psutil.Process:
+    """The worker that has worked most since then."""
+    used = workers(server)
+    return max(used, key=lambda process: used[process] - before.get(process, 0))
+
+
+class Opponent:
+    """A person who plays the AI's strongest level and sees everything."""
+
+    def __init__(self, connection: Connection, room: str, messages: AsyncGenerator[RoomMessage, None]) -> None:
+        self.model = Model(room=room, me=connection.identity)
+        self._connection = connection
+        self._messages = messages
+
+    async def until(self, holds: Callable[[RoomMessage], bool]) -> None:
+        """Hears on to a message of which that holds."""
+        async for message in self._messages:
+            self.model = apply(self.model, message)
+            if holds(message):
+                return
+
+    async def move(self) -> None:
+        """Plays the first legal move, as soon as it is this side's turn."""
+        while not self.model.moves:
+            await self.until(lambda message: True)
+        move = self.model.moves[0].id
+        await self._connection.command(
+            Move(id=self._connection.new_id(), room=self.model.room, ply=self.model.ply, move=move)
+        )
+        await self.until(is_move)
+
+
+def is_move(message: RoomMessage) -> bool:
+    return isinstance(message, Happened) and isinstance(message.event, Moved)
+
+
+async def slowest_answer(server: ServerProcess, done: asyncio.Event) -> float:
+    """The longest that another room took to answer a line of chat, one after the other until it is done."""
+    slowest = 0.0
+    async with connect(server.url) as bob:
+        room = await make_room(bob, "tic-tac-toe")
+        while not done.is_set():
+            begun = time.perf_counter()
+            await bob.command(Chat(id=bob.new_id(), room=room, text="still there?"))
+            slowest = max(slowest, time.perf_counter() - begun)
+    return slowest
+
+
+@pytest.mark.usefixtures("warm_engine")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+async def test_an_ai_whose_worker_dies_or_stops_moves_in_time(tmp_path: Path, number: signal.Signals) -> None:
+    """SIGKILL or SIGSTOP of the worker in the middle of a search, time and again: the AI moves within its time plus
+    1 s, and other rooms notice nothing.
+    """
+    done = asyncio.Event()
+    async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **UNHURRIED) as server:
+        others = asyncio.create_task(slowest_answer(server, done))
+        async with connect(server.url) as ada:
+            room = await make_room(ada, "connect-four", {}, (MySeat(), AiSeat(level=8)))
+            async with aclosing(ada.follow(room)) as messages:
+                person = Opponent(ada, room, messages)
+                await person.move()  # the workers may still be starting
+                await person.until(is_move)
+                for _ in range(ROUNDS):
+                    before = workers(server)
+                    await person.move()
+                    begun = time.perf_counter()
+                    await person.until(lambda message: isinstance(message, Thinking) and message.state == "searching")
+                    searching(server, before).send_signal(number)
+                    await person.until(is_move)
+                    assert time.perf_counter() - begun < TIME_MS / 1000 + LATE_S
+        done.set()
+        assert await others < PROMPT_S
+        assert await server.stop() == 0
+    assert Journal().violations(read_logs(server.data)) == []
+    assert_no_traceback(server)
