@@ -100,7 +100,11 @@ class ServerProcess:
         async with asyncio.timeout(within_s):
             return await self._running.wait()
 
-    def signal_all(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
+        """To the server alone."""
+        self._running.send_signal(number)
+
+    def send_signal_to_all(self, number: signal.Signals) -> None:
         """To the server and all its processes: what Ctrl-C on a terminal does, and systemd's stop."""
         os.killpg(self.pid, number)
 
@@ -111,7 +115,7 @@ class ServerProcess:
 
     async def stop(self) -> int:
         """SIGTERM, and its exit code."""
-        self._running.send_signal(signal.SIGTERM)
+        self.send_signal(signal.SIGTERM)
         return await self.wait()
 
     async def _spawn(self) -> None:

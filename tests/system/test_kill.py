@@ -2,38 +2,43 @@
 
 import asyncio
 import random
+import signal
 from collections.abc import Coroutine
 from pathlib import Path
 
+import psutil
 import pytest
 
-from client.connection import connect
+from client.connection import State, connect
 from client.model import Model
-from server.protocol import AiSeat
+from server.protocol import AiSeat, Created
 from tests.system.journal import Journal, RoomLog, read_logs
-from tests.system.players import LONG_STICKS, ai_and_ai, make_room, person_and_ai, two_people
+from tests.system.players import HASTY, LONG_STICKS, ai_and_ai, make_room, person_and_ai, two_people
 from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
 
 ROUNDS = 4
 UNWATCHED = 6
 
 
-@pytest.mark.parametrize("seed", [1])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
 @pytest.mark.usefixtures("warm_engine")
 async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(tmp_path: Path, seed: int) -> None:
     """After kill -9 and a restart, again and again, at any moment: no acknowledged command is missing, none is doubled,
     v has no gap, AI seats move on by themselves, also where nobody looks, and all clients play on to the end of their
-    matches without being told anything.
+    matches without being told anything. No process of the killed server stays behind.
     """
     chance = random.Random(seed)
     journal, enough = Journal(), asyncio.Event()
     async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, ai_duel_pace_ms=0, **UNHURRIED) as server:
         unwatched = await _unwatched_rooms(server)
         async with asyncio.TaskGroup() as tasks:
+            made = tasks.create_task(_rooms_again_and_again(server.url, enough))
             matches = [tasks.create_task(match) for match in _matches(server.url, journal, seed, enough)]
             for _ in range(ROUNDS):
                 await journal.more_acks(chance.randrange(100, 400))
+                helpers = server.descendants()
                 await server.kill()
+                assert psutil.wait_procs(helpers, timeout=5)[1] == []
                 logs = read_logs(server.data)
                 assert journal.violations(logs) == []
                 await server.start()
@@ -45,6 +50,8 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(tmp_path
     assert journal.violations(logs) == []
     assert journal.refused == []
     assert len(models) + UNWATCHED == 50
+    host, rooms = made.result()
+    assert sorted(room for room, log in logs.items() if log.events[1] == _created_by(host)) == sorted(rooms)
     assert all(model.match is not None and model.match.over is not None for model in models)
     assert_no_traceback(server)
 
@@ -56,6 +63,19 @@ def _matches(url: str, journal: Journal, seed: int, enough: asyncio.Event) -> li
     mixed = [person_and_ai(url, *games[n % 3], 1 + n % 2, journal, seed + n, enough) for n in range(10)]
     engines = [ai_and_ai(url, *games[n % 3], 1, journal, enough) for n in range(4)]
     return [*people, *mixed, *engines]
+
+
+def _created_by(host: str) -> Created:
+    return Created("tic-tac-toe", {}, "public", host)
+
+
+async def _rooms_again_and_again(url: str, enough: asyncio.Event) -> tuple[str, list[str]]:
+    """A client makes one room after the other: who it was, and the rooms that were acknowledged."""
+    async with connect(url, timing=HASTY) as host:
+        rooms = []
+        while not enough.is_set():
+            rooms.append(await make_room(host, "tic-tac-toe"))
+        return host.identity, rooms
 
 
 async def _unwatched_rooms(server: ServerProcess) -> list[str]:
@@ -74,3 +94,26 @@ async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -
         return all(logs[room].head > head for room, head in due.items())
 
     await eventually(moved, f"the AI moves on in {sorted(due)}")
+
+
+async def test_a_server_that_sleeps_for_a_while_loses_nothing(tmp_path: Path) -> None:
+    """A machine that is suspended in the middle of games and wakes up again: clients come back and play on."""
+    journal, enough = Journal(), asyncio.Event()
+    async with serving(tmp_path / "data", **UNHURRIED) as server:
+        states: asyncio.Queue[State] = asyncio.Queue()
+        async with connect(server.url, timing=HASTY, on_state=states.put_nowait):
+            assert await states.get() is State.CONNECTED
+            async with asyncio.TaskGroup() as tasks:
+                for n in range(5):
+                    tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))
+                await journal.more_acks(100)
+                server.send_signal(signal.SIGSTOP)
+                assert await states.get() is State.LOST
+                server.send_signal(signal.SIGCONT)
+                assert await states.get() is State.CONNECTED
+                await journal.more_acks(100)
+                enough.set()
+        assert await server.stop() == 0
+    assert journal.violations(read_logs(server.data)) == []
+    assert journal.refused == []
+    assert_no_traceback(server)

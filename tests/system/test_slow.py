@@ -1,12 +1,15 @@
-"""Clients that do not read, and clients that say nothing."""
+"""Clients that do not read, clients that say nothing, and more clients than there is room for."""
 
 import asyncio
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import psutil
+import pytest
+
 from client.connection import Connection, State, Timing, connect
-from server.protocol import Chat, Close, Join, Ping
+from server.protocol import Chat, Close, Create, Join, Ping
 from tests.system.journal import Journal, read_logs
 from tests.system.players import Player, make_room
 from tests.system.rawsocket import NO_CLOSE_FRAME, RawSocket, raw_socket
@@ -140,3 +143,30 @@ async def test_a_client_that_pings_is_never_silent(tmp_path: Path) -> None:
             await other.hello()
             assert await other.closed() == Close.POLICY
         assert states == [State.CONNECTED]
+
+
+@pytest.mark.skipif(not hasattr(psutil.Process, "rlimit"), reason="this system has no prlimit")
+async def test_more_connections_than_descriptors_hurt_only_the_new_ones(tmp_path: Path) -> None:
+    """When the system has no descriptors left for the server, those who are there play on, it does not spin, and once
+    some are gone new clients are let in, without a restart.
+    """
+    async with serving(tmp_path / "data") as server, AsyncExitStack() as sockets:
+        process = psutil.Process(server.pid)
+        process.rlimit(psutil.RLIMIT_NOFILE, (process.num_fds() + 40,) * 2)
+        early = await sockets.enter_async_context(raw_socket(server.port))
+        await early.hello()
+        crowd = [await sockets.enter_async_context(raw_socket(server.port)) for _ in range(100)]
+        await eventually(lambda: server.connections() >= 35, "it is full")
+        used = process.cpu_times().user
+        for n in range(10):
+            early.say(Create(id=str(n), game="sticks"))
+            assert (await early.message())["t"] == "ack"
+            await asyncio.sleep(0.05)
+        assert process.cpu_times().user - used < 0.3
+        for one in crowd:
+            one.abort()
+        late = await sockets.enter_async_context(raw_socket(server.port))
+        async with asyncio.timeout(10):
+            await late.hello()
+        assert await server.stop() == 0
+    assert_no_traceback(server)

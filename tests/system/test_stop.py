@@ -40,7 +40,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(tmp_path:
             ]
             await journal.more_acks(200)
             helpers = server.descendants()
-            server.signal_all(number)
+            server.send_signal_to_all(number)
             begun = time.monotonic()
             assert await server.wait() == 0
             assert time.monotonic() - begun < STOP_S
@@ -66,7 +66,7 @@ async def test_a_signal_right_after_the_start_ends_it_as_cleanly(tmp_path: Path,
     server = ServerProcess(tmp_path / "data", workers=2)
     for _ in range(3):
         await server.start()
-        server.signal_all(number)
+        server.send_signal_to_all(number)
         assert await server.wait(STOP_S) == 0
     assert_no_traceback(server)
 

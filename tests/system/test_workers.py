@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
+from typing import Literal
 
 import psutil
 import pytest
@@ -19,7 +20,7 @@ from tests.system.journal import Journal, read_logs
 from tests.system.players import make_room
 from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
-ROUNDS = 5
+ROUNDS = 3
 LATE_S = 1.0
 """How much longer than its time an AI may take when it loses its worker."""
 PROMPT_S = 0.5
@@ -87,10 +88,14 @@ async def slowest_answer(server: ServerProcess, done: asyncio.Event) -> float:
 
 
 @pytest.mark.usefixtures("warm_engine")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-async def test_an_ai_whose_worker_dies_or_stops_moves_in_time(tmp_path: Path, number: signal.Signals) -> None:
-    """SIGKILL or SIGSTOP of the worker in the middle of a search, time and again: the AI moves within its time plus
-    1 s, and other rooms notice nothing.
+@pytest.mark.parametrize(
+    ("number", "whom"), [(signal.SIGKILL, "one"), (signal.SIGKILL, "all"), (signal.SIGSTOP, "one")]
+)
+async def test_an_ai_whose_worker_dies_or_stops_moves_in_time(
+    tmp_path: Path, number: signal.Signals, whom: Literal["one", "all"]
+) -> None:
+    """SIGKILL or SIGSTOP of the worker in the middle of a search (or SIGKILL of all workers), time and again: the AI
+    moves within its time plus 1 s, and other rooms notice nothing.
     """
     done = asyncio.Event()
     async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **UNHURRIED) as server:
@@ -106,7 +111,8 @@ async def test_an_ai_whose_worker_dies_or_stops_moves_in_time(tmp_path: Path, nu
                     await person.move()
                     begun = time.perf_counter()
                     await person.until(lambda message: isinstance(message, Thinking) and message.state == "searching")
-                    searching(server, before).send_signal(number)
+                    for victim in [searching(server, before)] if whom == "one" else workers(server):
+                        victim.send_signal(number)
                     await person.until(is_move)
                     assert time.perf_counter() - begun < TIME_MS / 1000 + LATE_S
         done.set()
