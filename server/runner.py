@@ -402,9 +402,12 @@ class RoomRunner:
         the moves for whoever is to move, and the ack.
         """
         room = self._loaded
-        if any(event.body.startswith(SEATING) for event in events):
+        moved = seating = False
+        for event in events:
+            moved = moved or event.body.startswith(BOARD)
+            seating = seating or event.body.startswith(SEATING)
+        if seating:
             self._seats_may_have_changed()
-        moved = any(event.body.startswith(BOARD) for event in events)
         picture = self._view() if moved else b""
         frames = {player: self._frames(events, player) + picture for player in set(self._followers.values())}
         moves, mover = self._turn() if moved else (b"", None)
@@ -420,7 +423,7 @@ class RoomRunner:
             follower.send(ack + data if follower is asker else data)
         if moved:
             self._thinking = None
-        if moved or any(event.body.startswith(SEATING) for event in events):
+        if moved or seating:
             self._changed(self.room_id)
 
     def _frames(self, events: list[StoredEvent], player: bool) -> bytes:

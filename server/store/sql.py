@@ -60,6 +60,8 @@ class Run(Protocol):
 READERS = 4
 BUSY_MS = 2000
 """How long a write waits for another process that holds the database."""
+CHECKPOINT_PAGES = 4000
+"""The WAL grows to 16 MB before its pages go into the file: a room's page is written there once for many moves."""
 ANSWER_S = 6.0
 """A disk that takes longer counts as gone: every command has its answer within 10 s."""
 
@@ -176,7 +178,8 @@ def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
     def on_connect(connection: Any, _record: Any) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
-        for pragma in (f"busy_timeout={busy_ms}", "journal_mode=WAL", "synchronous=FULL"):
+        checkpoint = f"wal_autocheckpoint={CHECKPOINT_PAGES}"
+        for pragma in (f"busy_timeout={busy_ms}", "journal_mode=WAL", "synchronous=FULL", checkpoint):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 

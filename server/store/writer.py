@@ -17,10 +17,10 @@ Commit = Callable[[list[Op]], Awaitable[list[Outcome]]]
 GROUP = 500
 """Most operations in one transaction."""
 
-BUSY_GROUP = 4
+BUSY_GROUP = 6
 """A group of so many tells that more will come soon; then the writer waits a moment …"""
 
-GATHER_S = 0.0015
+GATHER_S = 0.004
 """… of so long before it takes the next one:
 fewer commits, and less CPU a move, for a delay that a busy server has anyway.
 """
