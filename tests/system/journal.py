@@ -10,9 +10,8 @@ from pathlib import Path
 import msgspec
 
 from client.messages import Happened
-from engine.game import GameError
-from engine.games.registry import load_game
 from server.protocol import AnyEvent, Created, Finished, Hidden, Move, Moved, RoomCommand, Started
+from tests.referee import Foul, Referee, referee
 
 DATABASE = "plyroom.sqlite3"
 
@@ -104,30 +103,29 @@ def _log_violations(log: RoomLog) -> list[str]:
     created = log.events[1]
     if not isinstance(created, Created):
         return [f"{log.room}: the log starts with {created}"]
-    game = load_game(created.game)
-    position, match, ply = None, "", 0
+    umpire: Referee | None = None
+    match, ply = "", 0
     for v, event in sorted(log.events.items()):
+        where = f"{log.room} v {v}"
         if isinstance(event, Started):
-            if position is not None:
-                found.append(f"{log.room} v {v}: a match began before the one before it was over")
-            position, match, ply = game.position(event.start, created.options), event.match, 0
+            if umpire is not None:
+                found.append(f"{where}: a match began before the one before it was over")
+            umpire, match, ply = referee(created.game, created.options), event.match, 0
         elif isinstance(event, Moved):
-            if position is None or event.match != match or event.ply != ply:
-                found.append(f"{log.room} v {v}: {event} where ply {ply} of {match} was to come")
-                continue
+            if umpire is None or (event.match, event.ply, event.seat) != (match, ply, umpire.turn):
+                return [*found, f"{where}: {event} where ply {ply} of {match} was to come"]
             try:
-                seat, position = position.turn, position.play(position.parse_move(event.move))
-            except GameError as error:
-                return [*found, f"{log.room} v {v}: {error}"]
-            if event.seat != seat or event.digest != position.digest():
-                found.append(f"{log.room} v {v}: {event} leads to {position.digest()}, by seat {seat}")
+                umpire.play(event.move)
+            except Foul as foul:
+                return [*found, f"{where}: {foul}"]
             ply += 1
         elif isinstance(event, Finished):
-            if position is None or event.match != match:
-                found.append(f"{log.room} v {v}: {event}, but no such match was running")
-            elif (event.how == "board") != (position.outcome() is not None):
-                found.append(f"{log.room} v {v}: {event} at {position.text()}")
-            position = None
+            if umpire is None or event.match != match:
+                return [*found, f"{where}: {event}, but no such match was running"]
+            on_board = event.how == "board"
+            if on_board != umpire.over or (on_board and event.winner != umpire.winner):
+                found.append(f"{where}: {event}, but the umpire says otherwise")
+            umpire = None
     return found
 
 
