@@ -155,7 +155,7 @@ async def listen(
         yield server
     finally:
         server.close(code=Close.RESTARTING, reason="the server is restarting")
-        # uvloop (and Python from 3.12 on) waits for every connection of the port, idle HTTP ones among them.
+        # From Python 3.12 on a server waits for all its connections, idle HTTP ones and half heads among them.
         for one in tuple(waiting):
             one.abort()
         await runner.cleanup()
