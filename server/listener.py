@@ -8,7 +8,7 @@ import asyncio
 import errno
 import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
@@ -23,6 +23,8 @@ from server.settings import Settings
 
 HEAD_LIMIT_BYTES = 32 * 1024
 WS_PATH = "/ws"
+CLOSE_S = 2.0
+"""How long a client has to answer the closing of its connection."""
 
 Handler = Callable[[ServerConnection], Awaitable[None]]
 
@@ -144,7 +146,7 @@ async def listen(
         server = await serve(
             handler, settings.host, settings.port,
             create_connection=cast(Any, door), process_request=check, compression=None,
-            close_timeout=2, ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
+            close_timeout=CLOSE_S, ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
         )  # fmt: skip
     except OSError as error:
         where = f"cannot listen on {settings.host} port {settings.port}"
@@ -159,6 +161,12 @@ async def listen(
         for one in tuple(waiting):
             one.abort()
         await runner.cleanup()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S + 0.5):
+                await server.wait_closed()
+        # The closing handshake has a time limit, but not the sending of what a slow reader has not read before it.
+        for connection in tuple(server.all_connections):
+            connection.transport.abort()
         await server.wait_closed()
 
 

@@ -82,24 +82,27 @@ class TicTacToe(Referee, game="tic-tac-toe"):
 @dataclass
 class ConnectFour(Referee, game="connect-four"):
     columns: list[list[int]] = field(default_factory=lambda: [[] for _ in range(7)])
+    last: int = 0
 
     def moves(self) -> list[str]:
         return ["abcdefg"[n] for n in range(7) if len(self.columns[n]) < 6]
 
     def put(self, token: str) -> None:
-        self.columns["abcdefg".index(token)].append(self.turn)
+        self.last = "abcdefg".index(token)
+        self.columns[self.last].append(self.turn)
 
     def disc(self, column: int, row: int) -> int | None:
         inside = 0 <= column < 7 and 0 <= row < len(self.columns[column])
         return self.columns[column][row] if inside else None
 
     def judge(self) -> None:
-        mover = 1 - self.turn
-        for column in range(7):
-            for row in range(6):
-                for right, up in ((1, 0), (0, 1), (1, 1), (1, -1)):
-                    if all(self.disc(column + n * right, row + n * up) == mover for n in range(4)):
-                        return self.end(mover)
+        mover, row = 1 - self.turn, len(self.columns[self.last]) - 1
+        for right, up in ((1, 0), (0, 1), (1, 1), (1, -1)):
+            line = "".join(
+                "x" if self.disc(self.last + n * right, row + n * up) == mover else "." for n in range(-3, 4)
+            )
+            if "xxxx" in line:
+                return self.end(mover)
         if not self.moves():
             self.end(None)
         return None

@@ -18,7 +18,7 @@ from server import protocol as wire
 from server.projections import projections, stored
 from server.protocol import Occupant
 from server.room import rules, views
-from server.room.model import AI_IDENTITY, Author, Command, CommandRejected, Match, Room
+from server.room.model import AI_IDENTITY, AiMove, Author, Command, CommandRejected, Match, Room
 from server.store.base import SPECTATORS
 from tests.referee import Foul, Referee, referee
 from tests.server.rooms import ADA, AI, BEN, CYD, ROOM, Played, altered, attempt, raises, sit
@@ -75,6 +75,7 @@ class RoomMachine(RuleBasedStateMachine):
         self.shadow: Room | None = None
         self.umpire: Referee | None = None
         self.sent: list[tuple[Author, Command]] = []
+        self.searches: list[AiMove] = []
         self.watchers: list[Watcher] = []
         self.results: dict[str, wire.Over] = {}
         self.answered: set[tuple[str, int]] = set()
@@ -121,9 +122,37 @@ class RoomMachine(RuleBasedStateMachine):
     @rule(pick=st.integers(0, 50))
     def legal_move(self, pick: int) -> None:
         """By whoever is to move, AI or person."""
+        self._play_on(pick)
+
+    @rule(pick=st.integers(0, 50))
+    def to_the_end(self, pick: int) -> None:
+        """Legal moves until the match is over."""
+        while self._play_on(pick):
+            pick += 7
+
+    @rule(seat=st.integers(0, 1), kind=st.sampled_from([wire.Rematch, wire.Rematch, wire.Resign, wire.Stand]))
+    def a_player(self, seat: int, kind: type[wire.RoomCommand]) -> None:
+        """Somebody who has a seat, more often than chance would have it."""
+        occupant = self.played.room.seats[seat]
+        if occupant is not None and occupant.kind == "guest":
+            self._give(Author(occupant.identity, occupant.name), kind(id="p", room=ROOM))
+
+    @rule(token=st.sampled_from(TOKENS))
+    def a_search_begins(self, token: str) -> None:
+        """Its answer comes later, perhaps too late."""
+        if self.played.room.ai_to_move() is not None and self.umpire is not None:
+            self.searches.append(self.played.ai_move(self.umpire.moves()[0] if len(token) < 2 else token))
+
+    @rule(pick=st.integers(0, 1000))
+    def a_search_ends(self, pick: int) -> None:
+        if self.searches:
+            self._give(AI, self.searches[pick % len(self.searches)])
+
+    def _play_on(self, pick: int) -> bool:
+        """Whether there was somebody to move."""
         match = self.played.room.playing
         if match is None or self.umpire is None:
-            return
+            return False
         tokens = self.umpire.moves()
         token, occupant = tokens[pick % len(tokens)], match.seats[self.umpire.turn]
         if occupant.kind == "ai":
@@ -131,6 +160,7 @@ class RoomMachine(RuleBasedStateMachine):
         else:
             events = self._give(Author(occupant.identity, occupant.name), self.played.move(token))
         assert events, "the umpire's legal move is accepted"
+        return True
 
     @rule(pick=st.integers(0, 1000))
     def send_again(self, pick: int) -> None:
@@ -166,6 +196,7 @@ class RoomMachine(RuleBasedStateMachine):
             assert self.played.room is before, "I2: a rejection changes nothing"
             return []
         self._check_author(author, before, events)
+        self._check_command(author, before, command, events)
         for event in events:
             self._observe(event)
         self._shadow(len(events))
@@ -200,6 +231,19 @@ class RoomMachine(RuleBasedStateMachine):
                     assert to == "room" or own is None
                 case _:
                     pass
+
+    def _check_command(self, author: Author, before: Room, command: Command, events: list[wire.RoomEvent]) -> None:
+        """What happens is what was asked for: that move at that ply, and a rematch only when both want it (I18)."""
+        match command:
+            case wire.Move(ply=ply, move=move):
+                assert isinstance(events[0], wire.Moved)
+                assert (events[0].ply, events[0].move) == (ply, move), "no move lands in another position"
+            case wire.Rematch() if isinstance(events[0], wire.Started):
+                seat = before.seat_of(author.identity)
+                other = before.seats[1 - seat] if seat is not None else None
+                assert other is None or other.kind == "ai" or 1 - (seat or 0) in before.offers
+            case _:
+                pass
 
     def _observe(self, event: wire.RoomEvent) -> None:
         match event:

@@ -849,7 +849,9 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
         await asyncio.sleep(5)
         log = await world.store.events(room, head)
         moved = [json.loads(event.body) for event in log]
-        assert [one["ply"] for one in moved] == [0], "the AI begins the new match, and nothing else happens"
+        assert [(one["kind"], one.get("ply")) for one in moved] == [("moved", 0)], (
+            "the AI begins the new match; that is all"
+        )
         assert len({job.start for job in world.engines.jobs}) == 1
 
 

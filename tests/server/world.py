@@ -24,7 +24,7 @@ from server.ports import OnInfo, Ports
 from server.room.model import Author
 from server.runner import Request
 from server.settings import Settings
-from server.store.base import Append, CommandKey, Identity, NewRoom, RoomHead, StoredEvent, StoreUnavailable
+from server.store.base import Append, CommandKey, Identity, NewRoom, RoomHead, Store, StoredEvent, StoreUnavailable
 from server.store.memory import MemoryStore
 from tests.client.virtual import run_virtual
 
@@ -140,18 +140,18 @@ class BadBus:
 
     def __init__(self, seed: int = 0, faults: float = 0.0, delay_s: float = 0.02) -> None:
         self._chance = random.Random(seed)
-        self._faults = faults
+        self.faults = faults
         self._delay_s = delay_s
         self._inner = LocalBus()
         self.cut = False
         """Nothing gets through at all."""
 
     def publish(self, message: BusMessage) -> None:
-        if self.cut or self._chance.random() < self._faults:
+        if self.cut or self._chance.random() < self.faults:
             return
-        copies = 2 if self._chance.random() < self._faults else 1
+        copies = 2 if self._chance.random() < self.faults else 1
         for _ in range(copies):
-            if self._chance.random() < self._faults:
+            if self._chance.random() < self.faults:
                 delay_s = self._chance.random() * self._delay_s
                 asyncio.get_running_loop().call_later(delay_s, self._inner.publish, message)
             else:
@@ -342,10 +342,10 @@ class Client:
 class World:
     """One store, one bus, and what hubs need besides."""
 
-    def __init__(self, settings: Settings | None = None, find_game: Callable[[str], Game] = load_game) -> None:
-        base = Settings(sole_node=False, ai_pace_ms=0, ai_duel_pace_ms=0, workers=1)
-        self.settings = settings or base
+    def __init__(self, find_game: Callable[[str], Game] = load_game, store: Store | None = None) -> None:
+        self.settings = Settings(sole_node=False, ai_pace_ms=0, ai_duel_pace_ms=0, workers=1)
         self.store = FaultyStore()
+        self._instead = store
         self.bus: Bus = BadBus()
         self.engines = ScriptedEngines()
         self.find_game = find_game
@@ -359,7 +359,7 @@ class World:
 
     def ports(self, node: str, **changes: Any) -> Ports:
         ports = Ports(
-            node=node, settings=self.settings, store=self.store, bus=self.bus, engines=self.engines,
+            node=node, settings=self.settings, store=self._instead or self.store, bus=self.bus, engines=self.engines,
             find_game=self.find_game, now_ms=self.now_ms, new_id=self.new_id,
         )  # fmt: skip
         return replace(ports, **changes)

@@ -1,0 +1,320 @@
+"""A green check counts only after a planted fault turned it red: each fault here is found, under the right promise.
+
+The faults are those of the reliability page that this part of the server can have, and some more of their kind.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from engine.game import GOES_ON, LOST, WON, Game
+from engine.games.registry import load_game
+from server import protocol as wire
+from server import runner as runner_module
+from server import session as session_module
+from server.frames import text_frame
+from server.protocol import Code
+from server.room import rules
+from server.room.model import Author, CommandRejected, Match, Room
+from server.room.views import description
+from server.runner import Request, RoomRunner
+from server.store.base import Append, CommandKey, StoredEvent
+from tests import history
+from tests.server import crowd, test_runner, test_session
+from tests.server.rooms import altered
+from tests.server.test_room_machine import RoomMachine
+from tests.server.test_two_nodes import play
+from tests.server.world import Fault, FaultyStore, World
+
+Patch = pytest.MonkeyPatch
+
+COMMANDS = 100
+
+
+class Unreliable(FaultyStore):
+    """Fails some appends before they are written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chance = random.Random(7)
+
+    async def append(self, append: Append) -> None:
+        if self.chance.random() < 0.05:
+            self.fail("append", Fault())
+        await super().append(append)
+
+
+class Forgetful(FaultyStore):
+    """Knows no command keys."""
+
+    async def append(self, append: Append) -> None:
+        await super().append(
+            Append(append.room, append.expected_v, append.events, append.node, append.due_ms, None, append.projections)
+        )
+
+
+class Careless(FaultyStore):
+    """Appends wherever the writer believes the head to be."""
+
+    async def append(self, append: Append) -> None:
+        room = self._rooms[append.room]
+        del room.events[append.expected_v :]
+        await super().append(append)
+
+
+def ack_before_commit(patch: Patch) -> World:
+    real = RoomRunner._append
+
+    async def early(self: RoomRunner, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
+        if request.follower is not None:
+            ack = wire.Ack(request.command.id, self._loaded.v + len(events))
+            request.follower.send(text_frame(wire.format_message(ack)))
+        await real(self, events, key, Request(request.author, request.command, None, request.thought))
+
+    patch.setattr(RoomRunner, "_append", early)
+    patch.setattr(runner_module, "_refuse", lambda *_: None)
+    return World(store=Unreliable())
+
+
+def shown_before_commit(patch: Patch) -> World:
+    real = RoomRunner._append
+
+    async def early(self: RoomRunner, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
+        entries = [
+            StoredEvent(v, self._ports.now_ms(), 0, wire.format_event_body(event))
+            for v, event in enumerate(events, self._loaded.v + 1)
+        ]
+        for follower in self._followers:
+            follower.send(self._frames(entries, player=False))
+        await real(self, events, key, request)
+
+    patch.setattr(RoomRunner, "_append", early)
+    return World(store=Unreliable())
+
+
+def lost_dedupe(patch: Patch) -> World:
+    patch.setattr(RoomRunner, "_remember", lambda *_: None)
+    return World(store=Forgetful())
+
+
+def stale_ply_accepted(patch: Patch) -> World:
+    real = rules._move
+
+    def lenient(room: Room, author: Author, command: wire.Move) -> list[wire.RoomEvent]:
+        ply = room.match.ply if room.match else 0
+        return real(room, author, wire.Move(id=command.id, room=command.room, ply=ply, move=command.move))
+
+    patch.setattr(rules, "_move", lenient)
+    return World()
+
+
+def seat_taken_twice(patch: Patch) -> World:
+    def lenient(room: Room, author: Author, seat: int, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
+        return [wire.SeatTaken(seat, wire.Occupant(author.identity, author.name))]
+
+    patch.setattr(rules, "_sit", lenient)
+    return World()
+
+
+def spectator_can_move(patch: Patch) -> World:
+    def lenient(room: Room, author: Author) -> int:
+        seat = room.seat_of(author.identity)
+        match = room.playing
+        if seat is None and match is not None and match.position is not None:
+            return match.position.turn
+        if seat is None:
+            raise CommandRejected(Code.SEAT_NONE, "no seat")
+        return seat
+
+    patch.setattr(rules, "_own_seat", lenient)
+    return World()
+
+
+def gap_in_v(patch: Patch) -> World:
+    real = RoomRunner._frames
+
+    def gappy(self: RoomRunner, events: Sequence[StoredEvent], player: bool) -> bytes:
+        return real(self, [event for event in events if event.v % 11], player)
+
+    patch.setattr(RoomRunner, "_frames", gappy)
+    return World()
+
+
+def hidden_event_leaked(patch: Patch) -> World:
+    real = RoomRunner._frames
+    patch.setattr(RoomRunner, "_frames", lambda self, events, player: real(self, events, False))
+    return World()
+
+
+def the_head_is_not_compared(patch: Patch) -> World:
+    return World(store=Careless())
+
+
+def two_results(patch: Patch) -> World:
+    def lenient(room: Room) -> Any:
+        if room.match is None:
+            raise CommandRejected(Code.MATCH_NONE, "no match")
+        return room.match
+
+    patch.setattr(rules, "_running", lenient)
+    return World()
+
+
+def rematch_without_an_offer(patch: Patch) -> World:
+    real = rules._rematch
+
+    def eager(room: Room, author: Author, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
+        events = real(room, author, new_id)
+        if isinstance(events[0], wire.Offered) and room.game is not None:
+            seats = [seat for seat in room.seats if seat is not None]
+            return [rules._started(room.game.start(room.options), new_id(), rules._next_number(room), seats[::-1])]
+        return events
+
+    patch.setattr(rules, "_rematch", eager)
+    return World()
+
+
+def a_rule_is_wrong(patch: Patch) -> World:
+    """Sticks in which whoever must take the last one has won."""
+    real: Any = load_game("sticks").rules
+
+    def find(game_id: str) -> Game:
+        if game_id != "sticks":
+            return load_game(game_id)
+        return altered(game_id, {"status": lambda s: WON if real.status(s) == LOST else GOES_ON})
+
+    return World(find_game=find)
+
+
+def no_answer(patch: Patch) -> World:
+    real = runner_module._reply
+
+    def forgetful(request: Request, message: wire.Outgoing) -> None:
+        if not (isinstance(message, wire.Error) and message.code is Code.MOVE_STALE):
+            real(request, message)
+
+    patch.setattr(crowd, "WAIT_S", 0.4)
+    patch.setattr(history, "ANSWER_S", 0.3)
+    patch.setattr(runner_module, "_reply", forgetful)
+    return World()
+
+
+def two_answers(patch: Patch) -> World:
+    real = runner_module._reply
+
+    def twice(request: Request, message: wire.Outgoing) -> None:
+        real(request, message)
+        real(request, message)
+
+    patch.setattr(runner_module, "_reply", twice)
+    return World()
+
+
+def old_state_after_a_change_of_node(patch: Patch) -> World:
+    real = RoomRunner._join
+
+    async def stale(self: RoomRunner, join: wire.Join, follower: Any) -> None:
+        if join.since % 3 or not 3 < join.since <= self._loaded.v:
+            await real(self, join, follower)
+            return
+        ack = wire.Ack(join.id, None)
+        joined = wire.Joined(
+            room=self.room_id, v=join.since - 1, epoch=self._ports.store.epoch, description=description(self._loaded)
+        )
+        follower.send(text_frame(wire.format_message(ack)) + text_frame(wire.format_message(joined)))
+
+    patch.setattr(RoomRunner, "_join", stale)
+    return World()
+
+
+@pytest.mark.parametrize(
+    ("fault", "invariants"),
+    [
+        (ack_before_commit, {"I1"}),
+        (shown_before_commit, {"I5"}),
+        (lost_dedupe, {"I1"}),
+        (stale_ply_accepted, {"I1"}),
+        (seat_taken_twice, {"I12"}),
+        (spectator_can_move, {"I13"}),
+        (gap_in_v, {"I4"}),
+        (hidden_event_leaked, {"I14"}),
+        (the_head_is_not_compared, {"I1", "I5"}),
+        (two_results, {"I11"}),
+        (rematch_without_an_offer, {"I18"}),
+        (a_rule_is_wrong, {"I9"}),
+        (no_answer, {"I19"}),
+        (two_answers, {"I19"}),
+        (old_state_after_a_change_of_node, {"I6"}),
+    ],
+    ids=lambda value: getattr(value, "__name__", None) or " ".join(sorted(value)),
+)
+async def test_the_checker_finds(fault: Callable[[Patch], World], invariants: set[str], monkeypatch: Patch) -> None:
+    """The crowd's history shows the fault, under the promise that it breaks."""
+    found = await faults_of(fault(monkeypatch))
+    assert invariants <= {one.split(":")[0] for one in found}, found[:5]
+
+
+async def faults_of(world: World) -> list[str]:
+    async with asyncio.timeout(60):
+        run = await play(COMMANDS, world=world, restart=False, healed_s=1.0)
+    return history.check(run.history)
+
+
+async def test_without_a_fault_the_checker_finds_none() -> None:
+    """The same crowd over a sound server."""
+    assert await faults_of(World()) == []
+
+
+# --- faults that a crowd does not meet, and the tests that do ---------------------------------------------------------
+
+
+def any_answer_of_an_ai_is_taken(patch: Patch) -> None:
+    def lenient(room: Room, author: Author, match: Match, match_id: str, seat: int, digest: str) -> Any:
+        return rules._playable(room, match)
+
+    patch.setattr(rules, "_ai_turn", lenient)
+
+
+def test_an_ai_answer_to_an_old_position_is_found(monkeypatch: Patch) -> None:
+    """I16."""
+    any_answer_of_an_ai_is_taken(monkeypatch)
+    with pytest.raises(AssertionError):
+        test_runner.test_an_answer_to_an_old_position_is_refused()
+
+
+async def test_an_unbounded_outbox_is_found(monkeypatch: Patch) -> None:
+    """I20, R17."""
+    monkeypatch.setattr(session_module, "CUT_BYTES", 10**12)
+    with pytest.raises(AssertionError):
+        await test_session.test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off()
+
+
+async def test_an_outbox_for_everything_is_found(monkeypatch: Patch) -> None:
+    """I20, R17: what may be missed must be missed by a slow reader."""
+    monkeypatch.setattr(session_module, "SKIP_BYTES", 10**12)
+    with pytest.raises(AssertionError):
+        await test_session.test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        stale_ply_accepted,
+        seat_taken_twice,
+        spectator_can_move,
+        two_results,
+        rematch_without_an_offer,
+        any_answer_of_an_ai_is_taken,
+    ],
+)
+def test_random_commands_find_it_in_the_pure_room(fault: Callable[[Patch], object], monkeypatch: Patch) -> None:
+    """The state machine of tests/server/test_room_machine.py turns red, without any server."""
+    fault(monkeypatch)
+    few = settings(max_examples=100, stateful_step_count=60, deadline=None, derandomize=True, phases=[Phase.generate])
+    with pytest.raises(Exception):  # noqa: B017 - an assertion, or what a fault leads to
+        run_state_machine_as_test(RoomMachine, settings=few)

@@ -1,0 +1,175 @@
+"""Nothing assumes a single node (decisions.md 26): two hubs over one store and a bad bus, and a faultless history."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from engine.search.job import Job
+from server.store.base import Store
+from server.store.sql import open_sqlite
+from tests.history import READER, History, Message, check
+from tests.server.crowd import CrowdClient, read_everything
+from tests.server.entries import new_database
+from tests.server.serving import serve
+from tests.server.world import BadBus, World, first_legal
+
+NAMES = ["ada", "ben", "cyd", "dan"]
+GAMES = [("sticks", {"rows": "1-2-3"}), ("tic-tac-toe", {}), ("connect-four", {}), ("sticks", {"rows": "1-3-5-7"})]
+HEALED_S = 10.0
+
+QUICK = {
+    "poll_s": 0.3, "heartbeat_s": 0.2, "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_burst": 10**6,
+    "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "room_idle_s": 1.0,
+}  # fmt: skip
+
+
+@dataclass
+class Crowd:
+    """What a run leaves behind."""
+
+    history: History
+    rooms: list[str]
+    healed: bool
+
+    def count(self, t: str, way: str = "in", **fields: object) -> int:
+        """How many messages of a type the players sent or received."""
+        return sum(
+            one.way == way and one.client != READER and one.message.get("t") == t
+            and all(one.message.get(name) == value for name, value in fields.items())
+            for one in self.history.entries
+        )  # fmt: skip
+
+
+async def hesitant(job: Job) -> str:
+    """An engine that takes a moment, so that nodes can fall in the middle of a search."""
+    await asyncio.sleep(0.005)
+    return await first_legal(job)
+
+
+@asynccontextmanager
+async def nodes(world: World, urls: list[str], names: list[str]) -> AsyncIterator[list[AsyncExitStack]]:
+    """A node for each name; its stack ends it."""
+    async with AsyncExitStack() as everything:
+        stacks = [await everything.enter_async_context(AsyncExitStack()) for _ in names]
+        for number, (stack, name) in enumerate(zip(stacks, names, strict=True)):
+            urls[number] = await start(world, stack, name)
+        yield stacks
+
+
+async def start(world: World, stack: AsyncExitStack, name: str) -> str:
+    """Starts a node; returns its WebSocket's address."""
+    node = await stack.enter_async_context(serve(world, name, **QUICK))
+    return f"ws://{node.host}/ws"
+
+
+async def play(
+    commands: int,
+    seed: int = 1,
+    store: Store | None = None,
+    world: World | None = None,
+    restart: bool = True,
+    healed_s: float = HEALED_S,
+) -> Crowd:
+    """Four clients with so many commands each over two nodes, one of which falls and comes back in the middle."""
+    world = world or World(store=store)
+    bus = BadBus(seed, faults=0.2)
+    world.bus, world.engines.answer = bus, hesitant
+    history, urls = History(), ["", ""]
+    clients = [CrowdClient(name, urls, history, seed) for name in NAMES]
+    async with nodes(world, urls, ["n1", "n2"]) as stacks:
+        rooms = await make_rooms(clients)
+        playing = [asyncio.create_task(client.play(commands)) for client in clients]
+        if restart:
+            while min(client.commands for client in clients) < commands // 2 and not any(one.done() for one in playing):
+                await asyncio.sleep(0.02)
+            await stacks[1].aclose()
+            urls[1] = await start(world, stacks[1], "n2 again")
+        await asyncio.gather(*playing)
+        bus.faults = 0.0
+        healed = await heals(history, clients, healed_s)
+        for client in clients:
+            for link in client.links:
+                if link is not None and link.open:
+                    await link.close()
+        async with AsyncExitStack() as stack:
+            await read_everything(await start(world, stack, "n3"), rooms, history)
+    return Crowd(history, rooms, healed)
+
+
+async def make_rooms(clients: list[CrowdClient]) -> list[str]:
+    """Two rooms for each pair and one against the AI for each client; everybody follows all of them on both nodes."""
+    made: list[str] = []
+    people: list[tuple[CrowdClient, CrowdClient | None]] = [
+        *((one, other) for one in clients for other in clients if one is not other), *((one, None) for one in clients),
+    ]  # fmt: skip
+    for number, (host, guest) in enumerate(people):
+        game, options = GAMES[number % len(GAMES)]
+        second = {"who": "open"} if guest else {"who": "ai", "level": 1}
+        create = {
+            "t": "create",
+            "id": host.new_id(),
+            "game": game,
+            "options": options,
+            "seats": [{"who": "me"}, second],
+        }
+        answer = await insist(host, number % 2, create)
+        made.append(answer["room"])
+        if guest is not None:
+            await insist(guest, 1 - number % 2, {"t": "sit", "id": guest.new_id(), "room": made[-1], "seat": 1})
+    for client in clients:
+        client.rooms = made
+        for number in range(len(client.links)):
+            link = await client.link(number)
+            for room in made:
+                await client.join(link, room, 0)
+    return made
+
+
+async def insist(client: CrowdClient, number: int, message: Message) -> Message:
+    """Sends a command until it is acknowledged."""
+    while True:
+        answer = await (await client.link(number)).ask(message)
+        if answer is not None and answer["t"] == "ack":
+            return answer
+
+
+async def heals(history: History, clients: list[CrowdClient], within_s: float) -> bool:
+    """Whether, once the bus is whole again, every connection is at the tail in time."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            await everybody_at_the_tail(history, clients)
+            return True
+    return False
+
+
+async def everybody_at_the_tail(history: History, clients: list[CrowdClient]) -> None:
+    while True:
+        heads = Counter[str]()
+        for one in history.entries:
+            if one.way == "in" and one.message["t"] in ("event", "joined", "snapshot"):
+                heads[one.message["room"]] = max(heads[one.message["room"]], one.message["v"])
+        if not any(client.behind(heads) for client in clients):
+            return
+        await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize(("backend", "commands"), [("memory", 500), ("sqlite", 1000)])
+async def test_four_clients_with_a_thousand_commands_each(backend: str, commands: int, tmp_path: Path) -> None:
+    """decisions.md 26: moves, resends, cuts, hops, a lossy bus and the fall of a node; the history is clean."""
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_sqlite(new_database(tmp_path))) if backend == "sqlite" else None
+        crowd = await play(commands, store=store)
+    assert check(crowd.history) == []
+    assert crowd.healed, "I7: all are at the tail within 10 s"
+    # It is a test only if a lot happened.
+    assert crowd.count("ack") > 2 * commands
+    assert crowd.count("error") > commands // 2
+    assert crowd.count("event", kind="finished") > commands
+    assert {one.message["kind"] for one in crowd.history.entries if one.message.get("t") == "event"} >= {
+        "moved", "finished", "started", "said", "hidden", "offered", "declined",
+    }  # fmt: skip
