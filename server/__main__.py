@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO, cast
@@ -57,13 +58,11 @@ def main(host: str | None, port: int | None, data: Path | None, workers: int | N
 
 def _run(settings: Settings, until_eof: bool) -> None:
     """Runs the event loop, on uvloop where there is one."""
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(_serve(settings, until_eof))
-    else:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(settings, until_eof))
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    with contextlib.suppress(ImportError):
+        from uvloop import new_event_loop as loop_factory
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(_serve(settings, until_eof))
 
 
 async def _serve(settings: Settings, until_eof: bool) -> None:
