@@ -90,7 +90,7 @@ class Attacker:
 
     async def _answered(self, socket: RawSocket, messages: list[bytes]) -> None:
         """Every message has exactly one answer."""
-        socket.writer.writelines(frame(message) for message in messages)
+        socket.writer.write(b"".join(frame(message) for message in messages))
         socket.say(Ping(id="the last"))
         answers, last = 0, False
         async with asyncio.timeout(PATIENCE_S):
