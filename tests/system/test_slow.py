@@ -165,6 +165,7 @@ async def test_more_connections_than_descriptors_hurt_only_the_new_ones(tmp_path
         assert process.cpu_times().user - used < 0.3
         for one in crowd:
             one.abort()
+        await eventually(lambda: server.connections() == 1, "they are gone")
         late = await sockets.enter_async_context(raw_socket(server.port))
         async with asyncio.timeout(10):
             await late.hello()
