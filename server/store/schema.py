@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from server.store.base import StoreUnavailable
 
@@ -33,7 +34,7 @@ def upgrade_sqlite(path: Path) -> None:
     from alembic import command
     from alembic.config import Config
     from alembic.script import ScriptDirectory
-    from sqlalchemy import URL, create_engine, pool
+    from sqlalchemy import URL, Connection, create_engine, event, pool
 
     from migrations.env_config import FOLDER
 
@@ -46,6 +47,17 @@ def upgrade_sqlite(path: Path) -> None:
             f" this one knows up to {HEAD}): start that one, or restore a backup from before"
         )
     engine = create_engine(URL.create("sqlite", database=str(path)), poolclass=pool.NullPool)
+
+    # All or nothing: left to itself, the driver commits each CREATE TABLE at once, and a start that is cut short would
+    # leave a file that no later start can read.
+    @event.listens_for(engine, "connect")
+    def on_connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None
+
+    @event.listens_for(engine, "begin")
+    def on_begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)

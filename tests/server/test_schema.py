@@ -1,0 +1,65 @@
+"""The schema's migrations, cut short."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+from server.store.schema import HEAD, sqlite_revision, upgrade_sqlite
+from server.store.tables import metadata
+
+
+class CutShort(BaseException):
+    """The process ends here."""
+
+
+@contextmanager
+def cut_at(statement: int) -> Iterator[list[str]]:
+    """The database's statements; the one of that number is not carried out any more, nor any after it."""
+    seen: list[str] = []
+
+    def before(_connection: Any, _cursor: Any, text: str, *_rest: Any) -> None:
+        seen.append(text)
+        if len(seen) >= statement:
+            raise CutShort
+
+    event.listen(Engine, "before_cursor_execute", before)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "before_cursor_execute", before)
+
+
+def tables(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def test_a_first_start_that_is_cut_short_leaves_nothing(tmp_path: Path) -> None:
+    """Wherever the migrations end, at any statement: none of them has happened, and the next start does them all."""
+    statement, done = 0, False
+    while not done:
+        statement += 1
+        path = tmp_path / f"{statement}.sqlite3"
+        with cut_at(statement) as seen:
+            try:
+                upgrade_sqlite(path)
+                done = True
+            except CutShort:
+                assert tables(path) == set(), f"after {seen[:-1]}"
+        upgrade_sqlite(path)
+        assert sqlite_revision(path) == HEAD
+        assert tables(path) >= set(metadata.tables)
+    assert statement > len(metadata.tables)
+
+
+def test_a_schema_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
+    """Not a single statement through SQLAlchemy, so that a warm start need not import what migrates."""
+    path = tmp_path / "data.sqlite3"
+    upgrade_sqlite(path)
+    with cut_at(1) as seen:
+        upgrade_sqlite(path)
+    assert seen == []
