@@ -23,6 +23,8 @@ from tests.referee import Foul, Referee, referee
 
 READER = "reader"
 ANSWER_S = 10.0
+TOGETHER_S = 0.1
+"""What arrives within so long was sent at once."""
 
 Message = dict[str, Any]
 Way = Literal["open", "close", "out", "in"]
@@ -91,6 +93,7 @@ class RoomLog:
 
     def fold(self) -> None:
         """Makes the states, and finds faults of the log itself: I3, I9, I11, I12, I16, I18."""
+        self.head = max([self.head, *self.events])  # an AI may have moved while the reader read
         umpire: Referee | None = None
         finished: set[str] = set()
         if sorted(self.events) != list(range(2, self.head + 1)):
@@ -234,6 +237,7 @@ class Following:
 def _check_sessions(entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]) -> Iterator[str]:
     """I4, I5, I6, I8, I14 and the offered moves of I9."""
     following: dict[tuple[int, str], Following] = defaultdict(Following)
+    leaks: dict[tuple[int, str], list[tuple[int, float, str]]] = defaultdict(list)
     joins: dict[tuple[int, str], Message] = {}
     for one in entries:
         message = one.message
@@ -264,16 +268,32 @@ def _check_sessions(entries: list[Entry], logs: dict[str, RoomLog], identities: 
                 if follow.v is not None and message["v"] != follow.v + 1:
                     yield f"I4: {here} saw v {message['v']} of room {room} after v {follow.v}"
                 follow.v = message["v"]
-                yield from (f"{fault}, {here}" for fault in _check_event(message, log, identity))
+                yield from (f"{fault}, {here}" for fault in _check_event(message, log))
+                # Whoever has left the seat may hear of the time before, and that news is on its way, too.
+                waiting = leaks.pop((one.session, room), [])
+                yield from (leak for until, at_s, leak in waiting if until <= follow.v and one.at_s - at_s > TOGETHER_S)
+                leaks[one.session, room] = [leak for leak in waiting if leak[0] > follow.v]
+                if _is_whisper_to_player(message, log, identity):
+                    left = next(
+                        (v for v in range(follow.v, log.head + 1) if identity not in log.states[v].seats), 2**53
+                    )
+                    leak = f"I14: v {follow.v} of room {room} was shown to a player, {here}"
+                    leaks[one.session, room].append((left, one.at_s, leak))
             case "turn":
                 state = log.states.get(message["v"])
                 if state is None or state.to_move != identity or state.match != message["match"]:
                     yield f"I13: {here} was offered moves at v {message['v']} of room {room} that are not theirs"
                 elif tuple(sorted(move["id"] for move in message["moves"])) != state.legal:
                     yield f"I9: {here} was offered other moves than the legal ones at v {message['v']} of room {room}"
+    yield from (leak for waiting in leaks.values() for _, _, leak in waiting)
 
 
-def _check_event(message: Message, log: RoomLog, identity: str) -> Iterator[str]:
+def _is_whisper_to_player(message: Message, log: RoomLog, identity: str) -> bool:
+    v = message["v"]
+    return message.get("to") == "spectators" and v in log.states and identity in log.states[v].seats
+
+
+def _check_event(message: Message, log: RoomLog) -> Iterator[str]:
     v = message["v"]
     committed = log.events.get(v)
     if v == 1:
@@ -282,14 +302,11 @@ def _check_event(message: Message, log: RoomLog, identity: str) -> Iterator[str]
         yield f"I5: v {v} of room {log.room} was shown and is not in the log"
         return
     whispered = committed["kind"] == "said" and committed.get("to") == "spectators"
-    seated = v in log.states and identity in log.states[v].seats
     if message["kind"] == "hidden":
         if not whispered:
             yield f"I4: v {v} of room {log.room} was hidden, which is {committed['kind']}"
     elif message != committed:
         yield f"I5: v {v} of room {log.room} was shown as {message} and is {committed}"
-    elif whispered and seated:
-        yield f"I14: v {v} of room {log.room} was shown to a player"
 
 
 def _check_snapshot(message: Message, log: RoomLog, identity: str) -> Iterator[str]:

@@ -285,6 +285,9 @@ class CrowdClient:
 
     async def _something_else(self, link: Link, room: str, known: Known) -> None:
         chance, seated = self.chance, self.identity in known.seats
+        if known.offers and seated and chance.random() < 0.2:
+            await self.command(link, "decline", room)
+            return
         if known.over and seated and None not in known.seats and chance.random() < 0.6:
             await self.command(link, "rematch", room)
             return

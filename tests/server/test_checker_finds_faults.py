@@ -4,7 +4,6 @@ The faults are those of the reliability page that this part of the server can ha
 """
 
 import asyncio
-import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,24 +28,11 @@ from tests.server import crowd, test_runner, test_session
 from tests.server.rooms import altered
 from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
-from tests.server.world import Fault, FaultyStore, World
+from tests.server.world import FaultyStore, UnreliableStore, World
 
 Patch = pytest.MonkeyPatch
 
 COMMANDS = 100
-
-
-class Unreliable(FaultyStore):
-    """Fails some appends before they are written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.chance = random.Random(7)
-
-    async def append(self, append: Append) -> None:
-        if self.chance.random() < 0.05:
-            self.fail("append", Fault())
-        await super().append(append)
 
 
 class Forgetful(FaultyStore):
@@ -68,17 +54,25 @@ class Careless(FaultyStore):
 
 
 def ack_before_commit(patch: Patch) -> World:
+    told: set[str] = set()
     real = RoomRunner._append
 
     async def early(self: RoomRunner, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
         if request.follower is not None:
             ack = wire.Ack(request.command.id, self._loaded.v + len(events))
+            told.add(ack.id)
             request.follower.send(text_frame(wire.format_message(ack)))
         await real(self, events, key, Request(request.author, request.command, None, request.thought))
 
+    refuse = runner_module._refuse
+
+    def silent(item: object, code: Code, message: str) -> None:
+        if not (isinstance(item, Request) and item.command.id in told):
+            refuse(item, code, message)
+
     patch.setattr(RoomRunner, "_append", early)
-    patch.setattr(runner_module, "_refuse", lambda *_: None)
-    return World(store=Unreliable())
+    patch.setattr(runner_module, "_refuse", silent)
+    return World(store=UnreliableStore(7, 0.03, after=False))
 
 
 def shown_before_commit(patch: Patch) -> World:
@@ -94,7 +88,7 @@ def shown_before_commit(patch: Patch) -> World:
         await real(self, events, key, request)
 
     patch.setattr(RoomRunner, "_append", early)
-    return World(store=Unreliable())
+    return World(store=UnreliableStore(7, 0.03, after=False))
 
 
 def lost_dedupe(patch: Patch) -> World:

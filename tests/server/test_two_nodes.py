@@ -16,7 +16,7 @@ from tests.history import READER, History, Message, check
 from tests.server.crowd import CrowdClient, read_everything
 from tests.server.entries import new_database
 from tests.server.serving import serve
-from tests.server.world import BadBus, World, first_legal
+from tests.server.world import BadBus, UnreliableStore, World, first_legal
 
 NAMES = ["ada", "ben", "cyd", "dan"]
 GAMES = [("sticks", {"rows": "1-2-3"}), ("tic-tac-toe", {}), ("connect-four", {}), ("sticks", {"rows": "1-3-5-7"})]
@@ -158,11 +158,17 @@ async def everybody_at_the_tail(history: History, clients: list[CrowdClient]) ->
         await asyncio.sleep(0.1)
 
 
-@pytest.mark.parametrize(("backend", "commands"), [("memory", 500), ("sqlite", 1000)])
+@pytest.mark.parametrize(("backend", "commands"), [("memory", 400), ("unreliable", 300), ("sqlite", 1000)])
 async def test_four_clients_with_a_thousand_commands_each(backend: str, commands: int, tmp_path: Path) -> None:
-    """decisions.md 26: moves, resends, cuts, hops, a lossy bus and the fall of a node; the history is clean."""
+    """decisions.md 26: moves, resends, cuts, hops, a lossy bus and the fall of a node; the history is clean. So it is
+    over a store that fails now and then, sometimes after it has written (R6, R7).
+    """
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(open_sqlite(new_database(tmp_path))) if backend == "sqlite" else None
+        store: Store | None = None
+        if backend == "sqlite":
+            store = await stack.enter_async_context(open_sqlite(new_database(tmp_path)))
+        elif backend == "unreliable":
+            store = UnreliableStore(1, 0.05)
         crowd = await play(commands, store=store)
     assert check(crowd.history) == []
     assert crowd.healed, "I7: all are at the tail within 10 s"
@@ -170,6 +176,7 @@ async def test_four_clients_with_a_thousand_commands_each(backend: str, commands
     assert crowd.count("ack") > 2 * commands
     assert crowd.count("error") > commands // 2
     assert crowd.count("event", kind="finished") > commands
+    assert (crowd.count("error", code="store.retry") > 10) == (backend == "unreliable")
     assert {one.message["kind"] for one in crowd.history.entries if one.message.get("t") == "event"} >= {
         "moved", "finished", "started", "said", "hidden", "offered", "declined",
     }  # fmt: skip

@@ -132,6 +132,21 @@ class FaultyStore(MemoryStore):
         await self._through("check", super().check())
 
 
+class UnreliableStore(FaultyStore):
+    """Fails by chance, from a seed: before the work, and after it unless `after` is False."""
+
+    def __init__(self, seed: int, rate: float, after: bool = True) -> None:
+        super().__init__()
+        self._chance = random.Random(seed)
+        self._rate = rate
+        self._after = after
+
+    async def _through(self, call: str, work: Coroutine[Any, Any, T]) -> T:
+        if call not in ("add_identity", "heartbeat") and self._chance.random() < self._rate:
+            self.fail(call, Fault(after=self._after and self._chance.random() < 0.5))
+        return await super()._through(call, work)
+
+
 # --- the bus ----------------------------------------------------------------------------------------------------------
 
 
