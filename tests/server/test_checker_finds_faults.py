@@ -248,9 +248,13 @@ def old_state_after_a_change_of_node(patch: Patch) -> World:
     ids=lambda value: getattr(value, "__name__", None) or " ".join(sorted(value)),
 )
 async def test_the_checker_finds(fault: Callable[[Patch], World], invariants: set[str], monkeypatch: Patch) -> None:
-    """The crowd's history shows the fault, under the promise that it breaks."""
-    found = await faults_of(fault(monkeypatch))
-    assert invariants <= {one.split(":")[0] for one in found}, found[:5]
+    """The crowd's history shows the fault, under the promise that it breaks; a crowd may miss it, three do not."""
+    found: list[str] = []
+    for _ in range(3):
+        found += await faults_of(fault(monkeypatch))
+        if invariants <= {one.split(":")[0] for one in found}:
+            return
+    raise AssertionError(found[:5])
 
 
 async def faults_of(world: World) -> list[str]:
