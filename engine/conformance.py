@@ -99,7 +99,8 @@ def check_states_and_ends(game: Game) -> None:
         if outcome is not None:
             expect(outcome.winner in (None, 0, 1) and outcome.reason, "an outcome names a seat and a reason", outcome)
         else:
-            score = int(game.rules.evaluate(position.state, data_of(game)))
+            with np.errstate(over="ignore"):
+                score = int(game.rules.evaluate(position.state, data_of(game)))
             expect(abs(score) <= 20_000, "an evaluation is within 20000 either way", position.text(), score)
 
 
@@ -156,13 +157,17 @@ def damaged(text: str, chance: random.Random, count: int = 30) -> Iterator[str]:
 
 
 def check_keys(game: Game) -> None:
-    """Different states have different keys, and no key is 0."""
+    """Different states have different keys, as far as they count as different; and no key is 0."""
     states: dict[int, Any] = {}
+    rules: Any = game.rules
     with np.errstate(over="ignore"):
         for position in positions(game, 3 * PLAYOUTS):
-            found = int(game.rules.key(position.state))
+            state = position.state
+            found = int(rules.key(state))
             expect(0 < found < 1 << 64, "a key is a word other than 0", position.text(), found)
-            expect(states.setdefault(found, position.state) == position.state, "states differ in key", position.text())
+            # States that differ in their move counters only may share a key.
+            what = int(rules.repetition(state)) if hasattr(rules, "repetition") else state
+            expect(states.setdefault(found, what) == what, "states differ in key", position.text())
 
 
 def check_views(game: Game) -> None:
@@ -227,8 +232,11 @@ def check_compiled_rules(game: Game) -> None:
     from engine.native import Memory, compile_game
 
     native = compile_game(game)
-    names = ("status", "moves", "play", "stuck", "key", "evaluate")
-    status, moves, play, stuck, key, evaluate = (native.function(f"rule_{name}") for name in names)
+    required = ("status", "moves", "play", "stuck", "key", "evaluate")
+    status, moves, play, stuck, key, evaluate = (native.function(f"rule_{name}") for name in required)
+    counted = native.function("rule_count")
+    names = [name for name in ("drawn", "repetition", "reversible") if hasattr(game.rules, name)]
+    optional = {name: native.function(f"rule_{name}") for name in names}
     buffer = np.zeros(game.rules.MAX_MOVES, np.int64)
     memory = Memory(buffer)
     data = data_of(game)
@@ -238,12 +246,16 @@ def check_compiled_rules(game: Game) -> None:
             state, words, where = position.state, tuple(int(word) for word in position.state), position.text()
             expect(status(words) == int(rules.status(state)), "status: compiled = uncompiled", where)
             expect(key(words) == int(rules.key(state)), "key: compiled = uncompiled", where)
+            for name, function in optional.items():
+                expected = int(getattr(rules, name)(state))
+                expect(function(words) == expected, f"{name}: compiled = uncompiled", where)
             value = int(rules.evaluate(state, data))
             expect(evaluate(words, native.data) == value, "evaluate: compiled = uncompiled", where)
             if rules.status(state) != GOES_ON:
                 continue
             mine = [0] * rules.MAX_MOVES
             count = rules.moves(state, mine)
+            expect(counted(words, memory) == count, "count is the number of moves", where, count)
             expect(moves(words, memory) == count, "moves: compiled = uncompiled", where)
             expect(buffer[:count].tolist() == [int(move) for move in mine[:count]], "moves: the same order", where)
             for move in mine[:count]:
@@ -333,15 +345,16 @@ def depth_of_leaves(position: Position) -> int:
 
 def minimax(position: Position, depth: int, ply: int) -> int:
     """The value of a position for its side to move, by trying everything: what the kernel's contract is about."""
-    result = int(position.game.rules.status(position.state))
-    moves: list[int] = []
+    rules, state = position.game.rules, position.state
+    result = int(rules.status(state))
     if result == GOES_ON:
+        if position.game.drawn is not None and position.game.drawn(state):
+            return 0
         if depth == 0:
-            return int(position.game.rules.evaluate(position.state, data_of(position.game)))
-        moves = position.moves()
+            return int(rules.evaluate(state, data_of(position.game)))
+        result, moves = position.game.settle(state)
         if moves:
             return max(-minimax(position.play(move), depth - 1, ply + 1) for move in moves)
-        result = int(position.game.rules.stuck(position.state))
     return {1: 30_000 - ply, 2: ply - 30_000, 3: 0}[result]
 
 

@@ -6,12 +6,13 @@ rules uncompiled, so that nothing native and no compiler is loaded by a server.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
+from msgspec import structs
 
 from engine.view import BoardView, MoveView, PositionView
 
@@ -19,6 +20,9 @@ State = tuple[np.uint64, ...]
 
 GOES_ON, WON, LOST, DRAWN = 0, 1, 2, 3
 """What `status` and `stuck` return, seen from the side to move."""
+
+REPEATED = 4
+"""What a position is besides: a draw because it has been there too often."""
 
 MAX_TEXT = 4096
 """Longest position text, move token or option value that is looked at, in characters."""
@@ -146,6 +150,44 @@ class Rules(Protocol):
 REQUIRED = tuple(name for name in (*Rules.__annotations__, *vars(Rules)) if not name.startswith("_"))
 
 
+class MoreRules(Protocol):
+    """What a game's file may define besides: names that are not there mean the default that is given here.
+
+    Rules see one state and no history. A game in which positions can come again says with REPETITION how often one may
+    occur, and gives `repetition` and `reversible`; the search then also avoids or seeks repetitions.
+    """
+
+    REPETITION: int
+    """So many occurrences of a position end the match as a draw; 0, the default: it does not matter."""
+    CLAIM_REPETITION: int
+    """So many occurrences let the player to move claim a draw; 0 is the default."""
+
+    def drawn(self, s: State) -> int:
+        """(rule) 1 where the match is a draw although moves are left: by a count of moves, or for want of material.
+
+        Asked only where `status` goes on; where no move is left it must be 0, unless `stuck` is a draw as well. A
+        perft does not ask. Default 0.
+        """
+
+    def repetition(self, s: State) -> np.uint64:
+        """(rule) A key that is equal for states that count as the same position: the key without the move counters."""
+
+    def reversible(self, s: State) -> int:
+        """(rule) No position before the last so many plies can come again: 0 after a capture or another last step."""
+
+    def count(self, s: State, buf: Any) -> int:
+        """(rule) What `moves` would return, found sooner; buf may be used as scratch. Default: `moves`."""
+
+    def claim(self, s: State) -> str | None:
+        """Why the player to move may claim a draw here, in words; None, the default, where there is no reason."""
+
+    def notation(self, s: State, m: int) -> str:
+        """A legal move as players write it ("Nbxd7+"), read back by `parse_move`. Default: its token."""
+
+
+OPTIONAL = tuple(name for name in (*MoreRules.__annotations__, *vars(MoreRules)) if not name.startswith("_"))
+
+
 _SILENT: AbstractContextManager[object] = nullcontext()
 _overflow_ignored = False
 
@@ -166,6 +208,10 @@ def _quiet() -> AbstractContextManager[object]:
     return _SILENT if _overflow_ignored else np.errstate(over="ignore")
 
 
+def _times(count: int) -> str:
+    return {2: "twice"}.get(count, f"{count} times")
+
+
 class Game:
     """A game as the rest of the house sees it: checked entry points around one rules file.
 
@@ -174,13 +220,20 @@ class Game:
     of a bad argument.
     """
 
-    __slots__ = ("digest", "id", "rules", "title")
+    __slots__ = ("claim_repetition", "digest", "drawn", "id", "repetition_times", "rules", "title")
 
     def __init__(self, rules: Rules, digest: str) -> None:
+        file = getattr(rules, "__file__", rules)
         missing = [name for name in REQUIRED if not hasattr(rules, name)]
         if missing:
-            raise GameFault(f"the rules file {getattr(rules, '__file__', rules)} does not define {', '.join(missing)}")
+            raise GameFault(f"the rules file {file} does not define {', '.join(missing)}")
         self.rules = rules
+        self.drawn: Callable[[State], int] | None = getattr(rules, "drawn", None)
+        self.repetition_times = int(getattr(rules, "REPETITION", 0))
+        self.claim_repetition = int(getattr(rules, "CLAIM_REPETITION", 0))
+        lacking = [name for name in ("repetition", "reversible") if not hasattr(rules, name)]
+        if (self.repetition_times or self.claim_repetition) and lacking:
+            raise GameFault(f"the rules file {file} counts repetitions but does not define {', '.join(lacking)}")
         self.id = rules.NAME
         self.title = rules.TITLE
         self.digest = digest
@@ -239,28 +292,27 @@ class Game:
         except Exception as error:
             self._fault("board", error)
 
-    def legal(self, state: State) -> list[int]:
-        """The legal moves of a state, in the order of the rules; none when it is finished."""
+    def settle(self, state: State) -> tuple[int, list[int]]:
+        """GOES_ON with the legal moves in the order of the rules, or the result for the side to move and no moves."""
+        hook = "status"
+        rules = self.rules
         try:
             with _quiet():
-                if self.rules.status(state) != GOES_ON:
-                    return []
-                buffer = [0] * self.rules.MAX_MOVES
-                count = self.rules.moves(state, buffer)
+                result = int(rules.status(state))
+                if result != GOES_ON:
+                    return result, []
+                hook = "moves"
+                buffer = [0] * rules.MAX_MOVES
+                moves = buffer[: rules.moves(state, buffer)]
+                if not moves:
+                    hook = "stuck"
+                    return int(rules.stuck(state)), []
+                hook = "drawn"
+                if self.drawn is not None and self.drawn(state):
+                    return DRAWN, []
         except Exception as error:
-            self._fault("moves", error)
-        return buffer[:count]
-
-    def result(self, state: State) -> int:
-        """GOES_ON or the result for the side to move, having no move included."""
-        try:
-            with _quiet():
-                status = int(self.rules.status(state))
-                if status == GOES_ON and self.rules.moves(state, [0] * self.rules.MAX_MOVES) == 0:
-                    status = int(self.rules.stuck(state))
-                return status
-        except Exception as error:
-            self._fault("status", error)
+            self._fault(hook, error)
+        return GOES_ON, moves
 
     def _fault(self, hook: str, error: Exception) -> NoReturn:
         raise GameFault(f"the rules of {self.id} failed in {hook}: {type(error).__name__}: {error}") from error
@@ -269,22 +321,30 @@ class Game:
 class Position:
     """A state of a game with its options: immutable, comparable, and all in text outside.
 
-    `last` is the state before and the move that led here, for the view only; it does not count for equality.
+    `last` is the state before and the move that led here, for the view; `past` are the repetition keys of the
+    positions before this one that can come again. A position that was read from text has neither; they do not count
+    for equality.
     """
 
-    __slots__ = ("_child", "_legal", "game", "last", "options", "state")
+    __slots__ = ("_child", "_settled", "game", "last", "options", "past", "state")
 
     def __init__(
-        self, game: Game, options: Mapping[str, str], state: State, last: tuple[State, int] | None = None
+        self,
+        game: Game,
+        options: Mapping[str, str],
+        state: State,
+        last: tuple[State, int] | None = None,
+        past: tuple[int, ...] = (),
     ) -> None:
         self.game = game
         self.options = options
         self.state = state
         self.last = last
+        self.past = past
         # The position after the move that was last asked for: a server decides on a move and then replays it from its
         # log.
         self._child: tuple[str, Position] | None = None
-        self._legal: list[int] | None = None
+        self._settled: tuple[int, list[int]] | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Position):
@@ -318,10 +378,8 @@ class Position:
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
 
     def moves(self) -> list[int]:
-        """The legal moves, as the rules number them."""
-        if self._legal is None:
-            self._legal = self.game.legal(self.state)
-        return self._legal
+        """The legal moves, as the rules number them; none when the match is over."""
+        return self._settle()[1]
 
     def tokens(self) -> list[str]:
         """The legal moves as text."""
@@ -357,46 +415,19 @@ class Position:
                 after = self.game.rules.play(self.state, move)
         except Exception as error:
             self.game._fault("play", error)
-        return Position(self.game, self.options, after, (self.state, move))
+        return self._after(move, after)
 
     def advance(self, text: str) -> "tuple[str, Position, Outcome | None]":
         """Plays the legal move that a token names: its plain token, the position after it, and the outcome if it ends
         there.
 
-        The same as `parse_move`, `format_move`, `play` and `outcome` without a history, in one pass. Raises what they
-        raise.
+        The same as `parse_move`, `format_move`, `play` and `outcome` in turn. Raises what they raise.
         """
-        rules = self.game.rules
-        if not 0 < len(text) <= MAX_TEXT:
-            raise MalformedMove(f"a move of {self.game.title} is written like {self._example()}")
-        hook = "parse_move"
-        try:
-            with _quiet():
-                try:
-                    move = int(rules.parse_move(self.state, text))
-                except ValueError as error:
-                    raise self._malformed(text) from error
-                if move not in self.moves():
-                    raise IllegalMove(f"{text[:40]} is not allowed here")
-                hook = "format_move"
-                token = rules.format_move(self.state, move)
-                hook = "play"
-                after = Position(self.game, self.options, rules.play(self.state, move), (self.state, move))
-                hook = "status"
-                result = int(rules.status(after.state))
-                after._legal = []
-                if result == GOES_ON:
-                    hook = "moves"
-                    buffer = [0] * rules.MAX_MOVES
-                    after._legal = buffer[: rules.moves(after.state, buffer)]
-                    if not after._legal:
-                        result = int(rules.stuck(after.state))
-        except (GameError, GameFault):
-            raise
-        except Exception as error:
-            self.game._fault(hook, error)
+        move = self.parse_move(text)
+        token = self.format_move(move)
+        after = self.play(move)
         self._child = (token, after)
-        return token, after, after._outcome(result, ())
+        return token, after, after.outcome()
 
     def replay(self, text: str) -> "Position":
         """The position after a move that a log says was played: read, but not checked against the legal moves again."""
@@ -411,30 +442,63 @@ class Position:
             self.game._fault("parse_move", error)
         return self.play(move)
 
-    def outcome(self, history: "Sequence[Position]" = ()) -> Outcome | None:
-        """How the match ended here, or None; history is the positions before,
-        for games whose rules look at repetition.
-        """
-        return self._outcome(self.game.result(self.state), history)
-
-    def _outcome(self, result: int, history: "Sequence[Position]") -> Outcome | None:
+    def outcome(self) -> Outcome | None:
+        """How the match ended here, or None."""
+        result = self._settle()[0]
         if result == GOES_ON:
-            return self._repetition(history)
+            return None
+        if result == REPEATED:
+            return Outcome(None, f"the same position {_times(self.game.repetition_times)}")
         try:
-            reason = self.game.rules.ending(self.state)
+            with _quiet():
+                reason = self.game.rules.ending(self.state)
         except Exception as error:
             self.game._fault("ending", error)
         if result == DRAWN:
             return Outcome(None, reason)
         return Outcome(self.turn if result == WON else 1 - self.turn, reason)
 
+    def claim(self) -> str | None:
+        """Why the player to move may claim a draw here, in words; None when there is no reason or the match is over."""
+        if self._settle()[0] != GOES_ON:
+            return None
+        times = self.game.claim_repetition
+        if times and self._occurrences() >= times:
+            return f"the same position {_times(times)}"
+        reason = getattr(self.game.rules, "claim", None)
+        if reason is None:
+            return None
+        try:
+            with _quiet():
+                found: str | None = reason(self.state)
+        except Exception as error:
+            self.game._fault("claim", error)
+        return found
+
+    def notation(self, move: int) -> str:
+        """A legal move as players of the game write it; its token where the game has no other way."""
+        write = getattr(self.game.rules, "notation", None)
+        if write is None:
+            return self.format_move(move)
+        try:
+            with _quiet():
+                return str(write(self.state, move))
+        except Exception as error:
+            self.game._fault("notation", error)
+
     def view(self) -> PositionView:
         """What to draw."""
         try:
             with _quiet():
-                return self.game.rules.view(self.state, self.last)
+                view = self.game.rules.view(self.state, self.last)
         except Exception as error:
             self.game._fault("view", error)
+        if self._settle()[0] == REPEATED:
+            view = structs.replace(view, turn=None, text="Draw by repetition")
+        if self.last is not None and hasattr(self.game.rules, "notation"):
+            before, move = self.last
+            view = structs.replace(view, played=Position(self.game, self.options, before).notation(move))
+        return view
 
     def move_views(self) -> list[MoveView]:
         """The legal moves as clicks."""
@@ -445,14 +509,37 @@ class Position:
         except Exception as error:
             self.game._fault("move_view", error)
 
-    def _repetition(self, history: "Sequence[Position]") -> Outcome | None:
-        """Rules may define REPETITION, the number of times that a position must
-        occur for a draw (0: it never matters).
-        """
-        times = cast(int, getattr(self.game.rules, "REPETITION", 0))
-        if times and 1 + sum(earlier.state == self.state for earlier in history) >= times:
-            return Outcome(None, f"the same position {times} times")
-        return None
+    def _settle(self) -> tuple[int, list[int]]:
+        """The result or GOES_ON, and the legal moves; found once."""
+        if self._settled is None:
+            self._settled = self.game.settle(self.state)
+            times = self.game.repetition_times
+            if times and self._settled[0] == GOES_ON and self._occurrences() >= times:
+                self._settled = REPEATED, []
+        return self._settled
+
+    def _after(self, move: int, state: State) -> "Position":
+        """The position of a state that a move of this one leads to."""
+        past: tuple[int, ...] = ()
+        if self.game.repetition_times or self.game.claim_repetition:
+            rules: Any = self.game.rules
+            try:
+                with _quiet():
+                    back = int(rules.reversible(state))
+                    if back:
+                        past = (*self.past, int(rules.repetition(self.state)))[-back:]
+            except Exception as error:
+                self.game._fault("repetition", error)
+        return Position(self.game, self.options, state, (self.state, move), past)
+
+    def _occurrences(self) -> int:
+        """How often this position has been there, now included."""
+        rules: Any = self.game.rules
+        try:
+            with _quiet():
+                return 1 + self.past.count(int(rules.repetition(self.state)))
+        except Exception as error:
+            self.game._fault("repetition", error)
 
     def _malformed(self, text: str) -> MalformedMove:
         return MalformedMove(

@@ -46,6 +46,9 @@ numba.config.reload_config()  # somebody may have imported numba before us
 HOOKS = ("status", "moves", "play", "stuck", "key", "evaluate")
 """The rules that the kernel calls by name."""
 
+OPTIONAL_HOOKS = ("drawn", "repetition", "reversible", "count")
+"""The same, where the kernel has its own for a game that leaves them out."""
+
 INT, WORD = types.int64, types.uint64
 _I64 = ir.IntType(64)
 
@@ -287,9 +290,11 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     tag = code_cache.tag_of(game.id, game.digest)
     rules = _compiled_rules(module, tag)
     namespace = dict(vars(template))
-    namespace.update({name: rules[name] for name in HOOKS}, MAX_MOVES=int(game.rules.MAX_MOVES))
+    hooks = {name: rules[name] for name in (*HOOKS, *OPTIONAL_HOOKS) if name in rules}
+    repeats = int(game.repetition_times != 0 or game.claim_repetition != 0)
+    namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
     for name, function in _own_functions(template).items():
-        if name not in HOOKS:
+        if name not in hooks:
             namespace[name] = numba.njit(cache=True, **_OPTIONS)(_copy(function, namespace, tag))
     return NativeGame(game, tag, Memory(load_data(game)), template, rules, namespace)
 
@@ -305,8 +310,9 @@ def load_data(game: Game) -> Any:
 def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
     """Copies of the marked functions that call each other's compiled copies."""
     namespace = dict(vars(module))
+    known = (*HOOKS, *(name for name in OPTIONAL_HOOKS if hasattr(module, name)))
     marked = {name: f for name, f in vars(module).items() if isinstance(f, FunctionType) and hasattr(f, jit.RULE)}
-    missing = [name for name in HOOKS if name not in marked]
+    missing = [name for name in known if name not in marked]
     if missing:
         raise GameFault(f"{module.__name__} has no @rule on {', '.join(missing)}")
     texts = {name: str(getattr(f, jit.RULE)) for name, f in marked.items()}

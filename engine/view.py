@@ -9,8 +9,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-Style = Literal["checker", "felt", "holes", "plain", "bare"]
-Shape = Literal["disc", "cross", "ring", "stick"]
+Style = Literal["checker", "felt", "holes", "plain", "bare", "points"]
+"""How a board looks; with "points" the cells of a grid are the crossings of its lines."""
+Shape = Literal["disc", "cross", "ring", "stick", "stack"]
+"""How a piece looks without a sprite; a stack is two discs, a king of draughts."""
+Sprite = Literal["king", "queen", "rook", "bishop", "knight", "pawn"]
 SiteShape = Literal["square", "hex", "point", "round"]
 
 
@@ -26,6 +29,8 @@ class Grid(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="grid"
     style: Style = "plain"
     gravity: bool = False
     labels: bool = True
+    flips: bool = False
+    """The second seat sees the board from the other side."""
 
 
 class Site(Struct, frozen=True, omit_defaults=True):
@@ -51,7 +56,7 @@ class Kind(Struct, frozen=True, omit_defaults=True):
     name: str
     side: int | None = None
     shape: Shape = "disc"
-    sprite: str | None = None
+    sprite: Sprite | None = None
     mark: str | None = None
     text: str | None = None
 
@@ -76,7 +81,7 @@ class BoardView(Struct, frozen=True, omit_defaults=True):
 
 class PositionView(Struct, frozen=True, omit_defaults=True):
     """One position: pieces by cell, the seat to move (None when finished), marks by name,
-    the last move's path, one line of text.
+    the last move's path, one line of text; `hands` counts the pieces of each kind that wait beside the board.
     """
 
     pieces: dict[str, str]
@@ -85,6 +90,8 @@ class PositionView(Struct, frozen=True, omit_defaults=True):
     marks: dict[str, tuple[str, ...]] = {}
     last: tuple[str, ...] = ()
     hands: dict[str, int] = {}
+    played: str = ""
+    """The last move in the notation of the game, where that is not its token."""
 
 
 class MoveView(Struct, frozen=True, omit_defaults=True):

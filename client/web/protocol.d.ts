@@ -215,9 +215,10 @@ export interface Grid {
     rows: number;
     origin?: "bottom-left" | "top-left";
     names?: ((string | null)[])[] | null;
-    style?: "bare" | "checker" | "felt" | "holes" | "plain";
+    style?: "bare" | "checker" | "felt" | "holes" | "plain" | "points";
     gravity?: boolean;
     labels?: boolean;
+    flips?: boolean;
 }
 
 /** A board of places anywhere, with lines drawn through the places that each entry lists. */
@@ -225,7 +226,7 @@ export interface Sites {
     kind: "sites";
     sites: Site[];
     lines?: string[][];
-    style?: "bare" | "checker" | "felt" | "holes" | "plain";
+    style?: "bare" | "checker" | "felt" | "holes" | "plain" | "points";
 }
 
 /** One place of a free-form board; x to the right and y downwards, one cell being one unit wide. */
@@ -240,8 +241,8 @@ export interface Site {
 export interface Kind {
     name: string;
     side?: number | null;
-    shape?: "cross" | "disc" | "ring" | "stick";
-    sprite?: string | null;
+    shape?: "cross" | "disc" | "ring" | "stack" | "stick";
+    sprite?: "bishop" | "king" | "knight" | "pawn" | "queen" | "rook" | null;
     mark?: string | null;
     text?: string | null;
 }
@@ -314,7 +315,7 @@ export interface View {
     view: PositionView;
 }
 
-/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text. */
+/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text; `hands` counts the pieces of each kind that wait beside the board. */
 export interface PositionView {
     pieces: Record<string, string>;
     turn: number | null;
@@ -322,6 +323,7 @@ export interface PositionView {
     marks?: Record<string, string[]>;
     last?: string[];
     hands?: Record<string, number>;
+    played?: string;
 }
 
 /** Your legal moves at v, to the seat to move only. */

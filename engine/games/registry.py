@@ -12,14 +12,15 @@ from typing import cast
 
 from engine.game import Game, Rules, UnknownGame
 
-BUILT_IN = {
-    "connect-four": "engine.games.connect_four",
-    "tic-tac-toe": "engine.games.tic_tac_toe",
-    "sticks": "engine.games.sticks",
-}
 ENTRY_POINT_GROUP = "plyroom.games"
 ENGINE = Path(__file__).resolve().parent.parent
 COMMON = ("jit.py", "game.py", "native.py", "search/kernel.py")
+BUILT_IN = {
+    name.replace("_", "-"): f"engine.games.{name}"
+    for name in sorted(path.stem for path in Path(__file__).parent.glob("*.py"))
+    if name not in ("__init__", "registry")
+}
+"""The files beside this one: each is the game of its name. A file is all that a game takes."""
 
 
 def game_ids() -> list[str]:

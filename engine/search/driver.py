@@ -125,7 +125,7 @@ class Searcher:
         moves = position.moves()
         if not moves:
             raise SearchFailed("the match is over, there is nothing to search")
-        self._begin(table, moves, exact_depth)
+        self._begin(table, position, exact_depth)
         control.clear_shown()
         with around():
             return self._deepen(position, limit, table, control, margin, on_depth, clock)
@@ -164,14 +164,18 @@ class Searcher:
         assert report is not None, "depth 1 cannot be stopped"
         return report
 
-    def _begin(self, table: Table, moves: list[int], exact_depth: bool) -> None:
+    def _begin(self, table: Table, position: Position, exact_depth: bool) -> None:
         work = self._work
+        moves = position.moves()
+        past = position.past[-kernel.MAX_PAST :]
         work[: kernel.BUFFERS] = 0
         work[kernel.KILLERS : kernel.HISTORY] = -1
         work[kernel.NODE_LIMIT] = NO_LIMIT
         work[kernel.EXACT_DEPTH] = exact_depth
         work[kernel.TABLE_SHIFT] = 64 - table.bits
         work[kernel.ROOT_COUNT] = len(moves)
+        work[kernel.PAST] = len(past)
+        work[kernel.PATH - len(past) : kernel.PATH] = np.array(past, np.uint64).view(np.int64)
         work[self._root_at :][: len(moves)] = moves
 
     def _report(self, depth: int, score: int, seconds: float, solved: bool) -> Report:

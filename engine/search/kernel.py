@@ -3,8 +3,8 @@
 These functions are written once; `engine.native` compiles a copy of them for each game with the game's rules in place
 of the stubs below, and MAX_MOVES of the game. They use 64-bit memory only:
 
-- W, work memory of one worker (`work_words`): counters, limits, principal variation, killer moves, history, move
-  buffers
+- W, work memory of one worker (`work_words`): counters, limits, principal variation, killer moves, history, the
+  positions on the path, move buffers
 - T, the transposition table: two words an entry
 - C, the control block that is shared with the process that asked: it writes CANCEL and nothing else; the search
   writes the rest
@@ -16,7 +16,8 @@ The contract of `nega`: with the game's rules and `depth` more plies, it returns
     alpha < v < beta    means v is the true value,
 where the true value is the negamax value of the tree to that depth: at a finished state the exact distance to the end
 (MATE - ply won, ply - MATE lost, 0 drawn), at the horizon `evaluate`. A table entry from a deeper search counts as
-well, unless W[EXACT_DEPTH] is set. When W[STOP] is set the returned value means nothing, and nothing was stored
+well, and a position that comes again on the path or after the match's own is a draw, unless W[EXACT_DEPTH] is set.
+When W[STOP] is set the returned value means nothing, and nothing was stored
 because of it.
 """
 
@@ -40,15 +41,20 @@ COMPLETE = 255
 """The depth of a table entry whose tree has no horizon in it: it is right at every depth."""
 
 # W: counters and limits, then areas of fixed size, then the move buffers
-NODES, STOP, POLL, NODE_LIMIT, MAY_STOP, EXPIRED, HORIZONS, EXACT_DEPTH, TABLE_SHIFT, ROOT_COUNT = range(10)
+NODES, STOP, POLL, NODE_LIMIT, MAY_STOP, EXPIRED, HORIZONS, EXACT_DEPTH, TABLE_SHIFT, ROOT_COUNT, PAST = range(11)
 PV_LENGTH = 16
 PV = PV_LENGTH + MAX_PLY + 1
 KILLERS = PV + (MAX_PLY + 1) * MAX_PLY
 HISTORY = KILLERS + 2 * MAX_PLY
 HISTORY_MOVES = 4096
-BUFFERS = HISTORY + 2 * HISTORY_MOVES
+MAX_PAST = 512
+"""So many repetition keys of the match's last positions are known, W[PAST] of them; then come those of the path."""
+PATH = HISTORY + 2 * HISTORY_MOVES + MAX_PAST
+"""The repetition key of the root; those of its children follow by ply."""
+BUFFERS = PATH + MAX_PLY + 1
 MAX_MOVES = 1
-"""Stands for the game's own."""
+REPEATS = 0
+"""These two stand for the game's own: 1 where positions can come again and that matters."""
 
 # C: one writer for CANCEL, one for all else
 CANCEL, SEQUENCE, SEEN_NODES, SEEN_DEPTH, SEEN_SCORE, SEEN_PV_LENGTH, SEEN_PV = range(7)
@@ -62,6 +68,7 @@ SCORE_SHIFT = 32_768
 SIGNATURES = {
     "end_value": "i8(i8, i8)",
     "poll": "i8(i8*, i8*)",
+    "is_repeated": "i8(state, i8, i8*)",
     "show": "void(i8, i8, i8*, i8*)",
     "nega": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "root": "i8(state, i8, i8, i8*, u8*, i8*, i8*)",
@@ -73,8 +80,12 @@ SIGNATURES = {
     "rule_stuck": "i8(state)",
     "rule_key": "u8(state)",
     "rule_evaluate": "i8(state, i8*)",
+    "rule_drawn": "i8(state)",
+    "rule_repetition": "u8(state)",
+    "rule_reversible": "i8(state)",
+    "rule_count": "i8(state, i8*)",
 }
-CALLS = {"nega": ("end_value", "poll"), "root": ("nega", "show"), "plain": ("end_value",)}
+CALLS = {"nega": ("end_value", "poll", "is_repeated"), "root": ("nega", "show"), "plain": ("end_value",)}
 """What each function calls of these; callees are compiled first, with the one signature that they have."""
 
 
@@ -100,6 +111,25 @@ def key(s: State) -> np.uint64:
 
 def evaluate(s: State, data: Any) -> int:
     raise NotImplementedError
+
+
+# --- what a game may leave out: see engine.game.MoreRules
+
+
+def drawn(s: State) -> int:
+    return 0
+
+
+def repetition(s: State) -> np.uint64:
+    return U(0)
+
+
+def reversible(s: State) -> int:
+    return 0
+
+
+def count(s: State, buf: Any) -> int:
+    return moves(s, buf)
 
 
 def work_words(max_moves: int) -> int:
@@ -133,6 +163,19 @@ def poll(W: Any, C: Any) -> int:
     return int(W[STOP])
 
 
+def is_repeated(s: State, ply: int, W: Any) -> int:
+    """1 if the position was there before, on the path or in the match; notes that it is on the path now."""
+    here = np.int64(repetition(s))
+    W[PATH + ply] = here
+    back = reversible(s)
+    if back > ply + W[PAST]:
+        back = ply + W[PAST]
+    for i in range(4, back + 1, 2):
+        if W[PATH + ply - i] == here:
+            return 1
+    return 0
+
+
 def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> int:
     """Searches the moves at W[root_offset], in their order, to a depth and returns the best score.
 
@@ -143,6 +186,8 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
     scores_at = moves_at + MAX_MOVES
     bounds_at = scores_at + MAX_MOVES
     best = -INF
+    if REPEATS != 0:
+        is_repeated(s, 0, W)
     for i in range(W[ROOT_COUNT]):
         move = W[moves_at + i]
         child = play(s, move)
@@ -190,10 +235,15 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         return 0
     W[PV_LENGTH + ply] = 0
 
-    # 2. A finished state has its exact value.
+    # 2. A finished state has its exact value; so has a draw by rule, and whoever can repeat a position can draw.
     result = status(s)
     if result != GOES_ON:
         return end_value(result, ply)
+    if drawn(s) != 0:
+        return 0
+    if REPEATS != 0 and W[EXACT_DEPTH] == 0 and is_repeated(s, ply, W) != 0:
+        W[HORIZONS] += 1  # the value belongs to this path: no table entry above may take it for complete
+        return 0
 
     # 3. At the horizon the game's evaluation stands for the rest.
     if depth <= 0 or ply >= MAX_PLY - 1:
@@ -312,12 +362,14 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
 
 
 def perft(s: State, depth: int, ply: int, W: Any) -> int:
-    """The number of move sequences of a length; a finished game has no moves."""
+    """The number of move sequences of a length; a finished game has no moves, a draw by rule still has."""
     if depth == 0:
         return 1
     if status(s) != GOES_ON:
         return 0
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
+    if depth == 1:
+        return count(s, buffer)
     n = moves(s, buffer)
     total = 0
     for i in range(n):
@@ -330,6 +382,8 @@ def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
     result = status(s)
     if result != GOES_ON:
         return end_value(result, ply)
+    if drawn(s) != 0:
+        return 0
     if depth <= 0:
         return evaluate(s, D)
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
@@ -366,3 +420,19 @@ def rule_key(s: State) -> np.uint64:
 
 def rule_evaluate(s: State, data: Any) -> int:
     return evaluate(s, data)
+
+
+def rule_drawn(s: State) -> int:
+    return drawn(s)
+
+
+def rule_repetition(s: State) -> np.uint64:
+    return repetition(s)
+
+
+def rule_reversible(s: State) -> int:
+    return reversible(s)
+
+
+def rule_count(s: State, buf: Any) -> int:
+    return count(s, buf)
