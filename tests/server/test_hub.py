@@ -136,7 +136,7 @@ async def test_a_game_that_fails_at_the_start(changes: dict[str, object] | None,
 async def test_an_unknown_game() -> None:
     """game.unknown, with what there is."""
     async with World().hub() as hub:
-        with pytest.raises(CommandRejected, match="there are: .*connect-four.*tic-tac-toe") as rejected:
+        with pytest.raises(CommandRejected, match=r"there are: .*connect-four.*tic-tac-toe") as rejected:
             await Client(hub, "ada").create("chess-960")
         assert rejected.value.code is Code.GAME_UNKNOWN
 
