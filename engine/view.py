@@ -42,12 +42,20 @@ class Site(Struct, frozen=True, omit_defaults=True):
     shape: SiteShape = "square"
 
 
+class Border(Struct, frozen=True, omit_defaults=True):
+    """An edge of the board that belongs to a side: the places along it, whose outer edges get the side's colour."""
+
+    side: int
+    sites: tuple[str, ...]
+
+
 class Sites(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sites"):
     """A board of places anywhere, with lines drawn through the places that each entry lists."""
 
     sites: tuple[Site, ...]
     lines: tuple[tuple[str, ...], ...] = ()
     style: Style = "plain"
+    borders: tuple[Border, ...] = ()
 
 
 class Kind(Struct, frozen=True, omit_defaults=True):
@@ -70,7 +78,7 @@ class SeatView(Struct, frozen=True, omit_defaults=True):
 
 class BoardView(Struct, frozen=True, omit_defaults=True):
     """What stays the same for a whole room; `targets` maps a label (a column)
-    to the cells that a click may hit for it.
+    to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board.
     """
 
     board: Grid | Sites

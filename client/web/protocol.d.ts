@@ -200,7 +200,7 @@ export interface RoomDescription {
     view: BoardView | null;
 }
 
-/** What stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it. */
+/** What stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board. */
 export interface BoardView {
     board: Grid | Sites;
     kinds: Record<string, Kind>;
@@ -227,6 +227,7 @@ export interface Sites {
     sites: Site[];
     lines?: string[][];
     style?: "bare" | "checker" | "felt" | "holes" | "plain" | "points";
+    borders?: Border[];
 }
 
 /** One place of a free-form board; x to the right and y downwards, one cell being one unit wide. */
@@ -235,6 +236,12 @@ export interface Site {
     x: number;
     y: number;
     shape?: "hex" | "point" | "round" | "square";
+}
+
+/** An edge of the board that belongs to a side: the places along it, whose outer edges get the side's colour. */
+export interface Border {
+    side: number;
+    sites: string[];
 }
 
 /** How a kind of piece looks, and its name for people and screen readers; `text` is its letter on a terminal. */
