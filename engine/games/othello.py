@@ -1,0 +1,290 @@
+"""Othello: a disc turns over every straight row of the other colour that it closes in; most discs at the end win."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.game import DRAWN, GOES_ON, LOST, WON, Option, State
+from engine.jit import U, lsb, msb, popcount, rule
+from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
+
+NAME = "othello"
+TITLE = "Othello"
+WORDS = (
+    3  # the discs of the side to move, those of the other side, 0 when Black is to move or 1; bit = column + 8 * row
+)
+MAX_MOVES = 60  # the four cells in the middle are never empty
+LEVELS = 8
+OPTIONS: Mapping[str, Option] = {}
+DATA = ()
+RULES = """Black and White take turns to put a disc of their colour on an empty cell; Black begins.
+In the middle there are two discs of each colour at the start.
+
+A disc may only go where it closes in discs of the other colour: next to it, across, up or down or on a diagonal, lies
+an unbroken row of the other colour, and behind that row a disc of your own. Every row that the new disc closes in, in
+all eight directions, is turned over to your colour. Discs that were turned over close in no others in the same move.
+
+Whoever cannot close in anything passes, and then must: the other side moves again. You may not pass when you have a
+move. When neither side has a move, usually because the board is full, the match is over, and whoever has more discs
+of their colour wins. Equal numbers are a draw.
+
+Discs in the corners can never be turned over again. To have many moves when the other side has few is worth more than
+to have many discs, until the end is near."""
+
+ZERO = U(0)
+ONE = U(1)
+INNER = U(0x7E7E7E7E7E7E7E7E)  # columns b to g: a row that goes on from one of these does not leave the board sideways
+CORNERS = U(0x8100000000000081)
+X_CELLS = U(0x0042000000004200)
+BESIDE = U(0x4281000000008142)
+"""The cells on the edge next to a corner; on the diagonal next to it are the X cells."""
+CENTRE = U(0x0000001818000000)
+COLUMN_A, COLUMN_H = U(0x0101010101010101), U(0x8080808080808080)
+ROWS_1_8 = U(0xFF000000000000FF)
+ORDER = (CORNERS, ~(CORNERS | X_CELLS | BESIDE), BESIDE, X_CELLS)
+"""The moves that are good most often come first."""
+PASS = 64
+MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
+
+CELLS = tuple(f"{column}{row}" for row in "12345678" for column in "abcdefgh")
+BITS = tuple((cell, 1 << i) for i, cell in enumerate(CELLS))
+NAMES = ("Black", "White")
+MARKS = "XO"
+
+
+def _rays(steps: tuple[tuple[int, int], ...]) -> Any:
+    """By cell and direction: the cells from there to the edge."""
+    rays = np.zeros((64, len(steps)), np.uint64)
+    for cell in range(64):
+        for i, (right, down) in enumerate(steps):
+            column, row = cell % 8 + right, cell // 8 + down
+            while 0 <= column < 8 and 0 <= row < 8:
+                rays[cell, i] |= ONE << U(column + 8 * row)
+                column, row = column + right, row + down
+    return rays
+
+
+UPWARD = _rays(((1, 0), (-1, 1), (0, 1), (1, 1)))  # towards higher bits
+DOWNWARD = _rays(((-1, 0), (1, -1), (0, -1), (-1, -1)))
+
+
+def init(options: Mapping[str, str]) -> State:
+    return (U(0x0000000810000000), U(0x0000001008000000), ZERO)
+
+
+@rule
+def beyond_rows(p: np.uint64, inner: np.uint64, step: np.uint64) -> np.uint64:
+    """The cells behind unbroken rows of `inner` that begin next to a disc of p, both ways along one line."""
+    up = inner & (p << step)
+    down = inner & (p >> step)
+    up |= inner & (up << step)
+    down |= inner & (down >> step)
+    pairs = inner & (inner << step)
+    pairs_down = pairs >> step
+    twice = step + step
+    up |= pairs & (up << twice)
+    down |= pairs_down & (down >> twice)
+    up |= pairs & (up << twice)
+    down |= pairs_down & (down >> twice)
+    return (up << step) | (down >> step)
+
+
+@rule
+def mobility(p: np.uint64, o: np.uint64) -> np.uint64:
+    """The cells where p may put a disc against o."""
+    inner = o & INNER
+    found = beyond_rows(p, inner, U(1)) | beyond_rows(p, inner, U(7))
+    found |= beyond_rows(p, o, U(8)) | beyond_rows(p, inner, U(9))
+    return found & ~(p | o)
+
+
+@rule
+def flips(cell: int, p: np.uint64, o: np.uint64) -> np.uint64:
+    """The discs of o that a new disc of p turns over."""
+    found = ZERO
+    for i in range(4):
+        # Upward the carry of an addition runs through the row of o to the first cell of the ray that is not in it.
+        ray = UPWARD[cell, i]
+        end = ((o | ~ray) + ONE) & ray & p
+        found |= (end - U(end != ZERO)) & ray
+        # Downward that cell is the highest one of the ray that is not of o.
+        ray = DOWNWARD[cell, i]
+        end = (ONE << U(msb((ray & ~o) | ONE))) & ray & p
+        found |= ray & ~((end << ONE) - ONE)
+    return found
+
+
+@rule
+def status(s: State) -> int:
+    return GOES_ON
+
+
+@rule
+def moves(s: State, buf: Any) -> int:
+    n = 0
+    free = mobility(s[0], s[1])
+    for part in ORDER:
+        cells = free & part
+        while cells:
+            buf[n] = lsb(cells)
+            n += 1
+            cells &= cells - ONE
+    if n == 0 and mobility(s[1], s[0]) != ZERO:
+        buf[0] = PASS
+        n = 1
+    return n
+
+
+@rule
+def count(s: State, buf: Any) -> int:
+    free = mobility(s[0], s[1])
+    if free != ZERO:
+        return popcount(free)
+    return 1 if mobility(s[1], s[0]) != ZERO else 0
+
+
+@rule
+def play(s: State, m: int) -> State:
+    if m == PASS:
+        return (s[1], s[0], s[2] ^ ONE)
+    turned = flips(m, s[0], s[1])
+    return (s[1] ^ turned, s[0] ^ turned ^ (ONE << U(m)), s[2] ^ ONE)
+
+
+@rule
+def stuck(s: State) -> int:
+    lead = popcount(s[0]) - popcount(s[1])
+    if lead == 0:
+        return DRAWN
+    return WON if lead > 0 else LOST
+
+
+@rule
+def key(s: State) -> np.uint64:
+    h = s[0] * MIX_1
+    h = ((h ^ (h >> U(32))) + s[1]) * MIX_2
+    h = (h ^ (h >> U(29))) * MIX_1 + s[2]
+    return h if h != ZERO else ONE
+
+
+@rule
+def neighbours(p: np.uint64) -> np.uint64:
+    """The cells next to those of p, and some of p."""
+    wide = p | ((p & ~COLUMN_H) << ONE) | ((p & ~COLUMN_A) >> ONE)
+    return wide | (wide << U(8)) | (wide >> U(8))
+
+
+@rule
+def anchored(p: np.uint64) -> np.uint64:
+    """Discs on the edge in an unbroken row from an own corner: they can never be turned over."""
+    found = p & CORNERS
+    if found != ZERO:
+        across, along = p & ROWS_1_8, p & (COLUMN_A | COLUMN_H)
+        for _ in range(6):
+            found |= across & ((found << ONE) | (found >> ONE))
+            found |= along & ((found << U(8)) | (found >> U(8)))
+    return found
+
+
+@rule
+def near_empty_corners(p: np.uint64, empty: np.uint64) -> int:
+    """What discs next to empty corners cost, the diagonal ones most: they give the corner away."""
+    corners = empty & CORNERS
+    if corners == ZERO:
+        return 0
+    beside = neighbours(corners) & p
+    return 40 * popcount(beside & X_CELLS) + 12 * popcount(beside & BESIDE)
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    mine, other = s[0], s[1]
+    empty = ~(mine | other)
+    discs = 64 - popcount(empty)
+    moves_lead = popcount(mobility(mine, other)) - popcount(mobility(other, mine))
+    reach_lead = popcount(neighbours(other) & empty) - popcount(neighbours(mine) & empty)
+    value = 10 * moves_lead + 4 * reach_lead
+    value += 90 * (popcount(mine & CORNERS) - popcount(other & CORNERS))
+    value += 20 * (popcount(anchored(mine)) - popcount(anchored(other)))
+    value -= near_empty_corners(mine, empty) - near_empty_corners(other, empty)
+    # Many discs are a burden at first, as they can be turned over, and all that counts at the end.
+    lead = popcount(mine) - popcount(other)
+    if discs < 44:
+        return value - 2 * lead
+    late = discs - 44
+    return value * (24 - late) // 20 + lead * late
+
+
+def turn(s: State) -> int:
+    return int(s[2])
+
+
+def parse_move(s: State, text: str) -> int:
+    return PASS if text == "pass" else CELLS.index(text)
+
+
+def format_move(s: State, m: int) -> str:
+    return "pass" if m == PASS else CELLS[m]
+
+
+def _sides(s: State) -> tuple[int, int]:
+    """The black and the white discs."""
+    mine, other = int(s[0]), int(s[1])
+    return (other, mine) if s[2] else (mine, other)
+
+
+def parse_position(text: str, options: Mapping[str, str]) -> State:
+    if len(text) != 66 or set(text[:64]) - set("XO-") or text[64:] not in (" X", " O"):
+        raise ValueError("64 characters X (black), O (white) or -, row 1 first, a space and the side to move: X or O")
+    black, white = (sum(bit for mark, (_, bit) in zip(text, BITS, strict=False) if mark == own) for own in MARKS)
+    if ~(black | white) & int(CENTRE):
+        raise ValueError("the four cells in the middle are never empty")
+    return (U(black), U(white), ZERO) if text[65] == "X" else (U(white), U(black), ONE)
+
+
+def format_position(s: State) -> str:
+    black, white = _sides(s)
+    return "".join(["X" if black & bit else "O" if white & bit else "-" for _, bit in BITS]) + " " + MARKS[turn(s)]
+
+
+def ending(s: State) -> str:
+    more, fewer = sorted((popcount(s[0]), popcount(s[1])), reverse=True)
+    return f"{more} discs to {fewer}"
+
+
+def board(options: Mapping[str, str]) -> BoardView:
+    return BoardView(
+        board=Grid(cols=8, rows=8, origin="top-left", style="felt"),
+        kinds={"X": Kind(name="black", side=0, text="X"), "O": Kind(name="white", side=1, text="O")},
+        seats=(SeatView(NAMES[0], "#23262b"), SeatView(NAMES[1], "#f2efe6")),
+        targets={"pass": ()},
+    )
+
+
+def _cells(discs: int) -> tuple[str, ...]:
+    return tuple([cell for cell, bit in BITS if discs & bit])
+
+
+def view(s: State, last: tuple[State, int] | None) -> PositionView:
+    black, white = _sides(s)
+    pieces = {cell: "X" if black & bit else "O" for cell, bit in BITS if (black | white) & bit}
+    last_path = (format_move(*last),) if last else ()
+    marks: dict[str, tuple[str, ...]] = {"last": last_path} if last and last[1] != PASS else {}
+    side = turn(s)
+    score = f"{black.bit_count()} to {white.bit_count()}"
+    if count(s, ()) == 0:
+        lead = black.bit_count() - white.bit_count()
+        text = f"{NAMES[lead < 0]} wins, {score}" if lead else f"Draw, {score}"
+        return PositionView(pieces, None, text, marks, last_path)
+    must_pass = mobility(s[0], s[1]) == ZERO
+    text = f"{NAMES[side]} to {'pass' if must_pass else 'move'}, {score}"
+    return PositionView(pieces, side, text, marks, last_path)
+
+
+def move_view(s: State, m: int) -> MoveView:
+    if m == PASS:
+        return MoveView(id="pass", path=("pass",), text="pass")
+    cell = CELLS[m]
+    turned = int(flips(m, s[0], s[1]))
+    return MoveView(id=cell, path=(cell,), text=cell, affects=_cells(turned), ghost=(cell, MARKS[turn(s)]))

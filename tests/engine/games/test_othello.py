@@ -1,0 +1,180 @@
+"""Othello against OpenSpiel's, and what tables of move counts do not show: passes, ends, texts and views."""
+
+import random
+
+import numpy as np
+import pyspiel
+import pytest
+
+from engine.game import Game, Outcome, Position, PositionError
+from engine.games.registry import load_game
+from tests.engine.games.planted import planted
+
+EMPTY = "-" * 64
+
+
+def text(cells: dict[str, str], side: str) -> str:
+    """A position text by cells, over the four in the middle."""
+    squares = {"d4": "O", "e5": "O", "d5": "X", "e4": "X", **cells}
+    order = (f"{column}{row}" for row in "12345678" for column in "abcdefgh")
+    return "".join(squares.get(cell, "-") for cell in order) + " " + side
+
+
+def othello(cells: dict[str, str], side: str) -> Position:
+    return load_game("othello").position(text(cells, side))
+
+
+def referee_text(state: pyspiel.State, side: int) -> str:
+    """OpenSpiel's board in our words."""
+    rows = [line.split()[1:9] for line in str(state).splitlines() if line[:1].isdigit()]
+    return "".join("".join(row) for row in rows).upper() + " " + "XO"[side]
+
+
+def compare(game: Game, matches: int, seed: int) -> int:
+    """Plays random matches in both and compares all there is to compare; the number of positions."""
+    chance = random.Random(seed)
+    compared = 0
+    for _ in range(matches):
+        position = game.start()
+        referee = pyspiel.load_game("othello").new_initial_state()
+        while not referee.is_terminal():
+            moves = position.moves()
+            assert sorted(moves) == referee.legal_actions(), position.text()
+            assert position.turn == referee.current_player(), position.text()
+            assert position.text() == referee_text(referee, position.turn)
+            assert position.outcome() is None
+            compared += 1
+            move = chance.choice(moves)
+            position = position.play(move)
+            referee.apply_action(move)
+        assert not position.moves()
+        outcome = position.outcome()
+        assert outcome is not None
+        black, white = referee.returns()
+        assert outcome.winner == (None if black == white else int(black < white)), position.text()
+    return compared
+
+
+def test_rules_are_those_of_openspiel() -> None:
+    """On 10,000 random positions moves, passes, boards, sides and results are those of OpenSpiel."""
+    assert compare(load_game("othello"), matches=175, seed=1) >= 10_000
+
+
+@pytest.mark.long
+def test_rules_are_those_of_openspiel_on_many_positions() -> None:
+    """The same on 200,000."""
+    assert compare(load_game("othello"), matches=3_500, seed=2) >= 200_000
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("end = ((o | ~ray) + ONE) & ray & p", "end = ((o | ~ray) + ONE) & ray"),
+        ("msb((ray & ~o) | ONE)", "msb((ray & p) | ONE)"),
+        ("if n == 0 and mobility(s[1], s[0]) != ZERO:", "if mobility(s[1], s[0]) != ZERO and n < 3:"),
+        ("if n == 0 and mobility(s[1], s[0]) != ZERO:", "if n == 0:"),
+        ("    inner = o & INNER\n", "    inner = o\n"),
+        ("    up |= pairs & (up << twice)\n    down |= pairs_down & (down >> twice)\n    return", "    return"),
+        ("return WON if lead > 0 else LOST", "return LOST if lead > 0 else WON"),
+        ("return (s[1], s[0], s[2] ^ ONE)", "return (s[1], s[0], s[2])"),
+        ("((-1, 0), (1, -1), (0, -1), (-1, -1))", "((-1, 0), (1, -1), (0, -1), (-1, 0))"),
+    ],
+    ids=[
+        "flips off the board",
+        "flips past a gap",
+        "pass while one can move",
+        "pass for ever",
+        "rows around the edge",
+        "rows too short",
+        "fewest discs win",
+        "pass keeps the side",
+        "a direction missing",
+    ],
+)
+def test_a_fault_is_found(right: str, wrong: str) -> None:
+    """With one wrong line the comparison fails."""
+    with np.errstate(over="ignore"), pytest.raises(AssertionError):
+        compare(planted("othello", right, wrong), matches=175, seed=1)
+
+
+def test_pass() -> None:
+    """Who cannot close in anything has one move, to pass, by the button that the board offers; then the other moves."""
+    position = othello({"d4": "X", "e5": "X", "a1": "X", "b1": "O", "c1": "-"}, "O")
+    assert position.tokens() == ["pass"]
+    assert position.view().text == "White to pass, 5 to 1"
+    (click,) = position.move_views()
+    assert click.path == ("pass",)
+    assert position.game.board(position.options).targets == {"pass": ()}
+    after = position.play(position.parse_move("pass"))
+    assert after.tokens() == ["c1"]
+    assert after.view().last == ("pass",)
+    assert after.view().marks == {}
+    end = after.play(after.parse_move("c1"))
+    assert end.outcome() == Outcome(0, "7 discs to 0")
+    assert end.view().text == "Black wins, 7 to 0"
+
+
+def whole_board(white: int) -> str:
+    return "O" * white + "X" * (64 - white)
+
+
+@pytest.mark.parametrize(("white", "winner", "shown"), [(32, None, "Draw, 32 to 32"), (33, 1, "White wins, 31 to 33")])
+def test_full_board(white: int, winner: int | None, shown: str) -> None:
+    """A full board ends the match by the number of discs, whoever would be to move."""
+    for side in "XO":
+        position = load_game("othello").position(f"{whole_board(white)} {side}")
+        outcome = position.outcome()
+        assert outcome is not None
+        assert outcome.winner == winner
+        assert position.view().text == shown
+        assert position.view().turn is None
+
+
+def test_previews() -> None:
+    """A move shows the disc that it sets and the discs that it turns over."""
+    clicks = {click.id: click for click in load_game("othello").start().move_views()}
+    assert set(clicks) == {"d3", "c4", "f5", "e6"}
+    assert clicks["d3"].affects == ("d4",)
+    assert clicks["d3"].ghost == ("d3", "X")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        f"{EMPTY} X",
+        text({}, "X")[:-1],
+        text({}, "x"),
+        text({}, "X") + " ",
+        text({"e4": "-"}, "X"),
+        text({"a1": "."}, "X"),
+        text({}, "X").replace(" ", "-"),
+    ],
+)
+def test_bad_positions(bad: str) -> None:
+    """No position without the four discs in the middle, without a side, or in other characters."""
+    with pytest.raises(PositionError):
+        load_game("othello").position(bad)
+
+
+def test_evaluation_is_fair() -> None:
+    """What is good for one side is bad for the other by the same amount, up to rounding."""
+    chance = random.Random(5)
+    rules = load_game("othello").rules
+    for _ in range(10):
+        position = load_game("othello").start()
+        while moves := position.moves():
+            position = position.play(chance.choice(moves))
+            mine, other, side = position.state
+            with np.errstate(over="ignore"):
+                values = rules.evaluate((mine, other, side), ()), rules.evaluate((other, mine, side), ())
+            assert abs(sum(values)) <= 1, position.text()
+
+
+def test_evaluation_knows_the_corners() -> None:
+    """A corner of one's own is worth more than many discs; a disc next to an empty corner is a burden."""
+    with np.errstate(over="ignore"):
+        rules = load_game("othello").rules
+        plain, corner, risky = (
+            rules.evaluate(othello(cells, "X").state, ()) for cells in ({}, {"a1": "X"}, {"b2": "X"})
+        )
+    assert corner > plain > risky
