@@ -19,7 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from engine.game import ignore_overflow
 from engine.pool.pool import Pool
-from server.app import open_server
+from server.app import Running, open_server
 from server.listener import CannotListen, PortTaken
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
@@ -43,7 +43,7 @@ def main(host: str | None, port: int | None, data: Path | None, workers: int | N
         settings = replace(settings_from_env(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     except SettingError as error:
         raise click.ClickException(str(error)) from error
-    _log_to_stderr()
+    _log_to_stderr(settings.log)
     # The store's threads finish in fractions of a millisecond; at the default of 5 ms they wait longer for the
     # interpreter than for the disk.
     sys.setswitchinterval(0.0005)
@@ -74,7 +74,7 @@ async def _serve(settings: Settings, until_eof: bool) -> None:
     if until_eof:
         _stop_at_eof(loop, stop)
     async with Pool(settings.workers) as pool, open_server(settings, pool) as running:
-        _announce(settings, running.port)
+        _announce(settings, running)
         await stop.wait()
         _stderr.write("Stopping.\n")
 
@@ -91,12 +91,15 @@ def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
         loop.add_reader(0, readable)
 
 
-def _announce(settings: Settings, port: int) -> None:
+def _announce(settings: Settings, running: Running) -> None:
     """Tells where the game is, for this machine and for others on the same network."""
+    port = running.port
     here = ANYWHERE.get(settings.host, settings.host)
     click.echo(f"Plyroom is at http://{_in_url(here)}:{port}/")
     if settings.host in ANYWHERE and (address := _network_address(here)):
         click.echo(f"Others on your network open http://{_in_url(address)}:{port}/")
+    if running.metrics_port is not None:
+        click.echo(f"Metrics are at http://{_in_url(settings.metrics_host)}:{running.metrics_port}/metrics")
     click.echo(f"Everything is kept in {os.path.abspath(settings.data)}. Ctrl-C stops the server.")
 
 
@@ -130,7 +133,7 @@ class _Stderr(io.TextIOBase):
 _stderr = _Stderr()
 
 
-def _log_to_stderr() -> None:
+def _log_to_stderr(level: str) -> None:
     """Lines for people on a terminal, JSON for machines elsewhere."""
     console = sys.stderr.isatty()
     structlog.configure(
@@ -141,7 +144,7 @@ def _log_to_stderr() -> None:
             *([] if console else [structlog.processors.format_exc_info]),
             structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer(),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _stderr)),
     )
     logging.basicConfig(level=logging.WARNING, stream=_stderr, format="%(levelname)s %(name)s: %(message)s")

@@ -21,7 +21,8 @@ from server.settings import Settings
 from server.store.lock import exclusive
 from server.store.sql import open_sqlite
 from server.watchdog import watch_loop
-from server.web.api import make_app
+from server.web.api import Api, make_app
+from server.web.metrics import Gauges, NodeCollector, serve_metrics
 from server.web.pages import Pages, client_folder
 
 DATABASE = "plyroom.sqlite3"
@@ -33,9 +34,10 @@ LINGER_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that accepts connections on `port`."""
+    """A server that accepts connections on `port`, and shows its numbers on `metrics_port`."""
 
     port: int
+    metrics_port: int | None
     hub: Hub
     sessions: Sessions
 
@@ -67,7 +69,10 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
     async with open_hub(ports) as hub:
         sessions = Sessions(hub)
         watch = asyncio.create_task(sessions.run(), name="silent sessions")
-        application = make_app(ports, Pages(client, settings.names).routes(), draining.is_set)
+        api = Api(ports, draining.is_set)
+        application = make_app(api, Pages(client, settings.names).routes())
+        gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load)
+        collector = NodeCollector(ports.metrics, gauges)
         runner = web.AppRunner(
             application,
             access_log=None,
@@ -88,11 +93,17 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         def full() -> bool:
             return len(sessions) >= settings.max_connections
 
+        async def drain() -> None:
+            await sessions.drain(settings.drain_s)
+
         try:
-            async with listen(settings, runner, serve_socket, full) as server:
+            async with (
+                serve_metrics(settings, collector, api.livez, api.readyz) as watched,
+                listen(settings, runner, serve_socket, full, drain) as server,
+            ):
                 port = next(iter(server.sockets)).getsockname()[1]
                 try:
-                    yield Running(port, hub, sessions)
+                    yield Running(port, watched, hub, sessions)
                 finally:
                     draining.set()
         finally:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import structlog
@@ -35,6 +35,10 @@ class Hub:
         self._runners: dict[str, RoomRunner] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._made: dict[str, Bucket] = {}
+
+    def __len__(self) -> int:
+        """The rooms in memory."""
+        return len(self._runners)
 
     def runner(self, room_id: str) -> RoomRunner | None:
         """The room's runner, if the room is open here."""
@@ -216,6 +220,9 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         finally:
             for task in [*duties, *hub._running.values()]:
                 task.cancel()
+    if not ports.settings.sole_node:
+        with suppress(StoreError):
+            await ports.store.heartbeat(ports.node, 0)  # other nodes need not wait to take over what was due here
     if failure is not None:
         raise failure
 

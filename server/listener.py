@@ -128,9 +128,15 @@ def host_allowed(host: str, names: tuple[str, ...]) -> bool:
 
 @asynccontextmanager
 async def listen(
-    settings: Settings, runner: web.AppRunner, handler: Handler, full: Callable[[], bool]
+    settings: Settings,
+    runner: web.AppRunner,
+    handler: Handler,
+    full: Callable[[], bool],
+    drain: Callable[[], Awaitable[None]],
 ) -> AsyncIterator[Server]:
-    """Serves both until the block ends; then connections are closed with 1012. CannotListen if that cannot be."""
+    """Serves both until the block ends; then nobody new is let in, `drain` sees to the connections, and what is left
+    is closed with 1012. CannotListen if that cannot be.
+    """
 
     waiting: set[Door] = set()
 
@@ -156,6 +162,8 @@ async def listen(
     try:
         yield server
     finally:
+        server.server.close()
+        await drain()
         server.close(code=Close.RESTARTING, reason="the server is restarting")
         # From Python 3.12 on a server waits for all its connections, idle HTTP ones and half heads among them.
         for one in tuple(waiting):

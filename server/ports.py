@@ -3,12 +3,13 @@
 import secrets
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from engine.game import Game
-from engine.search.job import Info, Job, Result
+from engine.search.job import Info, Job, Load, Result
 from server.bus.base import Bus
+from server.metrics import Metrics
 from server.settings import Settings
 from server.store.base import Store
 
@@ -24,6 +25,9 @@ class Engines(Protocol):
 
     def is_warm(self, game_id: str) -> bool:
         """Whether a search of that game starts at once; otherwise it is compiled first, which takes seconds."""
+
+    def load(self) -> Load:
+        """How busy they are now."""
 
     async def search(self, job: Job, on_info: OnInfo) -> Result:
         """The answer; `on_info` is called in the event loop while it runs.
@@ -61,6 +65,7 @@ class Ports:
     find_game: Callable[[str], Game]
     now_ms: Callable[[], int]
     new_id: Callable[[], str]
+    metrics: Metrics = field(default_factory=Metrics)
 
 
 def wall_clock_ms() -> int:

@@ -182,7 +182,7 @@ def _default(field: types.Field) -> str:
 
 def _routes() -> Iterator[tuple[str, str]]:
     """The HTTP API's routes with their handlers' docstrings."""
-    app = api.make_app(cast(Ports, None), [], lambda: False)
+    app = api.make_app(api.Api(cast(Ports, None), lambda: False), [])
     for route in app.router.routes():
         if route.method != "HEAD":
             resource = cast(web.Resource, route.resource)

@@ -5,6 +5,7 @@ again. Nothing is acknowledged or shown before it is committed.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -289,11 +290,13 @@ class RoomRunner:
         except StoreError as error:
             self._behind = True
             self._look_later()
-            log.warning("store unavailable", room=self.room_id, error=str(error))
+            self._ports.metrics.store_failures += 1
+            log.warning("store unavailable", room=self.room_id, command=_asked(item), error=str(error))
             _refuse(item, Code.STORE_RETRY, "the store does not answer; send the same command again")
         except Exception:
             self._behind = True
-            log.exception("room request failed", room=self.room_id, request=type(item).__name__)
+            self._ports.metrics.faults += 1
+            log.exception("room request failed", room=self.room_id, request=type(item).__name__, command=_asked(item))
             _refuse(item, Code.SERVER_FAULT, "the server made a mistake with this; it is in its log")
 
     def _look_later(self) -> None:
@@ -306,6 +309,7 @@ class RoomRunner:
 
     async def _grown(self, grown: Grown) -> None:
         room = self._loaded
+        self._ports.metrics.bus_lag_s.observe(max(0, self._ports.now_ms() - grown.events[-1].at_ms) / 1000)
         if grown.events[-1].v <= room.v:
             return
         if grown.events[0].v != room.v + 1:
@@ -323,6 +327,7 @@ class RoomRunner:
         checked = False
         for _ in range(TRIES):
             if key in self._keys:
+                self._ports.metrics.repeated += 1
                 _reply(request, wire.Ack(command.id, self._keys[key]))
                 return
             try:
@@ -334,10 +339,16 @@ class RoomRunner:
                 if isinstance(command, AiMove) and rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED):
                     command = _failure(command, f"its engine answered {rejection.message}")
                     continue
+                self._ports.metrics.rejected += 1
+                log.debug("refused", room=self.room_id, command=command.id, code=rejection.code)
                 _reply(request, wire.Error(command.id, rejection.code, rejection.message))
                 return
             except GameFault as fault:
-                log.error("game fault", room=self.room_id, game=self._loaded.game_id, fault=str(fault), exc_info=True)
+                self._ports.metrics.faults += 1
+                log.error(
+                    "game fault", room=self.room_id, command=command.id, game=self._loaded.game_id, fault=str(fault),
+                    exc_info=True,
+                )  # fmt: skip
                 if isinstance(command, AiMove):
                     command = _failure(command, "the rules of this game failed on its move")
                     continue
@@ -349,8 +360,10 @@ class RoomRunner:
                 await self._append(events, key, request)
                 return
             except Conflict:
+                self._ports.metrics.conflicts += 1
                 await self._catch_up()
             except Duplicate as made:
+                self._ports.metrics.repeated += 1
                 self._remember(key, made.last_v)
                 await self._catch_up()
         _reply(request, wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"))
@@ -377,12 +390,18 @@ class RoomRunner:
         for event in events:
             after = rules.evolve(after, event, at_ms)
             entries.append(stored(after, event, at_ms))
+        metrics = self._ports.metrics
+        begun = time.perf_counter()
         await self._ports.store.append(
             Append(
                 room=self.room_id, expected_v=before.v, events=tuple(entries), node=self._ports.node,
                 due_ms=after.due_ms(), command=key, projections=projections(after, events, request.thought),
             )
         )  # fmt: skip
+        metrics.append_s.observe(time.perf_counter() - begun)
+        metrics.commands += 1
+        metrics.moves += isinstance(events[0], wire.Moved)
+        log.debug("committed", room=self.room_id, command=key.id, v=after.v)
         self._room = after
         self._keep(entries)
         self._responsible = True
@@ -595,6 +614,11 @@ class RoomRunner:
 
 def _command_id(request: Request) -> str:
     return request.command.id
+
+
+def _asked(item: object) -> str | None:
+    """The id of the command that a request carries."""
+    return _command_id(item) if isinstance(item, Request) else None
 
 
 def _question(match: str, digest: str) -> str:

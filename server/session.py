@@ -27,6 +27,8 @@ SKIP_BYTES = 64 * 1024
 CUT_BYTES = 256 * 1024
 """… and one with so much unsent is cut off: it joins again when it can."""
 HELLO_TIMEOUT_S = 10.0
+GOODBYE_S = 2.5
+"""A connection that does not answer its close in so long is cut off."""
 ROOMS = 100
 """Rooms that one connection may follow."""
 EXCESS = 1000
@@ -71,12 +73,25 @@ class Session:
             return
         self._transport.write(frames)
         if self._transport.get_write_buffer_size() > CUT_BYTES:
+            self._hub.ports.metrics.evictions += 1
             log.info("slow reader cut off", identity=self.identity)
             self.cut(Close.TOO_SLOW, "read faster")
 
     def send_ephemeral(self, frames: bytes) -> None:
-        if not self.closed and self._transport.get_write_buffer_size() <= SKIP_BYTES:
+        if self.closed:
+            return
+        if self._transport.get_write_buffer_size() <= SKIP_BYTES:
             self._transport.write(frames)
+        else:
+            self._hub.ports.metrics.skipped += 1
+
+    async def close(self, code: int, reason: str) -> None:
+        """Closes with a handshake, if the other side reads; otherwise it is cut off."""
+        try:
+            async with asyncio.timeout(GOODBYE_S):
+                await self._socket.close(code, reason)
+        except TimeoutError:
+            self._transport.abort()
 
     def cut(self, code: int, reason: str) -> None:
         """Tries to say why, and is gone."""
@@ -247,6 +262,16 @@ class Sessions:
             await session.run()
         finally:
             self._open.discard(session)
+
+    async def drain(self, over_s: float) -> None:
+        """Asks all to reconnect, one after the other: whoever takes them in is not asked by all at once."""
+        sessions = tuple(self._open)
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+        async with asyncio.TaskGroup() as closing:
+            for n, session in enumerate(sessions):
+                await asyncio.sleep(max(0.0, begun_s + over_s * n / len(sessions) - loop.time()))
+                closing.create_task(session.close(Close.RESTARTING, "the server is restarting"))
 
     async def run(self) -> None:
         """Looks for silent connections until cancelled."""

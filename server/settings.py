@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
 
 class SettingError(Exception):
     """A setting that cannot be; the message says what was expected."""
@@ -31,10 +33,18 @@ class Settings:
     """A room that nobody follows and that needs nobody leaves memory after so long."""
     poll_s: float = 30.0
     """How often the heads of open rooms are compared with the store, should the bus have lost a message."""
+    drain_s: float = 1.0
+    """When the server is told to stop it takes nobody new, and closes its connections one by one over so long."""
     heartbeat_s: float = 1.0
     """How often a node says that it is alive, and looks for due rooms of nodes that are not."""
     sole_node: bool = True
     """No other node uses this store: at the start all due rooms are taken at once."""
+
+    metrics_port: int | None = None
+    """Where Prometheus finds /metrics, and a proxy /livez and /readyz; without it there is none."""
+    metrics_host: str = "127.0.0.1"
+    log: str = "info"
+    """What is logged at least: debug (each command with its id), info, warning or error."""
 
     ai_pace_ms: int = 350
     """An AI answers a person no sooner after the last move."""
@@ -68,8 +78,11 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
             changes[one.name] = _read(str(one.type), environ[variable])
         except ValueError as error:
             raise SettingError(f"{variable} is {environ[variable]!r}; {error}") from error
-    if changes.get("port", 0) not in range(65536):
-        raise SettingError(f"PLYROOM_PORT is {changes['port']}; a number up to 65535 was expected")
+    for name in ("port", "metrics_port"):
+        if changes.get(name, 0) not in range(65536):
+            raise SettingError(f"PLYROOM_{name.upper()} is {changes[name]}; a number up to 65535 was expected")
+    if changes.get("log", "info") not in LOG_LEVELS:
+        raise SettingError(f"PLYROOM_LOG is {changes['log']!r}; one of {', '.join(LOG_LEVELS)} was expected")
     return Settings(**changes)  # type: ignore[arg-type]
 
 

@@ -21,7 +21,7 @@ from engine.games.registry import game_ids, load_game
 from engine.pool.messages import Answered, Failed, News, Progress, Ready, Run, Started, Taken, Warm, Warmed
 from engine.pool.process import DEFAULT_START, StartMethod, WorkerProcess, default_workers
 from engine.pool.waiting import FairQueue
-from engine.search.job import Info, Job, Result, RulesChanged, SearchError, SearchFailed
+from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError, SearchFailed
 from engine.search.levels import Level, choose
 from engine.search.report import level_for, resolve
 
@@ -230,6 +230,10 @@ class Pool:
     @property
     def ready_workers(self) -> int:
         return sum(seat.ready for seat in self._seats)
+
+    def load(self) -> Load:
+        """How busy the pool is."""
+        return Load(self.running, self.waiting, self.ready_workers)
 
     @property
     def pids(self) -> list[int]:

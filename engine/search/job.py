@@ -68,6 +68,14 @@ class Result(Struct, frozen=True, omit_defaults=True):
     info: Info
 
 
+class Load(Struct, frozen=True):
+    """How busy a pool is: searches under way and waiting, and the workers that are ready, busy or not."""
+
+    running: int
+    waiting: int
+    workers: int
+
+
 class SearchError(Exception):
     """A search that gave no answer; the message says why."""
 

@@ -57,10 +57,9 @@ class GuestRequest(Struct, forbid_unknown_fields=True):
     name: Annotated[str, Meta(max_length=200)] | None = None
 
 
-def make_app(ports: Ports, routes: list[web.RouteDef], is_draining: Callable[[], bool]) -> web.Application:
+def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
     """The HTTP application with its middleware."""
-    app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=[_errors(ports)])
-    api = Api(ports, is_draining)
+    app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=[_errors(api.ports)])
     app.router.add_routes(
         [
             web.get("/livez", api.livez),
@@ -81,7 +80,7 @@ class Api:
     """The handlers, each documented in docs/protocol.md."""
 
     def __init__(self, ports: Ports, is_draining: Callable[[], bool]) -> None:
-        self._ports = ports
+        self.ports = ports
         self._is_draining = is_draining
         self._games: bytes | None = None
 
@@ -94,7 +93,7 @@ class Api:
         if self._is_draining():
             return _json({"status": "draining"}, HTTPStatus.SERVICE_UNAVAILABLE)
         try:
-            await self._ports.store.check()
+            await self.ports.store.check()
         except StoreUnavailable as error:
             return _json({"status": "store unavailable", "error": str(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
         return _json({"status": "ok"})
@@ -105,9 +104,9 @@ class Api:
         token = request.cookies.get(COOKIE)
         fresh: str | None = None
         try:
-            identity = await known_guest(self._ports, token, wanted.name) if token else None
+            identity = await known_guest(self.ports, token, wanted.name) if token else None
             if identity is None:
-                identity, fresh = await new_guest(self._ports, wanted.name)
+                identity, fresh = await new_guest(self.ports, wanted.name)
         except CommandRejected as rejection:
             raise ApiError(HTTPStatus.BAD_REQUEST, rejection.code, rejection.message) from rejection
         response = _json({"identity": identity.id, "name": identity.name})
@@ -119,7 +118,7 @@ class Api:
 
     async def _read_guest(self, request: web.Request) -> GuestRequest:
         try:
-            async with asyncio.timeout(self._ports.settings.silence_s):
+            async with asyncio.timeout(self.ports.settings.silence_s):
                 body = await request.read()
             return _decode(body or b"{}", type=GuestRequest)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, web.RequestPayloadError) as error:
@@ -140,7 +139,7 @@ class Api:
         return _raw(self._games)
 
     def _game(self, game_id: str) -> dict[str, Any]:
-        game = self._ports.find_game(game_id)
+        game = self.ports.find_game(game_id)
         return {
             "id": game.id,
             "title": game.title,
@@ -155,7 +154,7 @@ class Api:
         """Finished public matches, the newest first: `?limit=` of them, `?before=` the `next` of the page before."""
         limit = _number(request, "limit", 30, 1, PAGE)
         before = request.query.get("before")
-        found = await self._ports.store.matches(limit, _parse_cursor(before) if before else None)
+        found = await self.ports.store.matches(limit, _parse_cursor(before) if before else None)
         following = _format_cursor(found[-1]) if len(found) == limit else None
         return _json({"matches": [self._entry(one) for one in found], "next": following})
 
@@ -163,11 +162,11 @@ class Api:
         """One match with its moves and what the AI saw."""
         found = await self._find(request)
         moves = await self._moves(found)
-        thoughts = await self._ports.store.thoughts(found.match)
+        thoughts = await self.ports.store.thoughts(found.match)
         entry = self._entry(found)
         entry["plies"] = len(moves)
         try:
-            view = self._ports.find_game(found.game).board(_decode(found.options))
+            view = self.ports.find_game(found.game).board(_decode(found.options))
         except Exception as error:  # a game that is gone or broken: the moves can be read all the same
             log.warning("match without its game", match=found.match, game=found.game, error=str(error))
             view = None
@@ -184,7 +183,7 @@ class Api:
         first = _number(request, "from", 0, 0, len(moves))
         last = min(_number(request, "to", len(moves), first, 2**31), len(moves), first + PAGE - 1)
         try:
-            position = self._ports.find_game(found.game).position(found.start, _decode(found.options))
+            position = self.ports.find_game(found.game).position(found.start, _decode(found.options))
             views = _replay(position, moves[:last], first)
         except Exception as error:
             raise ApiError(
@@ -194,7 +193,7 @@ class Api:
         return _raw(_encode({"views": views}), IMMUTABLE if complete else "no-cache")
 
     async def _find(self, request: web.Request) -> StoredMatch:
-        found = await self._ports.store.match(request.match_info["match"][:64])
+        found = await self.ports.store.match(request.match_info["match"][:64])
         if found is None:
             raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
         return found
@@ -203,7 +202,7 @@ class Api:
         """The moves of a match, from its room's log."""
         moves: list[wire.Played] = []
         v = found.first_v
-        while page := await self._ports.store.events(found.room, v):
+        while page := await self.ports.store.events(found.room, v):
             for entry in page:
                 event = wire.parse_event_body(entry.body)
                 if isinstance(event, wire.Moved) and event.match == found.match:
@@ -215,7 +214,7 @@ class Api:
 
     def _entry(self, found: StoredMatch) -> dict[str, Any]:
         try:
-            title = self._ports.find_game(found.game).title
+            title = self.ports.find_game(found.game).title
         except Exception:  # a game that is gone still has its matches
             title = found.game
         return {

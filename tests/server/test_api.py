@@ -204,10 +204,10 @@ async def test_draining() -> None:
     from aiohttp import web
     from aiohttp.test_utils import TestClient, TestServer
 
-    from server.web.api import make_app
+    from server.web.api import Api, make_app
 
     draining = False
-    app: web.Application = make_app(World().ports("n1"), [], lambda: draining)
+    app: web.Application = make_app(Api(World().ports("n1"), lambda: draining), [])
     async with TestClient(TestServer(app)) as client:
         assert (await client.get("/readyz")).status == 200
         draining = True

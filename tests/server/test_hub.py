@@ -242,7 +242,7 @@ async def test_what_ends_the_block_comes_out_as_itself() -> None:
 
 
 async def stop_in_the_middle(world: World, count: int = 3) -> list[str]:
-    """Rooms in which the AI is to move, on a node that is gone."""
+    """Rooms in which the AI is to move, on a node that is gone without a goodbye."""
 
     async def never(job: Job) -> str:
         await asyncio.Event().wait()
@@ -252,6 +252,8 @@ async def stop_in_the_middle(world: World, count: int = 3) -> list[str]:
     async with world.hub("gone") as hub:
         rooms = [await Client(hub, f"ada{n}").create(seats=(AI1, ME)) for n in range(count)]
         await settle()
+        world.store.down = True
+    world.store.down = False
     world.engines.answer = answer
     return rooms
 

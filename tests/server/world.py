@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from engine.game import Game
 from engine.games.registry import load_game
-from engine.search.job import Info, Job, Result, RootMove
+from engine.search.job import Info, Job, Load, Result, RootMove
 from server import protocol as wire
 from server.bus.base import Bus, BusMessage, Receive
 from server.bus.local import LocalBus
@@ -202,6 +202,9 @@ class ScriptedEngines:
 
     def is_warm(self, game_id: str) -> bool:
         return self.warm
+
+    def load(self) -> Load:
+        return Load(len(self.jobs), 0, 1)
 
     async def search(self, job: Job, on_info: OnInfo) -> Result:
         self.jobs.append(job)

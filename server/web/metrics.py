@@ -1,0 +1,103 @@
+"""`/metrics` on a port of its own, in the text form of Prometheus, with the health checks beside it.
+
+The port is not the players': what an operator watches is nobody else's business. Its default address is this machine's
+own.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+from engine.search.job import Load
+from server.listener import CannotListen
+from server.metrics import Histogram, Metrics
+from server.settings import Settings
+
+COUNTERS = {
+    "moves": "Moves that were committed, the AI's among them",
+    "commands": "Commands that were committed",
+    "rejected": "Commands that the rules of a room refused",
+    "conflicts": "Appends that another node was faster with",
+    "repeated": "Commands that had been committed before and were acknowledged again",
+    "store_failures": "Requests of rooms that the store did not serve",
+    "faults": "Requests that failed by a mistake of the server or of a game",
+    "evictions": "Connections that were cut off because they read too slowly",
+    "skipped": "Frames that slow readers missed",
+}
+HISTOGRAMS = {
+    "append_s": ("append_seconds", "From handing events to the store until they are committed"),
+    "bus_lag_s": ("bus_lag_seconds", "From a commit on another node until its events arrive here"),
+}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """What is so at this moment."""
+
+    rooms: Callable[[], int]
+    connections: Callable[[], int]
+    searches: Callable[[], Load]
+
+
+class NodeCollector:
+    """Reads a node's numbers when somebody asks for them."""
+
+    def __init__(self, metrics: Metrics, gauges: Gauges) -> None:
+        self._metrics = metrics
+        self._gauges = gauges
+
+    def collect(self) -> Iterator[Metric]:
+        """The families of metrics, each with one sample or one histogram."""
+        for name, text in COUNTERS.items():
+            yield CounterMetricFamily(f"plyroom_{name}", text, getattr(self._metrics, name))
+        for field, (name, text) in HISTOGRAMS.items():
+            histogram: Histogram = getattr(self._metrics, field)
+            yield HistogramMetricFamily(f"plyroom_{name}", text, histogram.cumulative(), histogram.total)
+        load = self._gauges.searches()
+        yield GaugeMetricFamily("plyroom_rooms", "Rooms in memory", self._gauges.rooms())
+        yield GaugeMetricFamily("plyroom_connections", "Open sockets", self._gauges.connections())
+        yield GaugeMetricFamily("plyroom_searches_running", "Searches under way", load.running)
+        yield GaugeMetricFamily("plyroom_searches_waiting", "Searches that wait for a worker", load.waiting)
+        yield GaugeMetricFamily("plyroom_search_workers", "Search processes that are ready", load.workers)
+
+
+@asynccontextmanager
+async def serve_metrics(
+    settings: Settings, collector: NodeCollector, livez: Handler, readyz: Handler
+) -> AsyncIterator[int | None]:
+    """Serves until the block ends and gives the port (0 asks for a free one); nothing at all where none is set.
+
+    CannotListen when the port is not to be had.
+    """
+    if settings.metrics_port is None:
+        yield None
+        return
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(collector)
+
+    async def metrics(request: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+
+    app = web.Application()
+    app.router.add_routes([web.get("/metrics", metrics), web.get("/livez", livez), web.get("/readyz", readyz)])
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        await _listen(runner, settings.metrics_host, settings.metrics_port)
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+async def _listen(runner: web.AppRunner, host: str, port: int) -> None:
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        raise CannotListen(f"cannot show metrics on {host} port {port}: {error.strerror or error}") from error

@@ -1,0 +1,185 @@
+"""What an operator sees of a node: numbers that count what happened, a log with command ids, an end that is spread."""
+
+import asyncio
+import json
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+import structlog
+from aiohttp import ClientSession
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.search.job import Job
+from server.listener import CannotListen
+from server.metrics import Histogram
+from server.protocol import AiSeat, Close, MySeat
+from server.settings import SettingError, settings_from_env
+from tests.server.serving import Node, Socket, serve
+from tests.server.world import Client, World, first_legal
+
+ME, OPEN = {"who": "me"}, {"who": "open"}
+
+
+@given(st.lists(st.floats(0, 10)))
+def test_a_histogram_counts_each_value_up_to_its_bounds(values: list[float]) -> None:
+    """Cumulative counts are those of the values up to each bound, and the total is their sum."""
+    histogram = Histogram()
+    for value in values:
+        histogram.observe(value)
+    for bound, count in histogram.cumulative():
+        assert count == sum(value <= float(bound) for value in values)
+    assert histogram.total == pytest.approx(sum(values))
+
+
+async def numbers(node: Node) -> dict[str, float]:
+    """The samples that a scrape gives."""
+    async with ClientSession() as http:
+        answer = await http.get(f"http://127.0.0.1:{node.running.metrics_port}/metrics")
+        assert answer.status == 200
+        assert answer.content_type == "text/plain"
+        text = await answer.text()
+    return {name: float(value) for name, value in re.findall(r"^(\S+) (\S+)$", text, re.MULTILINE)}
+
+
+async def sit_down(ada: Socket, ben: Socket) -> str:
+    """A room with a match of sticks between two people."""
+    room = str((await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"])
+    for one in (ada, ben):
+        await one.ack("join", room=room)
+    await ben.ack("sit", room=room, seat=1)
+    return room
+
+
+async def test_metrics_count_what_happened() -> None:
+    """Moves, commands, refusals, repeated commands, append times, rooms and sockets are on the port of their own."""
+    async with serve(metrics_port=0) as node, node.guest() as ada, node.guest() as ben:
+        before = await numbers(node)
+        assert before["plyroom_connections"] == 2
+        room = await sit_down(ada, ben)
+        await ada.ack("move", room=room, ply=0, move="3x3", id="m")
+        await ada.ack("move", room=room, ply=0, move="3x3", id="m")
+        assert await ben.refused("move", room=room, ply=1, move="9x9")
+        after = await numbers(node)
+    grown = {name: after[name] - before.get(name, 0) for name in after}
+    assert grown["plyroom_rooms"] == 1
+    assert grown["plyroom_moves_total"] == 1
+    assert grown["plyroom_commands_total"] == 2, "sit and move"
+    assert grown["plyroom_rejected_total"] == 1
+    assert grown["plyroom_repeated_total"] == 1
+    assert grown["plyroom_append_seconds_count"] == 2
+    assert grown['plyroom_append_seconds_bucket{le="+Inf"}'] == 2
+
+
+async def test_conflicts_and_lag_between_nodes_are_counted() -> None:
+    """A command that another node was faster with counts as a conflict there; events that arrive show the bus's lag."""
+    world = World()
+    async with (
+        serve(world, "n1", metrics_port=0) as one,
+        serve(world, "n2", metrics_port=0) as two,
+        one.guest() as ada,
+        two.guest(ada.token) as again,
+    ):
+        room = (await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"]
+        for socket in (ada, again):
+            await socket.ack("join", room=room)
+        for n in range(20):
+            await asyncio.gather(
+                ada.ack("chat", room=room, text=f"one {n}", id=f"a{n}"),
+                again.ack("chat", room=room, text=f"two {n}", id=f"b{n}"),
+            )
+        counted = [await numbers(node) for node in (one, two)]
+    assert sum(each["plyroom_conflicts_total"] for each in counted) > 0
+    assert sum(each["plyroom_commands_total"] for each in counted) == 40
+
+
+async def test_health_is_beside_the_metrics_and_there_are_none_unless_asked_for() -> None:
+    """The port of the metrics answers /livez and /readyz; the players' port has no /metrics."""
+    async with serve(metrics_port=0) as node:
+        async with ClientSession() as http:
+            for path in ("/livez", "/readyz"):
+                answer = await http.get(f"http://127.0.0.1:{node.running.metrics_port}{path}")
+                assert (answer.status, await answer.json()) == (200, {"status": "ok"})
+        assert (await node.get("/metrics")).status == 404
+        with pytest.raises(CannotListen, match="metrics"):
+            async with serve(metrics_port=node.running.metrics_port):
+                pass
+    async with serve() as node:
+        assert node.running.metrics_port is None
+
+
+async def test_no_metric_names_anybody() -> None:
+    """I14: no room, name, identity or token is in what a scrape gives."""
+    async with serve(metrics_port=0) as node, node.guest(name="Adalbert") as ada, node.guest() as ben:
+        room = await sit_down(ada, ben)
+        text = json.dumps(await numbers(node))
+        for secret in (room, "Adalbert", ada.identity, str(ada.token), ben.identity):
+            assert secret not in text
+
+
+async def test_the_log_has_the_id_of_a_command() -> None:
+    """A commit (at level debug) and a store that fails are logged with the room and the command's id."""
+    world = World()
+    with structlog.testing.capture_logs() as logs:
+        async with serve(world) as node, node.guest() as ada, node.guest() as ben:
+            room = await sit_down(ada, ben)
+            await ada.ack("move", room=room, ply=0, move="3x3", id="the-move")
+            world.store.fail("append")
+            assert await ben.refused("move", room=room, ply=1, move="2x1", id="lost") == "store.retry"
+    lines = [(line["event"], line["room"], line["command"]) for line in logs if "command" in line]
+    assert ("committed", room, "the-move") in lines
+    assert ("store unavailable", room, "lost") in lines
+
+
+async def test_the_end_is_spread() -> None:
+    """Told to stop, a node lets nobody in and closes its connections with 1012, not all at once but over drain_s."""
+    async with asyncio.TaskGroup() as tasks:
+        world = World()
+        loop = asyncio.get_running_loop()
+        closed: list[float] = []
+
+        async def stay(node: Node, ready: asyncio.Event) -> None:
+            async with node.guest() as socket:
+                ready.set()
+                assert (await socket.closed())[0] == Close.RESTARTING
+                closed.append(loop.time())
+                with pytest.raises(OSError):
+                    async with node.socket():
+                        pass
+
+        async with serve(world, drain_s=1.0) as node:
+            for _ in range(5):
+                ready = asyncio.Event()
+                tasks.create_task(stay(node, ready))
+                await ready.wait()
+    gaps = [later - sooner for sooner, later in pairwise(closed)]
+    assert len(gaps) == 4
+    assert min(gaps) > 0.1, "the five are closed a fifth of a second apart"
+
+
+async def test_another_node_takes_over_at_once() -> None:
+    """A node that ends says so in the store: what is due there is taken over at once."""
+    world = World()
+    world.settings = replace(world.settings, heartbeat_s=60.0)
+    gone = asyncio.Event()
+
+    async def never(job: Job) -> str:
+        await gone.wait()
+        return await first_legal(job)
+
+    world.engines.answer = never
+    async with world.hub("n1") as hub:
+        await Client(hub, "ada").create("sticks", seats=(AiSeat(1), MySeat()))
+        await world.engines.asked.wait()
+    assert await world.store.due_rooms(world.now_ms(), "n2", False) != []
+
+
+def test_settings_of_the_log_and_the_metrics() -> None:
+    """A level or port that there is not is refused with what was expected."""
+    found = settings_from_env({"PLYROOM_LOG": "debug", "PLYROOM_METRICS_PORT": "9100"})
+    assert (found.log, found.metrics_port) == ("debug", 9100)
+    for variable, value in (("PLYROOM_LOG", "loud"), ("PLYROOM_METRICS_PORT", "70000"), ("PLYROOM_METRICS_PORT", "x")):
+        with pytest.raises(SettingError, match=variable):
+            settings_from_env({variable: value})
