@@ -224,5 +224,10 @@ class Store(Protocol):
     async def thoughts(self, match: str) -> list[Thought]:
         """What the AI saw in a match, by ply."""
 
+    async def bus_key(self) -> bytes:
+        """Random, made at the first call and the same for every node: nodes know each other's messages by it.
+        Never told to anybody else.
+        """
+
     async def check(self) -> None:
         """StoreUnavailable unless the store answers."""

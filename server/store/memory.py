@@ -50,6 +50,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._epoch = secrets.token_hex(8)
+        self._bus_key = secrets.token_bytes(32)
         self._rooms: dict[str, _Room] = {}
         self._created: dict[tuple[str, str], str] = {}
         self._matches: dict[str, StoredMatch] = {}
@@ -211,6 +212,10 @@ class MemoryStore:
     async def thoughts(self, match: str) -> list[Thought]:
         await asyncio.sleep(0)
         return sorted((one for one in self._thoughts.values() if one.match == match), key=lambda one: one.ply)
+
+    async def bus_key(self) -> bytes:
+        await asyncio.sleep(0)
+        return self._bus_key
 
     async def check(self) -> None:
         await asyncio.sleep(0)

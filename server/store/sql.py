@@ -1,6 +1,7 @@
 """The store on a SQL database: SQLite today."""
 
 import asyncio
+import contextlib
 import secrets
 import sqlite3
 import threading
@@ -324,6 +325,19 @@ class SqlStore:
         c = t.thoughts.c
         found = await self._select(select(c.match, c.v, c.ply, c.body).where(c.match == match).order_by(c.ply))
         return [Thought(*row) for row in found]
+
+    async def bus_key(self) -> bytes:
+        c = t.meta.c
+        wanted = select(c.value).where(c.key == "bus key")
+        found = await self._select(wanted)
+        if not found:
+            fresh = insert(t.meta).values(key="bus key", value=secrets.token_hex(32))
+            with contextlib.suppress(StoreUnavailable):  # another node was faster, or the next line says what failed
+                await self._change(fresh.returning(c.value))
+            found = await self._select(wanted)
+        if not found:
+            raise StoreUnavailable("the bus key could not be kept")
+        return bytes.fromhex(found[0][0])
 
     async def check(self) -> None:
         await self._select(select(t.meta.c.value).where(t.meta.c.key == "epoch"))

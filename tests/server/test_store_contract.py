@@ -223,6 +223,13 @@ async def test_the_epoch_stays(store: Store) -> None:
     await store.check()
 
 
+async def test_the_bus_key_is_made_once(store: Store) -> None:
+    """Whoever asks, and however many at once, gets the same 32 random bytes."""
+    keys = {await store.bus_key(), *await asyncio.gather(*(store.bus_key() for _ in range(5)))}
+    assert len(keys) == 1
+    assert len(keys.pop()) == 32
+
+
 # --- creating ---------------------------------------------------------------------------------------------------------
 
 
