@@ -65,6 +65,18 @@ First to move"""),
  3  | [.][.]
 [ ] last move
 Second to move"""),
+    ("othello", {}, "d3 c5", """\
+ 1  .  .  .  .  .  .  .  .
+ 2  .  .  .  .  .  .  .  .
+ 3  .  .  .  X  .  .  .  .
+ 4  .  .  .  X  X  .  .  .
+ 5  .  . [O] O  O  .  .  .
+ 6  .  .  .  .  .  .  .  .
+ 7  .  .  .  .  .  .  .  .
+ 8  .  .  .  .  .  .  .  .
+    a  b  c  d  e  f  g  h
+[ ] last move
+Black to move, 3 to 3"""),
 ]  # fmt: skip
 
 
