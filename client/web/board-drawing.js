@@ -1,12 +1,13 @@
 /**
  * What a board looks like at one moment, as descriptions of SVG elements. Pure.
  *
- * @import {MoveView, PositionView} from "./protocol.js"
+ * @import {Grid, MoveView, Sites} from "./protocol.js"
  * @import {Description} from "./elements.js"
  * @import {Layout, Place} from "./board-geometry.js"
  * @import {Scene} from "./board.js"
  */
 
+import { HEXAGON_RADIUS, starPoints } from "./board-geometry.js";
 import { drawPiece } from "./board-pieces.js";
 import { h } from "./elements.js";
 
@@ -18,13 +19,15 @@ import { h } from "./elements.js";
  * @property {string | null} hovered a cell that may be clicked and is pointed at
  * @property {Set<string>} next the cells that may be clicked
  * @property {MoveView | null} preview a move to hint at
+ * @property {string | null} [aim] a small cell that a finger has chosen and not yet confirmed
  */
 
 const HEXAGON = Array.from({ length: 6 }, (_, i) => {
     const angle = (Math.PI / 3) * i + Math.PI / 6;
-    return `${(0.577 * Math.cos(angle)).toFixed(3)},${(0.577 * Math.sin(angle)).toFixed(3)}`;
+    return `${(HEXAGON_RADIUS * Math.cos(angle)).toFixed(3)},${(HEXAGON_RADIUS * Math.sin(angle)).toFixed(3)}`;
 }).join(" ");
 const HOLE = 0.425;
+const KNOWN_MARKS = new Set(["last", "check", "win", "lane", "selected", "hint", "affects"]);
 
 /**
  * @param {Scene} scene
@@ -48,15 +51,65 @@ export function drawBoard(scene, layout, state) {
             ...size,
         },
         h("rect", { class: "frame", ...layout.frame, rx: style === "holes" ? 0.3 : 0.06 }),
-        board.kind === "sites" ? h("path", { class: "lines", d: linesPath(board.lines ?? [], layout) }) : null,
+        drawGround(board, layout),
         drawCells(scene, layout, state),
         drawMarks(scene, layout, state, "under"),
         drawPieces(scene, layout, state),
         style === "holes" ? drawPlate(layout) : null,
         drawMarks(scene, layout, state, "over"),
+        drawAim(layout, state.aim ?? null),
         drawFocus(layout, state.focus),
         drawLabels(layout),
     );
+}
+
+/**
+ * What lies under the cells: light squares, the lines of the board, edges in the colour of a side.
+ * @param {Grid | Sites} board
+ * @param {Layout} layout
+ */
+function drawGround(board, layout) {
+    if (board.kind === "sites") {
+        const edges = layout.edges.map(({ side, strokes }) =>
+            h("path", { class: `edge side-${side}`, d: strokes.map(strokePath).join("") }),
+        );
+        return [h("g", { class: "edges" }, edges), h("path", { class: "lines", d: linesPath(board.lines ?? [], layout) })];
+    }
+    const { cols, rows } = board;
+    if (board.style === "checker")
+        return h("rect", { class: "light-squares", x: -0.5, y: -0.5, width: cols, height: rows });
+    if (board.style !== "points") return null;
+    const across = layout.rows.flatMap((row) => runsOf(row, "x"));
+    const columns = Array.from({ length: cols }, (_, x) => layout.rows.flatMap((row) => row.find((one) => one.x === x) ?? []));
+    const down = columns.flatMap((column) => runsOf(column, "y"));
+    const stars = cols === rows ? starPoints(cols) : [];
+    return [
+        h("path", { class: "lines", d: [...across, ...down].map(strokePath).join("") }),
+        stars.map(([cx, cy]) => h("circle", { class: "star", cx, cy, r: 0.09 })),
+    ];
+}
+
+/**
+ * The stretches of a row or a column without a hole.
+ * @param {Place[]} places
+ * @param {"x" | "y"} axis
+ * @returns {Place[][]}
+ */
+function runsOf(places, axis) {
+    /** @type {Place[][]} */
+    const runs = [];
+    for (const place of places) {
+        const run = runs.at(-1);
+        const before = run?.at(-1);
+        if (run && before && place[axis] - before[axis] === 1) run.push(place);
+        else runs.push([place]);
+    }
+    return runs;
+}
+
+/** @param {{x: number, y: number}[]} points */
+function strokePath(points) {
+    return `M${points.map(({ x, y }) => `${+x.toFixed(3)} ${+y.toFixed(3)}`).join("L")}`;
 }
 
 /**
@@ -64,8 +117,7 @@ export function drawBoard(scene, layout, state) {
  * @param {Layout} layout
  */
 function linesPath(lines, { byId }) {
-    const points = lines.map((line) => line.flatMap((id) => byId.get(id) ?? []).map(({ x, y }) => `${x} ${y}`));
-    return points.map((line) => `M${line.join("L")}`).join("");
+    return lines.map((line) => strokePath(line.flatMap((id) => byId.get(id) ?? []))).join("");
 }
 
 /**
@@ -255,7 +307,8 @@ function marksOf(scene, state) {
  * @returns {{level: "under" | "over", drawing: Description}}
  */
 function markShape(name, place, style, occupied) {
-    const onPieces = style === "holes" || style === "felt" || place.shape === "point" || place.shape === "round";
+    const stones = style === "holes" || style === "felt" || style === "points";
+    const onPieces = stones || place.shape !== "square";
     if (name === "hint") {
         const drawing = occupied
             ? h("circle", { class: "ring", r: 0.44 })
@@ -267,11 +320,28 @@ function markShape(name, place, style, occupied) {
             level: "under",
             drawing: h("rect", { class: "trace", x: -0.11, y: -0.43, width: 0.22, height: 0.86, rx: 0.1 }),
         };
-    if (name === "last" && onPieces) return { level: "over", drawing: h("circle", { class: "dot", r: 0.1 }) };
+    if (name === "last" && onPieces)
+        return { level: "over", drawing: h("circle", { class: occupied ? "dot" : "dot left", r: 0.1 }) };
+    if (onPieces && !KNOWN_MARKS.has(name))
+        return { level: "over", drawing: h("circle", { class: "ring", r: 0.44 }) };
+    if (name === "check") return { level: "under", drawing: h("circle", { class: "tint", r: 0.5 }) };
     if (name === "win" && onPieces) return { level: "over", drawing: h("circle", { class: "ring", r: 0.36 }) };
     if (name === "lane")
         return { level: "over", drawing: h("rect", { class: "tint", x: -0.5, y: -0.5, width: 1, height: 1 }) };
     return { level: "under", drawing: cellShape(place, "tint") };
+}
+
+/**
+ * Lines through the cell that a finger has chosen, for it hides what it points at.
+ * @param {Layout} layout
+ * @param {string | null} cell
+ */
+function drawAim({ byId, frame }, cell) {
+    const place = byId.get(cell ?? "");
+    if (!place) return null;
+    const { x, y, width, height } = frame;
+    const d = `M${x} ${place.y}h${width}M${place.x} ${y}v${height}`;
+    return h("g", { key: "aim", class: "aim", "aria-hidden": "true" }, h("path", { d }));
 }
 
 /**
@@ -281,15 +351,10 @@ function markShape(name, place, style, occupied) {
 function drawFocus({ byId }, cell) {
     const place = byId.get(cell ?? "");
     if (!place) return null;
-    return h("rect", {
-        key: "focus",
-        class: "focus",
-        x: place.x - 0.47,
-        y: place.y - 0.47,
-        width: 0.94,
-        height: 0.94,
-        rx: 0.1,
-    });
+    const ring = { class: "focus", transform: at(place) };
+    if (place.shape === "hex") return h("polygon", { key: "focus hex", ...ring, points: HEXAGON });
+    const square = { x: -0.47, y: -0.47, width: 0.94, height: 0.94, rx: 0.1 };
+    return h("rect", { key: "focus", ...ring, ...square });
 }
 
 /**
@@ -299,6 +364,8 @@ function drawLabels({ labels }) {
     return h(
         "g",
         { class: "labels", "aria-hidden": "true" },
-        labels.map(({ x, y, text }) => h("text", { x, y, dy: ".35em" }, text)),
+        labels.map(({ x, y, text, size, inside }) =>
+            h("text", { x, y, dy: ".35em", "font-size": (0.6 * size).toFixed(2), class: inside ? "inside" : null }, text),
+        ),
     );
 }

@@ -6,12 +6,30 @@
 
 /** @typedef {{id: string, x: number, y: number, shape: "square" | "hex" | "point" | "round", dark: boolean}} Place */
 /** @typedef {{x: number, y: number, width: number, height: number}} Box */
-/** @typedef {{x: number, y: number, text: string}} Label */
-/** @typedef {{places: Place[], byId: Map<string, Place>, rows: Place[][], box: Box, frame: Box, labels: Label[]}} Layout */
+/** @typedef {{x: number, y: number, text: string, size: number, inside?: boolean}} Label a text of that height */
+/** @typedef {{x: number, y: number}[]} Stroke points in the order in which a line goes through them */
+/**
+ * `links` are the places that a line leads to from each place, `edges` the outer edges of the board that belong to a side.
+ * @typedef {object} Layout
+ * @property {Place[]} places
+ * @property {Map<string, Place>} byId
+ * @property {Place[][]} rows
+ * @property {Map<string, Set<string>>} links
+ * @property {{side: number, strokes: Stroke[]}[]} edges
+ * @property {Box} box
+ * @property {Box} frame
+ * @property {Label[]} labels
+ */
 
 /** How far the frame reaches beyond the outermost cells, and how much room the labels take. */
 const FRAME = 0.12;
 const LABEL = 0.34;
+const LARGE_LABEL = 0.6;
+/** From so many cells on, labels are larger, for the cells are small. */
+const LARGE_FROM = 12;
+const EDGE = 0.14;
+/** How far the corners of a hexagon are from its centre, when its neighbours are one unit away. */
+export const HEXAGON_RADIUS = 1 / Math.sqrt(3);
 
 /**
  * All that is needed to draw a board and to find one's way on it.
@@ -24,19 +42,37 @@ export function layOut(board, flip) {
     const width = Math.max(...places.map((place) => place.x));
     const height = Math.max(...places.map((place) => place.y));
     const placed = flip ? places.map((place) => ({ ...place, x: width - place.x, y: height - place.y })) : places;
-    const labels = board.kind === "grid" && board.labels !== false ? gridLabels(board, flip) : [];
-    const left = labels.some((label) => label.x < -0.5) ? LABEL : 0;
-    const below = labels.length > 0 ? LABEL : 0;
-    const frame = { x: -0.5 - FRAME, y: -0.5 - FRAME, width: width + 1 + 2 * FRAME, height: height + 1 + 2 * FRAME };
-    const box = { ...frame, x: frame.x - left, width: frame.width + left, height: frame.height + below };
+    const byId = new Map(placed.map((place) => [place.id, place]));
+    const reach = FRAME + (board.kind === "sites" && board.borders?.length ? EDGE : 0);
+    const frame = { x: -0.5 - reach, y: -0.5 - reach, width: width + 1 + 2 * reach, height: height + 1 + 2 * reach };
+    const size = Math.max(width, height) + 1 < LARGE_FROM ? LABEL : LARGE_LABEL;
+    const labels = board.kind === "grid" ? gridLabels(board, flip, placed, frame, size) : siteLabels(placed, frame, size);
+    const box = boxAround(frame, labels, size);
     return {
         places: placed,
-        byId: new Map(placed.map((place) => [place.id, place])),
+        byId,
         rows: rowsOf(placed),
+        links: board.kind === "sites" ? linksOf(board.lines ?? []) : new Map(),
+        edges: board.kind === "sites" ? edgesOf(board.borders ?? [], byId) : [],
         box,
         frame,
         labels,
     };
+}
+
+/**
+ * The frame with whatever labels stand outside it.
+ * @param {Box} frame
+ * @param {Label[]} labels
+ * @param {number} size
+ * @returns {Box}
+ */
+function boxAround(frame, labels, size) {
+    const outside = labels.filter(({ inside }) => !inside);
+    const left = Math.min(frame.x, ...outside.map(({ x }) => x - size / 2));
+    const top = Math.min(frame.y, ...outside.map(({ y }) => y - size / 2));
+    const bottom = Math.max(frame.y + frame.height, ...outside.map(({ y }) => y + size / 2));
+    return { x: left, y: top, width: frame.x + frame.width - left, height: bottom - top };
 }
 
 /**
@@ -45,15 +81,26 @@ export function layOut(board, flip) {
  */
 function gridPlaces(board) {
     const places = [];
+    const onlyDark = hasOneColour(board);
     for (let row = 0; row < board.rows; row++) {
         for (let col = 0; col < board.cols; col++) {
             const id = board.names ? board.names[row]?.[col] : cellName(col, row);
             if (id == null) continue;
-            const dark = (row + col) % 2 === 0;
+            const dark = onlyDark || (row + col) % 2 === 0;
             places.push({ id, x: col, y: gridY(board, row), shape: /** @type {const} */ ("square"), dark });
         }
     }
     return places;
+}
+
+/**
+ * Are the cells the squares of one colour only? Those are the dark ones then.
+ * @param {Grid} board
+ */
+function hasOneColour({ names }) {
+    if (!names) return false;
+    const cells = names.flatMap((row, y) => row.flatMap((name, x) => (name === null ? [] : [(x + y) % 2])));
+    return names.flat().includes(null) && new Set(cells).size === 1;
 }
 
 /**
@@ -83,23 +130,129 @@ function sitePlaces(board) {
 }
 
 /**
- * Letters under the columns; numbers beside the rows, except where discs fall and only the column matters.
+ * Letters under the columns; numbers beside the rows, except where discs fall and only the column matters. Cells with names of
+ * another kind (the numbers of draughts) tell their names themselves.
  * @param {Grid} board
  * @param {boolean} flip
+ * @param {Place[]} placed
+ * @param {Box} frame
+ * @param {number} size
  * @returns {Label[]}
  */
-function gridLabels(board, flip) {
+function gridLabels(board, flip, placed, frame, size) {
+    if (board.labels === false) return [];
+    if (board.names && !namedByPlace(board.names))
+        return placed.map(({ id, x, y }) => ({ x: x - 0.46, y: y - 0.36, text: id, size: LABEL, inside: true }));
     const labels = [];
     for (let col = 0; col < board.cols; col++) {
         const x = flip ? board.cols - 1 - col : col;
-        labels.push({ x, y: board.rows - 0.5 + FRAME + LABEL / 2, text: String.fromCharCode(97 + col) });
+        labels.push({ x, y: frame.y + frame.height + size / 2, text: String.fromCharCode(97 + col), size });
     }
     if (board.gravity) return labels;
     for (let row = 0; row < board.rows; row++) {
         const y = flip ? board.rows - 1 - gridY(board, row) : gridY(board, row);
-        labels.push({ x: -0.5 - FRAME - LABEL / 2, y, text: String(row + 1) });
+        labels.push({ x: frame.x - size / 2, y, text: String(row + 1), size });
     }
     return labels;
+}
+
+/**
+ * Letters and numbers where places are called by them (f4): below and beside upright lines, else (leaning boards of hexagons) at
+ * the ends of the rows and columns.
+ * @param {Place[]} placed
+ * @param {Box} frame
+ * @param {number} size
+ * @returns {Label[]}
+ */
+function siteLabels(placed, frame, size) {
+    const named = placed.map((place) => ({ place, parts: /^([a-z])(\d{1,2})$/.exec(place.id) }));
+    if (!named.every(({ parts }) => parts !== null)) return [];
+    /** @type {Map<string, Place[]>} */
+    const lines = new Map();
+    for (const { place, parts } of named)
+        for (const name of parts?.slice(1) ?? []) lines.set(name, [...(lines.get(name) ?? []), place]);
+    return [...lines].map(([text, line]) => {
+        const isColumn = /[a-z]/.test(text);
+        const end = line.reduce((a, b) => (isColumn ? a.y <= b.y : a.x <= b.x) ? a : b);
+        const upright = line.every(({ x, y }) => (isColumn ? x === end.x : Math.abs(y - end.y) < 0.01));
+        if (isColumn && !upright) return { x: end.x - 0.46, y: end.y - 0.8, text, size };
+        if (isColumn) return { x: end.x, y: frame.y + frame.height + size / 2, text, size };
+        return { x: end.shape === "hex" ? end.x - 0.95 : frame.x - size / 2, y: end.y, text, size };
+    });
+}
+
+/** @param {(string | null)[][]} names */
+function namedByPlace(names) {
+    return names.every((row, y) => row.every((name, x) => name === null || name === cellName(x, y)));
+}
+
+/**
+ * @param {string[][]} lines
+ * @returns {Map<string, Set<string>>}
+ */
+function linksOf(lines) {
+    const links = new Map();
+    const link = (/** @type {string} */ from, /** @type {string} */ to) =>
+        links.set(from, (links.get(from) ?? new Set()).add(to));
+    for (const line of lines) {
+        line.slice(1).forEach((to, i) => {
+            link(line[i], to);
+            link(to, line[i]);
+        });
+    }
+    return links;
+}
+
+/**
+ * The outer edges of hexagons, each half of one given to the border that looks the same way; so two borders meet in the middle
+ * of the edge at their common corner.
+ * @param {NonNullable<Sites["borders"]>} borders
+ * @param {Map<string, Place>} byId
+ */
+function edgesOf(borders, byId) {
+    const places = [...byId.values()];
+    const middle = centreOf(places);
+    const known = borders.map(({ side, sites }) => {
+        const along = sites.flatMap((id) => byId.get(id) ?? []);
+        const { x, y } = centreOf(along);
+        return { side, along, facing: Math.atan2(y - middle.y, x - middle.x), strokes: /** @type {Stroke[]} */ ([]) };
+    });
+    for (const place of new Set(known.flatMap(({ along }) => along))) {
+        const here = known.filter(({ along }) => along.includes(place));
+        for (const { angle, stroke } of freeHalfEdges(place, places)) {
+            const off = here.map(({ facing }) => Math.cos(angle - facing));
+            here[off.indexOf(Math.max(...off))].strokes.push(stroke);
+        }
+    }
+    return known.map(({ side, strokes }) => ({ side, strokes }));
+}
+
+/** @param {{x: number, y: number}[]} places */
+function centreOf(places) {
+    const sum = (/** @type {"x" | "y"} */ axis) => places.reduce((total, place) => total + place[axis], 0);
+    return { x: sum("x") / places.length, y: sum("y") / places.length };
+}
+
+/**
+ * The halves of a hexagon's edges that no other place lies behind, with the direction in which each looks.
+ * @param {Place} place
+ * @param {Place[]} places
+ */
+function freeHalfEdges({ x, y }, places) {
+    const point = (/** @type {number} */ angle, /** @type {number} */ radius) => ({
+        x: x + radius * Math.cos(angle),
+        y: y + radius * Math.sin(angle),
+    });
+    const sixth = Math.PI / 3;
+    return Array.from({ length: 6 }, (_, i) => i * sixth).flatMap((angle) => {
+        const behind = point(angle, 1);
+        if (places.some((other) => Math.hypot(other.x - behind.x, other.y - behind.y) < 0.3)) return [];
+        const halves = [-1, 1].map((sign) => ({
+            angle: angle + (sign * sixth) / 4,
+            stroke: [point(angle, Math.sqrt(3) / 2 * HEXAGON_RADIUS), point(angle + (sign * sixth) / 2, HEXAGON_RADIUS)],
+        }));
+        return halves;
+    });
 }
 
 /**
@@ -119,25 +272,37 @@ function rowsOf(places) {
 }
 
 /**
- * The place that an arrow key leads to, on squares, hexagons and points alike: near, and more along than aside.
- * @param {Place[]} places
+ * The place that an arrow key leads to: along a line of the board where one goes that way, else to the next place of the row, or
+ * to the nearest of the row above or below. So every place can be reached on squares, hexagons and points alike.
+ * @param {Pick<Layout, "rows" | "links" | "byId">} layout
  * @param {Place} from
  * @param {[number, number]} direction
  * @returns {Place | null}
  */
-export function neighbour(places, from, [dx, dy]) {
-    let best = null;
-    let least = Infinity;
-    for (const place of places) {
-        const along = (place.x - from.x) * dx + (place.y - from.y) * dy;
-        const aside = Math.abs((place.x - from.x) * dy) + Math.abs((place.y - from.y) * dx);
-        if (along < 0.2 || along < aside) continue;
-        if (along + 2 * aside < least) {
-            least = along + 2 * aside;
-            best = place;
-        }
-    }
-    return best;
+export function neighbour({ rows, links, byId }, from, [dx, dy]) {
+    const linked = [...(links.get(from.id) ?? [])].flatMap((id) => byId.get(id) ?? []);
+    const ahead = linked.filter(({ x, y }) => {
+        const along = (x - from.x) * dx + (y - from.y) * dy;
+        return along > Math.abs((x - from.x) * dy) + Math.abs((y - from.y) * dx);
+    });
+    if (ahead.length > 0) return ahead[0];
+    const at = rows.findIndex((row) => row.includes(from));
+    if (dx !== 0) return rows[at]?.[rows[at].indexOf(from) + dx] ?? null;
+    return nearestInRow(rows[at + dy] ?? [], from, dy);
+}
+
+/**
+ * Of two that are equally near, the left one upwards and the right one downwards, so that the way back is the way there.
+ * @param {Place[]} row
+ * @param {Place} from
+ * @param {number} dy
+ */
+function nearestInRow(row, from, dy) {
+    const distance = (/** @type {Place} */ place) => Math.abs(place.x - from.x) - 1e-6 * dy * (place.x - from.x);
+    return row.reduce(
+        (best, place) => (best === null || distance(place) < distance(best) ? place : best),
+        /** @type {Place | null} */ (null),
+    );
 }
 
 /**
@@ -149,11 +314,11 @@ export function neighbour(places, from, [dx, dy]) {
  */
 export function placeAt(places, x, y) {
     let best = null;
-    let least = 0.62;
+    let least = Infinity;
     for (const place of places) {
-        const distance = Math.max(Math.abs(place.x - x), Math.abs(place.y - y));
-        if (distance < least) {
-            least = distance;
+        const [across, down] = [Math.abs(place.x - x), Math.abs(place.y - y)];
+        if (across < 0.62 && down < 0.62 && Math.hypot(across, down) < least) {
+            least = Math.hypot(across, down);
             best = place;
         }
     }
@@ -165,5 +330,34 @@ export function placeAt(places, x, y) {
  * @param {Grid | Sites} board
  */
 export function canFlip(board) {
-    return board.kind === "sites" || (!board.gravity && (board.style === "checker" || board.style === "felt"));
+    if (board.kind === "sites") return true;
+    return !board.gravity && (board.flips === true || TURNING.has(board.style ?? "plain"));
+}
+
+const TURNING = new Set(["checker", "felt", "points"]);
+
+/**
+ * Is the board turned round for somebody on this seat (null: a spectator), who may have turned it themselves?
+ * @param {Grid | Sites} board
+ * @param {number | null} seat
+ * @param {boolean} turned
+ */
+export function isFlipped(board, seat, turned) {
+    const fromOtherSide = board.kind === "grid" && board.flips === true && seat === 1;
+    return canFlip(board) && fromOtherSide !== turned;
+}
+
+/**
+ * The crossings that a board of lines marks for orientation: the usual ones of square boards, none elsewhere.
+ * @param {number} size lines in each direction
+ * @returns {[number, number][]}
+ */
+export function starPoints(size) {
+    if (size < 9 || size % 2 === 0) return [];
+    const [near, middle] = [size < 13 ? 2 : 3, (size - 1) / 2];
+    const far = size - 1 - near;
+    const all = size >= 19 ? [near, middle, far] : [near, far];
+    /** @type {[number, number][]} */
+    const stars = all.flatMap((x) => all.map((y) => /** @type {[number, number]} */ ([x, y])));
+    return size >= 19 ? stars : [...stars, [middle, middle]];
 }

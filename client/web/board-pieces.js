@@ -6,9 +6,10 @@
  * @import {Description} from "./elements.js"
  */
 
+import { drawSprite } from "./board-sprites.js";
 import { h } from "./elements.js";
 
-const CROWN = "M-.2 .13 -.24 -.12 -.1 0 0 -.2 .1 0 .24 -.12 .2 .13Z";
+const CROWN = "M-.2 .13 -.25 -.14 -.1 0 0 -.21 .1 0 .25 -.14 .2 .13Z";
 
 /**
  * @param {Kind | undefined} kind undefined draws a plain disc, so that a piece of an unknown kind is seen at least
@@ -16,14 +17,11 @@ const CROWN = "M-.2 .13 -.24 -.12 -.1 0 0 -.2 .1 0 .24 -.12 .2 .13Z";
  * @returns {Description}
  */
 export function drawPiece(kind, extra = "") {
-    const shape = kind?.shape ?? "disc";
     const side = kind?.side ?? "none";
-    return h(
-        "g",
-        { class: `piece ${shape} side-${side} ${extra}` },
-        bodyOf(shape),
-        shape === "disc" ? emblemOf(kind) : null,
-    );
+    const name = (/** @type {string} */ shape) => ({ class: `piece ${shape} side-${side} ${extra}` });
+    if (kind?.sprite) return h("g", name(kind.sprite), drawSprite(kind.sprite));
+    const shape = kind?.shape ?? "disc";
+    return h("g", name(shape), bodyOf(shape), emblemOf(kind, shape));
 }
 
 /**
@@ -41,6 +39,12 @@ function bodyOf(shape) {
                 h("rect", { class: "body", x: -0.075, y: -0.4, width: 0.15, height: 0.82, rx: 0.05 }),
                 h("rect", { class: "tip", x: -0.105, y: -0.44, width: 0.21, height: 0.24, rx: 0.1 }),
             ];
+        case "stack":
+            return [
+                h("circle", { class: "body lower", r: 0.37, cy: 0.1 }),
+                h("circle", { class: "body", r: 0.37, cy: -0.07 }),
+                h("circle", { class: "bevel", r: 0.3, cy: -0.07 }),
+            ];
         case "disc":
             return [h("circle", { class: "body", r: 0.41 }), h("circle", { class: "bevel", r: 0.29 })];
     }
@@ -48,11 +52,12 @@ function bodyOf(shape) {
 
 /**
  * @param {Kind | undefined} kind
+ * @param {NonNullable<Kind["shape"]>} shape
  * @returns {Description | null}
  */
-function emblemOf(kind) {
+function emblemOf(kind, shape) {
+    if (shape === "stack") return h("path", { class: "emblem", d: CROWN, transform: "translate(0 -.05)" });
+    if (shape !== "disc") return null;
     if (kind?.mark === "crown") return h("path", { class: "emblem", d: CROWN });
-    if (kind?.mark) return h("text", { class: "emblem" }, kind.mark);
-    // A drawing of its own (a sprite) comes with its game; until then its letter tells it from others.
-    return kind?.sprite && kind.text ? h("text", { class: "emblem" }, kind.text) : null;
+    return kind?.mark ? h("text", { class: "emblem" }, kind.mark) : null;
 }

@@ -10,6 +10,7 @@
 import { animate } from "./board-animation.js";
 import { candidates, click, continuations, nextCells } from "./board-clicks.js";
 import { drawBoard } from "./board-drawing.js";
+import { drawChoices } from "./board-choices.js";
 import { layOut, neighbour, placeAt } from "./board-geometry.js";
 import { h, render } from "./elements.js";
 
@@ -29,6 +30,9 @@ import { h, render } from "./elements.js";
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const DRAG_FROM = 0.25;
 
+/** On cells narrower than this a finger first aims, then confirms: it covers more than one of them. */
+const SMALL_CELL_PX = 30;
+
 export class PlyBoard extends HTMLElement {
     /** @type {Scene | null} */
     #scene = null;
@@ -41,6 +45,8 @@ export class PlyBoard extends HTMLElement {
     /** The cell under the pointer, or under the keyboard's focus. @type {string | null} */
     #hovered = null;
     #focusShown = false;
+    /** The small cell that a finger has chosen and not yet confirmed. @type {string | null} */
+    #aim = null;
     /** @type {Gesture | null} */
     #gesture = null;
 
@@ -68,7 +74,10 @@ export class PlyBoard extends HTMLElement {
         this.#scene = scene;
         if (!this.#layout || before?.board !== scene.board || before.flip !== scene.flip)
             this.#layout = layOut(scene.board.board, scene.flip);
-        if (before?.moves !== scene.moves) this.#selection = [];
+        if (before?.moves !== scene.moves) {
+            this.#selection = [];
+            this.#aim = null;
+        }
         const { places, byId } = this.#layout;
         if (this.#current === null || !byId.has(this.#current)) this.#current = places[0]?.id ?? null;
         const step = before?.board === scene.board && before.flip === scene.flip ? before.position : null;
@@ -87,9 +96,38 @@ export class PlyBoard extends HTMLElement {
             next,
             hovered: this.#hovered !== null && next.has(this.#hovered) ? this.#hovered : null,
             preview: pending ?? this.#preview(),
+            aim: this.#aim,
         };
         this.classList.toggle("playable", moves.length > 0);
-        render(this, drawBoard(this.#scene, this.#layout, state));
+        render(this, drawBoard(this.#scene, this.#layout, state), this.#drawBeside(next));
+    }
+
+    /**
+     * Buttons for what is no cell: labels that stand for none, and the move that a finger aims at.
+     * @param {Set<string>} next
+     */
+    #drawBeside(next) {
+        if (!this.#scene) return null;
+        const { moves, board } = this.#scene;
+        const labels = Object.entries(board.targets ?? {}).flatMap(([label, cells]) => (cells.length > 0 ? [] : [label]));
+        if (labels.length === 0 && this.#aim === null) return null;
+        const buttons = labels.filter((label) => next.has(label)).map((label) => this.#drawLabelButton(label, moves));
+        const aim = this.#aim;
+        const confirm =
+            aim !== null &&
+            h("button", { key: `aim ${aim}`, class: "only", onclick: () => this.#click(aim) }, `Play ${aim}`);
+        return h("div", { class: "beside", key: "beside" }, buttons, confirm);
+    }
+
+    /**
+     * @param {string} label
+     * @param {MoveView[]} moves
+     */
+    #drawLabelButton(label, moves) {
+        const leads = continuations(moves, this.#selection, label, {});
+        const words = leads.length === 1 ? leads[0].text : label;
+        const only = moves.length === 1;
+        return h("button", { key: label, class: only ? "only" : null, onclick: () => this.#click(label) }, words);
     }
 
     /** The one move that the hovered cell would go on with, if it is one. */
@@ -104,6 +142,7 @@ export class PlyBoard extends HTMLElement {
     #click(cell) {
         if (!this.#scene) return;
         const { moves, board } = this.#scene;
+        this.#aim = null;
         const step = click(moves, this.#selection, cell, board.targets ?? {});
         this.#select(step.selection);
         if (step.finished.length === 1) this.#play(step.finished[0]);
@@ -132,10 +171,12 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * Asks which of several moves with the same path is meant.
+     * Asks which of several moves with the same path is meant; afterwards the keyboard is where it was.
      * @param {MoveView[]} moves
      */
     #choose(moves) {
+        if (!this.#scene) return;
+        const { board } = this.#scene;
         const dialog = document.createElement("dialog");
         dialog.className = "choice";
         dialog.setAttribute("aria-label", "Which move?");
@@ -144,8 +185,7 @@ export class PlyBoard extends HTMLElement {
             const chosen = moves.find((move) => move.id === dialog.returnValue);
             if (chosen) this.#play(chosen);
         });
-        const buttons = moves.map((move) => h("button", { value: move.id }, move.choice ?? move.text));
-        render(dialog, h("form", { method: "dialog" }, buttons, h("button", { value: "", class: "quiet" }, "Cancel")));
+        render(dialog, drawChoices(board, moves));
         document.body.append(dialog);
         dialog.showModal();
     }
@@ -153,6 +193,7 @@ export class PlyBoard extends HTMLElement {
     /** @param {KeyboardEvent} event */
     #key(event) {
         if (!this.#layout || this.#current === null || event.altKey || event.ctrlKey || event.metaKey) return;
+        if (event.target instanceof HTMLButtonElement) return;
         const arrow = ARROWS[event.key];
         if (arrow) this.#walk(arrow);
         else if (event.key === "Enter" || event.key === " ") this.#click(this.#current);
@@ -165,7 +206,7 @@ export class PlyBoard extends HTMLElement {
     /** @param {[number, number]} direction */
     #walk(direction) {
         const from = this.#layout?.byId.get(this.#current ?? "");
-        const to = this.#layout && from ? neighbour(this.#layout.places, from, direction) : null;
+        const to = this.#layout && from ? neighbour(this.#layout, from, direction) : null;
         if (to) this.#focus(to.id);
     }
 
@@ -200,6 +241,7 @@ export class PlyBoard extends HTMLElement {
 
     /** @param {string | null} cell */
     #hover(cell) {
+        if (this.#aim !== null && cell === null) cell = this.#aim;
         if (cell === this.#hovered) return;
         this.#hovered = cell;
         this.#draw();
@@ -223,6 +265,7 @@ export class PlyBoard extends HTMLElement {
      * @param {PointerEvent} event
      */
     #down(event) {
+        if (event.target instanceof Element && event.target.closest("button")) return;
         const { x, y, place } = this.#at(event);
         if (!this.#scene || !place || event.button !== 0 || this.#gesture) return;
         this.#gesture = { pointer: event.pointerId, cell: place.id, x, y, selected: false, dragging: false };
@@ -265,8 +308,28 @@ export class PlyBoard extends HTMLElement {
         if (event.pointerType === "touch") this.#hover(null);
         if (!place) return;
         this.#current = place.id;
+        if (event.pointerType === "touch" && this.#mustConfirm(place.id)) return this.#aimAt(place.id);
         if (!gesture.selected || (gesture.dragging && place.id !== gesture.cell)) this.#click(place.id);
         else this.#draw();
+    }
+
+    /**
+     * Would a touch of this cell make a move at once, though the finger may have meant the next one?
+     * @param {string} cell
+     */
+    #mustConfirm(cell) {
+        const unit_px = this.querySelector("svg")?.getScreenCTM()?.a ?? SMALL_CELL_PX;
+        if (!this.#scene || unit_px >= SMALL_CELL_PX || cell === this.#aim) return false;
+        const { moves, board } = this.#scene;
+        return click(moves, this.#selection, cell, board.targets ?? {}).finished.length > 0;
+    }
+
+    /** @param {string} cell */
+    #aimAt(cell) {
+        this.#aim = cell;
+        this.#hovered = cell;
+        this.#draw();
+        this.#say(`${cell} chosen; touch it again or press Play`);
     }
 
     #cancel() {

@@ -15,6 +15,7 @@ import { occupantName, sideName } from "./words.js";
  * @property {Occupant | null} occupant
  * @property {BoardView | null} board
  * @property {boolean | null} online null when nobody knows or asks
+ * @property {Record<string, number>} hands how many pieces of each kind wait beside the board, of both sides
  * @property {boolean} toMove
  * @property {boolean} thinking
  * @property {boolean} you
@@ -46,6 +47,7 @@ export function drawPlayer(player) {
             : null,
         you ? h("span", { class: "badge you" }, "you") : null,
         h("span", { class: "side" }, sideName(board, seat)),
+        board ? drawHand(board, seat, player.hands) : null,
         player.actions ?? null,
         h("span", { class: "turn" }, drawTurn(toMove, thinking, result)),
     );
@@ -77,6 +79,43 @@ export function drawSide(board, seat) {
     return h(
         "svg",
         { class: `side-piece board ${style}`, viewBox: "-.5 -.5 1 1", "aria-hidden": "true", ...colours },
-        drawPiece({ ...kind, sprite: null }),
+        drawPiece(kind),
     );
+}
+
+/** So many waiting pieces are drawn one by one, overlapping; the number beside them is always told. */
+const HAND_DRAWN = 9;
+const HAND_STEP = 0.42;
+
+/**
+ * The pieces of a side that wait beside the board.
+ * @param {BoardView} board
+ * @param {number} seat
+ * @param {Record<string, number>} hands
+ */
+function drawHand(board, seat, hands) {
+    const own = Object.entries(hands).filter(([kind, count]) => count > 0 && (board.kinds[kind]?.side ?? 0) === seat);
+    if (own.length === 0) return null;
+    const words = own.map(([kind, count]) => `${count} ${board.kinds[kind]?.name ?? kind}`).join(", ");
+    return h(
+        "span",
+        { class: "hand", role: "img", "aria-label": `in hand: ${words}`, title: `In hand: ${words}` },
+        own.map(([kind, count]) => [drawRow(board, kind, Math.min(count, HAND_DRAWN)), h("b", null, count)]),
+    );
+}
+
+/**
+ * @param {BoardView} board
+ * @param {string} kind
+ * @param {number} count
+ */
+function drawRow(board, kind, count) {
+    const colours = { "--side-0": board.seats[0]?.colour ?? "", "--side-1": board.seats[1]?.colour ?? "" };
+    const width = 1 + HAND_STEP * (count - 1);
+    const pieces = Array.from({ length: count }, (_, i) =>
+        h("g", { transform: `translate(${(HAND_STEP * i).toFixed(2)} 0)` }, drawPiece(board.kinds[kind])),
+    );
+    const size = { "--wide": width.toFixed(2) };
+    const box = `-.5 -.5 ${width.toFixed(2)} 1`;
+    return h("svg", { class: `board ${board.board.style ?? "plain"}`, viewBox: box, ...colours, ...size }, pieces);
 }

@@ -10,7 +10,7 @@
  */
 
 import { VIEWS_AT_ONCE, readMatch, readViews } from "./api.js";
-import { canFlip } from "./board-geometry.js";
+import { isFlipped } from "./board-geometry.js";
 import { h } from "./elements.js";
 import { thoughtsOf } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown } from "./moves.js";
@@ -156,7 +156,7 @@ export class ReplayPage {
             position,
             moves: NO_MOVES,
             pending: null,
-            flip: canFlip(match.view.board) && bottom === 1,
+            flip: isFlipped(match.view.board, null, this.#turned),
             label: `${match.title} board`,
         };
         const atEnd = shown === match.moves.length;
@@ -165,6 +165,7 @@ export class ReplayPage {
             occupant: match.seats[seat] ?? null,
             board: match.view,
             online: null,
+            hands: position?.hands ?? {},
             toMove: !atEnd && position?.turn === seat,
             thinking: false,
             you: false,

@@ -8,7 +8,7 @@
  * @import {Player} from "./players.js"
  */
 
-import { canFlip } from "./board-geometry.js";
+import { canFlip, isFlipped } from "./board-geometry.js";
 import { drawChat } from "./chat.js";
 import { h } from "./elements.js";
 import { headPly, legalMoves, mySeat } from "./model.js";
@@ -160,7 +160,7 @@ export class RoomPage {
             position: room.match ? this.#drawnPosition : null,
             moves: live && !sending ? movesOrNone(room) : NO_MOVES,
             pending: sending,
-            flip: canFlip(board.board) && bottom === 1,
+            flip: isFlipped(board.board, mine, this.#turned),
             label: `${room.description?.title} board`,
         };
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
@@ -190,6 +190,7 @@ export class RoomPage {
             occupant: room.seats[seat],
             board: room.description?.view ?? null,
             online: presence ? (presence.seats[seat] ?? null) : null,
+            hands: (room.match ? this.#drawnPosition?.hands : null) ?? {},
             toMove,
             thinking:
                 toMove &&

@@ -1,6 +1,6 @@
 import "/client/web/board.js";
 import { candidates, click, nextCells } from "/client/web/board-clicks.js";
-import { canFlip, layOut, neighbour, placeAt } from "/client/web/board-geometry.js";
+import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints } from "/client/web/board-geometry.js";
 import { holds, promise, same } from "./promises.js";
 
 const move = (id, path, more = {}) => ({ id, path: path.split(" "), text: id, ...more });
@@ -78,8 +78,9 @@ promise("arrow keys find the next place on squares, hexagons and points", () => 
         ["d", 1.5, 0.87],
         ["e", 3, 0.87],
     ].map(([id, x, y]) => ({ id, x, y, shape: "hex" }));
-    const { places, byId } = layOut({ kind: "sites", sites }, false);
-    const go = (from, direction) => neighbour(places, byId.get(from), direction)?.id ?? null;
+    const layout = layOut({ kind: "sites", sites }, false);
+    const { places, byId } = layout;
+    const go = (from, direction) => neighbour(layout, byId.get(from), direction)?.id ?? null;
     same(
         [go("a", [1, 0]), go("a", [0, 1]), go("d", [1, 0]), go("e", [-1, 0]), go("a", [-1, 0]), go("d", [0, -1])],
         ["b", "c", "e", "d", null, "b"],
@@ -244,3 +245,210 @@ promise(
         same([...board.querySelectorAll(".pieces > .at .piece")].flatMap((piece) => piece.getAnimations()).length, 0);
     },
 );
+
+const HEX = ["a1", "b1", "a2", "b2"].map((id, i) => ({
+    id,
+    x: (i % 2) + (i > 1 ? 0.5 : 0),
+    y: i > 1 ? 0.866 : 0,
+    shape: "hex",
+}));
+
+promise("the edges of a board of hexagons belong to the sides, each outer edge to one or by halves to two", () => {
+    const borders = [
+        { side: 0, sites: ["a1", "b1"] },
+        { side: 0, sites: ["a2", "b2"] },
+        { side: 1, sites: ["a1", "a2"] },
+        { side: 1, sites: ["b1", "b2"] },
+    ];
+    const { edges, frame } = layOut({ kind: "sites", sites: HEX, borders }, false);
+    // Four hexagons have 24 edges, of which five touch one another: 14 are outer ones, in halves 28, the same for both sides.
+    same(
+        edges.map(({ side, strokes }) => [side, strokes.length]),
+        [
+            [0, 7],
+            [0, 7],
+            [1, 7],
+            [1, 7],
+        ],
+    );
+    const points = edges.flatMap(({ strokes }) => strokes.flat());
+    holds(
+        points.every(({ x, y }) => x > frame.x && x < frame.x + frame.width && y > frame.y && y < frame.y + frame.height),
+        "all within the frame",
+    );
+    const top = edges[0].strokes.flat();
+    holds(
+        top.every(({ y }) => y < 0.3),
+        "the first border is at the top",
+    );
+});
+
+promise("arrow keys reach every place: on dark squares only, on hexagons, on lines", () => {
+    const reached = (board) => {
+        const layout = layOut(board, false);
+        const seen = new Set([layout.places[0].id]);
+        for (const id of seen)
+            for (const direction of [
+                [1, 0],
+                [-1, 0],
+                [0, 1],
+                [0, -1],
+            ]) {
+                const next = neighbour(layout, layout.byId.get(id), direction);
+                if (next) seen.add(next.id);
+            }
+        return [seen.size, layout.places.length];
+    };
+    const dark = Array.from({ length: 8 }, (_, y) =>
+        Array.from({ length: 8 }, (_, x) => ((x + y) % 2 ? null : `${"abcdefgh"[x]}${y + 1}`)),
+    );
+    same(reached({ kind: "grid", cols: 8, rows: 8, names: dark }), [32, 32]);
+    same(reached({ kind: "sites", sites: HEX }), [4, 4]);
+    const points = { a: [0, 0], b: [3, 0], c: [6, 0], d: [3, 1], e: [2, 2], f: [3, 2], g: [4, 2], h: [0, 6] };
+    const sites = Object.entries(points).map(([id, [x, y]]) => ({ id, x, y, shape: "point" }));
+    const lines = [
+        ["a", "b", "c"],
+        ["e", "f", "g"],
+        ["b", "d", "f"],
+        ["a", "h"],
+    ];
+    same(reached({ kind: "sites", sites, lines }), [8, 8]);
+    const layout = layOut({ kind: "sites", sites, lines }, false);
+    same(neighbour(layout, layout.byId.get("a"), [0, 1])?.id, "h");
+});
+
+promise("a checkerboard of which only one colour are cells shows those dark, wherever its origin is", () => {
+    const names = [
+        [null, "1", null, "2"],
+        ["3", null, "4", null],
+    ];
+    const { places, labels } = layOut({ kind: "grid", cols: 4, rows: 2, origin: "top-left", names, style: "checker" }, false);
+    same(
+        places.map(({ dark }) => dark),
+        [true, true, true, true],
+    );
+    same(
+        labels.map(({ text, inside }) => [text, inside]),
+        ["1", "2", "3", "4"].map((text) => [text, true]),
+    );
+});
+
+promise("the second seat sees the board from its side where the game says so, and anybody may turn it", () => {
+    const chess = { kind: "grid", cols: 8, rows: 8, style: "checker", flips: true };
+    same(
+        [0, 1, null].map((seat) => [isFlipped(chess, seat, false), isFlipped(chess, seat, true)]),
+        [
+            [false, true],
+            [true, false],
+            [false, true],
+        ],
+    );
+    same(isFlipped({ ...chess, flips: false }, 1, false), false);
+    same(isFlipped({ ...chess, gravity: true, style: "holes" }, 1, true), false);
+});
+
+promise("crossings are lines with star points, and lines stop at holes", () => {
+    same(starPoints(15), [
+        [3, 3],
+        [3, 11],
+        [11, 3],
+        [11, 11],
+        [7, 7],
+    ]);
+    same([starPoints(19).length, starPoints(9).length, starPoints(8).length], [9, 5, 0]);
+    const names = [
+        ["a1", "b1", null, "d1", "e1"],
+        ["a2", "b2", "c2", "d2", "e2"],
+    ];
+    const board = { ...BOARD, board: { kind: "grid", cols: 5, rows: 2, names, style: "points" } };
+    const { board: element } = place({ board, position: { pieces: {}, turn: 0, text: "" }, moves: [] });
+    const strokes = element.querySelector(".lines").getAttribute("d").split("M").slice(1);
+    same(strokes.length, 8);
+});
+
+const PASS = { ...BOARD, targets: { pass: [], a: ["a1", "a2"] } };
+
+promise("a move that is no cell is a button; the only move there is stands out", () => {
+    const pass = move("pass", "pass", { text: "Pass" });
+    const { board, played } = place({ board: PASS, moves: [pass, move("a2", "a2")] });
+    const buttons = () => [...board.querySelectorAll(".beside button")].map((one) => [one.textContent, one.className]);
+    same(buttons(), [["Pass", ""]]);
+    board.scene = { ...board.scene, moves: [pass] };
+    same(buttons(), [["Pass", "only"]]);
+    board.querySelector(".beside button").click();
+    same(played, ["pass"]);
+    board.scene = { ...board.scene, moves: [] };
+    same([buttons(), board.querySelectorAll(".beside").length], [[], 1]);
+});
+
+promise("a finger confirms on small cells, and plays at once on large ones", () => {
+    const moves = [move("a2", "a2", { ghost: ["a2", "m"] }), move("b2", "b2", { ghost: ["b2", "m"] })];
+    const { board, played, tap } = place({ moves });
+    board.style.width = "100px";
+    tap("a2", "touch");
+    same([played, board.querySelectorAll(".aim").length, board.querySelectorAll(".ghost").length], [[], 1, 1]);
+    tap("b2", "touch");
+    same([played, board.querySelector(".beside button").textContent], [[], "Play b2"]);
+    tap("b2", "touch");
+    same([played, board.querySelectorAll(".aim").length], [["b2"], 0]);
+    tap("a2", "touch");
+    board.querySelector(".beside button").click();
+    same(played, ["b2", "a2"]);
+    tap("a2");
+    board.style.width = "400px";
+    tap("b2", "touch");
+    same(played, ["b2", "a2", "a2", "b2"]);
+});
+
+promise("a promotion shows the pieces to choose from, and the first has the focus", async () => {
+    const kinds = { q: { name: "queen", side: 0, sprite: "queen" }, r: { name: "rook", side: 0, sprite: "rook" } };
+    const moves = ["q", "r"].map((kind) => move(kind, "a1 a4", { choice: kinds[kind].name, ghost: ["a4", kind] }));
+    const { tap, played } = place({ board: { ...BOARD, kinds: { ...BOARD.kinds, ...kinds } }, moves });
+    tap("a1");
+    tap("a4");
+    const dialog = document.querySelector("dialog");
+    same(
+        [...dialog.querySelectorAll("button")].map((one) => [one.textContent, one.querySelectorAll(".sprite").length]),
+        [
+            ["queen", 1],
+            ["rook", 1],
+            ["Cancel", 0],
+        ],
+    );
+    same(document.activeElement.textContent, "queen");
+    const closed = new Promise((resolve) => dialog.addEventListener("close", resolve));
+    document.activeElement.click();
+    await closed;
+    same(played, ["q"]);
+});
+
+promise("every sprite and shape draws something of its side", () => {
+    const sprites = ["king", "queen", "rook", "bishop", "knight", "pawn"].map((sprite) => ({ name: sprite, side: 1, sprite }));
+    const shapes = ["disc", "cross", "ring", "stick", "stack"].map((shape) => ({ name: shape, side: 1, shape }));
+    for (const kind of [...sprites, ...shapes]) {
+        const kinds = { k: kind };
+        const { board } = place({ board: { ...BOARD, kinds }, position: { pieces: { b2: "k" }, turn: 0, text: "" }, moves: [] });
+        const box = board.querySelector('[data-at="b2"] .piece.side-1').getBBox();
+        holds(box.width > 0.1 && box.height > 0.5 && box.width < 1 && box.height < 1, `${kind.name} fits its cell`);
+    }
+});
+
+promise("a move on a board of 225 crossings is drawn within a frame", () => {
+    const board = { ...BOARD, board: { kind: "grid", cols: 15, rows: 15, style: "points" } };
+    const cells = layOut(board.board, false).places.map(({ id }) => id);
+    const { board: element } = place({ board, position: { pieces: {}, turn: 0, text: "" }, moves: [] });
+    const pieces = {};
+    const times = cells.slice(0, 40).map((cell, i) => {
+        pieces[cell] = "mk"[i % 2];
+        const free = cells.filter((one) => !(one in pieces));
+        const moves = free.map((one) => move(one, one, { ghost: [one, "m"] }));
+        const position = { pieces: { ...pieces }, turn: 0, text: "", last: [cell], marks: { last: [cell] } };
+        const start = performance.now();
+        element.scene = { ...element.scene, position, moves };
+        element.getBoundingClientRect();
+        return performance.now() - start;
+    });
+    const median = times.sort((a, b) => a - b)[20];
+    console.info(`225 crossings: ${median.toFixed(1)} ms a move`);
+    holds(median < 16, `${median.toFixed(1)} ms`);
+});
