@@ -38,6 +38,40 @@ FAULTS = [
 ]
 
 
+NOTED = "def notation(s: State, m: int) -> str:\n    return {}\n\n\ndef turn("
+CLAIMED = "def claim(s: State) -> str | None:\n    return {}\n\n\ndef turn("
+DRAWN_RULE = "@rule\ndef drawn(s: State) -> int:\n    return {}\n\n\ndef turn("
+COUNTED = "@rule\ndef count(s: State, buf: Any) -> int:\n    return 9 - lsb(s[0] | s[1] | U(512))\n\n\ndef turn("
+REPEATED = (
+    "@rule\ndef repetition(s: State) -> np.uint64:\n    return {}\n\n\n"
+    "@rule\ndef reversible(s: State) -> int:\n    return {}\n\n\ndef turn("
+)
+SLOW = "    crosses, noughts = _sides(s)\n    sum(range(400_000))\n    pieces"
+TOLD = [
+    ("style", "empty - ONE", "empty - 1", r"plugged_planted\.py:\d+: the number 1 next to a word.*U\(\.\.\.\)"),
+    ("style", "@rule\ndef stuck", "def stuck", r"\.py:\d+: the hook stuck is not marked; write @rule"),
+    ("declarations", 'RULES = """', 'RULES = """Play!"""\nOLD = """', "100 to 8000 characters"),
+    ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 70_000", "1 to 65535"),
+    ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
+    ("moves", "MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
+    ("notation", "def turn(", NOTED.format("CELLS[m][0]"), "no two moves are written alike"),
+    ("notation", "def turn(", NOTED.format("CELLS[m].upper()"), "is read back"),
+    ("notation", "def turn(", NOTED.format("'' if m == 0 else CELLS[m]"), "a few characters"),
+    ("claims", "def turn(", CLAIMED.format("''"), "a short line"),
+    ("claims", "def turn(", CLAIMED.format("'two\\nlines'"), "a short line"),
+    ("draws", "def turn(", DRAWN_RULE.format("2"), "drawn is 0 or 1"),
+    ("repetition", "def turn(", REPEATED.format("key(s)", "9"), "no more than the plies"),
+    ("repetition", "def turn(", REPEATED.format("U(1)", "0"), "does not come again"),
+    ("repetition", "def turn(", REPEATED.format("(s[0] | s[1]) + ONE", "0"), "the same position to play"),
+    ("views", "path=(CELLS[m],)", "path=('a1',)", "differ in their choice"),
+    ("views", "path=(CELLS[m],)", "path=('a1', 'b2')[: 2 - (m == 1)]", "begin another's"),
+    ("views", "text=CELLS[m], ghost", "text='', ghost", "a label"),
+    ("views", "path=(CELLS[m],)", "path=('pass', CELLS[m])", "clicks are on the board"),
+    ("budget", "    crosses, noughts = _sides(s)\n    pieces", SLOW, "5 ms"),
+    ("compiled rules", "def turn(", COUNTED, "count is the number of moves"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(("check", "right", "wrong"), FAULTS)
 def test_the_kit_finds_a_planted_fault(plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str) -> None:
     """A game with one wrong line does not pass the check that is there for it."""
@@ -45,6 +79,37 @@ def test_the_kit_finds_a_planted_fault(plug_in: Callable[[str, str], Path], chec
     plug_in("planted", SOURCE.replace(right, wrong))
     with pytest.raises((ConformanceError, GameFault)):
         {**CHECKS, **NATIVE_CHECKS}[check](load_game("planted"))
+
+
+@pytest.mark.parametrize(("check", "right", "wrong", "message"), TOLD)
+def test_the_kit_tells_a_planted_fault(
+    plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, message: str
+) -> None:
+    """The message says what is wrong, and what to do about it."""
+    assert right in SOURCE
+    plug_in("planted", SOURCE.replace(right, wrong))
+    with pytest.raises(ConformanceError, match=message):
+        {**CHECKS, **NATIVE_CHECKS}[check](load_game("planted"))
+
+
+BUTTON = {
+    'board=Grid(cols=3, rows=3, style="plain", labels=False)': None,
+    'style="plain", labels=False),': "style=\"plain\", labels=False), targets={'centre': ()},",
+    "path=(CELLS[m],)": "path=(CELLS[m],) if m != 4 else ('centre',)",
+}
+
+
+def test_a_target_without_cells_is_a_button(plug_in: Callable[[str, str], Path]) -> None:
+    """It is the one click of a move; in a longer path it is refused."""
+    source = SOURCE
+    for right, wrong in BUTTON.items():
+        assert right in source
+        source = source.replace(right, wrong or right)
+    plug_in("planted", source)
+    CHECKS["views"](load_game("planted"))
+    plug_in("planted", source.replace("('centre',)", "('centre', 'b2')"))
+    with pytest.raises(ConformanceError, match="the one click"):
+        CHECKS["views"](load_game("planted"))
 
 
 def test_a_wrong_float_is_found(plug_in: Callable[[str, str], Path]) -> None:

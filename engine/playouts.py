@@ -1,0 +1,85 @@
+"""Positions of a game for its checks: random matches with a fixed seed, and the error that names a broken promise."""
+
+import random
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+
+from engine.game import Game, GameFault, Position
+
+PLAYOUTS = 12
+MAX_PLIES = 300
+TOTAL_PLIES = 1800
+"""A game with long matches is judged by fewer of them."""
+LEAST_PLAYOUTS = 2
+
+T = TypeVar("T")
+
+
+class ConformanceError(Exception):
+    """A game breaks a promise; the message says which, and where."""
+
+
+def expect(is_kept: object, promise: str, *where: object) -> None:
+    if not is_kept:
+        raise ConformanceError(f"{promise}: {' | '.join(map(str, where))}")
+
+
+def option_sets(game: Game) -> list[dict[str, str]]:
+    """The defaults, and for each offered value of each option the defaults with that value."""
+    sets = [game.check_options({})]
+    for name, option in game.options.items():
+        sets += [game.check_options({name: value}) for value in option.offered if value != option.default]
+    return sets
+
+
+def playouts(game: Game, count: int = PLAYOUTS, seed: int = 1) -> Iterator[list[Position]]:
+    """Random matches, each as its positions from the start to the end: up to `count` for each set of options."""
+    yield from _played(game, count, seed)
+
+
+def positions(game: Game, count: int = PLAYOUTS, seed: int = 1) -> Iterator[Position]:
+    for line in playouts(game, count, seed):
+        yield from line
+
+
+def spread(items: Sequence[T], count: int) -> list[T]:
+    """At most so many of them, evenly from the first to the last."""
+    if len(items) <= count:
+        return list(items)
+    return [items[i * (len(items) - 1) // (count - 1)] for i in range(count)]
+
+
+@lru_cache(maxsize=8)
+def _played(game: Game, count: int, seed: int) -> tuple[list[Position], ...]:
+    chance = random.Random(seed)
+    sets = option_sets(game)
+    plies = TOTAL_PLIES * count // PLAYOUTS // len(sets)
+    lines = []
+    for options in sets:
+        left = plies
+        for number in range(count):
+            if left <= 0 and number >= LEAST_PLAYOUTS:
+                break
+            line = [game.start(options)]
+            while len(line) <= MAX_PLIES and (moves := legal_moves(line[-1])):
+                line.append(line[-1].play(chance.choice(moves)))
+            left -= len(line)
+            lines.append(line)
+    return tuple(lines)
+
+
+def legal_moves(position: Position) -> list[int]:
+    """The legal moves; ConformanceError says what MAX_MOVES must be when there are more."""
+    try:
+        return position.moves()
+    except GameFault as error:
+        if not isinstance(error.__cause__, IndexError):
+            raise
+        rules = position.game.rules
+        with np.errstate(over="ignore"):
+            count = int(rules.moves(position.state, [0] * (64 * rules.MAX_MOVES + 4096)))
+        cure = f"the position {position.text()} has {count}: write MAX_MOVES = {count} or more, compiled memory has it"
+        raise ConformanceError(f"no state has more than MAX_MOVES = {rules.MAX_MOVES} moves: {cure}") from error
