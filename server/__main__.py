@@ -20,6 +20,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from engine.game import ignore_overflow
 from engine.pool.pool import Pool
 from server.app import Running, open_server
+from server.bus.broker import broker_of
 from server.listener import CannotListen, PortTaken
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
@@ -41,6 +42,8 @@ def main(host: str | None, port: int | None, data: Path | None, workers: int | N
     given = {"host": host, "port": port, "data": data, "workers": workers}
     try:
         settings = replace(settings_from_env(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        if broker_of(settings) is not None:
+            settings = replace(settings, sole_node=False)
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     _log_to_stderr(settings.log)
@@ -52,7 +55,7 @@ def main(host: str | None, port: int | None, data: Path | None, workers: int | N
         _run(settings, until_eof)
     except PortTaken as error:
         raise click.ClickException(f"{error}. Choose another: --port 8001 (or PORT=8001 with make)") from error
-    except (CannotListen, StoreUnavailable) as error:
+    except (CannotListen, SettingError, StoreUnavailable) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -12,12 +12,15 @@ from websockets.asyncio.server import ServerConnection
 
 from engine.games.registry import load_game
 from server.accounts.guests import COOKIE
+from server.bus.base import Bus
+from server.bus.broker import broker_of
 from server.bus.local import LocalBus
 from server.hub import Hub, open_hub
 from server.listener import listen
 from server.ports import Engines, Ports, random_id, wall_clock_ms
 from server.session import Sessions
-from server.settings import Settings
+from server.settings import SettingError, Settings
+from server.store.base import Store
 from server.store.lock import exclusive
 from server.store.sql import open_sqlite
 from server.watchdog import watch_loop
@@ -51,14 +54,35 @@ async def open_server(settings: Settings, engines: Engines) -> AsyncIterator[Run
 
 
 @asynccontextmanager
+async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator[Bus]:
+    """The bus to the other nodes of this store; SettingError when the settings name none that can be."""
+    broker = broker_of(settings)
+    if broker is None:
+        yield LocalBus()
+        return
+    try:
+        from server.bus.mqtt import open_mqtt_bus
+    except ImportError as error:
+        raise SettingError("a bus needs the extra mqtt: pip install 'plyroom[mqtt]'") from error
+    async with open_mqtt_bus(broker, node, await store.bus_key()) as bus:
+        yield bus
+
+
+@asynccontextmanager
 async def _over_sqlite(settings: Settings, engines: Engines) -> AsyncIterator[Running]:
-    async with open_sqlite(settings.data / DATABASE) as store:
+    node = node_name(settings)
+    async with open_sqlite(settings.data / DATABASE) as store, open_bus(settings, node, store) as bus:
         ports = Ports(
-            node=secrets.token_hex(6), settings=settings, store=store, bus=LocalBus(), engines=engines,
+            node=node, settings=settings, store=store, bus=bus, engines=engines,
             find_game=load_game, now_ms=wall_clock_ms, new_id=random_id,
         )  # fmt: skip
         async with open_node(ports, client_folder()) as running:
             yield running
+
+
+def node_name(settings: Settings) -> str:
+    """Another one at each start: what a node left behind when it died is not its own any more."""
+    return "-".join(filter(None, (settings.node, secrets.token_hex(6))))
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ import structlog
 
 from engine.game import UnknownGame
 from server import protocol as wire
+from server.bus.base import Beat, Gone, Listed, Missed, NodeMessage
 from server.frames import text_frame
 from server.lobby import Lobby
 from server.ports import Follower, Ports
@@ -23,6 +24,14 @@ from server.store.base import Append, CommandKey, NewRoom, StoredEvent, StoreErr
 log = structlog.get_logger()
 
 SWEEP_S = 5.0
+REFRESHES = 6
+"""So many sweeps are between two times that a room says who is there."""
+STALLED_POLL_S = 1.0
+"""How often heads are compared with the store while the bus does not flow."""
+SILENT_NODE_S = 4.0
+"""A node that has not been heard of for so long is not there."""
+HASTE_S = 0.2
+"""How often due rooms are looked for while the heartbeat of a node that is gone runs out."""
 
 
 class Hub:
@@ -35,6 +44,11 @@ class Hub:
         self._runners: dict[str, RoomRunner] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._made: dict[str, Bucket] = {}
+        self._heard_s: dict[str, float] = {}  # the other nodes, by when they were last heard of
+        self._hasty_until_s = 0.0
+        self._sweeps = 0
+        self._lapsed: set[str] | None = set()
+        self._lapse = asyncio.Event()
 
     def __len__(self) -> int:
         """The rooms in memory."""
@@ -166,9 +180,10 @@ class Hub:
                 runner.submit(TakeOver())
         return len(rooms)
 
-    async def look_at_heads(self) -> None:
-        """Compares every open room with the store, in case the bus has lost a message."""
-        heads = await self.ports.store.heads(list(self._runners))
+    async def look_at_heads(self, rooms: set[str] | None = None) -> None:
+        """Compares open rooms (None: all) with the store, in case the bus has lost a message."""
+        looked_at = self._runners if rooms is None else rooms & self._runners.keys()
+        heads = await self.ports.store.heads(list(looked_at))
         for room_id, head in heads.items():
             runner = self._runners.get(room_id)
             if runner is not None and runner.room is not None and runner.room.v < head:
@@ -180,19 +195,94 @@ class Hub:
             try:
                 match name:
                     case "heartbeat":
+                        self.ports.bus.publish(Beat(self.ports.node))
+                        self._forget_silent_nodes()
                         alive_until_ms = self.ports.now_ms() + int(3000 * self.ports.settings.heartbeat_s)
                         await self.ports.store.heartbeat(self.ports.node, alive_until_ms)
                         if not self.ports.settings.sole_node:
                             await self.take_due_rooms(all_nodes=False)
-                    case "poll":
-                        await self.look_at_heads()
                     case "sweep":
                         self.put_idle_away(self.ports.settings.room_idle_s)
+                        self._refresh_presence()
                         now_s = self.ports.now_ms() / 1000
                         self._made = {one: bucket for one, bucket in self._made.items() if not bucket.full(now_s)}
             except StoreError as error:
                 log.warning("store unavailable", duty=name, error=str(error))
-            await asyncio.sleep(period_s)
+            hasty = name == "heartbeat" and asyncio.get_running_loop().time() < self._hasty_until_s
+            await asyncio.sleep(min(period_s, HASTE_S) if hasty else period_s)
+
+    # --- the other nodes ---
+
+    def on_node(self, message: NodeMessage) -> None:
+        """What another node says of itself, or the bus of it."""
+        node = message.node
+        if node == self.ports.node:
+            return
+        if isinstance(message, Gone):
+            self._forget_node(node)
+            self._hasty_until_s = asyncio.get_running_loop().time() + 4 * self.ports.settings.heartbeat_s
+            return
+        if node not in self._heard_s:
+            for runner in self._runners.values():
+                runner.say_who_is_here(asks=True)
+        self._heard_s[node] = asyncio.get_running_loop().time()
+        match message:
+            case Listed():
+                self.lobby.heard(message)
+            case Missed():
+                self.on_lapse(None)
+            case Beat():
+                pass
+
+    def _forget_node(self, node: str) -> None:
+        self._heard_s.pop(node, None)
+        for runner in self._runners.values():
+            runner.node_gone(node)
+
+    def _forget_silent_nodes(self) -> None:
+        """Of a node that was killed there may be nothing but its silence; without a bus everybody is silent."""
+        now_s = asyncio.get_running_loop().time()
+        if not self.ports.bus.flows:
+            self._heard_s = dict.fromkeys(self._heard_s, now_s)
+        for node, heard_s in tuple(self._heard_s.items()):
+            if heard_s < now_s - SILENT_NODE_S:
+                self._forget_node(node)
+
+    def _refresh_presence(self) -> None:
+        """Says again who is here, in every sixth room each time: what was lost on the bus is not lost for ever."""
+        self._sweeps += 1
+        now_s = asyncio.get_running_loop().time()
+        for number, runner in enumerate(self._runners.values()):
+            for node in runner.nodes_here:
+                self._heard_s.setdefault(node, now_s)
+            if self._heard_s and number % REFRESHES == self._sweeps % REFRESHES:
+                runner.say_who_is_here()
+
+    def on_lapse(self, rooms: frozenset[str] | None) -> None:
+        """The bus may have missed messages about these rooms, or all."""
+        self._lapsed = None if rooms is None or self._lapsed is None else self._lapsed | rooms
+        for room_id in self._runners if rooms is None else rooms:
+            if runner := self._runners.get(room_id):
+                runner.say_who_is_here(asks=True)
+        self._lapse.set()
+
+    async def watch_heads(self) -> None:
+        """Looks at the heads of rooms that the bus is in doubt of at once, and at all of them now and then: every
+        second while nothing flows.
+        """
+        lapsed: set[str] | None = None
+        while True:
+            try:
+                await self.look_at_heads(lapsed)
+            except StoreError as error:
+                log.warning("store unavailable", duty="poll", error=str(error))
+            period_s = self.ports.settings.poll_s if self.ports.bus.flows else STALLED_POLL_S
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(period_s, self.ports.settings.poll_s)):
+                    await self._lapse.wait()
+            lapsed = self._lapsed if self._lapse.is_set() else None
+            self._lapsed = set()
+            self._lapse.clear()
 
 
 @asynccontextmanager
@@ -205,21 +295,25 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         hub = Hub(ports, tasks)
         settings = ports.settings
         duties: list[asyncio.Task[None]] = []
+        deaf = (ports.bus.listen(hub.on_node), ports.bus.on_lapse(hub.on_lapse))
         try:
             await ports.store.heartbeat(ports.node, ports.now_ms() + int(3000 * settings.heartbeat_s))
             if settings.sole_node:
                 while await hub.take_due_rooms(all_nodes=True):
                     pass
-            periods = (("heartbeat", settings.heartbeat_s), ("poll", settings.poll_s), ("sweep", SWEEP_S))
-            for name, period_s in periods:
+            for name, period_s in (("heartbeat", settings.heartbeat_s), ("sweep", SWEEP_S)):
                 duties.append(tasks.create_task(hub.every(period_s, name), name=f"hub {name}"))
+            duties.append(tasks.create_task(hub.watch_heads(), name="hub poll"))
             duties.append(tasks.create_task(hub.lobby.run(), name="lobby"))
             yield hub
         except Exception as error:
             failure = error  # raised below as itself: a task group would wrap it
         finally:
+            for unsubscribe in deaf:
+                unsubscribe()
             for task in [*duties, *hub._running.values()]:
                 task.cancel()
+            ports.bus.publish(Gone(ports.node))
     if not ports.settings.sole_node:
         with suppress(StoreError):
             await ports.store.heartbeat(ports.node, 0)  # other nodes need not wait to take over what was due here

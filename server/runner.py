@@ -6,7 +6,7 @@ again. Nothing is acknowledged or shown before it is committed.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import structlog
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from engine.game import GameFault
 from server import protocol as wire
-from server.bus.base import BusMessage, Grown, Here, Whisper
+from server.bus.base import Grown, Here, RoomMessage, Whisper
 from server.frames import text_frame
 from server.mailbox import Full, Mailbox
 from server.ports import Follower, Ports, Spawn
@@ -135,6 +135,11 @@ class RoomRunner:
         return self._watching() + sum(here.watching for here in self._here.values())
 
     @property
+    def nodes_here(self) -> Iterable[str]:
+        """The other nodes that said who is there."""
+        return self._here
+
+    @property
     def idle(self) -> bool:
         """Whether nobody would notice if the room left memory."""
         return not (self._followers or self._busy or self._ai or self._look_timer or len(self._mailbox))
@@ -147,7 +152,7 @@ class RoomRunner:
             return False
         return True
 
-    def receive(self, message: BusMessage) -> None:
+    def receive(self, message: RoomMessage) -> None:
         """What another node says of this room."""
         if message.node == self._ports.node:
             return
@@ -158,10 +163,20 @@ class RoomRunner:
             case Whisper(frame=frame):
                 self._thinking = frame
                 self._tell_ephemeral(frame)
-            case Here(node=node):
+            case Here(node=node, asks=asks):
                 unheard_of = node not in self._here
                 self._here[node] = message
-                self._presence_changed(publish=unheard_of)
+                self._presence_changed(publish=unheard_of or asks)
+
+    def node_gone(self, node: str) -> None:
+        """Nobody is here on that node any more."""
+        if self._here.pop(node, None) is not None:
+            self._presence_changed(publish=False)
+
+    def say_who_is_here(self, asks: bool = False) -> None:
+        """Tells the other nodes once more who follows the room here, in case they have not heard."""
+        if self._followers:
+            self._say_here(asks)
 
     def forget(self, follower: Follower) -> None:
         """A connection is gone."""
@@ -533,10 +548,13 @@ class RoomRunner:
 
     def _presence_changed(self, publish: bool = True) -> None:
         if publish:
-            seated = frozenset(follower.identity for follower, player in self._followers.items() if player)
-            self._ports.bus.publish(Here(self.room_id, self._ports.node, seated, self._watching()))
+            self._say_here()
         if self._presence_timer is None:
             self._presence_timer = asyncio.get_running_loop().call_later(PRESENCE_DELAY_S, self._tell_presence)
+
+    def _say_here(self, asks: bool = False) -> None:
+        seated = frozenset(follower.identity for follower, player in self._followers.items() if player)
+        self._ports.bus.publish(Here(self.room_id, self._ports.node, seated, self._watching(), asks))
 
     def _tell_presence(self) -> None:
         """Tells everybody who is here, if that is news."""

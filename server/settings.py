@@ -40,6 +40,15 @@ class Settings:
     sole_node: bool = True
     """No other node uses this store: at the start all due rooms are taken at once."""
 
+    bus: str = field(default="", repr=False)
+    """The MQTT broker of a server that is not alone: mqtt://user:password@host:port, or mqtts://… for TLS."""
+    bus_file: Path | None = None
+    """A file that holds the same, for secrets."""
+    bus_ca: Path | None = None
+    """Certificates to trust in the broker's, instead of the system's."""
+    node: str = ""
+    """What this node is called in topics and logs, before a random part."""
+
     metrics_port: int | None = None
     """Where Prometheus finds /metrics, and a proxy /livez and /readyz; without it there is none."""
     metrics_host: str = "127.0.0.1"

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from server.protocol import RoomSummary
 from server.store.base import StoredEvent
 
 
@@ -28,23 +29,69 @@ class Whisper(Struct, frozen=True):
 
 
 class Here(Struct, frozen=True):
-    """Who follows a room on a node: the seated identities with a connection, and how many others."""
+    """Who follows a room on a node: the seated identities with a connection, and how many others.
+    A node that asks wants to hear the same of the others.
+    """
 
     room: str
     node: str
     identities: frozenset[str]
     watching: int
+    asks: bool = False
 
 
-BusMessage = Grown | Whisper | Here
-Receive = Callable[[BusMessage], None]
+class Listed(Struct, frozen=True):
+    """Entries of the lobby that changed on a node, and those that went."""
+
+    node: str
+    rooms: tuple[RoomSummary, ...] = ()
+    gone: tuple[str, ...] = ()
+
+
+class Beat(Struct, frozen=True):
+    """The node is there; said about once a second."""
+
+    node: str
+
+
+class Gone(Struct, frozen=True):
+    """The node has stopped, or the broker has lost it. The store's heartbeat decides; this only hastens the look."""
+
+    node: str
+
+
+class Missed(Struct, frozen=True):
+    """Messages of that node did not get through: compare the heads."""
+
+    node: str
+
+
+RoomMessage = Grown | Whisper | Here
+NodeMessage = Listed | Beat | Gone | Missed
+BusMessage = RoomMessage | NodeMessage
+Receive = Callable[[RoomMessage], None]
+ReceiveNode = Callable[[NodeMessage], None]
+Lapse = Callable[[frozenset[str] | None], None]
+"""Told of rooms (None: of all) whose messages may have been missed."""
 
 
 class Bus(Protocol):
-    """Passes messages about a room to every subscriber of that room, perhaps the sender too."""
+    """Passes messages to every subscriber on every node, perhaps on the sender's too."""
+
+    @property
+    def flows(self) -> bool:
+        """Whether messages get through at this moment, as far as one can know."""
 
     def publish(self, message: BusMessage) -> None:
         """Sends and forgets; never blocks and never raises for a broker that is away."""
 
     def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
-        """Calls `receive` for each message about the room, in the event loop, until the returned function is called."""
+        """Calls `receive` for each message about the room, in the event loop, until the returned function is called.
+        It takes a moment until others' messages come; then `on_lapse` tells of the room.
+        """
+
+    def listen(self, receive: ReceiveNode) -> Callable[[], None]:
+        """The same for messages about nodes and the lobby."""
+
+    def on_lapse(self, call: Lapse) -> Callable[[], None]:
+        """Calls when messages may have been missed, and when `flows` changes, until the returned function is called."""

@@ -1,19 +1,30 @@
 """The bus inside one process: every subscriber is called before `publish` returns."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
-from server.bus.base import BusMessage, Receive
+from server.bus.base import BusMessage, Grown, Here, Lapse, Receive, ReceiveNode, Whisper
+
+T = TypeVar("T")
 
 
 class LocalBus:
     """See `server.bus.base.Bus`."""
 
+    flows = True
+
     def __init__(self) -> None:
         self._receivers: dict[str, list[Receive]] = {}
+        self._listeners: list[ReceiveNode] = []
+        self._lapse: list[Lapse] = []
 
     def publish(self, message: BusMessage) -> None:
-        for receive in tuple(self._receivers.get(message.room, ())):
-            receive(message)
+        if isinstance(message, Grown | Whisper | Here):
+            for receive in tuple(self._receivers.get(message.room, ())):
+                receive(message)
+        else:
+            for listen in tuple(self._listeners):
+                listen(message)
 
     def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
         self._receivers.setdefault(room, []).append(receive)
@@ -25,3 +36,15 @@ class LocalBus:
                 del self._receivers[room]
 
         return unsubscribe
+
+    def listen(self, receive: ReceiveNode) -> Callable[[], None]:
+        return _added(self._listeners, receive)
+
+    def on_lapse(self, call: Lapse) -> Callable[[], None]:
+        return _added(self._lapse, call)
+
+
+def _added(calls: list[T], call: T) -> Callable[[], None]:
+    """Adds it, and returns what takes it out again."""
+    calls.append(call)
+    return lambda: calls.remove(call)

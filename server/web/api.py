@@ -96,6 +96,8 @@ class Api:
             await self.ports.store.check()
         except StoreUnavailable as error:
             return _json({"status": "store unavailable", "error": str(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
+        if not self.ports.bus.flows:  # degraded: other nodes hear of this one's rooms late, by the store
+            return _json({"status": "ok", "bus": "away"})
         return _json({"status": "ok"})
 
     async def guest(self, request: web.Request) -> web.Response:

@@ -38,9 +38,8 @@ def _migrated() -> bytes:
 
 def entries(first_v: int, count: int = 1, at_ms: int = NOW_MS) -> tuple[StoredEvent, ...]:
     """Some events in a row."""
-    return tuple(
-        StoredEvent(v, at_ms, EVERYBODY, b'{"kind":"said","text":"%d"}' % v) for v in range(first_v, first_v + count)
-    )
+    body = b'{"kind":"said","identity":"ada","name":"Ada","text":"%d"}'
+    return tuple(StoredEvent(v, at_ms, EVERYBODY, body % v) for v in range(first_v, first_v + count))
 
 
 def append(

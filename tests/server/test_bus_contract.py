@@ -1,26 +1,85 @@
-"""What server/bus/base.py promises, for every backend: a new one is added to `bus` below and must pass."""
+"""What server/bus/base.py promises, for every backend: a new one is added to `buses` below and must pass."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from server.bus.base import Bus, BusMessage, Grown, Here, Whisper
+from server import protocol as wire
+from server.bus.base import Beat, Bus, BusMessage, Gone, Grown, Here, Listed, Missed, NodeMessage, RoomMessage, Whisper
 from server.bus.local import LocalBus
+from server.bus.mqtt import MqttBus, open_mqtt_bus
+from server.frames import text_frame
+from tests.mosquitto import mosquitto
 from tests.server.entries import entries
 
-MESSAGES: list[BusMessage] = [
+THINKING = wire.Thinking(room="r1", match="m", ply=3, seat=0, state="searching", depth=5, pv=("a1", "b2"))
+MESSAGES: list[RoomMessage] = [
     Grown("r1", "n1", entries(3, 2)),
-    Whisper("r1", "n1", b"\x81\x02{}"),
+    Whisper("r1", "n1", text_frame(wire.format_message(THINKING))),
     Here("r1", "n1", frozenset({"ada", "ben"}), 3),
-    Here("r1", "n1", frozenset(), 0),
+    Here("r1", "n1", frozenset(), 0, asks=True),
 ]
+ENTRY = wire.RoomSummary(
+    room="r1", game="sticks", title="Sticks", options={"rows": "1-3"}, created_ms=7, ply=2, watching=1,
+    seats=(wire.Occupant("ada", "Ada"), None), state="open",
+)  # fmt: skip
+NODE_MESSAGES: list[NodeMessage] = [Listed("n1", (ENTRY,), ("r2",)), Missed("n1"), Beat("n1")]
+KEY = b"k" * 32
 
 
-@pytest.fixture(params=["local"])
-async def bus(request: pytest.FixtureRequest) -> Bus:
-    buses = {"local": LocalBus}
-    return buses[request.param]()
+class Buses(NamedTuple):
+    """The buses of two nodes; in one process they are one."""
+
+    here: Bus
+    there: Bus
+
+
+@pytest.fixture(params=["local", "mqtt"])
+async def buses(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Buses]:
+    if request.param == "local":
+        local = LocalBus()
+        yield Buses(local, local)
+        return
+    async with AsyncExitStack() as stack:
+        broker = await stack.enter_async_context(mosquitto(tmp_path))
+        here, there = [await stack.enter_async_context(open_mqtt_bus(broker.address, n, KEY)) for n in ("n1", "n2")]
+        for bus in (here, there):
+            await flowing(bus)
+        yield Buses(here, there)
+
+
+async def flowing(bus: MqttBus) -> None:
+    """Waits until messages come and go."""
+    changed = asyncio.Event()
+    deaf = bus.on_lapse(lambda rooms: changed.set())
+    async with asyncio.timeout(5):
+        while not bus.flows:
+            changed.clear()
+            await changed.wait()
+    deaf()
+
+
+async def subscribe(bus: Bus, *wanted: tuple[str, "Receiver"]) -> list[Callable[[], None]]:
+    """Subscribes to rooms, and waits until it holds."""
+    lapsed: set[str] = set()
+    changed = asyncio.Event()
+
+    def on_lapse(rooms: frozenset[str] | None) -> None:
+        lapsed.update(rooms or ())
+        changed.set()
+
+    deaf = bus.on_lapse(on_lapse)
+    made = [bus.subscribe(room, receiver) for room, receiver in wanted]
+    async with asyncio.timeout(5):
+        while isinstance(bus, MqttBus) and not lapsed >= {room for room, _ in wanted}:
+            changed.clear()
+            await changed.wait()
+    deaf()
+    return made
 
 
 class Receiver:
@@ -43,63 +102,100 @@ class Receiver:
         return self.messages
 
 
-async def test_messages_reach_every_subscriber_whole(bus: Bus) -> None:
+async def test_messages_reach_every_subscriber_whole(buses: Buses) -> None:
     """Every kind of message comes out as it went in, for all subscribers of its room."""
     receivers = [Receiver(), Receiver()]
-    for receiver in receivers:
-        bus.subscribe("r1", receiver)
+    await subscribe(buses.there, *(("r1", receiver) for receiver in receivers))
     for message in MESSAGES:
-        bus.publish(message)
+        buses.here.publish(message)
     for receiver in receivers:
         heard = await receiver.until(lambda messages: len(messages) >= len(MESSAGES))
         assert all(message in heard for message in MESSAGES)
 
 
-async def test_rooms_are_apart(bus: Bus) -> None:
-    """Nobody hears of a room that he did not subscribe to."""
-    here, there = Receiver(), Receiver()
-    bus.subscribe("r1", here)
-    bus.subscribe("r2", there)
-    last = Grown("r2", "n1", entries(1))
-    for message in (*MESSAGES, last):
-        bus.publish(message)
-    assert await there.until(lambda messages: last in messages) == [last]
-    await here.until(lambda messages: len(messages) >= len(MESSAGES))
-    assert {message.room for message in here.messages} == {"r1"}
+async def test_messages_about_nodes_reach_every_listener_whole(buses: Buses) -> None:
+    """The same for the lobby and the nodes, and whoever listens no more hears nothing more."""
+    receiver, gone = Receiver(), Receiver()
+    buses.there.listen(receiver)
+    buses.there.listen(gone)()
+    for message in NODE_MESSAGES:
+        buses.here.publish(message)
+    heard = await receiver.until(lambda messages: all(message in messages for message in NODE_MESSAGES))
+    assert all(message in [*NODE_MESSAGES, Beat("n2")] for message in heard)
+    assert gone.messages == []
 
 
-async def test_unsubscribing_ends_it(bus: Bus) -> None:
+async def test_rooms_are_apart(buses: Buses) -> None:
+    """Nobody hears of a room that he did not subscribe to, whatever its name."""
+    names = ["r1", "r2", "+", "#", "r1/here", "r1/#", "$SYS", "ü/ü", "%2F"]
+    receivers = {name: Receiver() for name in names}
+    await subscribe(buses.there, *receivers.items())
+    for name in names:
+        buses.here.publish(Grown(name, "n1", entries(1)))
+    for name, receiver in receivers.items():
+        assert await receiver.until(bool) == [Grown(name, "n1", entries(1))]
+
+
+async def test_unsubscribing_ends_it(buses: Buses) -> None:
     """After that nothing comes; others still hear, and one may subscribe again."""
     gone, here = Receiver(), Receiver()
-    unsubscribe = bus.subscribe("r1", gone)
-    bus.subscribe("r1", here)
+    unsubscribe, stay = await subscribe(buses.there, ("r1", gone), ("r1", here))
     unsubscribe()
-    bus.publish(MESSAGES[0])
+    buses.here.publish(MESSAGES[0])
     await here.until(bool)
     assert gone.messages == []
-    bus.subscribe("r1", gone)
-    bus.publish(MESSAGES[1])
+    buses.there.subscribe("r1", gone)
+    buses.here.publish(MESSAGES[1])
     await gone.until(bool)
+    buses.there.subscribe("r1", Receiver())()
+    stay()
 
 
-async def test_nobody_need_listen(bus: Bus) -> None:
+async def test_a_room_may_be_left_and_taken_up_again_at_once(buses: Buses) -> None:
+    """The last subscriber goes and another one comes before anything has happened."""
+    (leave,) = await subscribe(buses.there, ("r1", Receiver()))
+    leave()
+    again = Receiver()
+    await subscribe(buses.there, ("r1", again))
+    buses.here.publish(MESSAGES[0])
+    await again.until(bool)
+
+
+async def test_nobody_need_listen(buses: Buses) -> None:
     """Publishing for nobody is no error."""
-    bus.publish(MESSAGES[0])
-    bus.subscribe("r1", Receiver())()
-    bus.publish(MESSAGES[0])
+    buses.here.publish(MESSAGES[0])
+    buses.there.subscribe("r1", Receiver())()
+    buses.here.publish(MESSAGES[0])
+    buses.here.publish(NODE_MESSAGES[0])
 
 
-async def test_a_subscriber_may_leave_while_it_is_told(bus: Bus) -> None:
+async def test_a_subscriber_may_leave_while_it_is_told(buses: Buses) -> None:
     """Unsubscribing or subscribing from within does not disturb the others."""
     here, late = Receiver(), Receiver()
 
-    def leave(message: BusMessage) -> None:
+    def leave(message: RoomMessage) -> None:
         unsubscribe()
-        bus.subscribe("r1", late)
+        buses.there.subscribe("r1", late)
 
-    unsubscribe = bus.subscribe("r1", leave)
-    bus.subscribe("r1", here)
-    bus.publish(MESSAGES[0])
+    unsubscribe = buses.there.subscribe("r1", leave)
+    await subscribe(buses.there, ("r1", here))
+    buses.here.publish(MESSAGES[0])
     await here.until(bool)
-    bus.publish(MESSAGES[1])
+    buses.here.publish(MESSAGES[1])
     assert MESSAGES[1] in await late.until(lambda messages: MESSAGES[1] in messages)
+
+
+async def test_a_node_that_ends_is_gone(tmp_path: Path) -> None:
+    """Over MQTT: those who listen hear that a node is there, that it has ended, and who comes later hears nothing."""
+    async with mosquitto(tmp_path) as broker, open_mqtt_bus(broker.address, "n2", KEY) as there:
+        receiver, late = Receiver(), Receiver()
+        there.listen(receiver)
+        await flowing(there)
+        async with open_mqtt_bus(broker.address, "n1", KEY) as here:
+            await flowing(here)
+            await receiver.until(lambda messages: Beat("n1") in messages)
+        await receiver.until(lambda messages: Gone("n1") in messages)
+        async with open_mqtt_bus(broker.address, "n3", KEY) as third:
+            third.listen(late)
+            await late.until(lambda messages: Beat("n2") in messages)
+            assert Beat("n1") not in late.messages

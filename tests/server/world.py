@@ -17,7 +17,7 @@ from engine.game import Game
 from engine.games.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
 from server import protocol as wire
-from server.bus.base import Bus, BusMessage, Receive
+from server.bus.base import Bus, BusMessage, Lapse, Receive, ReceiveNode
 from server.bus.local import LocalBus
 from server.hub import Hub, open_hub
 from server.ports import OnInfo, Ports
@@ -160,6 +160,8 @@ class BadBus:
         self._inner = LocalBus()
         self.cut = False
         """Nothing gets through at all."""
+        self.flows = True
+        """Whether it knows of that."""
 
     def publish(self, message: BusMessage) -> None:
         if self.cut or self._chance.random() < self.faults:
@@ -174,6 +176,12 @@ class BadBus:
 
     def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
         return self._inner.subscribe(room, receive)
+
+    def listen(self, receive: ReceiveNode) -> Callable[[], None]:
+        return self._inner.listen(receive)
+
+    def on_lapse(self, call: Lapse) -> Callable[[], None]:
+        return self._inner.on_lapse(call)
 
 
 # --- the engines ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,61 @@
+"""Where the MQTT broker is and how to log in there; what goes wrong is told without the secrets."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from server.settings import SettingError, Settings
+
+PORTS = {"mqtt": 1883, "mqtts": 8883}
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """An address with credentials; its text has no password."""
+
+    host: str
+    port: int
+    tls: bool = False
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    ca: Path | None = None
+    """The certificates to trust instead of the system's."""
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'mqtts' if self.tls else 'mqtt'}://{host}:{self.port}"
+
+
+def parse_broker(url: str, ca: Path | None = None) -> Broker:
+    """A broker from mqtt://user:password@host:port (mqtts: TLS; %xx for what a URL cannot hold); SettingError says what
+    is wrong with it.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError as error:
+        raise SettingError("the bus is no URL; mqtt://user:password@host:port was expected") from error
+    if parts.scheme not in PORTS or not parts.hostname or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise SettingError("the bus is mqtt://user:password@host:port, or mqtts://… for TLS; something else was given")
+    if parts.password is not None and not parts.username:
+        raise SettingError("the bus has a password without a user")
+    if ca is not None and not ca.is_file():
+        raise SettingError(f"there are no certificates in {ca}")
+    return Broker(
+        host=parts.hostname, port=port or PORTS[parts.scheme], tls=parts.scheme == "mqtts",
+        user=unquote(parts.username) if parts.username else None,
+        password=unquote(parts.password) if parts.password is not None else None, ca=ca,
+    )  # fmt: skip
+
+
+def broker_of(settings: Settings) -> Broker | None:
+    """The broker that the settings name, None for a node that is alone; SettingError when they cannot be."""
+    if settings.bus and settings.bus_file is not None:
+        raise SettingError("PLYROOM_BUS and PLYROOM_BUS_FILE are two names for one thing; give one of them")
+    if settings.bus_file is not None:
+        try:
+            url = settings.bus_file.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingError(f"PLYROOM_BUS_FILE cannot be read: {error}") from error
+        return parse_broker(url, settings.bus_ca)
+    return parse_broker(settings.bus, settings.bus_ca) if settings.bus else None

@@ -1,0 +1,198 @@
+"""How bus messages look to the broker: JSON that names its sender and is sealed with the nodes' common key.
+
+What comes in is judged like a client's message: a wrong seal, a wrong type, a value beyond its limits or a topic that
+does not fit are all refused. Pure.
+"""
+
+import hmac
+import itertools
+from typing import Annotated, NamedTuple
+from urllib.parse import quote, unquote
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from server import protocol as wire
+from server.bus.base import Beat, BusMessage, Gone, Grown, Here, Listed, Missed, Whisper
+from server.bus.link import MAX_BYTES, ROOT
+from server.frames import text_frame
+from server.protocol import Count, RoomId
+from server.store.base import StoredEvent
+
+SEAL_BYTES = 16
+ENTRIES = 100
+"""Rooms in one message about the lobby."""
+
+Node = Annotated[str, Meta(min_length=1, max_length=64)]
+Identity = Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class Refused(Exception):
+    """A payload that is no message; says why."""
+
+
+class Encoded(NamedTuple):
+    """What goes to the broker; kept: it should arrive even if the connection breaks meanwhile."""
+
+    topic: str
+    payload: bytes
+    kept: bool
+
+
+class _Sealed(Struct, forbid_unknown_fields=True):
+    seal: Annotated[str, Meta(max_length=2 * SEAL_BYTES)]
+    says: Raw
+
+
+class _Entry(Struct, forbid_unknown_fields=True):
+    v: Annotated[int, Meta(ge=1, le=2**53 - 1)]
+    at: Count
+    audience: Annotated[int, Meta(ge=0, le=1)]
+    body: Raw
+
+
+class _Grown(Struct, forbid_unknown_fields=True):
+    room: RoomId
+    node: Node
+    events: Annotated[list[_Entry], Meta(min_length=1, max_length=1000)]
+
+
+class _Whisper(Struct, forbid_unknown_fields=True):
+    room: RoomId
+    node: Node
+    thinking: Raw
+
+
+class _Here(Struct, forbid_unknown_fields=True):
+    room: RoomId
+    node: Node
+    identities: Annotated[list[Identity], Meta(max_length=100)]
+    watching: Count
+    asks: bool = False
+
+
+class _Listed(Struct, forbid_unknown_fields=True):
+    node: Node
+    rooms: Annotated[tuple[wire.RoomSummary, ...], Meta(max_length=ENTRIES)] = ()
+    gone: Annotated[tuple[RoomId, ...], Meta(max_length=ENTRIES)] = ()
+
+
+class _Node(Struct, forbid_unknown_fields=True):
+    node: Node
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_sealed = msgspec.json.Decoder(_Sealed).decode
+_decode_grown = msgspec.json.Decoder(_Grown).decode
+_decode_whisper = msgspec.json.Decoder(_Whisper).decode
+_decode_thinking = msgspec.json.Decoder(wire.Thinking).decode
+_decode_here = msgspec.json.Decoder(_Here).decode
+_decode_listed = msgspec.json.Decoder(_Listed).decode
+_decode_node = msgspec.json.Decoder(_Node).decode
+
+ROOMS, NODES, LOBBY, MISSED = f"{ROOT}/rooms", f"{ROOT}/nodes", f"{ROOT}/lobby", f"{ROOT}/missed"
+
+
+def room_topic(room: str) -> str:
+    """Clients may ask for rooms of any name: one is never a wildcard, nor another level."""
+    return f"{ROOMS}/{quote(room, safe='')}"
+
+
+def node_topic(node: str) -> str:
+    """Where a node says that it is there."""
+    return f"{NODES}/{quote(node, safe='')}"
+
+
+class Codec:
+    """Seals and opens messages with a key."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def encode(self, message: BusMessage) -> Encoded:
+        """The message as it goes to the broker."""
+        match message:
+            case Grown(room=room, node=node, events=events):
+                says = _encode(_Grown(room, node, [_Entry(e.v, e.at_ms, e.audience, Raw(e.body)) for e in events]))
+                return self._sealed(room_topic(room), says, kept=True)
+            case Whisper(room=room, node=node, frame=frame):
+                says = _encode(_Whisper(room, node, Raw(_payload(frame))))
+                return self._sealed(f"{room_topic(room)}/thinking", says)
+            case Here(room=room, node=node):
+                says = _encode(_Here(room, node, sorted(message.identities)[:100], message.watching, message.asks))
+                return self._sealed(f"{room_topic(room)}/here", says)
+            case Listed(node=node):
+                return self._sealed(LOBBY, _encode(_Listed(node, message.rooms, message.gone)))
+            case Beat(node=node):
+                return self._sealed(node_topic(node), _encode(_Node(node)))
+            case Missed(node=node):
+                return self._sealed(MISSED, _encode(_Node(node)), kept=True)
+            case Gone(node=node):
+                return Encoded(node_topic(node), b"", kept=False)
+
+    def _sealed(self, topic: str, says: bytes, kept: bool = False) -> Encoded:
+        return Encoded(topic, b'{"seal":"%b","says":%b}' % (self._seal(topic, says).encode(), says), kept)
+
+    def _seal(self, topic: str, says: bytes) -> str:
+        return hmac.digest(self._key, topic.encode() + b"\0" + says, "sha256")[:SEAL_BYTES].hex()
+
+    def decode(self, topic: str, payload: bytes) -> BusMessage:
+        """The message in a payload; Refused, and never anything else, when it is none."""
+        if len(payload) > MAX_BYTES:
+            raise Refused("too long")
+        if not payload and topic.startswith(f"{NODES}/"):
+            return Gone(unquote(topic[len(NODES) + 1 :]))  # a will has no key
+        try:
+            sealed = _decode_sealed(payload)
+            says = bytes(sealed.says)
+            if not hmac.compare_digest(self._seal(topic, says).encode(), sealed.seal.encode()):
+                raise Refused("not sealed by a node of this store")
+            return _message(topic, says)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise Refused(str(error)) from error
+
+
+def _message(topic: str, says: bytes) -> BusMessage:
+    """What a payload says that was sealed for this topic."""
+    if topic == LOBBY:
+        listed = _decode_listed(says)
+        return Listed(listed.node, listed.rooms, listed.gone)
+    if topic == MISSED:
+        return Missed(_decode_node(says).node)
+    if topic.startswith(f"{NODES}/"):
+        beat = Beat(_decode_node(says).node)
+        return _at(topic, node_topic(beat.node), beat)
+    if topic.endswith("/thinking"):
+        whisper = _decode_whisper(says)
+        thinking = bytes(whisper.thinking)
+        if _decode_thinking(thinking).room != whisper.room:
+            raise Refused("thinking of another room")
+        message = Whisper(whisper.room, whisper.node, text_frame(thinking))
+        return _at(topic, f"{room_topic(whisper.room)}/thinking", message)
+    if topic.endswith("/here"):
+        here = _decode_here(says)
+        message_here = Here(here.room, here.node, frozenset(here.identities), here.watching, here.asks)
+        return _at(topic, f"{room_topic(here.room)}/here", message_here)
+    return _at(topic, room_topic((grown := _grown(says)).room), grown)
+
+
+def _grown(says: bytes) -> Grown:
+    grown = _decode_grown(says)
+    events = tuple(StoredEvent(one.v, one.at, one.audience, bytes(one.body)) for one in grown.events)
+    for event, following in itertools.pairwise(events):
+        if following.v != event.v + 1:
+            raise Refused("events that do not follow each other")
+    for event in events:
+        wire.parse_event_body(event.body)
+    return Grown(grown.room, grown.node, events)
+
+
+def _at(topic: str, expected: str, message: BusMessage) -> BusMessage:
+    if topic != expected:
+        raise Refused("said where it does not belong")
+    return message
+
+
+def _payload(frame: bytes) -> bytes:
+    """What is in a text frame of `server.frames`."""
+    return frame[{126: 4, 127: 10}.get(frame[1], 2) :]

@@ -1,0 +1,367 @@
+"""One connection to an MQTT 5 broker that comes back by itself. What it carries is for others to say.
+
+Sending never waits and never fails: letters wait in a bounded outbox. Sessions are clean: after an interruption the
+subscriptions are made anew, and whoever listens is told that something may have been missed. The link also talks to
+itself: as long as its own echo comes back within a second, messages flow.
+"""
+
+import asyncio
+import logging
+import math
+import random
+import secrets
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import aiomqtt
+import structlog
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from server.bus.broker import Broker
+from server.bus.outbox import Letter, Outbox
+
+log = structlog.get_logger()
+
+ROOT = "plyroom/1"
+"""All topics begin so; the number is that of what stands in them."""
+MAX_BYTES = 262_144
+"""No message is longer, coming or going."""
+OUTBOX = 4096
+WINDOW = 64
+"""Letters under way at once."""
+BATCH = 100
+"""Subscriptions in one packet."""
+ECHO_S = 0.5
+ECHOES = 20
+STALLED_S = 1.0
+"""Without an echo for so long nothing flows."""
+KEEPALIVE_S = 15
+CONNECT_S = 5.0
+FIRST_RETRY_S, LAST_RETRY_S = 0.1, 4.0
+
+_quiet = logging.getLogger("plyroom.mqtt")
+_quiet.setLevel(logging.CRITICAL + 1)  # the link itself says what is the matter
+
+Receive = Callable[[str, bytes], None]
+Lapse = Callable[[frozenset[str] | None], None]
+"""Told of subscriptions (None: of all) whose messages may have been missed."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """Since the link was made."""
+
+    sent: int = 0
+    received: int = 0
+    refused: int = 0
+    """Messages that came and were no good; whoever reads them counts here."""
+    connected: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Subscription:
+    receivers: list[Receive]
+    options: SubscribeOptions
+
+
+class Link:
+    """See the module; use `async with open_link(…)`. All methods are for the event loop."""
+
+    def __init__(self, broker: Broker, name: str, status_topic: str) -> None:
+        """`status_topic` holds `status` for as long as the link lives, and becomes empty (a will) when it dies."""
+        self.broker = broker
+        self.name = name
+        self.counts = Counts()
+        self.outbox = Outbox(OUTBOX)
+        self.lag_s = 0.0
+        """How long the last echo took."""
+        self._status_topic = status_topic
+        self._status = b""
+        self._status_changed = asyncio.Event()
+        self._subscriptions: dict[str, _Subscription] = {}
+        self._subscriptions_changed = asyncio.Event()
+        self._lapse: list[Lapse] = []
+        self._under_way: dict[int, Letter] = {}
+        self._echo_topic = f"{ROOT}/echo/{name}"
+        self._echoes: dict[bytes, float] = {}  # when each was sent
+        self._echoed_s = 0.0
+        self._flows = False
+        self._told_away = False
+        self.subscribe(self._echo_topic, self._on_echo, own=True)
+
+    # --- what others call ---
+
+    @property
+    def flows(self) -> bool:
+        """Whether messages come and go at this moment, as far as one can know."""
+        return self._flows
+
+    def publish(self, topic: str, payload: bytes, *, kept: bool = False) -> None:
+        """Sends a message: at least once when it is kept (QoS 1), otherwise at most once and only if messages flow."""
+        if len(payload) > MAX_BYTES:
+            log.error("message too long for the bus", topic=topic, bytes=len(payload))
+            self.outbox.lost += 1
+        elif kept or self._flows:
+            self.outbox.put(Letter(topic, payload, kept))
+        else:
+            self.outbox.dropped += 1
+
+    def set_status(self, payload: bytes) -> None:
+        """What the broker shows of this link, now and to whoever asks later."""
+        self._status = payload
+        self._status_changed.set()
+
+    def subscribe(self, topics: str, receive: Receive, *, own: bool = False) -> Callable[[], None]:
+        """Calls `receive(topic, payload)` for messages of a topic, of all below it (`…/#`) or of those one level below
+        (`…/+`), until the returned function is called. This link's own messages come too if `own` is set.
+        """
+        known = self._subscriptions.get(topics)
+        if known is None:
+            known = self._subscriptions[topics] = _Subscription([], SubscribeOptions(qos=1, noLocal=not own))
+            self._subscriptions_changed.set()
+        known.receivers.append(receive)
+
+        def unsubscribe() -> None:
+            known.receivers.remove(receive)
+            if not known.receivers and self._subscriptions.get(topics) is known:
+                del self._subscriptions[topics]
+                self._subscriptions_changed.set()
+
+        return unsubscribe
+
+    def on_lapse(self, call: Lapse) -> None:
+        """Calls with the subscriptions of which messages may have been missed, or None when all are in doubt: flow has
+        ended or begun.
+        """
+        self._lapse.append(call)
+
+    # --- the connection ---
+
+    async def run(self) -> None:
+        """Stays connected until cancelled, and says farewell then."""
+        failures = 0
+        while True:
+            began_s = _now_s()
+            try:
+                await self._session()
+            except* (aiomqtt.MqttError, OSError, ValueError) as group:
+                self._say_away(group)
+            except* Exception:
+                log.exception("broker link failed", broker=str(self.broker))
+            finally:
+                self._set_flows(False)
+                self.outbox.put_back(list(self._under_way.values()))
+                self._under_way.clear()
+            failures = 0 if _now_s() - began_s > LAST_RETRY_S else failures + 1
+            longest_s = min(LAST_RETRY_S, FIRST_RETRY_S * 2 ** min(failures, 10))
+            await asyncio.sleep(random.uniform(FIRST_RETRY_S / 2, longest_s))
+
+    def _say_away(self, group: BaseExceptionGroup[BaseException]) -> None:
+        """One line for an interruption, however many tries it lasts."""
+        if not self._told_away:
+            self._told_away = True
+            first: BaseException = group
+            while isinstance(first, BaseExceptionGroup):
+                first = first.exceptions[0]
+            log.warning("broker away", broker=str(self.broker), error=str(first) or type(first).__name__)
+
+    async def _session(self) -> None:
+        client = self._client()
+        entering = asyncio.create_task(client.__aenter__(), name="broker connect")
+        try:
+            try:
+                await asyncio.shield(entering)
+            except asyncio.CancelledError:
+                with suppress(aiomqtt.MqttError, OSError, ValueError):  # a thread connects, and cannot be interrupted
+                    await entering
+                raise
+            self.counts.connected += 1
+            try:
+                await self._serve(client)
+            except asyncio.CancelledError:
+                await self._farewell(client)
+                raise
+        finally:
+            # aiomqtt leaves the socket open when no CONNACK comes, and waits for a broker that does not read when it
+            # leaves in good order.
+            client._client._sock_close()
+
+    def _client(self) -> aiomqtt.Client:
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        properties.MaximumPacketSize = MAX_BYTES + 4096
+        broker = self.broker
+        client = aiomqtt.Client(
+            broker.host, broker.port, username=broker.user, password=broker.password, identifier=self.name,
+            protocol=aiomqtt.ProtocolVersion.V5, clean_start=True, keepalive=KEEPALIVE_S, timeout=CONNECT_S,
+            will=aiomqtt.Will(self._status_topic, b"", qos=1, retain=True), properties=properties,
+            tls_context=ssl.create_default_context(cafile=broker.ca) if broker.tls else None,
+            queue_type=_inbox(self._on_message), max_inflight_messages=WINDOW, logger=_quiet,
+        )  # fmt: skip
+        client.pending_calls_threshold = 2 * WINDOW + 10
+        return client
+
+    async def _serve(self, client: aiomqtt.Client) -> None:
+        """Until the connection breaks (MqttError in a group) or the link is closed."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_until_disconnected(client), name="broker disconnect")
+            tasks.create_task(self._keep_subscribed(client), name="broker subscriptions")
+            tasks.create_task(self._keep_status(client), name="broker status")
+            tasks.create_task(self._keep_echo(client, tasks), name="broker echo")
+            tasks.create_task(self._send(client, tasks), name="broker send")
+
+    async def _farewell(self, client: aiomqtt.Client) -> None:
+        """Takes the status back and disconnects, unless the broker does not listen: then the will says the same."""
+        if self._flows:
+            with suppress(aiomqtt.MqttError, TimeoutError):
+                async with asyncio.timeout(STALLED_S):
+                    await client.publish(self._status_topic, b"", qos=1, retain=True)
+                    await client.__aexit__(None, None, None)
+
+    # --- out ---
+
+    async def _send(self, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
+        window = asyncio.Semaphore(WINDOW)
+        number = 0
+        while True:
+            await window.acquire()
+            letter = await self.outbox.get()
+            number += 1
+            self._under_way[number] = letter
+            tasks.create_task(self._deliver(client, number, letter, window))
+
+    async def _deliver(self, client: aiomqtt.Client, number: int, letter: Letter, window: asyncio.Semaphore) -> None:
+        await client.publish(letter.topic, letter.payload, 1 if letter.kept else 0, letter.retain, timeout=math.inf)
+        del self._under_way[number]
+        self.counts.sent += 1
+        window.release()
+
+    async def _keep_status(self, client: aiomqtt.Client) -> None:
+        while True:
+            self._status_changed.clear()
+            if self._status:
+                await client.publish(self._status_topic, self._status, 0, True, timeout=math.inf)
+            await self._status_changed.wait()
+
+    async def _keep_subscribed(self, client: aiomqtt.Client) -> None:
+        """Makes the broker's list of subscriptions like this one's, a batch at a time."""
+        made: dict[str, _Subscription] = {}
+        while True:
+            self._subscriptions_changed.clear()
+            wanted = self._subscriptions
+            gone = [topics for topics, one in made.items() if wanted.get(topics) is not one][:BATCH]
+            new = [topics for topics in wanted if topics not in made][:BATCH]
+            if gone:
+                await client.unsubscribe(gone, timeout=math.inf)
+                for topics in gone:
+                    del made[topics]
+            elif new:
+                options = [(topics, wanted[topics].options) for topics in new]
+                made.update((topics, wanted[topics]) for topics in new)
+                codes = await client.subscribe(options, timeout=math.inf)
+                for topics, code in zip(new, codes, strict=True):
+                    if isinstance(code, ReasonCode) and code.is_failure:
+                        log.error("the broker refuses a subscription", topic=topics, reason=str(code))
+                self._tell_lapse(frozenset(new))
+            else:
+                await self._subscriptions_changed.wait()
+
+    # --- the echo ---
+
+    async def _keep_echo(self, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
+        """Sends the next echo when the last one is through, and watches how long it takes."""
+        sending: asyncio.Task[None] | None = None
+        self._echoed_s = _now_s()
+        self._echoes.clear()
+        while True:
+            if sending is None or sending.done():
+                echo = secrets.token_bytes(8)
+                self._echoes[echo] = _now_s()
+                if len(self._echoes) > ECHOES:
+                    del self._echoes[next(iter(self._echoes))]
+                sending = tasks.create_task(
+                    client.publish(self._echo_topic, echo, timeout=math.inf), name="broker echo out"
+                )
+            await asyncio.sleep(ECHO_S)
+            if _now_s() - self._echoed_s > STALLED_S:
+                self._set_flows(False)
+
+    def _on_echo(self, topic: str, payload: bytes) -> None:
+        sent_s = self._echoes.pop(payload, None)
+        if sent_s is not None:
+            self._echoed_s = _now_s()
+            self.lag_s = self._echoed_s - sent_s
+            self._set_flows(True)
+
+    def _set_flows(self, flows: bool) -> None:
+        if flows is self._flows:
+            return
+        self._flows = flows
+        if flows:
+            self._told_away = False
+            log.info("messages flow", broker=str(self.broker), connection=self.counts.connected)
+        else:
+            self.outbox.forget_others()
+            if not self._told_away:
+                self._told_away = True
+                log.warning("messages do not flow", broker=str(self.broker))
+        self._tell_lapse(None)
+
+    def _tell_lapse(self, topics: frozenset[str] | None) -> None:
+        for call in self._lapse:
+            call(topics)
+
+    # --- in ---
+
+    def _on_message(self, message: aiomqtt.Message) -> None:
+        """Hands a message to those who subscribed to its topic; nothing that comes can end the connection."""
+        topic, payload = str(message.topic), message.payload
+        self.counts.received += 1
+        if len(payload) > MAX_BYTES:
+            self.counts.refused += 1
+            return
+        parent = topic.rpartition("/")[0]
+        for topics in (topic, f"{topic}/#", f"{parent}/#", f"{parent}/+"):
+            if (one := self._subscriptions.get(topics)) is not None:
+                for receive in tuple(one.receivers):
+                    try:
+                        receive(topic, payload)
+                    except Exception:
+                        log.exception("message not understood", topic=topic)
+
+
+@asynccontextmanager
+async def open_link(broker: Broker, name: str, status_topic: str) -> AsyncIterator[Link]:
+    """A link that connects in the background, whether the broker is there yet or not."""
+    link = Link(broker, name, status_topic)
+    task = asyncio.create_task(link.run(), name="broker link")
+    try:
+        yield link
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def _inbox(receive: Callable[[aiomqtt.Message], None]) -> type[asyncio.Queue[aiomqtt.Message]]:
+    """A queue that holds nothing: a message is served as it comes, without a task for each of them."""
+
+    class Inbox(asyncio.Queue[aiomqtt.Message]):
+        def put_nowait(self, item: aiomqtt.Message) -> None:
+            receive(item)
+
+    return Inbox
+
+
+async def _until_disconnected(client: aiomqtt.Client) -> None:
+    """Raises MqttError when the connection ends; the messages do not come this way."""
+    async for _ in client.messages:
+        raise AssertionError("the inbox holds nothing")
+    raise aiomqtt.MqttError("the broker ended the connection")
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

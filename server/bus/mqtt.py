@@ -1,0 +1,123 @@
+"""The bus over an MQTT broker. See `server.bus.base.Bus`; the connection is `server.bus.link`'s."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import structlog
+
+from server.bus.base import Beat, BusMessage, Gone, Grown, Here, Lapse, Listed, Missed, Receive, ReceiveNode, Whisper
+from server.bus.broker import Broker
+from server.bus.codec import ENTRIES, LOBBY, MISSED, NODES, Codec, Refused, node_topic, room_topic
+from server.bus.link import Link, open_link
+
+log = structlog.get_logger()
+
+
+class MqttBus:
+    """Messages between the nodes of one store, which share a key. Use `async with open_mqtt_bus(…)`."""
+
+    def __init__(self, link: Link, node: str, key: bytes) -> None:
+        self.link = link
+        self._node = node
+        self._codec = Codec(key)
+        self._rooms: dict[str, str] = {}  # by subscription
+        self._receivers: dict[str, list[Receive]] = {}
+        self._unsubscribe: dict[str, Callable[[], None]] = {}
+        self._listeners: list[ReceiveNode] = []
+        self._lapse: list[Lapse] = []
+        self._lost = 0
+        link.on_lapse(self._on_lapse)
+        link.set_status(self._codec.encode(Beat(node)).payload)
+        for topics in (f"{NODES}/+", LOBBY, MISSED):
+            link.subscribe(topics, self._on_node)
+
+    @property
+    def flows(self) -> bool:
+        return self.link.flows
+
+    def publish(self, message: BusMessage) -> None:
+        match message:
+            case Beat():
+                self.link.set_status(self._codec.encode(message).payload)
+                if self.link.flows and self.link.outbox.lost > self._lost:
+                    self._lost = self.link.outbox.lost
+                    self.publish(Missed(self._node))
+            case Gone():
+                pass  # the link takes the status back when it ends, and its will when it cannot
+            case Listed(node=node, rooms=rooms, gone=gone):
+                for start in range(0, max(len(rooms), len(gone), 1), ENTRIES):
+                    part = slice(start, start + ENTRIES)
+                    self.link.publish(*self._encoded(Listed(node, rooms[part], gone[part])), kept=False)
+            case _:
+                topic, payload, kept = self._codec.encode(message)
+                self.link.publish(topic, payload, kept=kept)
+
+    def _encoded(self, message: BusMessage) -> tuple[str, bytes]:
+        topic, payload, _ = self._codec.encode(message)
+        return topic, payload
+
+    def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
+        topics = f"{room_topic(room)}/#"
+        if room not in self._receivers:
+            self._receivers[room] = []
+            self._rooms[topics] = room
+            self._unsubscribe[room] = self.link.subscribe(topics, self._on_room)
+        self._receivers[room].append(receive)
+
+        def unsubscribe() -> None:
+            receivers = self._receivers[room]
+            receivers.remove(receive)
+            if not receivers:
+                del self._receivers[room]
+                del self._rooms[topics]
+                self._unsubscribe.pop(room)()
+
+        return unsubscribe
+
+    def listen(self, receive: ReceiveNode) -> Callable[[], None]:
+        self._listeners.append(receive)
+        return lambda: self._listeners.remove(receive)
+
+    def on_lapse(self, call: Lapse) -> Callable[[], None]:
+        self._lapse.append(call)
+        return lambda: self._lapse.remove(call)
+
+    # --- from the link ---
+
+    def _on_room(self, topic: str, payload: bytes) -> None:
+        message = self._read(topic, payload)
+        if isinstance(message, Grown | Whisper | Here):
+            for receive in tuple(self._receivers.get(message.room, ())):
+                receive(message)
+
+    def _on_node(self, topic: str, payload: bytes) -> None:
+        message = self._read(topic, payload)
+        if isinstance(message, Listed | Beat | Gone | Missed):
+            if isinstance(message, Gone) and message.node == self._node:
+                self.publish(Beat(self._node))  # the will of a connection before this one
+                return
+            for receive in tuple(self._listeners):
+                receive(message)
+
+    def _read(self, topic: str, payload: bytes) -> BusMessage | None:
+        try:
+            return self._codec.decode(topic, payload)
+        except Refused as refused:
+            self.link.counts.refused += 1
+            if self.link.counts.refused.bit_count() == 1:  # 1, 2, 4, 8, …: a flood is not told message by message
+                count = self.link.counts.refused
+                log.warning("bus message refused", topic=topic[:80], reason=str(refused)[:80], refused=count)
+            return None
+
+    def _on_lapse(self, topics: frozenset[str] | None) -> None:
+        rooms = None if topics is None else frozenset(self._rooms[one] for one in topics if one in self._rooms)
+        if rooms is None or rooms:
+            for call in tuple(self._lapse):
+                call(rooms)
+
+
+@asynccontextmanager
+async def open_mqtt_bus(broker: Broker, node: str, key: bytes) -> AsyncIterator[MqttBus]:
+    """A bus that connects in the background, whether the broker is there yet or not."""
+    async with open_link(broker, f"plyroom-{node}", node_topic(node)) as link:
+        yield MqttBus(link, node, key)
