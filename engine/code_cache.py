@@ -11,10 +11,11 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 KEPT_VERSIONS = 3
 """How many versions of one game's code stay on disk, the one in use included."""
@@ -108,22 +109,34 @@ def discard_damaged(folder: Path, tag: str) -> bool:
     files = code_files(folder, tag)
     if not files:
         return False
-    try:
-        sealed = json.loads(_sums(folder, tag).read_text())
-    except (OSError, ValueError):
-        sealed = None
-    if sealed == _checksums(files):
+    if _sealed(folder, tag).get("files") == _checksums(files):
         return False
     discard(folder, tag)
     return True
 
 
-def seal(folder: Path, tag: str) -> None:
-    """Writes down the checksums of a version's files. Call it under the lock, after every change."""
+def seal(folder: Path, tag: str, floats: Iterable[str] = ()) -> None:
+    """Writes down the checksums of a version's files, and the floats that were seen when they were compiled.
+    Call it under the lock, after every change.
+    """
     path = _sums(folder, tag)
     draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(_checksums(code_files(folder, tag))))
+    draft.write_text(json.dumps({"files": _checksums(code_files(folder, tag)), "floats": sorted(floats)}))
     draft.replace(path)
+
+
+def sealed_floats(folder: Path, tag: str) -> list[str]:
+    """The floats that were seen when the files of a version were compiled."""
+    return list(_sealed(folder, tag).get("floats", ()))
+
+
+def _sealed(folder: Path, tag: str) -> dict[str, Any]:
+    """What was written at the last seal; nothing when that is not there or damaged."""
+    try:
+        content = json.loads(_sums(folder, tag).read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def prune(folder: Path, name: str, tag: str) -> None:

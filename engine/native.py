@@ -13,7 +13,7 @@ a game sizes the buffers.
 import operator
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -23,6 +23,7 @@ import numpy as np
 
 from engine import code_cache, jit
 from engine.game import Game, GameFault
+from engine.rules_style import reachable
 from engine.search import kernel
 
 CACHE = code_cache.cache_folder()
@@ -220,20 +221,15 @@ class NativeGame:
         return self._ready[name]
 
     def float_typed(self) -> list[str]:
-        """Variables that are floating point in freshly compiled functions: always a slip between signed and unsigned.
+        """Variables that are floating point in compiled functions, by line: always a slip between signed and unsigned.
 
-        Functions that came out of the disk cache do not show any: look after a compile into an empty cache.
+        It is seen when a function is compiled, and written down beside the code in the cache.
         """
-        found = []
-        for dispatcher in {**self._rules, **self._kernel}.values():
-            for name, overloaded in getattr(dispatcher, "overloads", {}).items():
-                typed = getattr(overloaded.type_annotation, "typemap", {})
-                found += [
-                    f"{dispatcher.__name__}{name}: {variable}"
-                    for variable, typ in typed.items()
-                    if isinstance(typ, types.Float)
-                ]
-        return found
+        return sorted({*self._fresh_floats(), *code_cache.sealed_floats(CACHE, self.tag)})
+
+    def _fresh_floats(self) -> set[str]:
+        dispatchers = {**self._rules, **self._kernel}.values()
+        return {told for dispatcher in dispatchers for told in _floats(dispatcher)}
 
     def _load(self, name: str) -> Any:
         game_id = self.game.id
@@ -248,7 +244,7 @@ class NativeGame:
                 code_cache.discard(CACHE, self.tag)
                 self._compile_checked(name)
             if code_cache.code_files(CACHE, self.tag) != before:
-                code_cache.seal(CACHE, self.tag)
+                code_cache.seal(CACHE, self.tag, self.float_typed())
                 code_cache.prune(CACHE, game_id, self.tag)
         return self._kernel[name]
 
@@ -280,6 +276,31 @@ class NativeGame:
             if text and not rule.signatures:
                 rule.compile(_signature(text, int(self.game.rules.WORDS)))
                 rule.disable_compile()
+
+
+def _floats(dispatcher: Any) -> Iterator[str]:
+    """The float variables of one function, those with a name if there are any: `file:line: variable in function`."""
+    for overloaded in getattr(dispatcher, "overloads", {}).values():
+        annotation = overloaded.type_annotation
+        typed = getattr(annotation, "typemap", None) or {}
+        names = [name for name, typ in typed.items() if isinstance(typ, types.Float)]
+        named = [name for name in names if not name.startswith(("$", "arg."))] or names
+        lines = _lines_of(annotation) if named else {}
+        file = os.path.basename(str(getattr(annotation, "filename", "")))
+        for name in named:
+            line = lines.get(name, getattr(annotation, "linenum", 0))
+            yield f"{file}:{line}: {name.lstrip('$').partition('.')[0]} in {dispatcher.__name__}"
+
+
+def _lines_of(annotation: Any) -> dict[str, int]:
+    """Where each variable of a compiled function is assigned first."""
+    lines: dict[str, int] = {}
+    for block in getattr(annotation, "blocks", {}).values():
+        for step in block.body:
+            name = getattr(getattr(step, "target", None), "name", None)
+            if name is not None:
+                lines.setdefault(name, step.loc.line)
+    return lines
 
 
 def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
@@ -316,9 +337,21 @@ def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
     if missing:
         raise GameFault(f"{module.__name__} has no @rule on {', '.join(missing)}")
     texts = {name: str(getattr(f, jit.RULE)) for name, f in marked.items()}
+    _refuse_unsigned_recursion(module, marked, texts)
     for name, function in marked.items():
         namespace[name] = numba.njit(cache=bool(texts[name]), **_OPTIONS)(_copy(function, namespace, tag))
     return namespace
+
+
+def _refuse_unsigned_recursion(
+    module: ModuleType, marked: Mapping[str, FunctionType], texts: Mapping[str, str]
+) -> None:
+    """Numba would crash when it loads such a rule from the cache, or not end when it compiles it."""
+    calls = {name: {*f.__code__.co_names} & {*marked} for name, f in marked.items()}
+    for name, f in marked.items():
+        if not texts[name] and name in reachable(name, calls):
+            line = f"{module.__file__}:{f.__code__.co_firstlineno}"
+            raise GameFault(f'{line}: {name} calls itself: give its signature, such as @rule("i8(state, i8)")')
 
 
 def _own_functions(module: ModuleType) -> dict[str, FunctionType]:

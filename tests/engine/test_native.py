@@ -87,6 +87,38 @@ def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -
     assert next(cache.glob("*.sums")).read_text().startswith("{")
 
 
+def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
+    """Each file, cut short, emptied, or with any one bit turned over, is noticed before anything is loaded."""
+    tag = next(small_cache.glob("*.sums")).name.removesuffix(".sums")
+    assert not code_cache.discard_damaged(small_cache, tag)
+    names = [path.relative_to(small_cache) for path in [*files_of(small_cache), *small_cache.glob("*.sums")]]
+    assert {name.suffix for name in names} == {".nbi", ".nbc", ".sums"}
+    for name in names:
+        content = (small_cache / name).read_bytes()
+        end = content.index(b'"floats"') if name.suffix == ".sums" else len(content)
+        flips = [(at, 1 << at % 7) for at in range(0, end, max(1, end // 20))]
+        damaged = [content[: end // 2], content[: end - 1], b""]
+        damaged += [content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :] for at, bit in flips]
+        for number, wrong in enumerate(damaged):
+            cache = tmp_path / f"{name.suffix}-{number}"
+            shutil.copytree(small_cache, cache)
+            (cache / name).write_bytes(wrong)
+            assert code_cache.discard_damaged(cache, tag), (name, number)
+            assert files_of(cache) == []
+
+
+def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PLYROOM_CACHE that names a file is not used, and the file is left as it is."""
+    file = tmp_path / "file"
+    file.write_text("somebody's")
+    monkeypatch.setenv("PLYROOM_CACHE", str(file))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = code_cache.cache_folder()
+    assert folder.parent == tmp_path
+    assert folder != file
+    assert file.read_text() == "somebody's"
+
+
 def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     """Without a writable home the code goes to a private temporary folder, the same for all processes of a user."""
     nowhere = tmp_path / "file"
@@ -198,6 +230,31 @@ def test_recursive_rules(tmp_path: Path) -> None:
     for _ in range(2):
         done = run(code, PLYROOM_CACHE=str(tmp_path / "code"), PYTHONPATH=f"{ROOT}{os.pathsep}{tmp_path}")
         assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr
+
+
+def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], Path]) -> None:
+    """Before the compiler sees it, by line and with the cure; in a circle of rules as well."""
+    recursive = SOURCE.replace("@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE)
+    circle = recursive.replace("1 + count(s, n - 1)", "1 + again(s, n - 1)").replace(
+        "@rule\ndef evaluate",
+        "@rule\ndef again(s: State, n: int) -> int:\n    return count(s, n)\n\n\n@rule\ndef evaluate",
+    )
+    for source in (recursive, circle):
+        file = plug_in("planted", source.replace('@rule("i8(state, i8)")', "@rule"))
+        line = file.read_text().splitlines().index("def count(s: State, n: int) -> int:")
+        with pytest.raises(GameFault, match=rf"plugged_planted.py:{line}: count calls itself: give its signature"):
+            compile_game(load_game("planted"))
+
+
+def test_floats_are_remembered(plug_in: Callable[[str, str], Path]) -> None:
+    """A game that comes from the cache is known for the floats that were seen when it was compiled."""
+    wrong = "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return np.int64(total) * 7\n"
+    plug_in("planted", SOURCE.replace("    return 0\n", wrong))
+    for _ in range(2):
+        native = compile_game(load_game("planted"))
+        native.function("rule_evaluate")
+        assert any("total in evaluate" in told for told in native.float_typed())
+    assert not native._fresh_floats(), "the second one came from the cache"
 
 
 def test_bad_signatures(plug_in: Callable[[str, str], Path]) -> None:
