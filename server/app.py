@@ -15,6 +15,7 @@ from server.accounts.guests import COOKIE
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
+from server.failpoint import kill_at
 from server.hub import Hub, open_hub
 from server.listener import listen
 from server.ports import Engines, Ports, random_id, wall_clock_ms
@@ -74,7 +75,7 @@ async def _over_sqlite(settings: Settings, engines: Engines) -> AsyncIterator[Ru
     async with open_sqlite(settings.data / DATABASE) as store, open_bus(settings, node, store) as bus:
         ports = Ports(
             node=node, settings=settings, store=store, bus=bus, engines=engines,
-            find_game=load_game, now_ms=wall_clock_ms, new_id=random_id,
+            find_game=load_game, now_ms=wall_clock_ms, new_id=random_id, reached=kill_at(settings.failpoint),
         )  # fmt: skip
         async with open_node(ports, client_folder()) as running:
             yield running

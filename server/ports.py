@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from engine.game import Game
 from engine.search.job import Info, Job, Load, Result
 from server.bus.base import Bus
+from server.failpoint import Reached, nowhere
 from server.metrics import Metrics
 from server.settings import Settings
 from server.store.base import Store
@@ -66,6 +67,7 @@ class Ports:
     now_ms: Callable[[], int]
     new_id: Callable[[], str]
     metrics: Metrics = field(default_factory=Metrics)
+    reached: Reached = nowhere
 
 
 def wall_clock_ms() -> int:

@@ -406,6 +406,7 @@ class RoomRunner:
             after = rules.evolve(after, event, at_ms)
             entries.append(stored(after, event, at_ms))
         metrics = self._ports.metrics
+        self._ports.reached("before_append")
         begun = time.perf_counter()
         await self._ports.store.append(
             Append(
@@ -413,6 +414,7 @@ class RoomRunner:
                 due_ms=after.due_ms(), command=key, projections=projections(after, events, request.thought),
             )
         )  # fmt: skip
+        self._ports.reached("after_append")
         metrics.append_s.observe(time.perf_counter() - begun)
         metrics.commands += 1
         metrics.moves += isinstance(events[0], wire.Moved)
@@ -446,15 +448,20 @@ class RoomRunner:
         frames = {player: self._frames(events, player) + picture for player in set(self._followers.values())}
         moves, mover = self._turn() if moved else (b"", None)
         asker = request.follower if request is not None else None
+        ack = b""
         if request is not None and asker is not None:
             ack = text_frame(wire.format_message(wire.Ack(_command_id(request), room.v)))
-            if asker not in self._followers:
-                asker.send(ack)
         for follower, player in tuple(self._followers.items()):
             data = frames[player]
             if mover is not None and follower.identity == mover:
                 data += moves
-            follower.send(ack + data if follower is asker else data)
+            if follower is asker:
+                ack += data
+            else:
+                follower.send(data)
+        if asker is not None:
+            self._ports.reached("before_ack")
+            asker.send(ack)
         if moved:
             self._thinking = None
         if moved or seating:

@@ -55,6 +55,9 @@ class Settings:
     log: str = "info"
     """What is logged at least: debug (each command with its id), info, warning or error."""
 
+    failpoint: str = ""
+    """For tests of what a crash may lose: where and when the server kills itself (see server/failpoint.py)."""
+
     ai_pace_ms: int = 350
     """An AI answers a person no sooner after the last move."""
     ai_duel_pace_ms: int = 700

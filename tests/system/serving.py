@@ -42,7 +42,7 @@ class ServerProcess:
         self.port = port
         self.announced: list[str] = []
         self._workers = workers
-        self._settings = {f"PLYROOM_{name.upper()}": str(value) for name, value in settings.items()}
+        self._settings = _variables(settings)
         self._errors = data.with_name(f"{data.name}-stderr.txt")
         self._process: asyncio.subprocess.Process | None = None
 
@@ -77,9 +77,12 @@ class ServerProcess:
         """The processes that it started, and theirs: the search workers among them."""
         return psutil.Process(self.pid).children(recursive=True)
 
-    async def start(self) -> None:
-        """Returns when it has told its address; RuntimeError with its last words when it ends instead."""
-        await self._spawn()
+    async def start(self, **settings: object) -> None:
+        """Returns when it has told its address; RuntimeError with its last words when it ends instead.
+
+        The settings given here are for this life only.
+        """
+        await self._spawn(settings)
         async with asyncio.timeout(START_S):
             while (line := await self._line()) is not None:
                 self.announced.append(line)
@@ -118,7 +121,7 @@ class ServerProcess:
         self.send_signal(signal.SIGTERM)
         return await self.wait()
 
-    async def _spawn(self) -> None:
+    async def _spawn(self, settings: dict[str, object] | None = None) -> None:
         self.data.parent.mkdir(parents=True, exist_ok=True)
         self.announced = []
         environ = {
@@ -131,7 +134,7 @@ class ServerProcess:
                 sys.executable, "-m", "server",
                 "--host", self.host, "--port", str(self.port), "--data", str(self.data),
                 "--workers", str(self._workers), "--until-eof",  # should the tests be killed
-                cwd=ROOT, env=environ | self._settings, start_new_session=True,
+                cwd=ROOT, env=environ | self._settings | _variables(settings or {}), start_new_session=True,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors,
             )  # fmt: skip
 
@@ -143,6 +146,10 @@ class ServerProcess:
     def _running(self) -> asyncio.subprocess.Process:
         assert self._process is not None, "it was never started"
         return self._process
+
+
+def _variables(settings: dict[str, object]) -> dict[str, str]:
+    return {f"PLYROOM_{name.upper()}": str(value) for name, value in settings.items()}
 
 
 @asynccontextmanager

@@ -1,0 +1,55 @@
+"""R1 to R3 on one node: SIGKILL exactly before an append, after it, and before its ack."""
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from server.failpoint import PLACES, kill_at, nowhere
+from server.settings import SettingError
+from tests.system.journal import Journal, read_logs
+from tests.system.players import LONG_STICKS, two_people
+from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+
+KILLS = 3
+
+
+@pytest.mark.parametrize("kills", [KILLS, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_node_that_dies_at_a_place_loses_and_doubles_nothing(tmp_path: Path, place: str, kills: int) -> None:
+    """However often the server dies at that place and comes back: what was acknowledged is in the log once, a resend is
+    acknowledged with its v, nothing is doubled or shown that was not committed, and everybody plays on.
+    """
+    chance = random.Random(f"{place} {kills}")
+    journal, enough = Journal(), asyncio.Event()
+    async with serving(tmp_path / "data", ai_pace_ms=0, **UNHURRIED) as server:
+        async with asyncio.TaskGroup() as tasks:
+            for n in range(5):
+                tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))
+            await journal.more_acks(20)
+            await server.kill()
+            for _ in range(kills):
+                await die_at(server, f"{place}:{chance.randrange(1, 60)}")
+                assert journal.violations(read_logs(server.data)) == []
+            await server.start()
+            await journal.more_acks(20)
+            enough.set()
+        assert await server.stop() == 0
+    assert journal.violations(read_logs(server.data)) == []
+    assert journal.refused == []
+    assert_no_traceback(server)
+
+
+async def die_at(server: ServerProcess, spec: str) -> None:
+    """One life of the server, until its failpoint ends it."""
+    await server.start(failpoint=spec)
+    assert await server.wait() == -9
+
+
+@pytest.mark.parametrize("spec", ["after", "after_append", "after_append:0", "after_append:x", "nowhere:1", ":1"])
+def test_a_failpoint_that_there_is_not(spec: str) -> None:
+    """It is refused with the places that there are."""
+    with pytest.raises(SettingError, match="before_append, after_append, before_ack"):
+        kill_at(spec)
+    assert kill_at("") is nowhere
