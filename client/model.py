@@ -91,6 +91,11 @@ class Model(Struct, frozen=True, kw_only=True):
         now = playable and self.turn is not None and self._is_now(self.turn.match, self.turn.ply)
         return self.turn.moves if now and self.turn is not None else ()
 
+    @property
+    def claim(self) -> str | None:
+        """Why I may claim a draw now, if I may."""
+        return self.turn.claim if self.moves and self.turn is not None else None
+
     def _is_now(self, match: str, ply: int) -> bool:
         return self.match is not None and match == self.match.id and ply == self.ply
 
@@ -178,7 +183,8 @@ def _moved(model: Model, event: Moved) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
     moves = (*model.match.moves[: event.ply], Played(event.move, event.text))
-    return msgspec.structs.replace(model, match=msgspec.structs.replace(model.match, moves=moves))
+    offers = tuple(seat for seat in model.offers if seat == event.seat)  # the other side's offer of a draw has lapsed
+    return msgspec.structs.replace(model, match=msgspec.structs.replace(model.match, moves=moves), offers=offers)
 
 
 def _finished(model: Model, event: Finished) -> Model:

@@ -87,8 +87,9 @@ class Code(StrEnum):
     MOVE_EARLY = "move.early", "Earlier plies have not been played yet."
     MOVE_NOT_YOUR_TURN = "move.not_your_turn", "The other side is to move."
     CHAT_EMPTY = "chat.empty", "Nothing is left of the line when invisible characters are taken out."
-    OFFER_TWICE = "offer.twice", "You have offered that already."
+    OFFER_TWICE = "offer.twice", "You have offered that already, or not long ago."
     OFFER_NONE = "offer.none", "No offer is open."
+    CLAIM_NONE = "claim.none", "There is no draw that you may claim now."
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site may not do that (HTTP)."
     RATE_EXCEEDED = "rate.exceeded", "Too many in a short time; wait, then send it again."
     STORE_RETRY = (
@@ -233,8 +234,20 @@ class Rematch(RoomCommand, frozen=True, tag="rematch"):
     """
 
 
+class Claim(RoomCommand, frozen=True, tag="claim"):
+    """Claims a draw that the rules allow the player to move to claim; `turn` says whether there is one."""
+
+
+class OfferDraw(RoomCommand, frozen=True, tag="offer_draw"):
+    """Offers a draw, or accepts the other side's offer; it stands until the other side moves or declines."""
+
+
+class Accept(RoomCommand, frozen=True, tag="accept"):
+    """Accepts the other side's offer, of a draw while a match is running, else of a rematch."""
+
+
 class Decline(RoomCommand, frozen=True, tag="decline"):
-    """Declines the other side's rematch offer, or withdraws one's own."""
+    """Declines the other side's offer of a draw or a rematch, or withdraws one's own."""
 
 
 class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
@@ -264,6 +277,9 @@ ClientMessage = (
     | Move
     | Resign
     | Abort
+    | Claim
+    | OfferDraw
+    | Accept
     | Rematch
     | Decline
     | Chat
@@ -335,7 +351,8 @@ class Moved(Event, frozen=True, tag="moved"):
     clock_ms: int | None = None
 
 
-How = Literal["board", "resign", "abort", "failure"]
+How = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
+Offer = Literal["rematch", "draw"]
 
 
 class Finished(Event, frozen=True, tag="finished"):
@@ -348,17 +365,17 @@ class Finished(Event, frozen=True, tag="finished"):
 
 
 class Offered(Event, frozen=True, tag="offered"):
-    """A seat offered another match."""
+    """A seat offered a draw, or another match. An offer of a draw lapses when the other side moves."""
 
     seat: int
-    what: Literal["rematch"] = "rematch"
+    what: Offer = "rematch"
 
 
 class Declined(Event, frozen=True, tag="declined"):
     """The offer was declined or withdrawn."""
 
     seat: int
-    what: Literal["rematch"] = "rematch"
+    what: Offer = "rematch"
 
 
 class Said(Event, frozen=True, tag="said"):
@@ -490,6 +507,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     seats: tuple[Occupant | None, ...]
     match: MatchState | None
     offers: tuple[int, ...] = ()
+    """Seats whose offer is open: of a draw while the match is running, else of a rematch."""
     chat: tuple[ChatLine, ...] = ()
 
 
@@ -512,13 +530,14 @@ class View(Outgoing, frozen=True, tag="view", kw_only=True):
 
 
 class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
-    """Your legal moves at v, to the seat to move only."""
+    """Your legal moves at v, to the seat to move only; claim is why you may claim a draw, where you may."""
 
     room: str
     v: int
     match: str
     ply: int
     moves: tuple[MoveView, ...]
+    claim: str | None = None
 
 
 class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):

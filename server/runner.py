@@ -301,6 +301,7 @@ class RoomRunner:
                     await self._catch_up()
                 case Look():
                     await self._catch_up()
+            await self._answer_offer()
             self._wake()
         except StoreError as error:
             self._behind = True
@@ -594,6 +595,21 @@ class RoomRunner:
             self._ai = None
         if self._ai is None and wanted is not None and seat is not None:
             self._ai = (wanted, self._spawn(self._answer(room, seat), f"ai {self.room_id}"))
+
+    async def _answer_offer(self) -> None:
+        """An AI seat answers the offer of a draw at once, from what it saw before its last move."""
+        room = self._loaded
+        seat = room.ai_asked() if self._responsible else None
+        if seat is None or room.match is None:
+            return
+        try:
+            thoughts = await self._ports.store.thoughts(room.match.id)
+            reply = ai.reply(room, room.match, seat, thoughts)
+            await self._command(Request(Author(AI_IDENTITY, "AI"), reply))
+        except StoreError as error:  # whoever made the offer has their answer already
+            self._behind = True
+            self._look_later()
+            log.warning("store unavailable", room=self.room_id, error=str(error))
 
     async def _answer(self, room: Room, seat: int) -> None:
         """Searches and puts the answer into the mailbox."""

@@ -35,6 +35,9 @@ UNKNOWN = {"store.retry", "server.fault", "room.busy"}
 NOT_LOGGED = {"join", "leave", "hello", "ping", "watch_lobby"}
 
 
+DRAWS = ("agreement", "claim")
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One thing that happened to a client: a connection opened or closed, a message went out or came in."""
@@ -172,12 +175,17 @@ class RoomLog:
         except Foul as foul:
             self._fault("I9", f"v {v}: {foul}")
         now.moves = (*now.moves, event["move"])
+        now.offers = tuple(seat for seat in now.offers if seat == event["seat"])
 
     def _finish(self, v: int, now: State, event: Message, umpire: Referee | None, finished: set[str]) -> None:
         if event["match"] in finished or now.match != event["match"]:
             self._fault("I11", f"a second result at v {v}")
         finished.add(event["match"])
         on_board = umpire is not None and umpire.over
+        if event["how"] == "agreement" and not now.offers:
+            self._fault("I18", f"a draw was agreed at v {v} that nobody had offered")
+        if event["how"] in DRAWS and event["winner"] is not None:
+            self._fault("I9", f"somebody has won a draw at v {v}")
         if (event["how"] == "board") != on_board:
             self._fault("I9", f"finished by {event['how']} at v {v}, and the referee says {on_board}")
         elif on_board and umpire is not None and umpire.winner != event["winner"]:

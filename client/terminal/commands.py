@@ -17,6 +17,9 @@ class Word(Enum):
     PIECES = "pieces"
     THINKING = "thinking"
     RESIGN = "resign"
+    CLAIM = "claim"
+    DRAW = "draw"
+    ACCEPT = "accept"
     REMATCH = "rematch"
     DECLINE = "decline"
     ABORT = "abort"
@@ -141,8 +144,11 @@ HELP = (
     ("t", Word.THINKING, "what the AI thinks of each move"),
     ("", Word.RESIGN, "give the match up"),
     ("", Word.ABORT, "end it without a result, before the second move"),
+    ("", Word.DRAW, "offer a draw, or accept one"),
+    ("", Word.CLAIM, "claim a draw, where the rules allow it"),
     ("", Word.REMATCH, "another match with sides swapped, or accept one"),
-    ("", Word.DECLINE, "decline a rematch"),
+    ("", Word.ACCEPT, "accept what the other side offers: a draw or a rematch"),
+    ("", Word.DECLINE, "decline it"),
     ("q", Word.QUIT, "leave"),
 )
 

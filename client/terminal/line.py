@@ -22,14 +22,18 @@ from client.terminal.output import Output
 from engine.view import BoardView
 from server.protocol import (
     Abort,
+    Accept,
     Chat,
+    Claim,
     Decline,
     Declined,
     Finished,
     Joined,
     Move,
     Moved,
+    OfferDraw,
     Offered,
+    Played,
     Presence,
     Rematch,
     Resign,
@@ -87,6 +91,8 @@ class LineMode:
         self._changed = asyncio.Event()
         self._introduced = False
         self._sat_down_at = 0
+        self._untold: list[tuple[int, int, Played]] = []
+        self._ended = False
         self._thought_s = 0.0
         self._thought_state = ""
 
@@ -125,7 +131,8 @@ class LineMode:
         """Has the match ended, and is its last position on the page?"""
         match = self._model.match
         drawn = self._model.view is not None or not self._is_drawable
-        return match is not None and match.over is not None and drawn and self._model.v >= self._sat_down_at
+        told = not self._untold and not self._ended
+        return match is not None and match.over is not None and drawn and told and self._model.v >= self._sat_down_at
 
     @property
     def _is_drawable(self) -> bool:
@@ -133,6 +140,8 @@ class LineMode:
         return self._board is not None and self._model.frozen is None
 
     async def _show(self, before: Model, message: RoomMessage) -> None:
+        if not isinstance(message, Happened) or not isinstance(message.event, Moved | Finished):
+            self._tell_moves(message if isinstance(message, View) else None)
         match message:
             case Joined():
                 if message.frozen is not None and before.frozen is None:
@@ -191,10 +200,13 @@ class LineMode:
         match happened.event:
             case Moved(ply=ply, seat=seat):
                 if model.match is not None and len(model.match.moves) > ply:
-                    self._out.say(words.move_line(board, ply, seat, model.match.moves[ply]))
+                    self._untold.append((ply, seat, model.match.moves[ply]))
+                    if not self._is_drawable:
+                        self._tell_moves()
             case Finished():
-                if model.match is not None and model.match.over is not None:
-                    self._out.say(words.result_text(board, model.match.over))
+                self._ended = True
+                if not (self._untold and self._is_drawable):
+                    self._tell_moves()
                 if not self._is_drawable:
                     self._ask_after_the_end()
             case Started(number=number, seats=seats):
@@ -205,16 +217,28 @@ class LineMode:
             case SeatLeft(seat=seat):
                 gone = before.seats[seat]
                 self._out.tell(f"{gone.name if gone else 'Somebody'} leaves the seat {words.side_name(board, seat)}.")
-            case Offered(seat=seat):
+            case Offered(seat=seat, what=what):
                 who = self._name(seat)
                 mine = seat == model.my_seat
-                self._out.tell(f"{who} offered a rematch." + ("" if mine else " Type rematch or decline."))
-            case Declined(seat=seat):
-                self._out.tell(f"{self._name(seat)} declined the rematch.")
+                thing = "a draw" if what == "draw" else "a rematch"
+                self._out.tell(f"{who} offered {thing}." + ("" if mine else " Type accept or decline."))
+            case Declined(seat=seat, what=what):
+                self._out.tell(f"{self._name(seat)} declined the {what}.")
             case Said(name=name, text=text, to=to):
                 self._out.say(f"<{name}> {text}" + (" (to spectators)" if to == "spectators" else ""))
             case _:
                 pass
+
+    def _tell_moves(self, drawn: View | None = None) -> None:
+        """The moves and the result that waited for the picture, which tells the move's notation."""
+        for ply, seat, played in self._untold:
+            after = drawn.view if drawn is not None and drawn.ply == ply + 1 else None
+            self._out.say(words.move_line(self._board, ply, seat, played, after))
+        self._untold.clear()
+        match = self._model.match
+        if self._ended and match is not None and match.over is not None:
+            self._out.say(words.result_text(self._board, match.over))
+        self._ended = False
 
     def _show_view(self, before: Model, message: View) -> None:
         """The board, when it is this player's turn, at the beginning and at the end; every time to those who watch."""
@@ -247,6 +271,8 @@ class LineMode:
 
     def _ask(self) -> None:
         if self._model.moves and self._model.view is not None:
+            if self._model.claim is not None:
+                self._out.tell(f"You may claim a draw ({self._model.claim}): type claim.")
             self._out.ask("Your move (or help)" if self._out.interactive else self._model.view.text)
 
     def _ask_after_the_end(self) -> None:
@@ -300,6 +326,12 @@ class LineMode:
                 await self._command(Resign(id=self._new(), room=room))
             case Word.ABORT:
                 await self._command(Abort(id=self._new(), room=room))
+            case Word.CLAIM:
+                await self._command(Claim(id=self._new(), room=room))
+            case Word.DRAW:
+                await self._command(OfferDraw(id=self._new(), room=room))
+            case Word.ACCEPT:
+                await self._command(Accept(id=self._new(), room=room))
             case Word.REMATCH:
                 await self._command(Rematch(id=self._new(), room=room))
             case Word.DECLINE:
@@ -320,7 +352,7 @@ class LineMode:
                 return "Moves: " + ", ".join(one.id for one in model.moves) if model.moves else "It is not your turn."
             case Word.LAST if model.match is not None and model.ply:
                 seat = words.seat_of_ply(model, model.ply - 1)
-                return words.move_line(board, model.ply - 1, seat, model.match.moves[-1])
+                return words.move_line(board, model.ply - 1, seat, model.match.moves[-1], model.view)
             case Word.LAST:
                 return "No move yet."
             case Word.THINKING if model.thinking is not None and model.thinking.moves:

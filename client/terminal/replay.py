@@ -28,7 +28,10 @@ def title_lines(record: MatchRecord) -> list[str]:
 
 def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False) -> list[str]:
     """One position: the move that led to it, what the AI saw, the board; at the end the result."""
-    lines = ["Start" if ply == 0 else words.move_line(record.view, ply - 1, _seat(views, ply), record.moves[ply - 1])]
+    after = views[ply] if ply < len(views) else None
+    lines = ["Start"]
+    if ply > 0:
+        lines = [words.move_line(record.view, ply - 1, _seat(views, ply), record.moves[ply - 1], after)]
     thought = record.thoughts.get(str(ply - 1))
     if thought is not None:
         lines.append(f"  AI: {words.search_text(thought.depth, thought.score, thought.nodes, thought.pv)}")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from client.model import Model
-from engine.view import BoardView
+from engine.view import BoardView, PositionView
 from server.protocol import Occupant, Over, Played, Thinking
 
 WIN = 30_000
@@ -31,9 +31,10 @@ def move_text(played: Played) -> str:
     return played.text or played.move
 
 
-def move_line(board: BoardView | None, ply: int, seat: int, played: Played) -> str:
-    """A move with its number, counted from 1, and its side: "3. Red: d"."""
-    return f"{ply + 1}. {side_name(board, seat)}: {move_text(played)}"
+def move_line(board: BoardView | None, ply: int, seat: int, played: Played, after: PositionView | None = None) -> str:
+    """A move with its number, counted from 1, and its side: "3. Red: d"; in the notation of the position after it."""
+    text = after.played if after is not None and after.played else move_text(played)
+    return f"{ply + 1}. {side_name(board, seat)}: {text}"
 
 
 def result_text(board: BoardView | None, over: Over) -> str:
@@ -41,7 +42,7 @@ def result_text(board: BoardView | None, over: Over) -> str:
     if over.winner is not None:
         name = side_name(board, over.winner)
         return f"{name} {'win' if name.endswith('s') else 'wins'}: {over.reason}."
-    if over.how == "board":
+    if over.how in ("board", "claim", "agreement"):
         return f"Draw: {over.reason}."
     return f"No result: {over.reason}."
 

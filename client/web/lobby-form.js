@@ -9,6 +9,7 @@
 import { drawBoard } from "./board-drawing.js";
 import { layOut } from "./board-geometry.js";
 import { h } from "./elements.js";
+import { drawRules } from "./rules.js";
 import { sideName } from "./words.js";
 
 /**
@@ -100,7 +101,7 @@ export function drawForm(games, choices, change, create, busy) {
             "details",
             { key: `rules ${game.id}` },
             h("summary", null, `Rules of ${game.title}`),
-            game.rules.split("\n").map((line) => h("p", null, line)),
+            drawRules(game.rules),
         ),
     );
 }

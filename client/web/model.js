@@ -3,7 +3,7 @@
  * messages always make the same model, and a resumed room is the same as one that was never left.
  *
  * @import {BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby, MatchState, Message, MoveView, Occupant,
- *     PositionView, RoomDescription, RoomSummary, Snapshot, Thinking} from "./protocol.js"
+ *     Played, PositionView, RoomDescription, RoomSummary, Snapshot, Thinking, Turn} from "./protocol.js"
  */
 
 /** Lines of chat that are kept. */
@@ -28,7 +28,7 @@ export const CHAT_KEPT = 300;
  * @property {number[]} offers
  * @property {ChatLine[]} chat
  * @property {{seats: boolean[], watching: number} | null} presence
- * @property {{match: string, ply: number, moves: MoveView[]} | null} turn
+ * @property {{match: string, ply: number, moves: MoveView[], claim: string | null} | null} turn
  * @property {Record<number, PositionView>} views
  * @property {Record<number, Thought>} thoughts
  */
@@ -143,12 +143,17 @@ function applyToRoom(room, message) {
                 ? withViews(room, message.match, { [message.ply]: message.view })
                 : room;
         case "turn":
-            return { ...room, turn: { match: message.match, ply: message.ply, moves: message.moves } };
+            return { ...room, turn: turnOf(message) };
         case "thinking":
             return applyThinking(room, message);
         case "presence":
             return { ...room, presence: { seats: message.seats, watching: message.watching } };
     }
+}
+
+/** @param {Turn} message */
+function turnOf({ match, ply, moves, claim = null }) {
+    return { match, ply, moves, claim };
 }
 
 /**
@@ -218,7 +223,10 @@ function applyEvent(room, event) {
         case "moved": {
             if (room.match?.id !== event.match) return room;
             const played = event.text == null ? { move: event.move } : { move: event.move, text: event.text };
-            return { ...room, match: { ...room.match, moves: [...room.match.moves.slice(0, event.ply), played] } };
+            const moves = [...room.match.moves.slice(0, event.ply), played];
+            // The other side's offer of a draw lapses by a move.
+            const offers = room.offers.filter((seat) => seat === event.seat);
+            return { ...room, match: { ...room.match, moves }, offers };
         }
         case "finished": {
             if (room.match?.id !== event.match) return room;
@@ -321,6 +329,27 @@ export function mySeat(model) {
  */
 export function headPly(room) {
     return room.match?.moves.length ?? 0;
+}
+
+/**
+ * Why you may claim a draw now, if you may.
+ * @param {Room} room
+ */
+export function drawClaim(room) {
+    return legalMoves(room).length > 0 ? (room.turn?.claim ?? null) : null;
+}
+
+/**
+ * The moves as players write them: what the drawing after each says, else what the log has.
+ * @param {Played[]} moves
+ * @param {Record<number, PositionView>} views
+ * @returns {Played[]}
+ */
+export function movesWithNotation(moves, views) {
+    return moves.map((played, ply) => {
+        const text = views[ply + 1]?.played;
+        return text ? { ...played, text } : played;
+    });
 }
 
 /**

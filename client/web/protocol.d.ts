@@ -111,6 +111,27 @@ export interface Abort {
     room: string;
 }
 
+/** Claims a draw that the rules allow the player to move to claim; `turn` says whether there is one. */
+export interface Claim {
+    t: "claim";
+    id: string;
+    room: string;
+}
+
+/** Offers a draw, or accepts the other side's offer; it stands until the other side moves or declines. */
+export interface OfferDraw {
+    t: "offer_draw";
+    id: string;
+    room: string;
+}
+
+/** Accepts the other side's offer, of a draw while a match is running, else of a rematch. */
+export interface Accept {
+    t: "accept";
+    id: string;
+    room: string;
+}
+
 /** Offers another match with sides swapped, or accepts that offer; against an AI, or as host of an AI match, it starts at once. */
 export interface Rematch {
     t: "rematch";
@@ -118,7 +139,7 @@ export interface Rematch {
     room: string;
 }
 
-/** Declines the other side's rematch offer, or withdraws one's own. */
+/** Declines the other side's offer of a draw or a rematch, or withdraws one's own. */
 export interface Decline {
     t: "decline";
     id: string;
@@ -168,7 +189,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "room.unknown" | "room.frozen" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "room.unknown" | "room.frozen" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "claim.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The server's clock in ms since 1970. */
 export interface Pong {
@@ -299,7 +320,7 @@ export interface Played {
 /** How a match ended. */
 export interface Over {
     winner: number | null;
-    how: "abort" | "board" | "failure" | "resign";
+    how: "abort" | "agreement" | "board" | "claim" | "failure" | "resign";
     reason: string;
 }
 
@@ -333,7 +354,7 @@ export interface PositionView {
     played?: string;
 }
 
-/** Your legal moves at v, to the seat to move only. */
+/** Your legal moves at v, to the seat to move only; claim is why you may claim a draw, where you may. */
 export interface Turn {
     t: "turn";
     room: string;
@@ -341,6 +362,7 @@ export interface Turn {
     match: string;
     ply: number;
     moves: MoveView[];
+    claim?: string | null;
 }
 
 /** One legal move: its token, the clicks that make it, a label; `choice` parts equal paths, the rest is for hover previews. */
@@ -455,22 +477,22 @@ export interface Finished {
     kind: "finished";
     match: string;
     winner: number | null;
-    how: "abort" | "board" | "failure" | "resign";
+    how: "abort" | "agreement" | "board" | "claim" | "failure" | "resign";
     reason: string;
 }
 
-/** A seat offered another match. */
+/** A seat offered a draw, or another match. An offer of a draw lapses when the other side moves. */
 export interface Offered {
     kind: "offered";
     seat: number;
-    what?: "rematch";
+    what?: "draw" | "rematch";
 }
 
 /** The offer was declined or withdrawn. */
 export interface Declined {
     kind: "declined";
     seat: number;
-    what?: "rematch";
+    what?: "draw" | "rematch";
 }
 
 /** Somebody said something. */
@@ -493,7 +515,7 @@ export interface Info {
     moves?: RootMove[];
 }
 
-export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Resign | Abort | Rematch | Decline | Chat | WatchLobby;
+export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | Chat | WatchLobby;
 
 export type ServerMessage = Welcome | Ack | Error | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby;
 

@@ -12,8 +12,9 @@
 import { VIEWS_AT_ONCE, readMatch, readViews } from "./api.js";
 import { isFlipped } from "./board-geometry.js";
 import { h } from "./elements.js";
-import { thoughtsOf } from "./model.js";
+import { movesWithNotation, thoughtsOf } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown } from "./moves.js";
+import { drawRulesButton } from "./rules.js";
 import { drawShare } from "./share.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
 import { drawThinking, thoughtFor } from "./thinking.js";
@@ -180,7 +181,8 @@ export class ReplayPage {
         const head = match.moves.length;
         const slide = (/** @type {Event} */ event) =>
             event.currentTarget instanceof HTMLInputElement && this.#go(Number(event.currentTarget.value));
-        const words = shown === 0 ? "Start position" : `Move ${shown} of ${head}: ${moveText(match.moves[shown - 1])}`;
+        const moves = movesWithNotation(match.moves, this.#views);
+        const words = shown === 0 ? "Start position" : `Move ${shown} of ${head}: ${moveText(moves[shown - 1])}`;
         const go = (/** @type {number} */ ply) => this.#go(ply);
         return h(
             "section",
@@ -216,7 +218,8 @@ export class ReplayPage {
     /** @param {StoredMatch} match */
     #drawMoves(match) {
         const sides = [0, 1].map((seat) => sideName(match.view, seat));
-        const list = drawMoves({ moves: match.moves, shown: this.#shown ?? 0, go: (ply) => this.#go(ply), sides });
+        const moves = movesWithNotation(match.moves, this.#views);
+        const list = drawMoves({ moves, shown: this.#shown ?? 0, go: (ply) => this.#go(ply), sides });
         const result = match.over
             ? h(
                   "p",
@@ -242,7 +245,12 @@ export class ReplayPage {
             "section",
             { class: "card info", "aria-label": "Match" },
             h("h2", null, match.title, options ? h("span", { class: "muted" }, options) : null),
-            h("p", { class: "muted" }, `${plural(match.moves.length, "move")} · ${agoText(when, Date.now())}`),
+            h(
+                "p",
+                { class: "muted facts" },
+                `${plural(match.moves.length, "move")} · ${agoText(when, Date.now())}`,
+                drawRulesButton(match.game, match.title),
+            ),
             drawShare({
                 label: "Link to this position",
                 path: `/match/${match.match}?ply=${this.#shown ?? 0}`,
@@ -263,7 +271,7 @@ export class ReplayPage {
         const shown = Math.max(0, Math.min(this.#match.moves.length, ply));
         this.#shown = shown;
         history.replaceState(null, "", `/match/${this.#match.match}?ply=${shown}`);
-        const played = this.#match.moves[shown - 1];
+        const played = movesWithNotation(this.#match.moves, this.#views)[shown - 1];
         const text = this.#views[shown]?.text ?? "";
         this.#app.announce(played ? `Move ${shown}: ${moveText(played)}. ${text}` : `Start position. ${text}`);
     }

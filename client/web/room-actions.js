@@ -8,7 +8,7 @@
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
-import { headPly, mySeat } from "./model.js";
+import { drawClaim, headPly, mySeat } from "./model.js";
 import { hasAi } from "./table.js";
 import { occupantName, resultText, sideName } from "./words.js";
 
@@ -46,11 +46,37 @@ export function drawActions(app, room, confirmation) {
     const host = app.model.you?.identity === room.description?.host;
     const owner = mine !== null || (host && room.seats.every((occupant) => occupant?.kind === "ai"));
     if (!match) return null;
-    if (!match.over) return owner ? drawEnding(app, room, mine, confirmation) : null;
+    if (!match.over)
+        return owner ? [drawDraws(app, room, mine), drawEnding(app, room, mine, confirmation)] : null;
     return [
         owner ? drawRematch(app, room, mine) : null,
         h("a", { class: "button", href: `/match/${match.id}` }, "Replay"),
     ];
+}
+
+/**
+ * A draw: claimed where the rules allow it, offered, accepted or declined.
+ * @param {App} app
+ * @param {Room} room
+ * @param {number | null} mine
+ * @returns {Content}
+ */
+function drawDraws(app, room, mine) {
+    if (mine === null) return null;
+    const give = (/** @type {"claim" | "offer_draw" | "accept" | "decline"} */ t) => () =>
+        void app.command({ t, room: room.id });
+    const reason = drawClaim(room);
+    const claim = reason && h("button", { key: "claim", class: "main", onclick: give("claim") }, `Claim a draw: ${reason}`);
+    if (room.offers.includes(1 - mine)) {
+        return [
+            claim,
+            h("button", { key: "accept", class: "main", onclick: give("accept") }, icon("draw"), "Accept the draw"),
+            h("button", { key: "decline", onclick: give("decline") }, "Decline"),
+        ];
+    }
+    if (room.offers.includes(mine)) return [claim, h("span", { class: "muted" }, "Draw offered")];
+    const early = headPly(room) < ABORT_PLIES;
+    return [claim, early ? null : h("button", { key: "draw", onclick: give("offer_draw") }, icon("draw"), "Offer a draw")];
 }
 
 /**

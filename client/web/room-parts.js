@@ -7,6 +7,8 @@
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
+import { movesWithNotation } from "./model.js";
+import { drawRulesButton } from "./rules.js";
 import { moveText, optionsText, plural, sideName } from "./words.js";
 
 /**
@@ -61,7 +63,12 @@ export function drawInfo({ description, presence, match }, share) {
             options ? h("span", { class: "muted" }, options) : null,
             drawWatching(watching),
         ),
-        h("p", { class: "muted" }, visibility, match ? `, match ${match.number}` : ""),
+        h(
+            "p",
+            { class: "muted facts" },
+            `${visibility}${match ? `, match ${match.number}` : ""}`,
+            drawRulesButton(description.game, description.title),
+        ),
         share,
     );
 }
@@ -84,8 +91,8 @@ function drawWatching(count) {
  * @param {number} ply
  */
 export function describePly(room, ply) {
-    const played = room.match?.moves[ply - 1];
-    if (!played) return "Start position.";
+    const played = movesWithNotation(room.match?.moves.slice(ply - 1, ply) ?? [], { 1: room.views[ply] })[0];
+    if (ply < 1 || !played) return "Start position.";
     const mover = room.views[ply - 1]?.turn ?? (ply - 1) % 2;
     const text = room.views[ply]?.text;
     return `${sideName(room.description?.view, mover)} played ${moveText(played)}.${text ? ` ${text}.` : ""}`;

@@ -11,7 +11,7 @@
 import { canFlip, isFlipped } from "./board-geometry.js";
 import { drawChat } from "./chat.js";
 import { h } from "./elements.js";
-import { headPly, legalMoves, mySeat } from "./model.js";
+import { headPly, legalMoves, movesWithNotation, mySeat } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown } from "./moves.js";
 import { drawActions, drawSeatActions, statusText } from "./room-actions.js";
 import { MissingParts } from "./room-missing.js";
@@ -261,7 +261,7 @@ export class RoomPage {
             { class: "card move-card", "aria-label": "Moves" },
             drawStepper({ shown, head, go }),
             this.#shown === null ? null : back,
-            drawMoves({ moves: room.match?.moves ?? [], shown, go, sides }),
+            drawMoves({ moves: movesWithNotation(room.match?.moves ?? [], room.views), shown, go, sides }),
         );
     }
 

@@ -10,6 +10,7 @@
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
 import { drawPlayer } from "./players.js";
+import { isDraw } from "./words.js";
 
 /**
  * @typedef {object} Table
@@ -62,7 +63,7 @@ export function drawFlip(turn) {
 export function resultFor(over, seat) {
     if (!over) return null;
     if (over.winner !== null) return over.winner === seat ? "won" : "lost";
-    return over.how === "board" ? "drawn" : null;
+    return isDraw(over) ? "drawn" : null;
 }
 
 /**

@@ -82,7 +82,7 @@ export function resultText(over, board) {
         const name = sideName(board, over.winner);
         return `${name} ${name.endsWith("s") ? "win" : "wins"}`;
     }
-    return over.how === "abort" ? "Aborted" : over.how === "failure" ? "No result" : "Draw";
+    return over.how === "abort" ? "Aborted" : isDraw(over) ? "Draw" : "No result";
 }
 
 /**
@@ -91,7 +91,17 @@ export function resultText(over, board) {
  */
 export function scoreLine(over) {
     if (over.winner !== null) return over.winner === 0 ? "1 – 0" : "0 – 1";
-    return over.how === "board" ? "½ – ½" : "–";
+    return isDraw(over) ? "½ – ½" : "–";
+}
+
+const DRAWS = new Set(["board", "claim", "agreement"]);
+
+/**
+ * Did a match end with half a point for both? An aborted one did not.
+ * @param {Over} over
+ */
+export function isDraw(over) {
+    return over.winner === null && DRAWS.has(over.how);
 }
 
 /**

@@ -55,7 +55,17 @@ class AiFailure:
     reason: str
 
 
-Command = RoomCommand | AiMove | AiFailure
+@dataclass(frozen=True, slots=True)
+class AiReply:
+    """The server's own command: what an AI seat says to the offer of a draw."""
+
+    id: str
+    match: str
+    seat: int
+    accept: bool
+
+
+Command = RoomCommand | AiMove | AiFailure | AiReply
 
 
 class Match(Struct, frozen=True):
@@ -74,6 +84,8 @@ class Match(Struct, frozen=True):
     started_ms: int
     moves: tuple[Played, ...] = ()
     over: Over | None = None
+    draw_offers: tuple[int, ...] = (-1,) * SEATS
+    """The ply at which each seat last offered a draw; -1 for never."""
 
     @property
     def ply(self) -> int:
@@ -126,6 +138,15 @@ class Room(Struct, frozen=True):
         seat = match.position.turn
         return seat if match.seats[seat].kind == "ai" else None
 
+    def ai_asked(self) -> int | None:
+        """The AI seat that has to answer an offer of a draw."""
+        match = self.playing
+        if match is None or not self.offers:
+            return None
+        seat = 1 - self.offers[0]
+        return seat if match.seats[seat].kind == "ai" else None
+
     def due_ms(self) -> int | None:
-        """When the room must be looked at though nobody sends a command: for an AI's turn, at once."""
-        return self.changed_ms if self.ai_to_move() is not None else None
+        """When the room must be looked at though nobody sends a command: for what an AI owes, at once."""
+        owed = self.ai_to_move() is not None or self.ai_asked() is not None
+        return self.changed_ms if owed else None

@@ -28,6 +28,7 @@ from server.room.model import (
     SEATS,
     AiFailure,
     AiMove,
+    AiReply,
     Author,
     Command,
     CommandRejected,
@@ -40,6 +41,9 @@ FindGame = Callable[[str], Game]
 
 ABORT_PLIES = 2
 """A player may abort a match until this many moves have been played."""
+
+OFFER_AGAIN_PLIES = 10
+"""Who has offered a draw may offer it again after so many moves: offers are not to wear anybody down."""
 
 
 def create(author: Author, command: wire.Create, game: Game, new_id: NewId) -> list[wire.RoomEvent]:
@@ -94,6 +98,14 @@ def decide(room: Room, author: Author, command: Command, new_id: NewId) -> list[
             return _resign(room, author)
         case wire.Abort():
             return _abort(room, author)
+        case wire.Claim():
+            return _claim(room, author)
+        case wire.OfferDraw():
+            return _offer_draw(room, author)
+        case wire.Accept():
+            return _accept(room, author, new_id)
+        case AiReply():
+            return _ai_reply(room, author, command)
         case wire.Rematch():
             return _rematch(room, author, new_id)
         case wire.Decline():
@@ -173,6 +185,52 @@ def _abort(room: Room, author: Author) -> list[wire.RoomEvent]:
     return [wire.Finished(match.id, None, "abort", "the match was aborted")]
 
 
+# --- draws ------------------------------------------------------------------------------------------------------------
+
+
+def _claim(room: Room, author: Author) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, author)
+    match = _running(room)
+    position = _playable(room, match)
+    reason = position.claim() if position.turn == seat else None
+    if reason is None:
+        raise CommandRejected(
+            Code.CLAIM_NONE, "there is no draw to claim: it takes your turn and a reason in the rules"
+        )
+    return [wire.Finished(match.id, None, "claim", reason)]
+
+
+def _offer_draw(room: Room, author: Author) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, author)
+    match = _running(room)
+    if 1 - seat in room.offers:
+        return [_agreed(match)]
+    wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
+    if match.draw_offers[seat] >= 0 and wait > 0:
+        raise CommandRejected(Code.OFFER_TWICE, f"you may offer a draw again after {wait} more moves")
+    return [wire.Offered(seat, "draw")]
+
+
+def _accept(room: Room, author: Author, new_id: NewId) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, author)
+    if 1 - seat not in room.offers:
+        raise CommandRejected(Code.OFFER_NONE, "the other side offers nothing")
+    return [_agreed(room.playing)] if room.playing is not None else _rematch(room, author, new_id)
+
+
+def _ai_reply(room: Room, author: Author, command: AiReply) -> list[wire.RoomEvent]:
+    match = _running(room)
+    if author.identity != AI_IDENTITY:
+        raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
+    if match.id != command.match or room.ai_asked() != command.seat:
+        raise CommandRejected(Code.OFFER_NONE, "the offer is not open any more")
+    return [_agreed(match)] if command.accept else [wire.Declined(command.seat, "draw")]
+
+
+def _agreed(match: Match) -> wire.Finished:
+    return wire.Finished(match.id, None, "agreement", "both sides agreed to it")
+
+
 # --- seats ------------------------------------------------------------------------------------------------------------
 
 
@@ -244,7 +302,7 @@ def _decline(room: Room, author: Author) -> list[wire.RoomEvent]:
     seat = _own_seat(room, author)
     if not room.offers:
         raise CommandRejected(Code.OFFER_NONE, "no offer is open")
-    return [wire.Declined(seat)]
+    return [wire.Declined(seat, "draw" if room.playing is not None else "rematch")]
 
 
 def _start(room: Room, game: Game) -> Position:
@@ -379,7 +437,7 @@ def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
             over = wire.Over(event.winner, event.how, event.reason)
             return replace(room, match=replace(room.match, over=over), offers=())
         case wire.Offered():
-            return replace(room, offers=(*room.offers, event.seat))
+            return _evolve_offered(room, event)
         case wire.Declined():
             return replace(room, offers=())
         case wire.Created():
@@ -409,6 +467,14 @@ def _evolve_started(room: Room, event: wire.Started) -> Room:
     )
 
 
+def _evolve_offered(room: Room, event: wire.Offered) -> Room:
+    match = room.match
+    if match is not None and event.what == "draw":
+        plies = tuple(match.ply if seat == event.seat else ply for seat, ply in enumerate(match.draw_offers))
+        match = replace(match, draw_offers=plies)
+    return replace(room, match=match, offers=(*room.offers, event.seat))
+
+
 def _evolve_moved(room: Room, event: wire.Moved) -> Room:
     match = room.match
     if match is None or match.id != event.match:
@@ -423,7 +489,10 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
                 position, frozen = None, Code.GAME_CHANGED
         except (GameError, GameFault) as error:
             position, frozen = None, _frozen_by(error)
-    return replace(room, match=replace(match, moves=moves, position=position, digest=event.digest), frozen=frozen)
+    match = replace(match, moves=moves, position=position, digest=event.digest)
+    if room.offers:  # an offer stands until the side that got it moves on
+        room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))
+    return replace(room, match=match, frozen=frozen)
 
 
 def _sound(position: Position, seats: Sequence[Occupant]) -> Position:

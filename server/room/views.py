@@ -1,5 +1,7 @@
 """What a viewer gets of a room besides its events: the description, the snapshot, the picture, the legal moves."""
 
+from msgspec.structs import replace
+
 from engine.game import GameFault
 from engine.view import BoardView, PositionView
 from server import protocol as wire
@@ -40,7 +42,7 @@ def view(room: Room, match: Match) -> wire.View | None:
 
 def _without_turn(picture: PositionView, over: wire.Over) -> PositionView:
     """The picture of a match that ended off the board: nobody is to move, and the line says why."""
-    return PositionView(picture.pieces, None, over.reason, picture.marks, picture.last, picture.hands)
+    return replace(picture, turn=None, text=over.reason)
 
 
 def turn(room: Room, match: Match) -> wire.Turn | None:
@@ -50,4 +52,7 @@ def turn(room: Room, match: Match) -> wire.Turn | None:
         return None
     if match.seats[position.turn].kind == "ai":
         return None
-    return wire.Turn(room=room.id, v=room.v, match=match.id, ply=match.ply, moves=tuple(position.move_views()))
+    return wire.Turn(
+        room=room.id, v=room.v, match=match.id, ply=match.ply, moves=tuple(position.move_views()),
+        claim=position.claim(),
+    )  # fmt: skip

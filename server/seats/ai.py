@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -10,7 +10,8 @@ from engine.search.job import Info, Job, Result, RulesChanged, SearchError
 from server import protocol as wire
 from server.frames import text_frame
 from server.ports import Ports
-from server.room.model import AiFailure, AiMove, Match, Room
+from server.room.model import AiFailure, AiMove, AiReply, Match, Room
+from server.store.base import Thought
 
 THINKING_EVERY_MS = 100
 """The room hears of a search at most so often, and of its end always."""
@@ -97,6 +98,22 @@ async def answer(
         await _pace(ports, match, room.changed_ms)
         return AiMove(key, match.id, seat, match.digest, result.move), _encode(_seen(result))
     return AiFailure(key, match.id, seat, match.digest, reason), None
+
+
+DRAW_PLIES = 40
+"""An AI accepts no draw before so many moves: until then its score says little."""
+
+
+class _Score(msgspec.Struct):
+    score: int = 0
+
+
+def reply(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> AiReply:
+    """What the AI says to the offer of a draw: yes where it saw no advantage for itself when it last moved."""
+    last = max(thoughts, key=lambda thought: thought.ply, default=None)
+    score = msgspec.json.decode(last.body, type=_Score).score if last is not None else None
+    accept = match.ply >= DRAW_PLIES and score is not None and score <= 0
+    return AiReply(f"draw:{match.id}:{room.v}", match.id, seat, accept)
 
 
 def _seen(result: Result) -> dict[str, object]:

@@ -264,7 +264,7 @@ def test_offers_of_a_rematch_are_told_to_both() -> None:
 
     run_virtual(main())
     assert run.messages.endswith(
-        "Bob offered a rematch. Type rematch or decline.\n"
+        "Bob offered a rematch. Type accept or decline.\n"
         "Ada declined the rematch.\n"
         "Ada offered a rematch.\n"
         "Bob declined the rematch.\n"

@@ -29,6 +29,9 @@ CLIENT: tuple[wire.Incoming, ...] = (
     wire.Move(id="c8", room=ROOM, ply=0, move="d"),
     wire.Resign(id="c9", room=ROOM),
     wire.Abort(id="c10", room=ROOM),
+    wire.Claim(id="c15", room=ROOM),
+    wire.OfferDraw(id="c16", room=ROOM),
+    wire.Accept(id="c17", room=ROOM),
     wire.Rematch(id="c11", room=ROOM),
     wire.Decline(id="c12", room=ROOM),
     wire.Chat(id="c13", room=ROOM, text="a good <i>move</i>?", to="spectators"),
@@ -43,8 +46,8 @@ EVENTS: tuple[wire.AnyEvent, ...] = (
     wire.Said("g-kim", "Kim", "a good <i>move</i>?"),
     wire.Hidden(),
     wire.Finished(MATCH, 1, "resign", "Red resigned"),
-    wire.Offered(0),
-    wire.Declined(0),
+    wire.Offered(0, "draw"),
+    wire.Declined(0, "draw"),
     wire.SeatLeft(0),
 )
 """What happened in the room, in order from v 1."""
@@ -98,7 +101,7 @@ SERVER: tuple[wire.Outgoing, ...] = (
         ply=1,
         view=PositionView({"d1": "R"}, 1, "Yellow to move", {"last": ("d1",)}, ("d1",)),
     ),
-    wire.Turn(room=ROOM, v=3, match=MATCH, ply=0, moves=(TURN,)),
+    wire.Turn(room=ROOM, v=3, match=MATCH, ply=0, moves=(TURN,), claim="the same position 3 times"),
     wire.Thinking(
         room=ROOM,
         match=MATCH,

@@ -68,6 +68,7 @@ class Known:
                 self._start(event["match"])
             case "moved":
                 self._move(event["move"])
+                self.offers = [seat for seat in self.offers if seat == event["seat"]]
             case "finished":
                 self.over, self.offers = True, []
             case "offered":
@@ -286,7 +287,7 @@ class CrowdClient:
     async def _something_else(self, link: Link, room: str, known: Known) -> None:
         chance, seated = self.chance, self.identity in known.seats
         if known.offers and seated and chance.random() < 0.2:
-            await self.command(link, "decline", room)
+            await self.command(link, chance.choice(["decline", "accept"]), room)
             return
         if known.over and seated and None not in known.seats and chance.random() < 0.6:
             await self.command(link, "rematch", room)
@@ -301,7 +302,7 @@ class CrowdClient:
             lambda: self.command(link, "move", room, ply=known.plies + 1, move=self._token(known)),
             lambda: self.command(link, "move", room, ply=known.plies, move=chance.choice(["", "zz", "\u202e", "9x9"])),
             lambda: self.command(link, "sit", room, seat=chance.randrange(2)),
-            lambda: self.command(link, "decline", room),
+            lambda: self.command(link, chance.choice(["decline", "offer_draw", "accept", "claim"]), room),
             lambda: self.command(link, "add_ai", room, seat=chance.randrange(2), level=1),
             lambda: self.again(link, chance.choice(self.sent[-60:] or [{"t": "abort", "id": "x", "room": room}])),
             lambda: self.command(link, chance.choice(["resign", "abort", "stand"]), room),

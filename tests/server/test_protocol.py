@@ -61,7 +61,7 @@ def test_an_unknown_type(t: str) -> None:
     """A message of no such type, those of the server among them: message.unknown, with what there is, and the id."""
     error = refused(f'{{"t":"{t}","id":"7"}}')
     assert error.code is Code.MESSAGE_UNKNOWN
-    assert "add_ai, chat, create" in error.message
+    assert "add_ai, chat, claim, create" in error.message
     assert error.command_id == "7"
     assert len(error.message) < 400
 
@@ -178,6 +178,7 @@ IDS = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]
 SEATS = st.tuples(*[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=3), wire.AiSeat(level=8)])] * 2)
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 ROOMS = {"id": IDS, "room": IDS.map(lambda text: text[:24])}
+DRAWS = (wire.Claim, wire.OfferDraw, wire.Accept)
 MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
     st.builds(wire.Hello, protocol=st.integers(-9, 9), token=st.none() | PLAIN, name=st.none() | PLAIN),
     st.builds(wire.Ping, id=st.none() | IDS),
@@ -192,7 +193,7 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
     st.builds(wire.Join, since=st.integers(0, 2**53 - 1), epoch=st.none() | PLAIN, **ROOMS),
     *(
         st.builds(kind, **ROOMS)
-        for kind in (wire.Leave, wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline)
+        for kind in (wire.Leave, wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline, *DRAWS)
     ),
     *(st.builds(kind, seat=st.integers(0, 1), **ROOMS) for kind in (wire.Sit, wire.RemoveAi)),
     st.builds(wire.AddAi, seat=st.integers(0, 1), level=st.integers(1, 8), **ROOMS),
@@ -275,6 +276,9 @@ EVENTS: list[wire.RoomEvent] = [
     wire.Finished("m1", None, "abort", "the match was aborted"),
     wire.Offered(0),
     wire.Declined(1),
+    wire.Offered(1, "draw"),
+    wire.Declined(0, "draw"),
+    wire.Finished("m1", None, "claim", "the same position 3 times"),
     wire.Said("ada", "Ada", 'Grüße\u2028</script> \\ " 🎲', "spectators"),
 ]
 

@@ -18,7 +18,7 @@ from server import protocol as wire
 from server.projections import projections, stored
 from server.protocol import Occupant
 from server.room import rules, views
-from server.room.model import AI_IDENTITY, AiMove, Author, Command, CommandRejected, Match, Room
+from server.room.model import AI_IDENTITY, AiMove, AiReply, Author, Command, CommandRejected, Match, Room
 from server.store.base import SPECTATORS
 from tests.referee import Foul, Referee, referee
 from tests.server.rooms import ADA, AI, BEN, CYD, ROOM, Played, altered, attempt, raises, sit
@@ -35,7 +35,9 @@ TOKENS = [
     "\u202e",
     "7x9",
 ]
-PLAIN = [wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline]
+PLAIN = [
+    wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline, wire.OfferDraw, wire.Accept, wire.Claim,
+]  # fmt: skip
 SEATS = st.tuples(*[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)])] * 2)
 
 
@@ -79,7 +81,7 @@ class RoomMachine(RuleBasedStateMachine):
         self.watchers: list[Watcher] = []
         self.results: dict[str, wire.Over] = {}
         self.answered: set[tuple[str, int]] = set()
-        self.offered: set[str] = set()
+        self.asked: int | None = None
 
     @initialize(game=st.sampled_from(["tic-tac-toe", "sticks", "connect-four"]), seats=SEATS)
     def create(self, game: str, seats: tuple[Any, Any]) -> None:
@@ -101,6 +103,11 @@ class RoomMachine(RuleBasedStateMachine):
     @rule(author=st.sampled_from(PEOPLE), kind=st.sampled_from(PLAIN))
     def plain(self, author: Author, kind: type[wire.RoomCommand]) -> None:
         self._give(author, kind(id="p", room=ROOM))
+
+    @rule(accept=st.booleans(), author=st.sampled_from([AI, ADA]))
+    def ai_answers_an_offer(self, accept: bool, author: Author) -> None:
+        match, seat = self.played.room.match, self.played.room.ai_asked()
+        self._give(author, AiReply("r", match.id if match else "", seat if seat is not None else 0, accept))
 
     @rule(author=st.sampled_from(PEOPLE), seat=st.integers(0, 1), level=st.integers(1, 8), add=st.booleans())
     def ai_seat(self, author: Author, seat: int, level: int, add: bool) -> None:
@@ -213,8 +220,12 @@ class RoomMachine(RuleBasedStateMachine):
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case wire.Moved(seat=seat):
                     assert seat == own, "a move comes from the identity that holds the seat"
-                case wire.Offered() | wire.Declined():
-                    assert own is not None
+                case wire.Declined(seat=seat) if author.identity == AI_IDENTITY:
+                    assert before.seats[seat] is not None
+                    assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
+                case wire.Offered(seat=seat, what=what) | wire.Declined(seat=seat, what=what):
+                    assert seat == own
+                    assert (what == "draw") == (before.playing is not None), "I18: a draw while it runs, else a rematch"
                 case wire.Finished() if author.identity != AI_IDENTITY:
                     assert own is not None or (only_ai and author.identity == before.host)
                 case wire.SeatTaken(seat=seat, occupant=occupant):
@@ -255,8 +266,12 @@ class RoomMachine(RuleBasedStateMachine):
                 self.umpire = referee(created.game, created.options)
                 people = [one.identity for one in event.seats if one.kind == "guest"]
                 assert len(set(people)) == len(people)
-                self.offered.clear()
+                self.asked = None
+            case wire.Offered(seat=seat, what="draw"):
+                self.asked = seat
             case wire.Moved():
+                if event.seat != self.asked:
+                    self.asked = None
                 assert self.umpire is not None
                 assert event.match not in self.results, "I11: no move after the end"
                 assert event.seat == self.umpire.turn
@@ -270,10 +285,15 @@ class RoomMachine(RuleBasedStateMachine):
                 assert self.umpire is not None
                 assert event.match not in self.results, "I11: a result is final"
                 self.results[event.match] = wire.Over(event.winner, event.how, event.reason)
+                if event.how == "agreement":
+                    assert self.asked is not None, "I18: nobody agrees alone"
                 if event.how == "board":
                     assert self.umpire.over
                     assert self.umpire.winner == event.winner
                 self.umpire.over = True
+                self.asked = None
+            case wire.Declined():
+                self.asked = None
             case _:
                 pass
 
@@ -310,7 +330,6 @@ class RoomMachine(RuleBasedStateMachine):
             assert room.playing.position.turn == self.umpire.turn
             assert sorted(room.playing.position.tokens()) == sorted(self.umpire.moves()), "I9: the same legal moves"
             assert room.seats == room.playing.seats, "seats are kept while a match runs"
-            assert room.offers == ()
         if room.match is not None and room.match.over is not None:
             assert self.results[room.match.id] == room.match.over, "I11"
         if room.offers:

@@ -1,6 +1,7 @@
 """What server/room promises: each command's events, each rejection's code, and that the log alone makes the room."""
 
 import itertools
+from functools import cache
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from engine.games.registry import load_game
 from server import protocol as wire
 from server.protocol import Code, Occupant
 from server.room import rules, views
-from server.room.model import CHAT_KEPT, CommandRejected, Room
+from server.room.model import CHAT_KEPT, AiReply, CommandRejected, Room
 from tests.server.rooms import (
     ADA,
     AI,
@@ -295,6 +296,90 @@ def test_a_room_with_an_ai_to_move_is_due() -> None:
     assert (played.room.ai_to_move(), played.room.due_ms()) == (1, played.room.changed_ms)
     played.do(ADA, plain(wire.Abort))
     assert (played.room.ai_to_move(), played.room.due_ms()) == (None, None)
+
+
+# --- draws ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def claimable(game_id: str) -> Any:
+    """Tic-tac-toe in which a draw may be claimed once b2 is taken."""
+    return altered(game_id, {"claim": lambda s: "b2 is taken" if int(s[0] | s[1]) >> 4 & 1 else None})
+
+
+def test_the_player_to_move_claims_a_draw_that_the_rules_allow() -> None:
+    """Told with the legal moves; refused to the other side, to spectators, without a reason, and after the end."""
+    played = seated(claimable)
+    assert played.refuse(ADA, plain(wire.Claim)) is Code.CLAIM_NONE
+    played.moves("b2")
+    turn = views.turn(played.room, played.match)
+    assert turn is not None
+    assert turn.claim == "b2 is taken"
+    assert played.refuse(ADA, plain(wire.Claim)) is Code.CLAIM_NONE
+    assert played.refuse(CYD, plain(wire.Claim)) is Code.SEAT_NONE
+    assert played.do(BEN, plain(wire.Claim)) == [wire.Finished(played.match.id, None, "claim", "b2 is taken")]
+    assert played.refuse(ADA, plain(wire.Claim)) is Code.MATCH_OVER
+
+
+@pytest.mark.parametrize("answer", [wire.Accept, wire.OfferDraw])
+def test_a_draw_is_agreed(answer: type[wire.RoomCommand]) -> None:
+    """By accepting, or by offering it as well; nobody agrees with themselves or where nothing is offered."""
+    played = seated()
+    assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
+    assert played.do(ADA, plain(wire.OfferDraw)) == [wire.Offered(0, "draw")]
+    assert played.refuse(ADA, plain(wire.Accept)) is Code.OFFER_NONE
+    assert played.refuse(ADA, plain(wire.OfferDraw)) is Code.OFFER_TWICE
+    assert played.refuse(CYD, plain(answer)) is Code.SEAT_NONE
+    (over,) = played.do(BEN, plain(answer))
+    assert isinstance(over, wire.Finished)
+    assert (over.winner, over.how) == (None, "agreement")
+    assert played.room.offers == ()
+
+
+def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
+    """Not by the offerer's own move; declined or withdrawn it ends too, and the next one has to wait."""
+    played = seated()
+    played.do(ADA, plain(wire.OfferDraw))
+    played.moves("a1")
+    assert played.room.offers == (0,)
+    played.do(BEN, played.move("b1"))
+    assert not played.room.offers
+    assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
+    assert played.refuse(ADA, plain(wire.OfferDraw)) is Code.OFFER_TWICE
+    for author in (BEN, ADA):
+        played = seated()
+        played.do(ADA, plain(wire.OfferDraw))
+        assert played.do(author, plain(wire.Decline)) == [wire.Declined(0 if author is ADA else 1, "draw")]
+        assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
+
+
+def test_a_draw_may_be_offered_again_after_some_moves() -> None:
+    """Ten plies after the last offer, and not one sooner; the other side's offers do not count."""
+    played = Played()
+    played.create(ADA, "connect-four")
+    played.do(BEN, sit(1))
+    played.do(ADA, plain(wire.OfferDraw))
+    for ply, column in enumerate("abababcdcd"):
+        assert played.refuse(ADA, plain(wire.OfferDraw)) is Code.OFFER_TWICE
+        played.do((ADA, BEN)[ply % 2], played.move(column))
+        if ply == 4:
+            played.do(BEN, plain(wire.OfferDraw))
+            played.do(ADA, plain(wire.Decline))
+    assert played.do(ADA, plain(wire.OfferDraw)) == [wire.Offered(0, "draw")]
+
+
+def test_an_ai_owes_an_answer_to_an_offer() -> None:
+    """The room is due until it is given; nobody but the AI gives it, and a late one is refused."""
+    played = created(seats=(ME, AI_SEAT))
+    assert played.room.due_ms() is None
+    played.do(ADA, plain(wire.OfferDraw))
+    assert (played.room.ai_asked(), played.room.due_ms()) == (1, played.now_ms)
+    yes = AiReply("d", played.match.id, 1, True)
+    assert played.refuse(ADA, yes) is Code.SEAT_NONE
+    assert played.refuse(AI, AiReply("d", "another", 1, True)) is Code.OFFER_NONE
+    assert played.do(AI, AiReply("d", played.match.id, 1, False)) == [wire.Declined(1, "draw")]
+    assert played.refuse(AI, yes) is Code.OFFER_NONE
+    assert played.room.due_ms() is None
 
 
 # --- the next match ---------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from server.hub import Hub
 from server.protocol import Code
 from server.room.model import AI_IDENTITY
 from server.runner import KEYS, MAILBOX, RESUME, TAIL
+from server.seats import ai
 from server.store.base import Append, CommandKey, Conflict, StoredEvent
 from tests.server.rooms import altered, raises
 from tests.server.world import Client, Fault, World, first_legal, settle, virtual
@@ -770,6 +771,51 @@ async def test_the_ai_moves() -> None:
         (thought,) = await world.store.thoughts(match)
         assert (thought.v, thought.ply, json.loads(thought.body)["move"]) == (6, 1, "a1")
         assert [m["state"] for m in ada.of("thinking")] == ["queued", "searching", "done"]
+
+
+@pytest.mark.parametrize(("score", "plies", "kind"), [(0, 2, "finished"), (5, 2, "declined"), (0, 4, "declined")])
+def test_the_ai_answers_an_offered_draw(score: int, plies: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, with what it saw at its last move: yes where that is no advantage and the match is not young."""
+    monkeypatch.setattr(ai, "DRAW_PLIES", plies)
+
+    @virtual
+    async def answered() -> None:
+        world = World()
+        world.engines.score = score
+        async with against_ai(world) as (_, room, ada):
+            await ada.ack(ada.move(room, 0, "b2"))
+            await ada.until(lambda m: m["t"] == "turn" and m["ply"] == 2)
+            await ada.ack(ada.plain(wire.OfferDraw, room))
+            event = await ada.event(kind)
+            assert (event.get("how"), event.get("what")) in (("agreement", None), (None, "draw"))
+            assert [m["seat"] for m in ada.events() if m["kind"] == "offered"] == [0]
+
+    answered()
+
+
+@virtual
+async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
+    """The offer is acknowledged once; the answer comes when the store is back, or from whoever takes the room over."""
+    for restart in (False, True):
+        world = World()
+        world.store.fail("thoughts")
+        async with world.hub() as hub:
+            ada = Client(hub, "ada")
+            room = await ada.create(seats=(ME, AI1))
+            await ada.ack(ada.join(room))
+            offer = ada.plain(wire.OfferDraw, room)
+            v = await ada.ack(offer)
+            if not restart:
+                await ada.event("declined")
+            assert len(ada.answers(offer.id)) == 1
+        if restart:
+            async with world.hub("n2") as hub:
+                await hub.take_due_rooms(all_nodes=True)
+                ben = Client(hub, "ben")
+                await ben.ack(ben.join(room))
+                assert v is not None
+                await ben.at_v(v + 1)
+                await ben.until(lambda m: m.get("kind") == "declined" or (m["t"] == "snapshot" and "offers" not in m))
 
 
 @virtual

@@ -24,7 +24,17 @@ from server.ports import OnInfo, Ports
 from server.room.model import Author
 from server.runner import Request
 from server.settings import Settings
-from server.store.base import Append, CommandKey, Identity, NewRoom, RoomHead, Store, StoredEvent, StoreUnavailable
+from server.store.base import (
+    Append,
+    CommandKey,
+    Identity,
+    NewRoom,
+    RoomHead,
+    Store,
+    StoredEvent,
+    StoreUnavailable,
+    Thought,
+)
 from server.store.memory import MemoryStore
 from tests.client.virtual import run_virtual
 
@@ -112,6 +122,9 @@ class FaultyStore(MemoryStore):
 
     async def head(self, room: str) -> RoomHead | None:
         return await self._through("head", super().head(room))
+
+    async def thoughts(self, match: str) -> list[Thought]:
+        return await self._through("thoughts", super().thoughts(match))
 
     async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
         return await self._through("events", super().events(room, after_v, limit))
@@ -207,6 +220,7 @@ class ScriptedEngines:
         self.cancelled: list[Job] = []
         self.asked = asyncio.Event()
         self.warm = True
+        self.score = 0
 
     def is_warm(self, game_id: str) -> bool:
         return self.warm
@@ -222,7 +236,7 @@ class ScriptedEngines:
         except asyncio.CancelledError:
             self.cancelled.append(job)
             raise
-        info = Info(1, 0, 1, 1, 1, (move,), (RootMove(move, 0),))
+        info = Info(1, self.score, 1, 1, 1, (move,), (RootMove(move, self.score),))
         on_info(info)
         return Result(move, info)
 

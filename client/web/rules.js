@@ -1,0 +1,54 @@
+/**
+ * The rules of a game to read, before a match and during one.
+ *
+ * @import {Description} from "./elements.js"
+ */
+
+import { listGames } from "./api.js";
+import { h, render } from "./elements.js";
+import { icon } from "./icons.js";
+
+/**
+ * A button that opens the rules of a game over the page.
+ * @param {string} game
+ * @param {string} title
+ * @returns {Description}
+ */
+export function drawRulesButton(game, title) {
+    const label = `Rules of ${title}`;
+    const open = () => void openRules(game, title);
+    return h("button", { class: "small rules-button", title: label, "aria-label": label, onclick: open }, icon("book"), "Rules");
+}
+
+/**
+ * @param {string} game
+ * @param {string} title
+ */
+async function openRules(game, title) {
+    const games = await listGames().catch(() => []);
+    const rules = games.find((one) => one.id === game)?.rules ?? "The rules of this game are not here.";
+    const dialog = document.createElement("dialog");
+    dialog.className = "rules";
+    dialog.setAttribute("aria-labelledby", "rules-title");
+    dialog.addEventListener("close", () => dialog.remove());
+    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+    render(
+        dialog,
+        h("h2", { id: "rules-title" }, title),
+        h("div", { class: "text", tabindex: 0, role: "group", "aria-label": `Rules of ${title}` }, drawRules(rules)),
+        h("form", { method: "dialog" }, h("button", { class: "main", autofocus: true }, "Close")),
+    );
+    document.body.append(dialog);
+    dialog.showModal();
+}
+
+/**
+ * The text of the rules: an empty line ends a paragraph where there are any, else each line is one.
+ * @param {string} rules
+ * @returns {Description[]}
+ */
+export function drawRules(rules) {
+    const text = rules.trim();
+    const paragraphs = /\n\s*\n/.test(text) ? text.split(/\n\s*\n/) : text.split("\n");
+    return paragraphs.map((one) => h("p", null, one.replace(/\s*\n\s*/g, " ")));
+}
