@@ -448,7 +448,8 @@ def _check_commands(entries: list[Entry], logs: dict[str, RoomLog], identities: 
 KINDS = {
     "move": {"moved", "finished"}, "chat": {"said"}, "sit": {"seat_taken", "started"}, "stand": {"seat_left"},
     "add_ai": {"seat_taken", "started"}, "remove_ai": {"seat_left"}, "resign": {"finished"}, "abort": {"finished"},
-    "rematch": {"offered", "started"}, "decline": {"declined"},
+    "rematch": {"offered", "started"}, "decline": {"declined"}, "accept": {"finished", "started"},
+    "offer_draw": {"offered", "finished"}, "claim": {"finished"},
 }  # fmt: skip
 
 

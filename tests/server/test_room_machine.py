@@ -35,9 +35,8 @@ TOKENS = [
     "\u202e",
     "7x9",
 ]
-PLAIN = [
-    wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline, wire.OfferDraw, wire.Accept, wire.Claim,
-]  # fmt: skip
+PLAIN = [wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline]
+DRAWS = [wire.OfferDraw, wire.Accept, wire.Claim, AiReply]
 SEATS = st.tuples(*[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)])] * 2)
 
 
@@ -104,10 +103,15 @@ class RoomMachine(RuleBasedStateMachine):
     def plain(self, author: Author, kind: type[wire.RoomCommand]) -> None:
         self._give(author, kind(id="p", room=ROOM))
 
-    @rule(accept=st.booleans(), author=st.sampled_from([AI, ADA]))
-    def ai_answers_an_offer(self, accept: bool, author: Author) -> None:
+    @rule(author=st.sampled_from(PEOPLE), kind=st.sampled_from(DRAWS), accept=st.booleans())
+    def draw(self, author: Author, kind: Any, accept: bool) -> None:
+        """Offered, accepted and claimed by anybody, answered by the AI that was asked and by people who were not."""
+        if kind is not AiReply:
+            self._give(author, kind(id="p", room=ROOM))
+            return
         match, seat = self.played.room.match, self.played.room.ai_asked()
-        self._give(author, AiReply("r", match.id if match else "", seat if seat is not None else 0, accept))
+        reply = AiReply("r", match.id if match else "", seat if seat is not None else 0, accept)
+        self._give(AI if seat is not None else author, reply)
 
     @rule(author=st.sampled_from(PEOPLE), seat=st.integers(0, 1), level=st.integers(1, 8), add=st.booleans())
     def ai_seat(self, author: Author, seat: int, level: int, add: bool) -> None:

@@ -341,7 +341,7 @@ def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
     played = seated()
     played.do(ADA, plain(wire.OfferDraw))
     played.moves("a1")
-    assert played.room.offers == (0,)
+    assert 0 in played.room.offers
     played.do(BEN, played.move("b1"))
     assert not played.room.offers
     assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
