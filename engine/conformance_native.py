@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.data import load_data
 from engine.game import GOES_ON, Game, Position, State
 from engine.playouts import PLAYOUTS, expect, playouts, positions, spread
 from engine.search.report import Report
@@ -176,6 +177,4 @@ def minimax(position: Position, depth: int, ply: int) -> int:
 @cache
 def data_of(game: Game) -> Any:
     """The game's DATA as its uncompiled rules see it."""
-    from engine.native import load_data
-
     return load_data(game)

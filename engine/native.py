@@ -15,13 +15,13 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from engine import code_cache, jit
+from engine.data import load_data
 from engine.game import Game, GameFault
 from engine.rules_style import reachable
 from engine.search import kernel
@@ -318,14 +318,6 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
         if name not in hooks:
             namespace[name] = numba.njit(cache=True, **_OPTIONS)(_copy(function, namespace, tag))
     return NativeGame(game, tag, Memory(load_data(game)), template, rules, namespace)
-
-
-def load_data(game: Game) -> Any:
-    """The words of all DATA files of a game in a row, each file padded to whole words; one zero without any."""
-    folder = Path(str(getattr(game.rules, "__file__", "."))).parent
-    files = [(folder / name).read_bytes() for name in game.rules.DATA]
-    content = b"".join(part + bytes(-len(part) % 8) for part in files)
-    return np.frombuffer(content or bytes(8), np.int64)
 
 
 def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from engine.game import Game, Rules, UnknownGame
 
 ENTRY_POINT_GROUP = "plyroom.games"
 ENGINE = Path(__file__).resolve().parent.parent
-COMMON = ("jit.py", "game.py", "native.py", "search/kernel.py")
+COMMON = ("jit.py", "game.py", "data.py", "native.py", "search/kernel.py")
 BUILT_IN = {
     name.replace("_", "-"): f"engine.games.{name}"
     for name in sorted(path.stem for path in Path(__file__).parent.glob("*.py"))

@@ -1,0 +1,1 @@
+"""The teaching search: the classic algorithms, readable, on every game and on trees written by hand, with traces."""

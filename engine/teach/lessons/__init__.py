@@ -1,0 +1,1 @@
+"""The lessons: one small file each, found by name in `catalogue`."""

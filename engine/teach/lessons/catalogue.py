@@ -1,0 +1,27 @@
+"""Which lessons there are, in the order in which to take them."""
+
+from importlib import import_module
+
+from engine.teach.errors import UnknownName
+from engine.teach.lessons.lesson import Lesson
+
+LESSONS = (
+    "greedy-friends",
+    "generous-friends",
+    "alpha-cut",
+    "beta-cut",
+    "four-level-tree",
+    "sticks",
+    "rock-paper-scissors",
+    "tic-tac-toe",
+    "evaluation",
+    "move-order",
+)
+
+
+def load_lesson(name: str) -> Lesson:
+    """The lesson of that name; UnknownName lists them."""
+    if name not in LESSONS:
+        raise UnknownName(f"there is no lesson {name[:40]!r}; there are {', '.join(LESSONS)}")
+    lesson: Lesson = import_module(f"engine.teach.lessons.{name.replace('-', '_')}").LESSON
+    return lesson

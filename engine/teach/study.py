@@ -1,0 +1,250 @@
+"""One search under observation: its parameters, and the record of what it does.
+
+An algorithm calls `enter` for each node, tells the `Visit` that it gets what happens, and `leave`s it. The visit keeps
+the interval in which the node's value must lie, by its own reckoning from the children's intervals, and so finds out
+what the value means: whether it is exact or a bound. All of it is written down for the trace.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from engine.teach.errors import TooLarge
+from engine.teach.evaluators import Evaluator
+from engine.teach.state import State
+from engine.teach.trace import MAX_TRACE_NODES, Bound, Nodes, Number, Skipped, Steps, Value, View, What
+
+INF = math.inf
+MAX_PLY = 64
+MAX_NODES = 1_000_000
+V = TypeVar("V", bound=Value | None)
+
+CutOff = Callable[[State, float], bool]
+"""Does the search stop here, with so many plies still to go?"""
+Order = Callable[["Study", State, Sequence[int], float], Sequence[int]]
+
+
+def at_depth(state: State, depth: float) -> bool:
+    """The usual cut-off rule: no plies are left."""
+    return depth <= 0
+
+
+@dataclass(slots=True)
+class Record:
+    """The columns of a trace while they grow; nodes beyond `limit` are left out."""
+
+    limit: int = MAX_TRACE_NODES
+    nodes: list[list[object]] = field(default_factory=list)
+    skipped: list[tuple[int, str, int | None]] = field(default_factory=list)
+    steps: list[tuple[What, int, Number | None, Number | None]] = field(default_factory=list)
+    truncated: bool = False
+
+    def add(self, row: list[object]) -> int:
+        """The row of a new node, -1 where there is no room for it."""
+        if len(self.nodes) >= self.limit:
+            self.truncated = True
+            return -1
+        self.nodes.append(row)
+        return len(self.nodes) - 1
+
+    def step(self, what: What, row: int, low: float, high: float) -> None:
+        if row >= 0:
+            self.steps.append((what, row, _finite(low), _finite(high)))
+
+    def skip(self, row: int, move: str, below: int | None) -> None:
+        if row >= 0 and len(self.skipped) < self.limit:
+            self.skipped.append((row, move, below))
+        else:
+            self.truncated = True
+
+    def columns(self) -> tuple[Nodes, Skipped, Steps]:
+        """The record as it travels."""
+        nodes, skipped = list(zip(*self.nodes, strict=True)), list(zip(*self.skipped, strict=True))
+        return Nodes(*nodes), Skipped(*skipped), Steps(*zip(*self.steps, strict=True))
+
+
+class Study:
+    """A search: how to evaluate, when to stop, in which order to look, and what was seen."""
+
+    def __init__(
+        self,
+        evaluate: Evaluator,
+        order: Order,
+        cut_off: CutOff = at_depth,
+        *,
+        view: View = "root",
+        record: Record | None = None,
+        max_nodes: int = MAX_NODES,
+        spent: int = 0,
+    ) -> None:
+        self.evaluate = evaluate
+        self.order = order
+        self.cut_off = cut_off
+        self.view = view
+        self.record = record
+        self.max_nodes = max_nodes
+        self.spent = spent
+        self.visited = 0
+        self.leaves = 0
+        self.ordering = 0
+        self.line: tuple[int, ...] = ()
+        """The best line from the root, once the root is left."""
+        self._open: list[Visit] = []
+
+    def enter(self, state: State, move: int | None, kind: str, alpha: float = -INF, beta: float = INF) -> "Visit":
+        """Begins to look at a state that a move (None at the root) of the node before led to."""
+        self.visited += 1
+        if self.spent + self.visited + self.ordering > self.max_nodes:
+            raise TooLarge(f"the search takes more than {self.max_nodes:,} nodes: ask for less depth")
+        if state.ply > MAX_PLY:
+            raise TooLarge(f"the search goes deeper than {MAX_PLY} plies: ask for less depth")
+        visit = Visit(self, state, move, kind, self._open[-1] if self._open else None, alpha, beta)
+        self._open.append(visit)
+        return visit
+
+    def stops(self, state: State, depth: float) -> bool:
+        """Is the game over here, or does the cut-off rule end the search?"""
+        return state.utility() is not None or not state.moves() or self.cut_off(state, depth)
+
+    def worth(self, state: State) -> Value:
+        """The utility of a final state, the evaluator's guess of another."""
+        utility = state.utility()
+        return self.evaluate(state) if utility is None else utility
+
+    def moves(self, state: State, depth: float) -> Sequence[int]:
+        """The legal moves, in the order in which they shall be looked at."""
+        return self.order(self, state, state.moves(), depth)
+
+    def close(self, visit: "Visit") -> None:
+        assert self._open.pop() is visit, "nodes are left in the reverse order of entering"
+
+
+class Visit:
+    """One node while it is looked at: its window, the interval of its value, the best child so far."""
+
+    def __init__(
+        self, study: Study, state: State, move: int | None, kind: str, above: "Visit | None", alpha: float, beta: float
+    ) -> None:
+        self.study, self.state, self.move, self.kind, self.above = study, state, move, kind, above
+        self.alpha, self.beta = alpha, beta
+        self.low, self.high = -INF, INF
+        self.line: tuple[int, ...] = ()
+        self.child: Visit | None = None
+        self._lows: list[float] = []
+        self._highs: list[float] = []
+        self.row = -1
+        record = study.record
+        if record is not None:
+            name = above.state.name(move) if above is not None and move is not None else ""
+            parent = -1 if above is None else above.row
+            window = (_finite(alpha), _finite(beta))
+            self.row = record.add([parent, name, kind, state.ply, *window, None, "none", "all", self._sign])
+            record.step("enter", self.row, alpha, beta)
+
+    def returned(self) -> None:
+        """The child that was left last has come back: narrows the interval."""
+        child, record = self.child, self.study.record
+        assert child is not None
+        if record is None:
+            return
+        low, high = (child.low, child.high) if self._sign == child._sign else (-child.high, -child.low)
+        self._lows.append(low)
+        self._highs.append(high)
+        self.low, self.high = self._interval(len(self._lows) == len(self.state.moves()))
+        record.step("returned", child.row, self.low, self.high)
+
+    def prefer(self) -> None:
+        """The child that came back last is the best so far."""
+        assert self.child is not None
+        assert self.child.move is not None
+        self.line = (self.child.move, *self.child.line)
+
+    def narrow(self, alpha: float, beta: float) -> None:
+        """The window is (alpha, beta) from now on."""
+        if (alpha, beta) != (self.alpha, self.beta):
+            self.alpha, self.beta = alpha, beta
+            if self.study.record is not None:
+                self.study.record.step("narrowed", self.row, alpha, beta)
+
+    def cut(self, rest: Sequence[int], depth: float) -> None:
+        """The window is closed: the rest of the moves is not looked at."""
+        if self.study.record is not None and rest:
+            self.study.record.step("cut", self.row, self.alpha, self.beta)
+            self._note("reason", "cut")
+            self.skip(rest, depth)
+
+    def skip(self, moves: Sequence[int], depth: float) -> None:
+        """Notes moves that are not looked at."""
+        if self.study.record is not None:
+            for move in moves:
+                self.study.record.skip(self.row, self.state.name(move), self.state.below(move, depth))
+
+    def stop(self, value: V) -> V:
+        """Leaves a node below which the search does not look: the game is over, or the cut-off rule says so."""
+        self.study.leaves += 1
+        if not isinstance(value, tuple) and value is not None:
+            self.low = self.high = value
+        self._note("reason", "depth" if self.state.utility() is None else "leaf")
+        self._note("kind", "leaf")
+        return self.leave(value)
+
+    def leave(self, value: V) -> V:
+        """Leaves the node with a value (fail-soft: the best that was found), which is given back."""
+        self.study.close(self)
+        if self.above is None:
+            self.study.line = self.line
+        else:
+            self.above.child = self
+        if self.study.record is not None:
+            self._note("value", value)
+            self._note("bound", self._bound(value))
+            self.study.record.step("leave", self.row, self.low, self.high)
+        return value
+
+    def choose(self, move: int) -> None:
+        """A move drawn by lot, without a look at what it leads to."""
+        self.line = (move,)
+        self._note("reason", "chosen")
+
+    @property
+    def _sign(self) -> int:
+        """-1 where values are of the other player than the one at the root (negamax at a MIN node)."""
+        return -1 if self.study.view == "mover" and self.state.kind == "min" else 1
+
+    def _interval(self, is_last: bool) -> tuple[float, float]:
+        """What the children's intervals say of the node's value; those that have not come back may be anything."""
+        if self.kind == "max" or self._sign < 0:
+            return max(self._lows), max(self._highs) if is_last else INF
+        if self.kind == "min":
+            return min(self._lows) if is_last else -INF, min(self._highs)
+        return (mean(self._lows), mean(self._highs)) if is_last and self.kind == "mean" else (-INF, INF)
+
+    def _bound(self, value: Value | None) -> Bound:
+        """What the value says of the true one."""
+        if value is None:
+            return "none"
+        if isinstance(value, tuple) or self.low == self.high == value:
+            return "exact"
+        assert value in (self.low, self.high), f"{value} is not an end of [{self.low}, {self.high}]"
+        return "lower" if value == self.low else "upper"
+
+    def _note(self, column: str, entry: object) -> None:
+        if self.study.record is not None and self.row >= 0:
+            self.study.record.nodes[self.row][COLUMN[column]] = entry
+
+
+COLUMN = {name: index for index, name in enumerate(Nodes.__struct_fields__)}
+
+
+def mean(values: Sequence[float]) -> float:
+    """The arithmetic mean, rounded once; of whole numbers whose mean is whole, a whole number."""
+    if any(math.isinf(value) for value in values):
+        return sum(values)
+    found = math.fsum(values) / len(values)
+    return int(found) if found.is_integer() else found
+
+
+def _finite(limit: float) -> Number | None:
+    """A side of a window or interval as it travels: None is without limit."""
+    return None if math.isinf(limit) else limit

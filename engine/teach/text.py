@@ -1,0 +1,165 @@
+"""A trace as text: an indented log of everything that happened, then what it came to. Made from the trace alone."""
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+
+from engine.teach.trace import Counts, Number, OneValue, Skipped, Trace
+
+WIDTH = 80
+DEEPEST_INDENT = 20
+LISTED = 400
+"""So many visited nodes are listed by name; of more there is only the log."""
+REASONS = {"leaf": "game over", "depth": "search ends here"}
+SIDES = {"max": "MAX", "min": "MIN", "mean": "MEAN"}
+
+
+def format_trace(trace: Trace, *, log: bool = True) -> str:
+    """The whole trace: what was asked, the log (unless it is not wanted), the result, the nodes seen and skipped."""
+    parts = [_head(trace)]
+    if log:
+        parts.append("\n".join(_log(trace)))
+    parts.append("\n".join(_result(trace)))
+    return "\n\n".join(parts) + "\n"
+
+
+def number_text(number: Number) -> str:
+    """A number, short: 12.5, 101, 3.33333."""
+    return str(number) if isinstance(number, int) else f"{number:.6g}"
+
+
+def value_text(value: OneValue) -> str:
+    """A value: a number, or <one, for, each, player>."""
+    if value is None:
+        return "none"
+    if isinstance(value, tuple):
+        return f"<{', '.join(map(number_text, value))}>"
+    return number_text(value)
+
+
+def interval_text(low: Number | None, high: Number | None) -> str:
+    """An interval: closed where there is a limit, open at infinity."""
+    left = "(-inf" if low is None else f"[{number_text(low)}"
+    right = "inf)" if high is None else f"{number_text(high)}]"
+    return f"{left}, {right}"
+
+
+def window_text(alpha: Number | None, beta: Number | None) -> str:
+    low = "-inf" if alpha is None else number_text(alpha)
+    high = "inf" if beta is None else number_text(beta)
+    return f"alpha {low}, beta {high}"
+
+
+def _head(trace: Trace) -> str:
+    depth = "to the end" if trace.depth is None else f"depth {trace.depth}"
+    form = "" if trace.form == "flat" else f" (form: {trace.form})"
+    asked = f"{trace.algorithm}{form}, {depth}, order {trace.order}, evaluator {trace.evaluator}"
+    lines = [trace.title] if trace.title else []
+    lines += [f"from {trace.position}", asked]
+    if trace.view == "mover":
+        lines.append("scores are those of the side to move")
+    return "\n".join(_wrapped(line) for line in lines)
+
+
+def _log(trace: Trace) -> Iterator[str]:
+    """A line or two for each step."""
+    nodes, steps = trace.nodes, trace.steps
+    is_windowed = trace.algorithm == "alphabeta"
+    rows = zip(steps.what, steps.node, steps.low, steps.high, strict=True)
+    skipped: dict[int, list[str]] = {}
+    for parent, move in zip(trace.skipped.parent, trace.skipped.move, strict=True):
+        skipped.setdefault(parent, []).append(move)
+    for what, row, low, high in rows:
+        pad = _pad(nodes.depth[row])
+        is_leaf = nodes.kind[row] == "leaf"
+        match what:
+            case "enter":
+                if row:
+                    yield f"{pad}try {nodes.move[row]}"
+                if not is_leaf:
+                    who = SIDES.get(nodes.kind[row], nodes.kind[row])
+                    yield f"{pad}{who}: {window_text(low, high)}" if is_windowed else f"{pad}{who}"
+            case "returned":
+                value = _seen_above(trace, row)
+                known = "" if isinstance(value, tuple) else f": value in {interval_text(low, high)}"
+                yield f"{pad}score {value_text(value)}{known}"
+            case "narrowed":
+                yield f"{pad}  {window_text(low, high)}"
+            case "cut":
+                names = ", ".join(skipped.get(row, []))
+                closed = f"{pad}  cut-off, alpha >= beta; skipped: {names}"
+                yield from textwrap.wrap(closed, WIDTH, subsequent_indent=f"{pad}    ") or [closed]
+            case "leave" if is_leaf:
+                yield f"{pad}leaf: score {value_text(nodes.value[row])}, {REASONS[nodes.reason[row]]}"
+            case "leave" if nodes.value[row] is not None:
+                bound = {"exact": "exact", "lower": "or more", "upper": "or less"}[nodes.bound[row]]
+                yield f"{pad}final score {value_text(nodes.value[row])}, {bound}"
+
+
+def _seen_above(trace: Trace, row: int) -> OneValue:
+    """A node's value as its parent sees it: in negamax the other way round, when the other side is to move there."""
+    value, sign, parent = trace.nodes.value[row], trace.nodes.sign, trace.nodes.parent[row]
+    if isinstance(value, tuple) or value is None or sign[row] == sign[parent]:
+        return value
+    return -value
+
+
+def _pad(depth: int) -> str:
+    """Two spaces a ply; deeper down the ply is written instead."""
+    return "  " * depth if depth <= DEEPEST_INDENT else "  " * DEEPEST_INDENT + f"[ply {depth}] "
+
+
+def _result(trace: Trace) -> Iterator[str]:
+    if trace.value is None and trace.line:
+        yield f"choice: {trace.line[0]}"
+    else:
+        yield f"value: {value_text(trace.value)}"
+        yield _wrapped(f"best line: {' '.join(trace.line) or 'none, no move was looked at'}")
+    yield from _count_lines(trace.counts)
+    if trace.truncated:
+        yield f"the trace holds the first {len(trace.nodes.parent):,} nodes only"
+    elif len(trace.nodes.parent) <= LISTED:
+        yield from _lists(trace)
+
+
+def _count_lines(counts: Counts) -> Iterator[str]:
+    yield f"looked at: {counts.nodes:,} nodes, {counts.leaves:,} leaves"
+    if counts.plain_nodes is None:
+        yield "plain minimax: too many to count"
+    else:
+        yield f"plain minimax: {counts.plain_nodes:,} nodes, {counts.plain_leaves:,} leaves"
+    if counts.minimum_leaves is not None:
+        yield f"least possible with perfect order: {counts.minimum_leaves:,} leaves"
+    if counts.ordering:
+        yield f"to sort the moves: {counts.ordering:,} nodes"
+
+
+def _lists(trace: Trace) -> Iterator[str]:
+    visited, skipped = node_names(trace)
+    yield _wrapped(f"visited: {' '.join(visited) or 'the root only'}")
+    rest = [
+        f"{name} (and {below} below)" if below else name
+        for name, below in zip(skipped, trace.skipped.below, strict=True)
+    ]
+    yield _wrapped(f"skipped: {', '.join(rest) or 'nothing'}")
+
+
+def node_names(trace: Trace) -> tuple[list[str], list[str]]:
+    """The visited nodes but the root, and the skipped ones: by their moves if these differ, else by the way."""
+    moves = [*trace.nodes.move[1:], *trace.skipped.move]
+    if max(Counter(moves).values(), default=1) == 1:
+        return list(trace.nodes.move[1:]), list(trace.skipped.move)
+    paths = [""]
+    for parent, move in zip(trace.nodes.parent[1:], trace.nodes.move[1:], strict=True):
+        paths.append(_path(paths[parent], move))
+    skipped: Skipped = trace.skipped
+    rest = [_path(paths[parent], move) for parent, move in zip(skipped.parent, skipped.move, strict=True)]
+    return paths[1:], rest
+
+
+def _path(above: str, move: str) -> str:
+    return f"{above}.{move}" if above else move
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(line, WIDTH, subsequent_indent="    ", break_on_hyphens=False)

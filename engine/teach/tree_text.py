@@ -1,0 +1,168 @@
+"""Explicit trees as text: max(A: min(3, 12), B: min~5(2, 4)). A # begins a comment, spaces and lines are free.
+
+node    = kind ["~" value] [pieces] "(" branch ("," branch)* ")"        ~ is an estimate
+        | [value] ["~" value] [pieces]                                a leaf: something of that
+branch  = [name ":"] node
+kind    = max | min | mean | p1 … p8
+value   = number  |  "<" number ("," number)+ ">"        one utility, or one for each player
+pieces  = "[" names "|" names "]"                         of MAX and of MIN: [king bishop*2 | king queen]
+"""
+
+import re
+from typing import NoReturn
+
+from engine.teach.errors import TreeError
+from engine.teach.trace import Number, Value
+from engine.teach.tree import LABEL, MAX_LEVELS, MAX_NUMBER, MAX_TREE_TEXT, Node, Pieces, Sides, Tree, check_tree
+
+TOKEN = re.compile(r"\s+|#[^\n]*|(?P<word>[^\s,:()\[\]<>|~#*]+)|(?P<mark>[,:()\[\]<>|~*])")
+NUMBER = re.compile(r"[+-]?\d{1,10}(\.\d{1,20})?(e[+-]?\d{1,3})?")
+KIND = re.compile(r"max|min|mean|p[1-8]")
+
+
+def parse_tree(text: str, title: str = "") -> Tree:
+    """The tree that a text writes down; TreeError says at which line and column it goes wrong."""
+    if len(text) > MAX_TREE_TEXT:
+        raise TreeError(f"a tree has at most {MAX_TREE_TEXT} characters")
+    parser = _Parser(text)
+    root = parser.node("", 0)
+    if parser.peek():
+        parser.fail("the end of the text")
+    return check_tree(Tree(root, title[:80]))
+
+
+def format_tree(tree: Tree) -> str:
+    """The tree as one line of text that `parse_tree` reads back."""
+    return _format(tree.root)
+
+
+class _Parser:
+    """The tokens of a text and where one is in them."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, int]] = []
+        for match in TOKEN.finditer(text):
+            if match.lastgroup:
+                self.tokens.append((match[0], match.start()))
+        self.at = 0
+
+    def peek(self, ahead: int = 0) -> str:
+        return self.tokens[self.at + ahead][0] if self.at + ahead < len(self.tokens) else ""
+
+    def take(self, expected: str) -> None:
+        if self.peek() != expected:
+            self.fail(repr(expected))
+        self.at += 1
+
+    def took(self, mark: str) -> bool:
+        """Takes the mark if it comes next."""
+        is_next = self.peek() == mark
+        self.at += is_next
+        return is_next
+
+    def fail(self, expected: str) -> NoReturn:
+        place = self.tokens[self.at][1] if self.at < len(self.tokens) else len(self.text)
+        line = self.text.count("\n", 0, place) + 1
+        column = place - self.text.rfind("\n", 0, place)
+        found = repr(self.peek()[:24]) if self.peek() else "the end"
+        raise TreeError(f"line {line}, column {column}: {expected} was expected, not {found}")
+
+    def node(self, move: str, level: int) -> Node:
+        if level > MAX_LEVELS:
+            self.fail(f"at most {MAX_LEVELS} levels")
+        word = self.peek()
+        if not KIND.fullmatch(word):
+            return self.leaf(move)
+        self.at += 1
+        estimate = self.value() if self.took("~") else None
+        pieces = self.pieces() if self.peek() == "[" else None
+        self.take("(")
+        children = [self.branch(level + 1)]
+        while self.took(","):
+            children.append(self.branch(level + 1))
+        self.take(")")
+        return Node(word, tuple(children), move, None, estimate, pieces)
+
+    def branch(self, level: int) -> Node:
+        if self.peek(1) != ":":
+            return self.node("", level)
+        move = self.peek()
+        if not LABEL.fullmatch(move):
+            self.fail("a name of 1 to 24 characters")
+        self.at += 2
+        return self.node(move, level)
+
+    def leaf(self, move: str) -> Node:
+        utility = None if self.peek() in ("~", "[") else self.value()
+        estimate = self.value() if self.took("~") else None
+        pieces = self.pieces() if self.peek() == "[" else None
+        return Node(None, (), move, utility, estimate, pieces)
+
+    def value(self) -> Value:
+        if not self.took("<"):
+            return self.number()
+        numbers = [self.number()]
+        while self.took(","):
+            numbers.append(self.number())
+        self.take(">")
+        if not 2 <= len(numbers) <= 8:
+            self.at -= 1
+            self.fail("two to eight utilities")
+        return tuple(numbers)
+
+    def number(self) -> Number:
+        word = self.peek()
+        if not NUMBER.fullmatch(word):
+            self.fail("a number, or max, min, mean, p1 … p8 with children")
+        number = float(word)
+        if abs(number) > MAX_NUMBER:
+            self.fail(f"a number up to {MAX_NUMBER}")
+        self.at += 1
+        return int(word) if word.lstrip("+-").isdigit() else number
+
+    def pieces(self) -> Sides:
+        self.take("[")
+        ours = self.names("|")
+        self.take("|")
+        theirs = self.names("]")
+        self.take("]")
+        return ours, theirs
+
+    def names(self, end: str) -> Pieces:
+        found: Pieces = {}
+        while self.peek() != end:
+            name = self.peek()
+            if not LABEL.fullmatch(name):
+                self.fail(f"the name of a piece or {end!r}")
+            self.at += 1
+            found[name] = found.get(name, 0) + (self.times() if self.took("*") else 1)
+            if found[name] > 100:
+                self.fail("at most 100 pieces of a name")
+        return found
+
+    def times(self) -> int:
+        word = self.peek()
+        if not re.fullmatch(r"[1-9]\d{0,2}", word):
+            self.fail("how many")
+        self.at += 1
+        return int(word)
+
+
+def _format(node: Node) -> str:
+    estimate = "" if node.estimate is None else f"~{_value(node.estimate)}"
+    pieces = "" if node.pieces is None else f"[{_names(node.pieces[0])}|{_names(node.pieces[1])}]"
+    if node.kind is None:
+        return ("" if node.utility is None else _value(node.utility)) + estimate + pieces
+    named = (f"{child.move}: {_format(child)}" if child.move else _format(child) for child in node.branches())
+    return f"{node.kind}{estimate}{pieces}({', '.join(named)})"
+
+
+def _value(value: Value) -> str:
+    if isinstance(value, tuple):
+        return f"<{', '.join(map(str, value))}>"
+    return str(value)
+
+
+def _names(side: Pieces) -> str:
+    return " ".join(name if count == 1 else f"{name}*{count}" for name, count in side.items())

@@ -1,0 +1,239 @@
+"""What the tests of the teaching search compare with: values found in another way, and everything a trace promises."""
+
+import random
+from collections.abc import Callable
+from fractions import Fraction
+
+from engine.teach.explain import Plan, explain
+from engine.teach.state import State, TreeState
+from engine.teach.study import INF
+from engine.teach.trace import Number, Trace, Value
+from engine.teach.tree import Node, Tree, check_tree
+
+Guess = Callable[[State], Value]
+Exact = Fraction | tuple[Fraction, ...]
+
+
+def exact(value: Value) -> Exact:
+    return tuple(map(Fraction, value)) if isinstance(value, tuple) else Fraction(value)
+
+
+def true_value(state: State, depth: float, guess: Guess, ours: str = "") -> Exact:
+    """The value of a state by its definition, in fractions: for MAX, or for each player.
+
+    With `ours` everybody else moves by chance: average min-max.
+    """
+    utility = state.utility()
+    if utility is not None:
+        return exact(utility)
+    if depth == 0 or not state.moves():
+        return exact(guess(state))
+    values = [true_value(state.play(move), depth - 1, guess, ours) for move in state.moves()]
+    kind = state.kind if ours in ("", state.kind) else "mean"
+    if kind == "mean":
+        columns = zip(*(value if isinstance(value, tuple) else (value,) for value in values), strict=True)
+        means = tuple(sum(column, Fraction(0)) / len(values) for column in columns)
+        return means if isinstance(values[0], tuple) else means[0]
+    if kind == "max":
+        return max(values)
+    if kind == "min":
+        return min(values)
+    mine = int(kind[1:]) - 1
+    best = values[0]
+    for value in values[1:]:
+        if value[mine] > best[mine]:  # type: ignore[index]
+            best = value
+    return best
+
+
+def random_tree(
+    chance: random.Random, kinds: tuple[str, ...] = ("max", "min"), spread: int = 9, levels: int = 4
+) -> Tree:
+    """A tree of some shape with utilities up to spread either way; its nodes need not alternate."""
+    players = sum(kind.startswith("p") for kind in kinds)
+
+    def utility() -> Value:
+        if players:
+            return tuple(chance.randint(-spread, spread) for _ in range(players))
+        return chance.randint(-spread, spread)
+
+    def node(level: int) -> Node:
+        if level == levels or (level and chance.random() < 0.15):
+            return Node(utility=utility())
+        return Node(
+            chance.choice(kinds), tuple(node(level + 1) for _ in range(chance.randint(1, 4))), estimate=utility()
+        )
+
+    return check_tree(Tree(node(0)))
+
+
+def on_tree(tree: Tree, algorithm: str, **options: object) -> Trace:
+    """The trace of an algorithm on a tree."""
+    return explain(TreeState.at_root(tree), Plan(algorithm, **options))  # type: ignore[arg-type]
+
+
+def close(found: Value | None, expected: Exact) -> bool:
+    """Equal, but for the last digits of a mean."""
+    if isinstance(expected, tuple):
+        return isinstance(found, tuple) and all(map(close, found, expected))
+    return isinstance(found, int | float) and abs(Fraction(found) - expected) <= Fraction(1, 10**9)
+
+
+def check_trace(trace: Trace, root: State, guess: Guess) -> None:
+    """Everything that a whole trace promises, against the values of `true_value`."""
+    assert not trace.truncated
+    states = check_shape(trace, root)
+    ours = root.kind if trace.algorithm == "average" else ""
+    depth = INF if trace.depth is None else trace.depth
+    signs = trace.nodes.sign
+    truth = [true_value(state, depth - state.ply, guess, ours) for state in states]
+    truth = [sign * value if isinstance(value, Fraction) else value for sign, value in zip(signs, truth, strict=True)]
+    check_values(trace, truth)
+    check_steps(trace, truth)
+    assert close(trace.value, truth[0])
+    check_line(trace, root, depth, guess, ours)
+
+
+def check_shape(trace: Trace, root: State) -> list[State]:
+    """The states of the rows: parents come first, and what was visited and skipped are all moves, once."""
+    nodes, skipped = trace.nodes, trace.skipped
+    states = [root]
+    moves: list[list[str]] = [[] for _ in nodes.parent]
+    assert nodes.parent[0] == -1
+    for row in range(1, len(nodes.parent)):
+        parent = nodes.parent[row]
+        assert 0 <= parent < row
+        assert nodes.depth[row] == nodes.depth[parent] + 1
+        above = states[parent]
+        (move,) = [move for move in above.moves() if above.name(move) == nodes.move[row]]
+        states.append(above.play(move))
+        moves[parent].append(nodes.move[row])
+    for parent, name, below in zip(skipped.parent, skipped.move, skipped.below, strict=True):
+        assert nodes.reason[parent] == "cut"
+        moves[parent].append(name)
+        assert below is None or below == size_below(states[parent], name, trace.depth)
+    for row, state in enumerate(states):
+        expected = [] if nodes.kind[row] == "leaf" else [state.name(move) for move in state.moves()]
+        assert sorted(moves[row]) == sorted(expected), "each child is visited or skipped"
+    assert trace.counts.nodes == len(states)
+    assert trace.counts.leaves == nodes.kind.count("leaf")
+    return states
+
+
+def size_below(state: State, name: str, depth: int | None) -> int:
+    """The nodes below the state after a move, counted one by one."""
+    (after,) = [state.play(move) for move in state.moves() if state.name(move) == name]
+
+    def count(here: State) -> int:
+        if depth is not None and here.ply >= depth:
+            return 0
+        return sum(1 + count(here.play(move)) for move in here.moves())
+
+    return count(after)
+
+
+def converted(trace: Trace, row: int) -> Value:
+    """A node's value as its parent sees it."""
+    value, sign, parent = trace.nodes.value[row], trace.nodes.sign, trace.nodes.parent[row]
+    assert value is not None
+    return value if isinstance(value, tuple) else value * sign[row] * sign[parent]
+
+
+def check_values(trace: Trace, truth: list[Exact]) -> None:
+    """Fail-soft: a node has the best value of its visited children. The true value is what the bound says."""
+    nodes = trace.nodes
+    children: list[list[Value]] = [[] for _ in nodes.parent]
+    for row in range(1, len(nodes.parent)):
+        children[nodes.parent[row]].append(converted(trace, row))
+    for row, value in enumerate(nodes.value):
+        kind, bound, reason = nodes.kind[row], nodes.bound[row], nodes.reason[row]
+        assert value is not None
+        if kind in ("max", "min"):
+            best = max if kind == "max" or nodes.sign[row] < 0 else min
+            assert value == best(children[row]), "fail-soft: the best value that was found"
+        if bound == "exact":
+            assert close(value, truth[row]), (row, value, truth[row])
+        else:
+            true = truth[row]
+            assert isinstance(true, Fraction)
+            assert isinstance(value, int | float)
+            assert bound in ("lower", "upper")
+            assert value <= true if bound == "lower" else value >= true, (row, value, true)
+        assert (kind == "leaf") == (reason in ("leaf", "depth"))
+
+
+def check_steps(trace: Trace, truth: list[Exact]) -> None:
+    """Steps nest, windows are passed on and only narrow, intervals only narrow and hold the true value to the end."""
+    nodes, steps = trace.nodes, trace.steps
+    stack: list[int] = []
+    window: dict[int, tuple[Number | None, Number | None]] = {}
+    interval: dict[int, tuple[Number | None, Number | None]] = {}
+    entered = 0
+    for what, row, low, high in zip(steps.what, steps.node, steps.low, steps.high, strict=True):
+        assert low is None or high is None or low <= high or what in ("narrowed", "cut")
+        match what:
+            case "enter":
+                assert row == entered, "rows are in the order of visits"
+                assert nodes.parent[row] == (stack[-1] if stack else -1)
+                is_open = not stack or nodes.kind[stack[-1]] == "mean"
+                assert (low, high) == ((None, None) if is_open else window[stack[-1]]), "the window is passed on"
+                assert (low, high) == (nodes.alpha[row], nodes.beta[row])
+                window[row], interval[row] = (low, high), (None, None)
+                stack.append(row)
+                entered += 1
+            case "returned":
+                assert nodes.parent[row] == stack[-1]
+                check_inside(interval[stack[-1]], (low, high), truth[stack[-1]])
+                interval[stack[-1]] = low, high
+            case "narrowed":
+                assert row == stack[-1]
+                check_narrower(window[row], (low, high))
+                assert (low, high) != window[row]
+                window[row] = low, high
+            case "cut":
+                assert row == stack[-1]
+                assert (low, high) == window[row]
+                assert low is not None
+                assert high is not None
+                assert low >= high, "only an empty window cuts"
+                assert nodes.reason[row] == "cut"
+            case "leave":
+                assert stack.pop() == row
+                check_inside(interval[row], (low, high), truth[row])
+                value, bound = nodes.value[row], nodes.bound[row]
+                assert value in {"exact": (low, None), "lower": (low,), "upper": (high,)}[bound] or bound == "exact"
+                assert (bound == "exact") == (low == high or isinstance(value, tuple)) or low is None
+    assert not stack
+    assert entered == len(nodes.parent)
+
+
+def check_narrower(before: tuple[Number | None, Number | None], now: tuple[Number | None, Number | None]) -> None:
+    """Nothing is in the second that is not in the first."""
+    assert before[0] is None or (now[0] is not None and now[0] >= before[0])
+    assert before[1] is None or (now[1] is not None and now[1] <= before[1])
+
+
+def check_inside(
+    before: tuple[Number | None, Number | None], now: tuple[Number | None, Number | None], truth: Exact
+) -> None:
+    """The interval has narrowed, and the true value is still in it."""
+    check_narrower(before, now)
+    if isinstance(truth, Fraction):
+        slack = Fraction(1, 10**9)
+        assert now[0] is None or Fraction(now[0]) <= truth + slack
+        assert now[1] is None or Fraction(now[1]) >= truth - slack
+
+
+def check_line(trace: Trace, root: State, depth: float, guess: Guess, ours: str) -> None:
+    """The best line keeps the value; it ends at a leaf or where chance decides."""
+    state = root
+    for name in trace.line:
+        assert ours in ("", state.kind)
+        assert state.kind != "mean"
+        (move,) = [move for move in state.moves() if state.name(move) == name]
+        values = [true_value(state.play(other), depth - state.ply - 1, guess, ours) for other in state.moves()]
+        best = true_value(state, depth - state.ply, guess, ours)
+        assert values[list(state.moves()).index(move)] == best
+        state = state.play(move)
+    is_end = state.utility() is not None or not state.moves() or depth == state.ply
+    assert is_end or state.kind == "mean" or (ours and state.kind != ours)

@@ -1,0 +1,278 @@
+"""Equations between the algorithms, and between them and values found in another way, on random trees and games."""
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.conformance_native import minimax as kit_minimax
+from engine.game import GOES_ON, Position
+from engine.games.registry import game_ids, load_game
+from engine.playouts import playouts
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import Limit
+from engine.search.report import Report
+from engine.teach.evaluators import estimate
+from engine.teach.explain import FORMS, Plan, explain
+from engine.teach.state import GameState, State, TreeState
+from engine.teach.trace import Number, Trace, Value
+from engine.teach.tree import Node, Tree, check_tree, uniform
+from tests.engine.teach.checks import check_trace, close, exact, on_tree, random_tree, true_value
+
+ORDERS = ("game", "reversed", "best", "worst")
+CHANCES = st.integers(0, 2**32).map(random.Random)
+EXAMPLES = settings(max_examples=60)
+
+
+def same_but(trace: Trace, other: Trace, *fields: str) -> bool:
+    """Are two traces equal in everything else?"""
+    left, right = ({name: getattr(one, name) for name in Trace.__struct_fields__} for one in (trace, other))
+    return {**left, **dict.fromkeys(fields)} == {**right, **dict.fromkeys(fields)}
+
+
+def check_tree_equations(tree: Tree, depth: int | None, order: str) -> None:
+    """minimax = negamax = alpha-beta in value and choice; alpha-beta takes no more nodes; every trace is whole."""
+    root = TreeState.at_root(tree)
+    plain, negated, pruned = (
+        on_tree(tree, algorithm, depth=depth, order=order) for algorithm in ("minimax", "negamax", "alphabeta")
+    )
+    sign = -1 if root.kind == "min" else 1
+    for trace in (plain, negated, pruned):
+        check_trace(trace, root, estimate)
+        assert trace.counts.plain_nodes == plain.counts.nodes
+    assert pruned.value == plain.value
+    assert isinstance(negated.value, int | float)
+    assert sign * negated.value == plain.value
+    assert plain.line == negated.line == pruned.line
+    assert pruned.counts.nodes <= plain.counts.nodes == negated.counts.nodes
+
+
+def check_forms(tree: Tree, depth: int | None, order: str) -> None:
+    """The three ways to write an algorithm leave the same trace, step by step."""
+    for algorithm in ("minimax", "alphabeta", "average"):
+        traces = [on_tree(tree, algorithm, depth=depth, order=order, form=form) for form in FORMS]
+        assert all(same_but(trace, traces[0], "form") for trace in traces)
+
+
+@EXAMPLES
+@given(CHANCES, st.sampled_from([2, 1000]), st.sampled_from([None, 0, 1, 2, 3]), st.sampled_from(ORDERS))
+def test_trees(chance: random.Random, spread: int, depth: int | None, order: str) -> None:
+    """On trees of any shape, with many ties or hardly any."""
+    check_tree_equations(random_tree(chance, spread=spread), depth, order)
+
+
+@EXAMPLES
+@given(CHANCES, st.sampled_from([None, 1, 2]), st.sampled_from(ORDERS))
+def test_trees_with_chance(chance: random.Random, depth: int | None, order: str) -> None:
+    """The same where chance decides at some nodes."""
+    check_tree_equations(random_tree(chance, ("max", "min", "mean")), depth, order)
+
+
+@EXAMPLES
+@given(CHANCES, st.sampled_from([None, 2]), st.sampled_from(ORDERS))
+def test_forms(chance: random.Random, depth: int | None, order: str) -> None:
+    """Flat, polymorphic and mapping form are the same algorithm."""
+    check_forms(random_tree(chance, ("max", "min", "mean")), depth, order)
+
+
+def check_average(tree: Tree, depth: int | None) -> None:
+    """Average min-max is what its definition says, in fractions, and its trace is whole."""
+    check_trace(on_tree(tree, "average", depth=depth), TreeState.at_root(tree), estimate)
+
+
+@EXAMPLES
+@given(CHANCES, st.sampled_from([None, 1, 3]))
+def test_average(chance: random.Random, depth: int | None) -> None:
+    """The best at our plies, the exact mean at the opponent's."""
+    check_average(random_tree(chance), depth)
+
+
+def test_average_is_not_rounded() -> None:
+    """Two friends with coins of 1 and 2, and of 1 and 1: the first one's mean of 1.5 is better."""
+    tree = check_tree(Tree(uniform(("max", "min"), 2, (1, 1, 1, 2))))
+    trace = on_tree(tree, "average")
+    assert (trace.value, trace.line) == (1.5, ("2",))
+
+
+def check_several_players(tree: Tree, depth: int | None) -> None:
+    """Max-n and its average are what their definitions say, with the first of equal moves taken."""
+    for algorithm in ("minimax", "average"):
+        check_trace(on_tree(tree, algorithm, depth=depth), TreeState.at_root(tree), estimate)
+
+
+@EXAMPLES
+@given(CHANCES, st.integers(2, 5), st.sampled_from([1, 50]), st.sampled_from([None, 2]))
+def test_several_players(chance: random.Random, players: int, spread: int, depth: int | None) -> None:
+    """Max-n against brute force, with ties and without."""
+    check_several_players(random_tree(chance, tuple(f"p{i + 1}" for i in range(players)), spread), depth)
+
+
+@EXAMPLES
+@given(CHANCES)
+def test_two_players_who_share_nothing(chance: random.Random) -> None:
+    """Where one's utility is the other's negated, max-n is minimax."""
+    tree = random_tree(chance)
+    twin = check_tree(Tree(_for_two(tree)))
+    plain, both = on_tree(tree, "minimax"), on_tree(twin, "minimax")
+    assert isinstance(plain.value, int)
+    assert both.value == (plain.value, -plain.value)
+    assert both.line == plain.line
+
+
+def _for_two(tree: Tree) -> Node:
+    def turned(node: Node) -> Node:
+        kind = {"max": "p1", "min": "p2", None: None}[node.kind]
+        if node.kind is None:
+            assert isinstance(node.utility, int)
+            return Node(utility=(node.utility, -node.utility), move=node.move)
+        return Node(kind, tuple(map(turned, node.branches())), node.move)
+
+    return turned(tree.root)
+
+
+UNIFORM = [(width, depth) for width in (2, 3, 4) for depth in (1, 2, 3, 4) if width**depth <= 81]
+
+
+def check_perfect_order(width: int, depth: int, seed: int) -> None:
+    """Best first reaches Knuth and Moore's count exactly, and no order undercuts it."""
+    leaves = list(range(width**depth))
+    random.Random(seed).shuffle(leaves)
+    kinds = tuple(("max", "min")[level % 2] for level in range(depth))
+    tree = check_tree(Tree(uniform(kinds, width, tuple(leaves))))
+    counts = {order: on_tree(tree, "alphabeta", order=order).counts for order in ORDERS}
+    least = width ** math.ceil(depth / 2) + width ** math.floor(depth / 2) - 1
+    assert counts["best"].leaves == least
+    assert all(count.leaves >= least == count.minimum_leaves for count in counts.values())
+    assert on_tree(tree, "minimax").counts.leaves == width**depth == counts["game"].plain_leaves
+
+
+@pytest.mark.parametrize(("width", "depth"), UNIFORM)
+def test_perfect_order(width: int, depth: int) -> None:
+    """On uniform trees with different leaves."""
+    check_perfect_order(width, depth, width * depth)
+
+
+def test_no_minimum_where_there_is_none() -> None:
+    """Knuth and Moore's count is for uniform trees whose sides alternate: others have none."""
+    for kinds in (("max", "max"), ("max", "mean")):
+        tree = check_tree(Tree(uniform(kinds, 2, (1, 2, 3, 4))))
+        assert on_tree(tree, "alphabeta").counts.minimum_leaves is None
+    assert on_tree(random_tree(random.Random(5)), "alphabeta").counts.minimum_leaves is None
+
+
+# --- games
+
+
+def samples(game_id: str, count: int, seed: int) -> list[Position]:
+    """Some positions of a game with moves to make, from random matches, as if read from text."""
+    chance, game = random.Random(seed), load_game(game_id)
+    found: list[Position] = []
+    while len(found) < count:
+        for line in playouts(game, 2, seed):
+            position = chance.choice([earlier for earlier in line if earlier.moves()])
+            found.append(game.position(position.text(), position.options))
+        seed += 1
+    return found[:count]
+
+
+def depth_for(position: Position, leaves: int) -> int:
+    """How deep to look for about so many leaves."""
+    return max(1, min(6, int(math.log(leaves) / math.log(max(2, len(position.moves()))))))
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+@pytest.mark.parametrize("order", ["game", "best"])
+def test_games(game_id: str, order: str) -> None:
+    """On positions of every game the algorithms agree as on trees, in all their forms; the traces are whole."""
+    for position in samples(game_id, 3, seed=11):
+        plan = Plan(depth=depth_for(position, 120), order=order)
+        root = GameState.at_root(position, plan.ends)
+        traces = {
+            algorithm: explain(root, Plan(algorithm, plan.depth, order))
+            for algorithm in ("minimax", "negamax", "alphabeta")
+        }
+        for trace in traces.values():
+            check_trace(trace, root, estimate)
+        assert len({(trace.value, trace.line) for trace in traces.values()}) == 1
+        assert traces["alphabeta"].counts.nodes <= traces["minimax"].counts.nodes == traces["negamax"].counts.nodes
+        for form in FORMS:
+            assert same_but(explain(root, Plan("alphabeta", plan.depth, order, form=form)), traces["alphabeta"], "form")
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_average_of_games(game_id: str) -> None:
+    """Average min-max on positions of every game is what its definition says."""
+    for position in samples(game_id, 2, seed=12):
+        plan = Plan("average", depth_for(position, 100))
+        root = GameState.at_root(position, plan.ends)
+        check_trace(explain(root, plan), root, estimate)
+
+
+class KernelState(GameState):
+    """A position as the kernel sees it: at the horizon it asks the rules' `status` and no more.
+
+    A state without a move may be a matter of `stuck`; the kernel leaves that to the ply below its horizon.
+    """
+
+    horizon: int = 0
+
+    def utility(self) -> Value | None:
+        rules = self.position.game.rules
+        is_open = int(rules.status(self.position.state)) == GOES_ON
+        if self.ply == self.horizon and is_open and not self.position.game.settle(self.position.state)[1]:
+            drawn = self.position.game.drawn
+            return 0 if drawn is not None and drawn(self.position.state) else self.estimate()
+        return super().utility()
+
+    def play(self, move: int) -> "KernelState":
+        after = KernelState(self.position.play(move), self.us, self.scale, self.ply + 1)
+        object.__setattr__(after, "horizon", self.horizon)
+        return after
+
+
+def as_the_kernel_sees(position: Position, depth: int) -> KernelState:
+    root = KernelState(position, position.turn, Plan().ends)
+    object.__setattr__(root, "horizon", depth)
+    return root
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_the_production_search_agrees(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
+    """teach's minimax, the kit's and the exact profile of the production search have one value at every depth."""
+    searcher = searcher_of(game_id)
+    for position in samples(game_id, 3, seed=13):
+        depth = depth_for(position, 400)
+        reports: list[Report] = []
+        searcher.search(position, Limit(depth=depth), Table(12), Control(), exact_depth=True, on_depth=reports.append)
+        assert reports
+        for report in reports:
+            for algorithm in ("minimax", "alphabeta"):
+                trace = explain(as_the_kernel_sees(position, report.depth), Plan(algorithm, report.depth))
+                assert trace.value == report.score, (position.text(), report.depth)
+            assert kit_minimax(position, report.depth, 0) == report.score
+            assert report.moves[0][0] in best_moves(position, report.depth), "the move that it plays is a best one"
+
+
+def best_moves(position: Position, depth: int) -> list[int]:
+    """The moves that teach's minimax likes best."""
+    root = as_the_kernel_sees(position, depth)
+    values = {move: true_value(root.play(move), depth - 1, estimate) for move in position.moves()}
+    return [move for move, value in values.items() if value == max(values.values())]
+
+
+def test_own_cut_off_and_evaluator() -> None:
+    """Where to stop and what a state is worth are parameters: here a search of odd depths that counts moves."""
+    start = load_game("tic-tac-toe").start()
+
+    def cut_off(state: State, depth: float) -> bool:
+        return state.ply == 1 or depth <= 0
+
+    def mobility(state: State) -> Number:
+        return len(state.moves())
+
+    trace = explain(GameState.at_root(start, Plan().ends), Plan(depth=3), evaluate=mobility, cut_off=cut_off)
+    assert (trace.value, trace.counts.nodes) == (8, 10)
+    assert close(trace.value, exact(8))

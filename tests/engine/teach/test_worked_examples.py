@@ -1,0 +1,300 @@
+"""The ten worked examples of the texts that the teaching search comes from, with their very numbers."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from engine.game import Position
+from engine.games.registry import load_game
+from engine.teach.errors import UnknownName
+from engine.teach.evaluators import scale_of, weigh
+from engine.teach.explain import Plan, explain
+from engine.teach.lessons.catalogue import LESSONS, load_lesson
+from engine.teach.lessons.lesson import perform, root_of
+from engine.teach.lessons.rock_paper_scissors import BOTH, PLAIN, PRIVATE
+from engine.teach.state import GameState, Scale
+from engine.teach.text import format_trace, node_names
+from engine.teach.trace import Trace, Value
+from engine.teach.tree import Tree, walk
+from tests.engine.teach.checks import on_tree
+
+
+def traces(lesson: str) -> list[Trace]:
+    return [perform(run) for run in load_lesson(lesson).runs]
+
+
+def seen(trace: Trace) -> tuple[list[str], list[str]]:
+    """The visited and skipped nodes, read from the JSON and from the text: both have to say the same."""
+    travelled = msgspec.json.decode(msgspec.json.encode(trace), type=Trace)
+    assert travelled == trace
+    visited, skipped = node_names(travelled)
+    text = " ".join(format_trace(trace).split())
+    said = re.search(r"visited: (.*) skipped: (.*)$", text)
+    assert said is not None
+    assert said[1].split() == visited
+    assert re.sub(r" \(and \d+ below\)", "", said[2]).split(", ") == (skipped or ["nothing"])
+    return visited, skipped
+
+
+def value_of(trace: Trace, move: str) -> Value | None:
+    """The value of the visited node that a move leads to."""
+    return trace.nodes.value[trace.nodes.move.index(move)]
+
+
+def bound_of(trace: Trace, move: str) -> str:
+    return trace.nodes.bound[trace.nodes.move.index(move)]
+
+
+def happened(trace: Trace, move: str) -> list[tuple[str, object, object]]:
+    """What happened to a node itself: its windows, and (as `returned`) its own interval after each child."""
+    row, steps = trace.nodes.move.index(move), trace.steps
+    found: list[tuple[str, object, object]] = []
+    for what, node, low, high in zip(steps.what, steps.node, steps.low, steps.high, strict=True):
+        if (trace.nodes.parent[node] if what == "returned" else node) == row:
+            found.append((what, low, high))
+    return found
+
+
+def test_1_four_level_tree() -> None:
+    """Alpha-beta visits exactly the nodes of the text, skips the others, and chooses A with 10."""
+    pruned, plain, negated = traces("four-level-tree")
+    visited, skipped = seen(pruned)
+    assert visited == ["A", "C", "G", "G1", "G2", "H", "H1", "H2", "D", "I", "I1", "I2", "B", "E", "K", "K1", "L", "L1"]
+    assert skipped == ["J", "K2", "L2", "F"]
+    assert pruned.skipped.below == (2, 0, 0, 6)
+    values = {"G": 10, "H": 9, "C": 10, "I": 14, "D": 14, "A": 10, "K": 5, "L": 4, "E": 5, "B": 5}
+    assert {move: value_of(pruned, move) for move in values} == values
+    bounds = {"G": "exact", "C": "exact", "D": "lower", "A": "exact", "K": "upper", "L": "upper", "E": "upper"}
+    assert {move: bound_of(pruned, move) for move in bounds} == bounds
+    assert ("cut", 14, 10) in happened(pruned, "D")
+    assert (pruned.value, pruned.line[0]) == (10, "A")
+    assert (plain.value, plain.line, plain.counts.nodes) == (10, pruned.line, 31)
+    assert (negated.value, negated.line, negated.counts.nodes) == (10, pruned.line, 31)
+    assert seen(plain)[1] == []
+
+
+def test_1_all_nodes_are_accounted_for() -> None:
+    """What is visited, skipped, and below what is skipped, are all thirty nodes under the root."""
+    (run, *_) = load_lesson("four-level-tree").runs
+    assert isinstance(run.subject, Tree)
+    names = {path[-1]: path for _, path, _ in walk(run.subject.root) if path}
+    visited, skipped = seen(perform(run))
+    below = [name for name, path in names.items() if set(path[:-1]) & set(skipped)]
+    assert sorted(below) == sorted(["J1", "J2", "M", "M1", "M2", "N", "N1", "N2"])
+    assert sorted([*visited, *skipped, *below]) == sorted(names)
+
+
+STICKS_LOG = """
+MAX: alpha -inf, beta inf
+  try 1x1
+  MIN: alpha -inf, beta inf
+    try 2x1
+    leaf: score -1, game over
+    score -1: value in [-1, -1]
+    alpha -inf, beta -1
+  final score -1, exact
+  score -1: value in [-1, inf)
+  alpha -1, beta inf
+  try 2x1
+  MIN: alpha -1, beta inf
+    try 1x1
+    leaf: score -1, game over
+    score -1: value in (-inf, -1]
+    alpha -1, beta -1
+    cut-off, alpha >= beta; skipped: 2x1
+  final score -1, or less
+  score -1: value in [-1, inf)
+  try 2x2
+  leaf: score 101, game over
+  score 101: value in [101, 101]
+  alpha 101, beta inf
+final score 101, exact
+"""
+
+
+def test_2_sticks() -> None:
+    """After 3x3 the search tries 1x1, 2x1 and 2x2 in this order, with these scores and windows, and plays 2x2."""
+    start = load_game("sticks").start()
+    after = start.play(start.parse_move("3x3"))
+    plan = Plan("alphabeta", depth=3, evaluator="random")
+    assert plan.ends == Scale(-1, 50, 101)
+    trace = explain(GameState.at_root(after, plan.ends), plan)
+    assert STICKS_LOG in format_trace(trace)
+    visited, skipped = seen(trace)
+    assert visited == ["1x1", "1x1.2x1", "2x1", "2x1.1x1", "2x2"]
+    assert skipped == ["2x1.2x1"]
+    assert (trace.value, trace.line) == (101, ("2x2",))
+    assert after.play(after.parse_move("2x2")).outcome() is not None
+    assert trace == msgspec.structs.replace(traces("sticks")[0], title="")
+
+
+def test_2_negamax_negates_the_utility() -> None:
+    """A loss of ours is 1 for the other side, and no win of 101: utilities are negated, not swapped."""
+    negated = traces("sticks")[1]
+    assert negated.view == "mover"
+    assert (negated.value, negated.line) == (101, ("2x2",))
+    assert [value for value, kind in zip(negated.nodes.value, negated.nodes.kind, strict=True) if kind == "min"] == [
+        1,
+        1,
+    ]
+
+
+def test_2_the_random_evaluator_stays_between() -> None:
+    """Where the search stops early, the guess is a number from 0 to 100, the same for the same seed."""
+    start = load_game("sticks").start()
+
+    def leaves(seed: int) -> list[Value | None]:
+        plan = Plan("minimax", depth=2, evaluator="random", seed=seed)
+        nodes = explain(GameState.at_root(start, plan.ends), plan).nodes
+        return [value for value, reason in zip(nodes.value, nodes.reason, strict=True) if reason == "depth"]
+
+    assert leaves(1) == leaves(1) != leaves(2)
+    assert all(isinstance(value, int) and 0 <= value <= 100 for value in [*leaves(1), *leaves(2)])
+    assert len(set(leaves(1))) > 5
+
+
+def test_3_alpha_and_beta_cut() -> None:
+    """A parent that holds 20 gives up its second child after 15 (after 25, the other way round)."""
+    (alpha,) = traces("alpha-cut")
+    assert seen(alpha) == (["A", "A1", "A2", "B", "B1"], ["B2", "B3"])
+    assert (value_of(alpha, "B"), bound_of(alpha, "B"), alpha.value) == (15, "upper", 20)
+    assert ("cut", 20, 15) in happened(alpha, "B")
+    (beta,) = traces("beta-cut")
+    assert seen(beta) == (["A", "A1", "A2", "B", "B1"], ["B2", "B3"])
+    assert (value_of(beta, "B"), bound_of(beta, "B"), beta.value) == (25, "lower", 20)
+    assert ("cut", 25, 20) in happened(beta, "B")
+
+
+def test_4_greedy_friends() -> None:
+    """The second friend's first coin closes the window (10, 5), and the friend's own value lies in (-inf, 5]."""
+    pruned, plain = traces("greedy-friends")
+    assert seen(pruned) == (["one", "one-10", "one-50", "one-25", "two", "two-5"], ["two-20", "two-50"])
+    assert happened(pruned, "two") == [
+        ("enter", 10, None),
+        ("returned", None, 5),
+        ("narrowed", 10, 5),
+        ("cut", 10, 5),
+        ("leave", None, 5),
+    ]
+    assert (pruned.value, plain.value, pruned.line[0]) == (10, 10, "one")
+
+
+def test_5_generous_friends() -> None:
+    """MIN at the root: 25 from the first friend, and the second one's 50 is enough to skip the rest."""
+    pruned, plain = traces("generous-friends")
+    assert seen(pruned) == (["one", "one-5", "one-2", "one-25", "two", "two-50"], ["two-10", "two-20"])
+    assert pruned.nodes.kind[0] == "min"
+    assert happened(pruned, "two")[-2:] == [("cut", 50, 25), ("leave", 50, None)]
+    assert (pruned.value, plain.value, pruned.line[0]) == (25, 25, "one")
+
+
+@pytest.mark.parametrize("algorithm", ["minimax", "alphabeta", "negamax"])
+def test_6_rock_paper_scissors(algorithm: str) -> None:
+    """Thirteen states; every first sign is worth -1, with private utilities scissors -20; rock is played."""
+    for tree in (PLAIN, PRIVATE, BOTH):
+        assert len(list(walk(tree.root))) == 13
+    plain, private = on_tree(PLAIN, algorithm), on_tree(PRIVATE, algorithm)
+    assert (plain.value, plain.line[0]) == (private.value, private.line[0]) == (-1, "rock")
+    if algorithm == "minimax":
+        values = [[trace.nodes.value[row] for row in (1, 5, 9)] for trace in (plain, private)]
+        assert values == [[-1, -1, -1], [-1, -1, -20]]
+        assert [plain.nodes.move[row] for row in (1, 5, 9)] == ["rock", "paper", "scissors"]
+
+
+def test_6_private_utilities_for_both() -> None:
+    """By max-n each player looks at their own utility: rock is answered by paper, paper by scissors."""
+    trace = traces("rock-paper-scissors")[2]
+    assert (trace.value, trace.line) == ((-1, 1), ("rock", "paper"))
+    assert [trace.nodes.value[row] for row in (1, 5, 9)] == [(-1, 1), (-1, 15), (-20, 1)]
+
+
+def test_7_final_states() -> None:
+    """A finished game is worth 1 to its winner and -1 to its loser, from either seat; a draw is worth 0."""
+    game = load_game("tic-tac-toe")
+    won = game.position("XXXOO....")
+    assert won.outcome() is not None
+    assert [GameState(won, seat, Scale()).utility() for seat in (0, 1)] == [1, -1]
+    assert [GameState(game.position("XOXXOOOXX"), seat, Scale()).utility() for seat in (0, 1)] == [0, 0]
+    assert GameState(game.start(), 0, Scale()).utility() is None
+    assert explain(GameState.at_root(won, Scale()), Plan(evaluator="zero")).value == -1
+
+
+def test_8_evaluation() -> None:
+    """3 - 2 = 1; king, bishop, bishop against king, queen by weights 10, 9, 3 is 16 - 19 = -3."""
+    weights = {"king": 10, "queen": 9, "bishop": 3}
+    assert weigh({"king": 1, "bishop": 2}, weights) == 16
+    assert weigh({"king": 1, "queen": 1}, weights) == 19
+    counted, weighted, by_lot, stones = traces("evaluation")
+    assert [value_of(counted, move) for move in "ABC"] == [1, 1, -1]
+    assert [value_of(weighted, move) for move in "ABC"] == [1, -3, 5]
+    assert (counted.line, weighted.line) == (("A",), ("C",))
+    assert len({value_of(by_lot, move) for move in "ABC"}) == 3
+    assert set(stones.nodes.value) == {1}
+
+
+def reachable(start: Position) -> Iterator[Position]:
+    """Every position that can come up, once."""
+    found, stack = {start.text()}, [start]
+    while stack:
+        position = stack.pop()
+        yield position
+        for move in position.moves():
+            after = position.play(move)
+            if after.text() not in found:
+                found.add(after.text())
+                stack.append(after)
+
+
+def test_9_tic_tac_toe() -> None:
+    """5,478 positions can come up, fewer than 3 to the 9th; a full search from the empty board gives a draw."""
+    start = load_game("tic-tac-toe").start()
+    assert sum(1 for _ in reachable(start)) == 5478 < 3**9 == 19_683
+    plan = Plan("alphabeta", evaluator="zero")
+    trace = explain(GameState.at_root(start, plan.ends), plan)
+    assert (trace.value, len(trace.line)) == (0, 9)
+    assert (trace.counts.nodes, trace.truncated) == (18_297, False)
+
+
+def test_9_the_lesson_is_small_enough_to_look_at() -> None:
+    """With six cells empty the search takes 82 nodes, and the trace less than 1.7 kB when packed."""
+    import gzip
+
+    (trace,) = traces("tic-tac-toe")
+    assert trace.counts.nodes == 82
+    assert trace.position.count(".") == 6
+    assert len(gzip.compress(msgspec.json.encode(trace))) < 1700
+
+
+def test_10_knuth_and_moore() -> None:
+    """Best first, a tree with three moves and four plies takes 9 + 9 - 1 leaves of 81; no order takes fewer."""
+    best, plain, worst = traces("move-order")
+    assert [trace.counts.minimum_leaves for trace in (best, plain, worst)] == [17, 17, 17]
+    assert best.counts.leaves == 17 < plain.counts.leaves < worst.counts.leaves
+    assert {trace.value for trace in (best, plain, worst)} == {best.value}
+    assert {(trace.counts.plain_nodes, trace.counts.plain_leaves) for trace in (best, plain, worst)} == {(121, 81)}
+    assert best.counts.ordering > 0 == plain.counts.ordering
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_lesson_can_be_read(name: str) -> None:
+    """A lesson has a title, a page, something to look at, and traces that travel; its text fits into 80 columns."""
+    lesson = load_lesson(name)
+    assert lesson.title
+    assert len(lesson.page) > 200
+    assert lesson.look_at
+    for run in lesson.runs:
+        trace = perform(run)
+        assert seen(trace)[0]
+        text = format_trace(trace)
+        assert max(map(len, text.splitlines())) <= 80
+        root = root_of(run.subject, run.plan.ends)
+        assert trace.position == root.text()
+
+
+def test_unknown_lessons_are_told() -> None:
+    """An unknown name is answered with those that there are; every evaluator has its scale."""
+    with pytest.raises(UnknownName, match="four-level-tree"):
+        load_lesson("five-level-tree")
+    assert scale_of("material:king=3") == scale_of("material")
