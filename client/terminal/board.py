@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from unicodedata import east_asian_width
 
 from client.terminal.layout import Layout, lay_out
-from engine.view import BoardView, Kind, PositionView, cell_ids
+from engine.view import BoardView, Grid, Kind, PositionView, cell_ids
 
 MARKS: Mapping[str, tuple[str, str, str]] = {
     "win": ("*", "*", "winning row"),
@@ -23,9 +23,11 @@ Page = dict[tuple[int, int], str]
 """Characters, each perhaps with its colour, by row and column."""
 
 
-def board_text(board: BoardView, position: PositionView, colour: bool = False) -> str:
-    """The position as a picture, then what is held in hand, what the marks mean, and who is to move."""
-    layout = lay_out(board.board)
+def board_text(board: BoardView, position: PositionView, colour: bool = False, flip: bool = False) -> str:
+    """The position as a picture, then whose edges are whose, what is held in hand, what the marks mean, and who is to
+    move; `flip` turns a grid round.
+    """
+    layout = lay_out(board.board, flip)
     page: Page = {}
     _draw_lines(page, layout)
     for row, col, word in layout.words:
@@ -33,7 +35,7 @@ def board_text(board: BoardView, position: PositionView, colour: bool = False) -
     marks = _marks(position)
     for name, (row, col) in layout.cells.items():
         _draw_cell(page, row, col, name, board, position, marks, layout.named, colour)
-    lines = [*_lines(page), *_hands(board, position), *_legend(position), position.text]
+    lines = [*_lines(page), *_borders(board), *_hands(board, position), *_legend(position), position.text]
     return "\n".join(lines)
 
 
@@ -157,6 +159,18 @@ def _legend(position: PositionView) -> list[str]:
     return [", ".join(words)] if words else []
 
 
+def _borders(board: BoardView) -> list[str]:
+    """The edges of each side by their ends: "Edges: Red (X) a1-k1, a11-k11; …"."""
+    if isinstance(board.board, Grid) or not board.board.borders:
+        return []
+    letters = {kind.side: _letter(kind) for kind in board.kinds.values()}
+    edges: dict[int, list[str]] = {}
+    for border in board.board.borders:
+        edges.setdefault(border.side, []).append(f"{border.sites[0]}-{border.sites[-1]}")
+    told = [f"{board.seats[side].name} ({letters.get(side, '?')}) {', '.join(ends)}" for side, ends in edges.items()]
+    return [f"Edges: {'; '.join(told)}"]
+
+
 def _hands(board: BoardView, position: PositionView) -> list[str]:
-    held = [f"{count} {_kind(board, kind).name}" for kind, count in position.hands.items() if count]
+    held = [f"{_kind(board, kind).name} {count}" for kind, count in position.hands.items() if count]
     return [f"In hand: {', '.join(held)}"] if held else []

@@ -1,5 +1,6 @@
 """What a typed line means: a move, a word to the others, or a command. Pure."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -40,12 +41,22 @@ SHORT = {
 LONG = {word.value: word for word in Word}
 WORDS_SHOWN = 12
 
+NOTATION = re.compile(r"(?=.*\d)[\w+#=@*!:-]{2,16}|[O0o]-[O0o](-[O0o])?[+#]?")
+"""What may be a move as players write it: "Nf3", "exd8=Q+", "0-0"."""
+
 
 @dataclass(frozen=True, slots=True)
 class Play:
     """Play this legal move."""
 
     move: MoveView
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """Perhaps a move in the game's own notation, which only the server can read."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +81,7 @@ class Unclear:
     reason: str
 
 
-Action = Play | Say | Do | Unclear
+Action = Play | Try | Say | Do | Unclear
 
 
 def read_line(line: str, model: Model) -> Action | None:
@@ -85,7 +96,8 @@ def read_line(line: str, model: Model) -> Action | None:
     if len(found) == 1:
         return Play(found[0])
     if found:
-        return Unclear(f"{text} can be any of: {', '.join(move.id for move in found)}")
+        ways = (f"{move.id} ({move.choice})" if move.choice else move.id for move in found)
+        return Unclear(f"{text} can be any of: {', '.join(ways)}")
     return _read_word(text, model)
 
 
@@ -117,15 +129,20 @@ def _read_word(text: str, model: Model) -> Action:
         return Do(SHORT[word], about.strip())
     if word == "chat":
         return Unclear("What do you want to say? For example: chat good luck")
+    if model.moves and NOTATION.fullmatch(text):
+        return Try(text)
     if model.moves:
-        some = ", ".join(move.id for move in model.moves[:WORDS_SHOWN])
-        more = ", …" if len(model.moves) > WORDS_SHOWN else ""
-        return Unclear(
-            f"{text!r} is neither a move nor a command here. Moves: {some}{more}. Type help for the commands."
-        )
+        return Unclear(f"{text!r} is neither a move nor a command here. {offer_text(model)}")
     if word in move_words(model):
         return Unclear("It is not your turn.")
     return Unclear(f"{text!r} is no command. Type help for the commands.")
+
+
+def offer_text(model: Model) -> str:
+    """Some of the moves, for somebody whose line was none."""
+    some = ", ".join(move.id for move in model.moves[:WORDS_SHOWN])
+    more = ", …" if len(model.moves) > WORDS_SHOWN else ""
+    return f"Moves: {some}{more}. Type help for the commands."
 
 
 def move_words(model: Model) -> set[str]:

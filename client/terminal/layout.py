@@ -1,8 +1,8 @@
 """Where the cells of a board, their labels and the lines between them go on a page of characters. Pure."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -27,24 +27,38 @@ class Layout:
     named: bool = False
 
 
-def lay_out(board: Grid | Sites) -> Layout:
-    """A place for every cell, two characters apart or more, so that marks fit in between."""
-    return _grid(board) if isinstance(board, Grid) else _sites(board)
+def lay_out(board: Grid | Sites, flip: bool = False) -> Layout:
+    """A place for every cell, two characters apart or more, so that marks fit in between; `flip` turns a grid round."""
+    return _grid(board, flip) if isinstance(board, Grid) else _sites(board)
 
 
 # --- grids
 
 
-def _grid(grid: Grid) -> Layout:
-    rows = range(grid.rows) if grid.origin == "top-left" else range(grid.rows - 1, -1, -1)
+def _grid(grid: Grid, flip: bool) -> Layout:
+    upwards = (grid.origin == "top-left") == flip
+    rows = range(grid.rows - 1, -1, -1) if upwards else range(grid.rows)
+    cols = range(grid.cols - 1, -1, -1) if flip else range(grid.cols)
     step = 3 if 4 + 3 * grid.cols <= COLS else 2
     cells = {
-        name: (line, 4 + step * col)
+        name: (line, 4 + step * at)
         for line, row in enumerate(rows)
-        for col in range(grid.cols)
+        for at, col in enumerate(cols)
         if (name := _name(grid, row, col)) is not None
     }
-    return _labelled(cells, ())
+    labelled = _labelled(cells, ())
+    return replace(labelled, words=tuple(_row_ends(cells, 4 + step * grid.cols))) if labelled.named else labelled
+
+
+def _row_ends(cells: dict[str, tuple[int, int]], right: int) -> Iterator[tuple[int, int, str]]:
+    """The first and the last name of each row, beside it: pieces hide the names of their cells."""
+    rows: dict[int, list[str]] = {}
+    for name, (line, _) in sorted(cells.items(), key=lambda cell: cell[1]):
+        rows.setdefault(line, []).append(name)
+    for line, names in rows.items():
+        if len(names) > 1 and all(len(name) <= 2 for name in names):
+            yield line, 0, f"{names[0]:>2}"
+            yield line, right + 1, names[-1]
 
 
 def _name(grid: Grid, row: int, col: int) -> str | None:

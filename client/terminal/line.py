@@ -17,9 +17,9 @@ from client.messages import Happened, RoomMessage
 from client.model import Model, apply
 from client.terminal import words
 from client.terminal.board import board_text, pieces_text
-from client.terminal.commands import Do, Play, Say, Unclear, Word, help_text, read_line
+from client.terminal.commands import Do, Play, Say, Try, Unclear, Word, help_text, offer_text, read_line
 from client.terminal.output import Output
-from engine.view import BoardView
+from engine.view import BoardView, Grid
 from server.protocol import (
     Abort,
     Accept,
@@ -307,6 +307,8 @@ class LineMode:
             case Play(move=move):
                 new = self._new()
                 await self._command(Move(id=new, room=self._model.room, ply=self._model.ply, move=move.id))
+            case Try(text=text):
+                await self._try(text)
             case Say(text=text):
                 await self._command(Chat(id=self._new(), room=self._model.room, text=text))
                 self._ask()
@@ -318,6 +320,18 @@ class LineMode:
             case Do(word=word, about=about):
                 await self._do(word, about)
         return False
+
+    async def _try(self, text: str) -> None:
+        """Lets the server read a move; what it refuses may have been meant as a command."""
+        try:
+            move = Move(id=self._new(), room=self._model.room, ply=self._model.ply, move=text)
+            v = (await self._c.command(move)).v
+            while v is not None and self._model.v < v:
+                self._changed.clear()
+                await self._changed.wait()
+        except Refused as refused:
+            self._out.tell(f"error: {refused.message}. {offer_text(self._model)}")
+            self._ask()
 
     async def _do(self, word: Word, about: str) -> None:
         room = self._model.room
@@ -389,7 +403,9 @@ class LineMode:
     def _board_text(self) -> str:
         if self._board is None or self._model.view is None:
             return "There is no board yet."
-        return board_text(self._board, self._model.view, self._out.colour)
+        grid = self._board.board
+        flip = isinstance(grid, Grid) and grid.flips and self._model.my_seat == 1
+        return board_text(self._board, self._model.view, self._out.colour, flip)
 
     def _name(self, seat: int) -> str:
         occupant = self._model.seats[seat]

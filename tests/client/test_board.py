@@ -10,7 +10,7 @@ from client.terminal.board import board_text, colour_code, pieces_text
 from client.terminal.layout import COLS, ROWS, lay_out
 from engine.game import Position
 from engine.games.registry import game_ids, load_game
-from engine.view import BoardView, Grid, Kind, PositionView, SeatView, Site, Sites
+from engine.view import BoardView, Border, Grid, Kind, PositionView, SeatView, Site, Sites
 
 GOLDEN: list[tuple[str, dict[str, str], str, str]] = [
     ("tic-tac-toe", {}, "", """\
@@ -147,7 +147,7 @@ def test_check_hands_and_other_marks_are_told() -> None:
         " 2 [W] .  .  .  .  .  .  .",
         " 1 [.] .  .  .  K  .  .  .",
         "    a  b  c  d  e  f  g  h",
-        "In hand: 2 white pawn",
+        "In hand: white pawn 2",
         "! ! in check, [ ] last move, ( ) hole",
         "Black to move",
     ]  # fmt: skip
@@ -189,7 +189,7 @@ def test_points_and_lines() -> None:
     |           |           |
  1 *W*----------.-----------.
     a   b   c   d   e   f   g
-In hand: 7 white
+In hand: white 7
 * * winning row, [ ] last move
 White to move"""
     )
@@ -208,6 +208,26 @@ def test_a_leaning_board_has_its_letters_at_the_top() -> None:
 [ ] last move
 Blue to move"""
     )
+
+
+def test_whose_edges_are_whose_is_told() -> None:
+    sites = tuple(Site(f"{c}{r + 1}", "ab".index(c) + r / 2, r * 0.87, "hex") for r in range(2) for c in "ab")
+    borders = (Border(0, ("a1", "b1")), Border(0, ("a2", "b2")), Border(1, ("a1", "a2")), Border(1, ("b1", "b2")))
+    kinds = {"r": Kind("red", 0, text="X"), "b": Kind("blue", 1, text="O")}
+    board = BoardView(Sites(sites, borders=borders), kinds, (SeatView("Red", "#c00"), SeatView("Blue", "#00c")))
+    text = board_text(board, PositionView({}, 0, "Red to move"))
+    assert "Edges: Red (X) a1-b1, a2-b2; Blue (O) a1-a2, b1-b2" in text
+
+
+def test_a_board_is_turned_round_for_the_second_seat() -> None:
+    """Rows and columns both; cells that are numbered have the ends of their rows beside them, for pieces hide them."""
+    board = BoardView(Grid(2, 2), {"r": Kind("red", 0, text="X")}, ())
+    assert board_text(board, PositionView({"a1": "r"}, 0, "go"), flip=True) == " 1  .  X\n 2  .  .\n    b  a\ngo"
+    numbers = (("1", None, "2", None), (None, "3", None, "4"))
+    board = BoardView(Grid(4, 2, "top-left", numbers), {"r": Kind("red", 0, text="X")}, ())
+    view = PositionView({"1": "r", "4": "r"}, 0, "go")
+    assert board_text(board, view) == " 1  X     2      2\n 3     3     X   4\ngo"
+    assert board_text(board, view, flip=True) == " 4  X     3      3\n 2     2     X   1\ngo"
 
 
 def test_cells_whose_names_say_no_row_name_themselves() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from client.model import Model
 from client.terminal import words
-from client.terminal.commands import Do, Play, Say, Unclear, Word, help_text, read_line
+from client.terminal.commands import Do, Play, Say, Try, Unclear, Word, help_text, read_line
 from engine.games.registry import load_game
 from engine.view import BoardView, Grid, MoveView
 from server.protocol import MatchState, Over, Played, RoomDescription, Thinking, Turn
@@ -35,7 +35,7 @@ def test_a_move_is_understood_as_people_write_it(text: str) -> None:
 
 def test_a_move_that_can_be_several_asks_which() -> None:
     model = room(CHESS, PAWN, *PROMOTIONS)
-    assert read_line("a7a8", model) == Unclear("a7a8 can be any of: a7a8q, a7a8r")
+    assert read_line("a7a8", model) == Unclear("a7a8 can be any of: a7a8q (q), a7a8r (r)")
     assert read_line("a8=r", model) == Play(PROMOTIONS[1])
 
 
@@ -80,7 +80,7 @@ def test_commands(text: str, action: object) -> None:
     assert read_line(text, room(CHESS, PAWN)) == action
 
 
-@pytest.mark.parametrize("text", ["/", "chat", "chat  ", "e9", "resignx", "\x00", "e" * 5000])
+@pytest.mark.parametrize("text", ["/", "chat", "chat  ", "resignx", "\x00", "e" * 5000])
 def test_anything_else_is_answered(text: str) -> None:
     assert isinstance(read_line(text, room(CHESS, PAWN)), Unclear)
     assert isinstance(read_line(text, Model(room="r")), Unclear)
@@ -136,3 +136,9 @@ def test_results(over: Over, text: str) -> None:
 
 def test_moves_carry_their_notation() -> None:
     assert words.move_line(None, 0, 1, Played("e2e4", "e4")) == "1. Second: e4"
+
+
+@pytest.mark.parametrize("text", ["Nf3", "exd8=Q+", "O-O", "0-0-0", "e9", "12x19", "Bb5#"])
+def test_what_may_be_the_games_own_notation_is_left_to_the_server(text: str) -> None:
+    assert read_line(text, room(CHESS, PAWN)) == Try(text)
+    assert isinstance(read_line(text, room(CHESS)), Unclear), "not when it is not one's turn"

@@ -166,7 +166,7 @@ def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
 def test_what_is_no_move_is_told_on_stderr_and_asked_again() -> None:
     run = play(House(), Typist("d9", "b2", "b2", "c2", "a2"))
     assert run.messages.count("error: ") == 2
-    assert "'d9' is neither a move nor a command here. Moves: a1, b1, c1" in run.messages
+    assert "error: no: move.malformed. Moves: a1, b1, c1, a2, b2, c2, a3, b3, c3." in run.messages
     assert run.data.count("? Crosses to move") == 5
 
 
