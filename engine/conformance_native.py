@@ -1,11 +1,10 @@
 """The checks that compile a game: its rules and the search must do what the same code does uncompiled."""
 
-import math
 import random
 from collections.abc import Callable
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +13,11 @@ from engine.game import GOES_ON, Game, Position, State
 from engine.playouts import PLAYOUTS, expect, playouts, positions, spread
 from engine.search.report import Report
 
+if TYPE_CHECKING:
+    from engine.native import NativeGame
+
 SEARCH_LEAVES = 60_000
+MAX_SEARCH_DEPTH = 15
 MOVED_POSITIONS = 400
 """On so many positions every move is played, compiled and uncompiled."""
 
@@ -105,7 +108,7 @@ def check_search(game: Game, template: ModuleType | None = None) -> None:
     for line in playouts(game, PLAYOUTS, seed=3):
         position = chance.choice([earlier for earlier in line if earlier.moves()])
         check_plain(position, plain)
-        depth = depth_of_leaves(position)
+        depth = depth_of_leaves(searcher.native, position)
         for margin, table in ((0, Table(14)), (0, used), (chance.choice([1, 10, 30, 4 * 30_000]), used)):
             reports: list[Report] = []
             searcher.search(
@@ -153,10 +156,17 @@ def check_report(position: Position, report: Report, plain: Plain) -> None:
         expect(is_right, "each move's score is exact or an upper bound", *where, move, score, bound, values)
 
 
-def depth_of_leaves(position: Position) -> int:
-    """The greatest depth at which a plain search has about SEARCH_LEAVES leaves, judged by the number of moves here."""
-    width = max(2, len(position.moves()))
-    return max(1, int(math.log(SEARCH_LEAVES) / math.log(width)))
+def depth_of_leaves(native: "NativeGame", position: Position) -> int:
+    """The greatest depth at which a plain search has at most SEARCH_LEAVES leaves.
+
+    They are counted: where a capture is forced, the number of moves here says nothing about the tree below.
+    """
+    from engine.perft import perft
+
+    depth = 1
+    while depth < MAX_SEARCH_DEPTH and perft(native, position, depth + 1) <= SEARCH_LEAVES:
+        depth += 1
+    return depth
 
 
 def minimax(position: Position, depth: int, ply: int) -> int:

@@ -1,0 +1,289 @@
+"""Draughts against OpenSpiel's and pydraughts', and what tables of move counts do not show: draws, texts, clicks."""
+
+import random
+from collections.abc import Iterator
+from itertools import chain, combinations, product
+
+import draughts
+import numpy as np
+import pyspiel
+import pytest
+
+from engine.game import Game, GameFault, IllegalMove, MalformedMove, Outcome, Position, PositionError
+from engine.games.registry import load_game
+from tests.engine.games.planted import planted
+
+PIECES = {"o": "b", "8": "B", "+": "w", "*": "W"}
+"""OpenSpiel's letters in ours: its first side stands below, as ours does."""
+
+
+def position_of(text: str) -> Position:
+    return load_game("draughts").position(text)
+
+
+def after(position: Position, *tokens: str) -> Position:
+    for token in tokens:
+        position = position.play(position.parse_move(token))
+    return position
+
+
+# --- OpenSpiel: all rules but the draws, of which it has another (40 plies without a capture)
+
+
+def number(cell: str) -> int:
+    """A cell such as a1, as the first side sees the board, by the number of its square."""
+    return 4 * (int(cell[1]) - 1) + 4 - (ord(cell[0]) - ord("a")) // 2
+
+
+def referee_pieces(state: pyspiel.State) -> dict[str, str]:
+    rows = [line for line in str(state).splitlines() if line[:1].isdigit() and len(line) == 9]
+    cells = {f"{chr(97 + i)}{row[0]}": piece for row in rows for i, piece in enumerate(row[1:])}
+    return {str(number(cell)): PIECES[piece] for cell, piece in cells.items() if piece in PIECES}
+
+
+def referee_turns(state: pyspiel.State, path: tuple[int, ...] = ()) -> Iterator[tuple[str, pyspiel.State]]:
+    """The tokens of all turns and where they lead; OpenSpiel makes each jump a move of its own."""
+    for action in state.legal_actions():
+        words = state.action_to_string(action)
+        start, end = number(words[:2]), number(words[2:4])
+        child = state.child(action)
+        squares = (*(path or (start,)), end)
+        if not child.is_terminal() and child.current_player() == state.current_player():
+            yield from referee_turns(child, squares)
+        else:
+            sign = "x" if abs(ord(words[0]) - ord(words[2])) == 2 else "-"
+            yield sign.join(map(str, squares)), child
+
+
+def compare(game: Game, matches: int, seed: int) -> dict[str, int]:
+    """Plays random matches in both and compares all there is to compare; how often which sort of position was seen."""
+    chance = random.Random(seed)
+    seen = {"positions": 0, "with kings": 0, "long captures": 0, "wins": 0}
+    for _ in range(matches):
+        position = game.start()
+        referee = pyspiel.load_game("checkers").new_initial_state()
+        while not referee.is_terminal():
+            turns = dict(referee_turns(referee))
+            assert sorted(position.tokens()) == sorted(turns), position.text()
+            assert position.turn == referee.current_player(), position.text()
+            assert position.view().pieces == referee_pieces(referee), position.text()
+            seen["positions"] += 1
+            seen["with kings"] += "K" in position.text()
+            seen["long captures"] += any(token.count("x") > 1 for token in turns)
+            token = chance.choice(sorted(turns))
+            played = position.play(position.parse_move(token))
+            position = Position(game, played.options, played.state)  # OpenSpiel does not count repetitions
+            referee = turns[token]
+        if referee.returns()[0]:
+            seen["wins"] += 1
+            outcome = position.outcome()
+            assert outcome is not None, position.text()
+            assert outcome.winner == int(referee.returns()[0] < 0), position.text()
+    return seen
+
+
+def test_rules_are_those_of_openspiel() -> None:
+    """On 10,000 random positions moves, boards, sides and losses are those of OpenSpiel."""
+    seen = compare(load_game("draughts"), matches=190, seed=1)
+    assert seen["positions"] >= 10_000
+    assert seen["with kings"] >= 3_000
+    assert seen["long captures"] >= 400
+    assert seen["wins"] >= 50
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_rules_are_those_of_openspiel_on_many_positions() -> None:
+    """The same on 100,000."""
+    assert compare(load_game("draughts"), matches=2_000, seed=2)["positions"] >= 100_000
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (
+            "    if able:\n        return all_captures(s, able, buf)\n    free = BOARD & ~(s[0] | s[1])\n"
+            "    down, up = downward(s), upward(s)\n    n =",
+            "    free = BOARD & ~(s[0] | s[1])\n    down, up = downward(s), upward(s)\n    n =",
+        ),
+        (
+            "    here = ONE << U(bit)\n    before = n\n",
+            "    here = ONE << U(bit)\n    before = n\n    ways = 3 if here & (FIRST_ROW | LAST_ROW) else ways\n",
+        ),
+        ("n = captures(bit + 8, start, path * 4, other ^ over,", "n = captures(bit + 8, start, path * 4, other,"),
+        ("    if n == before and path > 1:", "    if path > 1:"),
+        ("free | here, 3, buf, n)", "free, 3, buf, n)"),
+        ("free | here, 3, buf, n)", "free | here, ways, buf, n)"),
+        ("BOARD = U(TWO_ROWS |", "BOARD = U(1 << 8 | TWO_ROWS |"),
+        ("    if was_king or end &", "    if end &"),
+        ("    kings = s[2] & ~(start | gone)", "    kings = s[2] & ~start"),
+        ("    return GOES_ON if s[0] else LOST", "    return GOES_ON if s[0] else 1"),
+        ("def stuck(s: State) -> int:\n    return LOST", "def stuck(s: State) -> int:\n    return 3"),
+    ],
+    ids=[
+        "a capture is not compulsory",
+        "a new king goes on",
+        "a piece is jumped over twice",
+        "a capture may stop early",
+        "no way back over one's own square",
+        "kings capture forward only",
+        "a square beside the board",
+        "kings are men again",
+        "captured kings leave their crowns",
+        "no piece wins",
+        "blocked is a draw",
+    ],
+)
+def test_a_fault_is_found(right: str, wrong: str) -> None:
+    """With one wrong line the comparison fails."""
+    with np.errstate(over="ignore"), pytest.raises((AssertionError, GameFault)):
+        compare(planted("draughts", right, wrong), matches=190, seed=1)
+
+
+# --- pydraughts: slow, so on a sample; it also knows how captures are written short
+
+
+def compare_sample(matches: int, seed: int, each: int) -> int:
+    """Every so many positions of random matches: moves with all their squares, and as they are written."""
+    chance = random.Random(seed)
+    compared = 0
+    for _ in range(matches):
+        position = load_game("draughts").start()
+        while moves := position.moves():
+            if chance.randrange(each) == 0:
+                compared += 1
+                board = draughts.Board(variant="english", fen=position.text().rpartition(":")[0])
+                theirs = {("x" if m.has_captures else "-").join(map(str, m.steps_move)) for m in board.legal_moves()}
+                assert set(position.tokens()) == theirs, position.text()
+                assert {position.notation(move) for move in moves} >= {
+                    m.pdn_move for m in board.legal_moves() if not m.ambiguous
+                }, position.text()
+            position = position.play(chance.choice(moves))
+    return compared
+
+
+def test_rules_are_those_of_pydraughts() -> None:
+    """On 100 random positions the moves and their notation are those of pydraughts."""
+    assert compare_sample(matches=20, seed=3, each=14) >= 100
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_rules_are_those_of_pydraughts_on_many_positions() -> None:
+    """The same on 10,000."""
+    assert compare_sample(matches=200, seed=4, each=1) >= 10_000
+
+
+# --- draws, texts and clicks
+
+
+def test_forty_moves_without_progress_are_a_draw() -> None:
+    """After 80 plies of kings the match is drawn; a capture or a man's move begins the count anew."""
+    quiet = position_of("B:WK32:BK1:H79")
+    assert quiet.outcome() is None
+    end = after(quiet, "1-6")
+    assert end.outcome() == Outcome(None, "40 moves each without a capture or a man's move")
+    assert end.view().text == "Draw"
+    assert after(position_of("B:WK32,28:B1:H79"), "1-5").text() == "W:W28,K32:B5:H0"
+    assert after(position_of("B:WK32,6:BK1:H79"), "1x10").text() == "W:WK32:BK10:H0"
+
+
+def test_who_is_blocked_has_lost_even_at_the_fortieth_move() -> None:
+    """The end of the moves comes before the end of the count."""
+    assert position_of("B:W9,14:B5:H80").outcome() == Outcome(1, "no move is left")
+    assert position_of("B:W9:B:H80").outcome() == Outcome(1, "no piece is left")
+    assert position_of("B:W9:B5,1:H80").outcome() == Outcome(None, "40 moves each without a capture or a man's move")
+
+
+def test_the_third_time_is_a_draw() -> None:
+    """The same position with the same side to move for the third time ends the match."""
+    position = position_of("B:WK32:BK1:H0")
+    dance = ("1-6", "32-28", "6-1", "28-32")
+    assert after(position, *dance).outcome() is None
+    assert after(position, *dance, *dance).outcome() == Outcome(None, "the same position 3 times")
+
+
+def test_captures_by_two_ways() -> None:
+    """Two ways from square to square are two moves with all their squares; a king may come back to where it began."""
+    ways = position_of("W:W22:B17,18,9,10:H0")
+    assert sorted(ways.tokens()) == ["22x13x6", "22x15x6"]
+    assert [ways.notation(move) for move in ways.moves()] == ways.tokens()
+    with pytest.raises(MalformedMove):
+        ways.parse_move("22x6")
+    ring = position_of("B:W6,7,14,15:BK2:H0")
+    assert sorted(ring.tokens()) == ["2x11x18x9x2", "2x9x18x11x2"]
+    assert after(ring, "2x9x18x11x2").text() == "W:W:BK2:H0"
+    for click in ring.move_views():
+        assert click.path == tuple(click.id.split("x"))
+        assert set(click.affects) == {"6", "7", "14", "15"}
+
+
+def test_short_captures_are_read() -> None:
+    """Where one capture goes from square to square its ends are enough, as players write it."""
+    position = position_of("B:W6,7,14,15:BK1:H0")
+    assert sorted(position.tokens()) == ["1x10x17", "1x10x19", "1x10x3"]
+    assert position.format_move(position.parse_move("1x17")) == "1x10x17"
+    assert after(position, "1x10x19").view().played == "1x19"
+
+
+@pytest.mark.parametrize("token", ["33-37", "0-4", "1_5", "1-5-9", "x1", "1x", "1", "1-05"])
+def test_malformed_moves(token: str) -> None:
+    """What is no move of draughts at all."""
+    with pytest.raises(MalformedMove):
+        load_game("draughts").start().parse_move(token)
+
+
+@pytest.mark.parametrize("token", ["1-5", "12-8", "9x18", "9-13-", "9x17", "1-32", "21-17"])
+def test_illegal_moves(token: str) -> None:
+    """What is a move, but not here."""
+    with pytest.raises((IllegalMove, MalformedMove)) as caught:
+        load_game("draughts").start().parse_move(token)
+    assert (caught.type is MalformedMove) == token.endswith("-")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "B:W32:B33:H0",
+        "B:W32:B32:H0",
+        "B:W32,32:B1:H0",
+        "B:W1:B5:H0",
+        "B:W5:B32:H0",
+        "B:W32:B1",
+        "B:W32:B1:H81",
+        "X:W32:B1:H0",
+        "B:W32,:B1:H0",
+        "B:WKK32:B1:H0",
+        "B:W20,21,22,23,24,25,26,27,28,29,30,31,32:B1:H0",
+    ],
+)
+def test_bad_positions(bad: str) -> None:
+    """No square twice, no man on the row that would crown it, twelve pieces at most, a count that can be."""
+    with pytest.raises(PositionError):
+        load_game("draughts").position(bad)
+
+
+def trails(square: tuple[int, int], used: frozenset[tuple[int, int]], blocked: frozenset[tuple[int, int]]) -> int:
+    """How many captures end somewhere behind a square if everything that can be jumped over is there."""
+    found = 0
+    for down, right in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        over = square[0] + down, square[1] + right
+        end = over[0] + down, over[1] + right
+        if end in SQUARES - blocked and over not in used:
+            found += trails(end, used | {over}, blocked)
+    return found or int(bool(used))
+
+
+SQUARES = frozenset((row, column) for row in range(8) for column in range(8) if (row + column) % 2)
+
+
+def test_no_position_has_more_captures_than_fit() -> None:
+    """Kings jump within four groups of eight squares; whatever kings stand there, MAX_MOVES has room for all."""
+    total = 0
+    for rows, part in product(range(2), repeat=2):
+        group = [
+            square for square in SQUARES if square[0] % 2 == rows and (square[0] // 2 + square[1] // 2) % 2 == part
+        ]
+        places = chain.from_iterable(combinations(group, count) for count in range(1, 9))
+        total += max(sum(trails(king, frozenset(), frozenset(kings) - {king}) for king in kings) for kings in places)
+    assert total == load_game("draughts").rules.MAX_MOVES
