@@ -11,6 +11,8 @@ from engine.playouts import expect, playouts, positions, spread
 
 SHUFFLED_POSITIONS = 40
 TRIED_MOVES = 4
+EVERY_POSITION = 512
+"""What `reversible` says in a game without last steps; the search looks no farther back."""
 
 
 def check_draws(game: Game) -> None:
@@ -55,7 +57,8 @@ def check_repetition(game: Game) -> None:
                 key, back = int(rules.repetition(position.state)), int(rules.reversible(position.state))
                 alike = what_counts(position)
             where = position.text()
-            expect(0 <= back <= ply, "reversible is no more than the plies that were made", where, back, ply)
+            is_known = 0 <= back <= ply or back >= EVERY_POSITION
+            expect(is_known, "reversible is no more than the plies that were made, or 512 for all", where, back, ply)
             floor = max(floor, ply - back)
             before = first.setdefault(key, ply)
             expect(before >= floor, "what reversible rules out does not come again", where, f"plies {before} and {ply}")
@@ -84,9 +87,9 @@ def check_repetition_ends(game: Game) -> None:
         return
     begin, moves = found
     position = begin
-    for ply in range(1, 4 * max(game.repetition_times, game.claim_repetition, 1)):
-        position = position.play(moves[(ply - 1) % 4])
-        times = 1 + ply // 4 if ply % 4 == 0 else 0
+    for ply in range(1, len(moves) * max(game.repetition_times, game.claim_repetition) + 1):
+        position = position.play(moves[(ply - 1) % len(moves)])
+        times = 1 + ply // len(moves) if ply % len(moves) == 0 else 0
         outcome = position.outcome()
         where = f"{begin.text()}, then {' '.join(map(str, moves))} to and fro"
         if times and times == game.claim_repetition and outcome is None:
@@ -99,8 +102,9 @@ def check_repetition_ends(game: Game) -> None:
             return
 
 
-def shuffles(game: Game) -> Iterator[tuple[Position, tuple[int, int, int, int]]]:
-    """Positions, without their past, with four moves that lead back to them."""
+def shuffles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
+    """Positions, without their past, with moves that lead back to them."""
+    yield from _circles(game)
     rules: Any = game.rules
     chance = random.Random(4)
     live = [position for position in positions(game) if position.moves()]
@@ -116,6 +120,20 @@ def shuffles(game: Game) -> Iterator[tuple[Position, tuple[int, int, int, int]]]
                         for d, after_d in _steps(rules, after_c, chance, rules.MAX_MOVES):
                             if int(rules.repetition(after_d)) == home:
                                 yield Position(game, position.options, position.state), (a, b, c, d)
+
+
+def _circles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
+    """What random play found: between two occurrences of a position there is a way from it to itself."""
+    rules: Any = game.rules
+    for line in playouts(game):
+        first: dict[int, int] = {}
+        with np.errstate(over="ignore"):
+            keys = [int(rules.repetition(position.state)) for position in line]
+        for ply, key in enumerate(keys):
+            begin = first.setdefault(key, ply)
+            if begin < ply and line[ply].moves():
+                moves = tuple(position.last[1] for position in line[begin + 1 : ply + 1] if position.last is not None)
+                yield Position(game, line[begin].options, line[begin].state), moves
 
 
 class OwnPieces:

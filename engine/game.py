@@ -173,7 +173,9 @@ class MoreRules(Protocol):
         """(rule) A key that is equal for states that count as the same position: the key without the move counters."""
 
     def reversible(self, s: State) -> int:
-        """(rule) No position before the last so many plies can come again: 0 after a capture or another last step."""
+        """(rule) No position before the last so many plies can come again: 0 after a capture or another last step, 512
+        where there are none.
+        """
 
     def count(self, s: State, buf: Any) -> int:
         """(rule) What `moves` would return, found sooner; buf may be used as scratch. Default: `moves`."""

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from engine.conformance import CHECKS, NATIVE_CHECKS, ConformanceError
-from engine.game import GameFault
+from engine.conformance_draws import check_repetition_ends
+from engine.game import GameFault, Position
 from engine.games import tic_tac_toe
 from engine.games.registry import game_ids, load_game
+from tests.documented import documented_files
 
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
 
@@ -110,6 +112,41 @@ def test_a_target_without_cells_is_a_button(plug_in: Callable[[str, str], Path])
     plug_in("planted", source.replace("('centre',)", "('centre', 'b2')"))
     with pytest.raises(ConformanceError, match="the one click"):
         CHECKS["views"](load_game("planted"))
+
+
+PAGE_GAME = documented_files()["pong_hau_ki.py"]
+STUCK_DRAWN = "@rule\ndef drawn(s: State) -> int:\n    return 1 if movable(s) == NONE else 0\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("check", "right", "wrong", "message"),
+    [
+        ("repetition", "return EVERY_POSITION", "return 0", "does not come again"),
+        ("repetition", "return EVERY_POSITION", "return 9", "or 512 for all"),
+        ("draws", "@rule\ndef stuck", STUCK_DRAWN + "@rule\ndef stuck", "look for a move first"),
+        ("views", "(POINTS[m], _free(s)), f", "(_free(s),), f", "differ in their choice"),
+    ],
+)
+def test_a_fault_of_a_game_to_and_fro(
+    plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, message: str
+) -> None:
+    """The game of docs/add-a-game.md, in which any position can come again, with one wrong line."""
+    assert right in PAGE_GAME
+    plug_in("pong-hau-ki", PAGE_GAME.replace(right, wrong))
+    with pytest.raises(ConformanceError, match=message):
+        CHECKS[check](load_game("pong-hau-ki"))
+
+
+@pytest.mark.parametrize("declared", ["REPETITION = 3", "CLAIM_REPETITION = 3"])
+def test_repetitions_that_do_not_count_are_found(
+    plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch, declared: str
+) -> None:
+    """A shuffle to and fro is driven until the match must end, or a draw may be claimed."""
+    plug_in("pong-hau-ki", PAGE_GAME.replace("\nREPETITION = 3", f"\n{declared}"))
+    CHECKS["repetition"](load_game("pong-hau-ki"))
+    monkeypatch.setattr(Position, "_occurrences", lambda self: 1)
+    with pytest.raises(ConformanceError, match="the declared occurrence"):
+        check_repetition_ends(load_game("pong-hau-ki"))
 
 
 def test_a_wrong_float_is_found(plug_in: Callable[[str, str], Path]) -> None:

@@ -1,0 +1,70 @@
+"""docs/add-a-game.md is followed to the letter: its game is found, passes the kit, and is played on a real server."""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from client.connection import connect
+from server.protocol import AiSeat, MySeat
+from tests.documented import PAGE, install
+from tests.system.journal import Journal
+from tests.system.players import HASTY, Player, make_room
+from tests.system.serving import ROOT, UNHURRIED, assert_no_traceback, serving
+
+GAME = "pong-hau-ki"
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The page's files in a folder that every process started here looks into."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    install(folder)
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{folder}")
+    return folder
+
+
+def run(*arguments: str) -> str:
+    """A command's output; it must succeed."""
+    done = subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_game_of_the_page_is_found_and_passes_the_kit() -> None:
+    """By its entry point, with all checks; perft prints what the page says, and `plyroom games` lists it."""
+    told = run("engine.conformance", GAME).splitlines()
+    assert len(told) >= 16
+    assert all(line.startswith(f"{GAME}: ") and line.endswith(": passed") for line in told)
+    counts = [line.split()[1] for line in run("engine.perft", GAME, "6").splitlines()]
+    said = re.search(r"For this game it prints ([\d, ]+)\.", PAGE.read_text("utf-8"))
+    assert said
+    assert said[1].split(", ") == counts
+    assert f"{GAME}: Pong hau k'i, levels 1 to 2\n" in run("client", "games")
+
+
+@pytest.mark.usefixtures("installed")
+async def test_the_game_of_the_page_is_played_against_the_ai(tmp_path: Path) -> None:
+    """A whole match on a server process, to an end that everybody is told, by clicks and tokens alone."""
+    journal, enough = Journal(), asyncio.Event()
+    enough.set()
+    async with (
+        serving(tmp_path / "data", ai_pace_ms=0, **UNHURRIED) as server,
+        connect(server.url, timing=HASTY) as ada,
+        asyncio.timeout(90),
+    ):
+        room = await make_room(ada, GAME, None, (MySeat(), AiSeat(level=2)))
+        host = Player(ada, room, journal, 1, enough, host=True)
+        await host.run()
+        match = host.model.match
+        assert match is not None
+        assert match.over is not None
+        assert host.model.ply > 2
+        assert await server.stop() == 0
+        assert_no_traceback(server)
