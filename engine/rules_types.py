@@ -317,7 +317,8 @@ class RuleTypes:
         assert node.value is not None, "asked before"
         found, wanted = self.typed(node.value), self.result(self.function)
         name = self.function.name
-        if isinstance(wanted, Row) and wanted.items is not None and isinstance(node.value, ast.Tuple):
+        is_listed = isinstance(node.value, ast.Tuple) and not any(isinstance(n, ast.Starred) for n in node.value.elts)
+        if isinstance(wanted, Row) and wanted.items is not None and is_listed and isinstance(node.value, ast.Tuple):
             if len(node.value.elts) != len(wanted.items):
                 what = f"{name} returns {len(node.value.elts)} items where {len(wanted.items)} are declared"
                 self.tell(node.lineno, what, "return one item for each of WORDS")
@@ -359,7 +360,8 @@ class RuleTypes:
                 return self.element(node)
             case ast.Tuple():
                 items = tuple(self.typed(item) for item in node.elts)
-                return Row(joined(items), items)
+                is_starred = any(isinstance(item, ast.Starred) for item in node.elts)
+                return UNKNOWN if is_starred else Row(joined(items), items)
             case ast.NamedExpr():
                 value = self.typed(node.value)
                 self.assign(node.target, value)

@@ -126,6 +126,7 @@ def test_hooks_are_judged_by_their_contract() -> None:
     assert faults_in("return s[0]", "evaluate(s, data)")[0][1].endswith("write np.int64(...) around it")
     assert faults_in("return (s[0], 0)", "play(s, m)")[0][1].startswith("play gives a number (0)")
     assert "1 items where 2" in faults_in("return (s[0],)", "play(s, m)")[0][1]
+    assert faults_in("return (*s[:1], s[1])", "play(s, m)") == []
     assert faults_in("return data[lsb(s[0])] * 2 + at(data, 3)[1]", "evaluate(s, data)") == []
     assert faults_in("return popcount(s[0] & data[0])", "evaluate(s, data)") != []
 
