@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -86,17 +86,43 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print lines 
 @click.option("--port", help="Port to listen on; 0 takes a free one.  [default: 8000]")
 @click.option("--host", help="Address to listen on.  [default: every network of this machine]")
 @click.option("--data", help="Folder for the database.  [default: data]")
+@click.option("--database", help="A PostgreSQL database instead.  [env: PLYROOM_DATABASE, PLYROOM_DATABASE_FILE]")
 @click.pass_context
-def serve(context: click.Context, port: str | None, host: str | None, data: str | None) -> None:
+def serve(context: click.Context, port: str | None, host: str | None, data: str | None, database: str | None) -> None:
     """Serve Plyroom to browsers and terminals. Further options go to the server: see `python -m server --help`."""
-    from client.own_server import server_command, server_environ
+    from client.own_server import server_command
 
-    given = [("--port", port), ("--host", host), ("--data", data)]
+    given = [("--port", port), ("--host", host), ("--data", data), ("--database", database)]
     arguments = [part for name, value in given if value is not None for part in (name, value)]
-    command = server_command(*arguments, *context.args)
+    _become(server_command(*arguments, *context.args))
+
+
+def _become(command: list[str]) -> NoReturn:
+    """Goes on as another program, whose exit code is then this one's."""
+    from client.own_server import server_environ
+
     if os.name == "posix":
         os.execve(command[0], command, server_environ())
     sys.exit(subprocess.call(command, env=server_environ()))
+
+
+def _administer(name: str, summary: str) -> None:
+    """A command of the server's own; it has the options and says what they mean."""
+
+    @main.command(
+        name,
+        short_help=summary,
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    )
+    @click.pass_context
+    def command(context: click.Context) -> None:
+        from client.own_server import admin_command
+
+        _become(admin_command(name, *context.args))
+
+
+_administer("migrate", "Bring a database to the schema of this version.")
 
 
 @main.command()

@@ -26,6 +26,11 @@ def server_command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "server", *arguments]
 
 
+def admin_command(*arguments: str) -> list[str]:
+    """How the server's own commands are started."""
+    return [sys.executable, "-P", "-m", "server.admin", *arguments]
+
+
 def server_environ() -> dict[str, str]:
     """The environment in which `-m server` is found wherever this client was."""
     paths = [str(SOURCES), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]

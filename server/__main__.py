@@ -19,7 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from engine.game import ignore_overflow
 from engine.pool.pool import Pool
-from server.app import Running, open_server
+from server.app import Running, open_server, place
 from server.bus.broker import broker_of
 from server.listener import CannotListen, PortTaken
 from server.settings import SettingError, Settings, settings_from_env
@@ -35,11 +35,23 @@ ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 @click.option(
     "--data", type=click.Path(file_okay=False, path_type=Path), help="Folder for the database.  [default: data]"
 )
+@click.option(
+    "--database",
+    help="A PostgreSQL database, postgresql://user:password@host/database. Better in PLYROOM_DATABASE or in a file that"
+    " PLYROOM_DATABASE_FILE names: everybody here can see command lines.  [default: a file in the data folder]",
+)
 @click.option("--workers", type=click.IntRange(1, 64), help="Search processes.  [default: one a core, at most 4]")
 @click.option("--until-eof", is_flag=True, help="Stop when standard input ends: for programs that start a server.")
-def main(host: str | None, port: int | None, data: Path | None, workers: int | None, until_eof: bool) -> None:
+def main(
+    host: str | None,
+    port: int | None,
+    data: Path | None,
+    database: str | None,
+    workers: int | None,
+    until_eof: bool,
+) -> None:
     """Serves Plyroom: browsers, terminals and bots on one port."""
-    given = {"host": host, "port": port, "data": data, "workers": workers}
+    given = {"host": host, "port": port, "data": data, "database": database, "workers": workers}
     try:
         settings = replace(settings_from_env(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
         if broker_of(settings) is not None:
@@ -103,7 +115,7 @@ def _announce(settings: Settings, running: Running) -> None:
         click.echo(f"Others on your network open http://{_in_url(address)}:{port}/")
     if running.metrics_port is not None:
         click.echo(f"Metrics are at http://{_in_url(settings.metrics_host)}:{running.metrics_port}/metrics")
-    click.echo(f"Everything is kept in {os.path.abspath(settings.data)}. Ctrl-C stops the server.")
+    click.echo(f"Everything is kept in {place(settings)}. Ctrl-C stops the server.")
 
 
 def _in_url(host: str) -> str:

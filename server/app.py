@@ -1,9 +1,10 @@
 """The wiring: which store, bus, engines and listener make a server. Nothing else picks implementations."""
 
 import asyncio
+import os
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +19,10 @@ from server.bus.local import LocalBus
 from server.failpoint import kill_at
 from server.hub import Hub, open_hub
 from server.listener import listen
-from server.ports import Engines, Ports, random_id, wall_clock_ms
+from server.ports import Engines, Ports, random_id
 from server.session import Sessions
 from server.settings import SettingError, Settings
-from server.store.base import Store
+from server.store.base import Store, StoreUnavailable, wall_clock_ms
 from server.store.lock import exclusive
 from server.store.sql import open_sqlite
 from server.watchdog import watch_loop
@@ -49,8 +50,9 @@ class Running:
 @asynccontextmanager
 async def open_server(settings: Settings, engines: Engines) -> AsyncIterator[Running]:
     """A whole server until the block ends; StoreUnavailable or CannotListen say why there is none."""
-    with exclusive(settings.data), watch_loop():
-        async with _over_sqlite(settings, engines) as running:
+    # A file belongs to one server; a database server keeps its nodes apart by itself.
+    with nullcontext() if settings.database else exclusive(settings.data), watch_loop():
+        async with _over_store(settings, engines) as running:
             yield running
 
 
@@ -70,9 +72,9 @@ async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator
 
 
 @asynccontextmanager
-async def _over_sqlite(settings: Settings, engines: Engines) -> AsyncIterator[Running]:
+async def _over_store(settings: Settings, engines: Engines) -> AsyncIterator[Running]:
     node = node_name(settings)
-    async with open_sqlite(settings.data / DATABASE) as store, open_bus(settings, node, store) as bus:
+    async with open_store(settings) as store, open_bus(settings, node, store) as bus:
         ports = Ports(
             node=node, settings=settings, store=store, bus=bus, engines=engines,
             find_game=load_game, now_ms=wall_clock_ms, new_id=random_id, reached=kill_at(settings.failpoint),
@@ -86,6 +88,35 @@ def node_name(settings: Settings) -> str:
     return "-".join(filter(None, (settings.node, secrets.token_hex(6))))
 
 
+def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
+    """The store that the settings name; StoreUnavailable for an address that cannot be, or a driver that lacks."""
+    if not settings.database:
+        return open_sqlite(settings.data / DATABASE)
+    try:
+        from server.store.postgres import open_postgres
+    except ImportError as error:
+        raise StoreUnavailable(
+            f"PostgreSQL needs the extra `postgres`: pip install 'plyroom[postgres]' ({error})"
+        ) from error
+    from server.store.postgres_link import Limits
+
+    limits = Limits(
+        connect_s=settings.database_connect_s, statement_s=settings.database_statement_s,
+        lock_s=settings.database_lock_s, idle_transaction_s=settings.database_idle_transaction_s,
+        pool=settings.database_pool,
+    )  # fmt: skip
+    return open_postgres(settings.database, limits)
+
+
+def place(settings: Settings) -> str:
+    """Where everything is kept, without secrets."""
+    if not settings.database:
+        return os.path.abspath(settings.data)
+    from server.store.postgres_link import PostgresUrl
+
+    return str(PostgresUrl(settings.database))
+
+
 @asynccontextmanager
 async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
     """One node over given ports: its rooms, its sessions and its listener."""
@@ -94,7 +125,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
     async with open_hub(ports) as hub:
         sessions = Sessions(hub)
         watch = asyncio.create_task(sessions.run(), name="silent sessions")
-        api = Api(ports, draining.is_set)
+        api = Api(ports, draining.is_set, lambda: hub.clock_ahead_ms)
         application = make_app(api, Pages(client, settings.names).routes())
         gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load)
         collector = NodeCollector(ports.metrics, gauges)

@@ -33,6 +33,9 @@ SILENT_NODE_S = 4.0
 HASTE_S = 0.2
 """How often due rooms are looked for while the heartbeat of a node that is gone runs out."""
 
+QUICK_MS = 200
+"""An answer of the store that took longer says little of its clock."""
+
 
 class Hub:
     """The rooms of this node. Use `async with open_hub(ports) as hub`."""
@@ -49,6 +52,8 @@ class Hub:
         self._sweeps = 0
         self._lapsed: set[str] | None = set()
         self._lapse = asyncio.Event()
+        self.clock_ahead_ms = 0
+        """How far this node's clock is ahead of the store's; behind it, when negative."""
 
     def __len__(self) -> int:
         """The rooms in memory."""
@@ -172,6 +177,14 @@ class Hub:
 
     # --- what happens by itself ---
 
+    async def beat(self) -> None:
+        """Says that this node is alive, and compares its clock with the store's."""
+        before_ms = self.ports.now_ms()
+        theirs_ms = await self.ports.store.heartbeat(self.ports.node, int(3000 * self.ports.settings.heartbeat_s))
+        after_ms = self.ports.now_ms()
+        if after_ms - before_ms <= QUICK_MS:  # a slow answer tells the time too vaguely
+            self.clock_ahead_ms = (before_ms + after_ms) // 2 - theirs_ms
+
     async def take_due_rooms(self, all_nodes: bool) -> int:
         """Takes over the rooms whose wake-up has come and whose node is gone; returns how many."""
         rooms = await self.ports.store.due_rooms(self.ports.now_ms(), self.ports.node, all_nodes)
@@ -197,9 +210,8 @@ class Hub:
                     case "heartbeat":
                         self.ports.bus.publish(Beat(self.ports.node))
                         self._forget_silent_nodes()
-                        alive_until_ms = self.ports.now_ms() + int(3000 * self.ports.settings.heartbeat_s)
-                        await self.ports.store.heartbeat(self.ports.node, alive_until_ms)
-                        if not self.ports.settings.sole_node:
+                        await self.beat()
+                        if not self.ports.settings.alone:
                             await self.take_due_rooms(all_nodes=False)
                     case "sweep":
                         self.put_idle_away(self.ports.settings.room_idle_s)
@@ -297,8 +309,8 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         duties: list[asyncio.Task[None]] = []
         deaf = (ports.bus.listen(hub.on_node), ports.bus.on_lapse(hub.on_lapse))
         try:
-            await ports.store.heartbeat(ports.node, ports.now_ms() + int(3000 * settings.heartbeat_s))
-            if settings.sole_node:
+            await hub.beat()
+            if settings.alone:
                 while await hub.take_due_rooms(all_nodes=True):
                     pass
             for name, period_s in (("heartbeat", settings.heartbeat_s), ("sweep", SWEEP_S)):
@@ -314,9 +326,9 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
             for task in [*duties, *hub._running.values()]:
                 task.cancel()
             ports.bus.publish(Gone(ports.node))
-    if not ports.settings.sole_node:
+    if not ports.settings.alone:
         with suppress(StoreError):
-            await ports.store.heartbeat(ports.node, 0)  # other nodes need not wait to take over what was due here
+            await ports.store.heartbeat(ports.node, -1)  # other nodes need not wait to take over what was due here
     if failure is not None:
         raise failure
 

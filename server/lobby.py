@@ -67,7 +67,7 @@ class Lobby:
 
     def changed(self, room_id: str) -> None:
         """The room's entry may be different now."""
-        if self._watchers or self._joining or not self._ports.settings.sole_node:
+        if self._watchers or self._joining or not self._ports.settings.alone:
             self._changed.add(room_id)
             self._wake.set()
 
@@ -97,7 +97,7 @@ class Lobby:
 
     async def _compare(self) -> None:
         """Reads the list, in case the bus has lost a change of it, and tells how it differs from what was shown."""
-        if not self._watchers or self._ports.settings.sole_node:
+        if not self._watchers or self._ports.settings.alone:
             return
         before = self._shown
         rooms = {one.room: one for one in await self.rooms()}

@@ -1,7 +1,6 @@
 """What the server's core needs of the world, so that tests can be the world."""
 
 import secrets
-import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -68,11 +67,6 @@ class Ports:
     new_id: Callable[[], str]
     metrics: Metrics = field(default_factory=Metrics)
     reached: Reached = nowhere
-
-
-def wall_clock_ms() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def random_id() -> str:

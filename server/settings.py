@@ -3,7 +3,7 @@ each can come from the environment as PLYROOM_<NAME>.
 """
 
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -37,8 +37,25 @@ class Settings:
     """When the server is told to stop it takes nobody new, and closes its connections one by one over so long."""
     heartbeat_s: float = 1.0
     """How often a node says that it is alive, and looks for due rooms of nodes that are not."""
-    sole_node: bool = True
-    """No other node uses this store: at the start all due rooms are taken at once."""
+    sole_node: bool | None = None
+    """No other node uses this store: at the start all due rooms are taken at once.
+    Unless it is said, that is so on SQLite and not on PostgreSQL.
+    """
+
+    database: str = field(default="", repr=False)
+    """A PostgreSQL database, postgresql://user:password@host:5432/database; without one, a SQLite file in `data`."""
+    database_file: Path | None = None
+    """A file with that address in it, for secrets that are mounted as files."""
+    database_connect_s: float = 2.0
+    """Connecting to PostgreSQL may take so long, …"""
+    database_statement_s: float = 2.0
+    """… a statement so long, …"""
+    database_lock_s: float = 1.0
+    """… of that so long to wait for a lock, …"""
+    database_idle_transaction_s: float = 10.0
+    """… and after so long the server ends a transaction in which nothing happens."""
+    database_pool: int = 8
+    """Connections for reads; the writer has one more of its own."""
 
     bus: str = field(default="", repr=False)
     """The MQTT broker of a server that is not alone: mqtt://user:password@host:port, or mqtts://… for TLS."""
@@ -77,6 +94,11 @@ class Settings:
     max_rooms: int = 20_000
     """Rooms in memory; more are refused until some have been idle."""
 
+    @property
+    def alone(self) -> bool:
+        """Whether this node uses its store alone."""
+        return not self.database if self.sole_node is None else self.sole_node
+
 
 def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
     """The settings with what the environment changes; SettingError names a variable that cannot be read."""
@@ -95,7 +117,27 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
             raise SettingError(f"PLYROOM_{name.upper()} is {changes[name]}; a number up to 65535 was expected")
     if changes.get("log", "info") not in LOG_LEVELS:
         raise SettingError(f"PLYROOM_LOG is {changes['log']!r}; one of {', '.join(LOG_LEVELS)} was expected")
-    return Settings(**changes)  # type: ignore[arg-type]
+    if changes.get("database_pool", 1) == 0:
+        raise SettingError("PLYROOM_DATABASE_POOL is 0; a number from 1 up was expected")
+    return with_database(Settings(**changes))  # type: ignore[arg-type]
+
+
+def with_database(settings: Settings) -> Settings:
+    """The settings with the database's address read from its file, if it is in one."""
+    if settings.database_file is None:
+        return settings
+    if settings.database:
+        raise SettingError("PLYROOM_DATABASE and PLYROOM_DATABASE_FILE are both set; one of them was expected")
+    try:
+        address = settings.database_file.read_text("utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise SettingError(
+            f"PLYROOM_DATABASE_FILE is {settings.database_file}, which cannot be read: {reason}"
+        ) from None
+    if not address:
+        raise SettingError(f"PLYROOM_DATABASE_FILE is {settings.database_file}, which is empty")
+    return replace(settings, database=address, database_file=None)
 
 
 def _read(kind: str, text: str) -> object:

@@ -17,7 +17,6 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
-from engine.game import GameFault
 from engine.games.registry import load_game
 from engine.pool.messages import (
     Answered,
@@ -35,7 +34,7 @@ from engine.pool.messages import (
     decode_order,
     encode,
 )
-from engine.search.job import Info, RulesChanged, SearchFailed
+from engine.search.job import Info, RulesChanged
 
 LIVE_S = 0.15
 """How often a running search tells its node count."""
@@ -118,11 +117,8 @@ class Worker:
             return _failed(order, "cancelled", "")
         except RulesChanged as error:
             return _failed(order, "rules_changed", str(error))
-        except SearchFailed as error:
-            reason: Reason = "fault" if isinstance(error.__cause__, GameFault) else "failed"
-            return _failed(order, reason, f"{type(error).__name__}: {error}")
         except Exception as error:
-            return _failed(order, "fault", f"{type(error).__name__}: {error}")
+            return _failed(order, "failed", f"{type(error).__name__}: {error}")
         finally:
             self._loading = None
         return Answered(order.number, result)

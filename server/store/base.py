@@ -6,6 +6,7 @@ The promises: `append` and `create_room` return only after the commit; all that 
 not at all; v of a room counts 1, 2, 3, … without a gap; a command key (room, identity, id) makes events once.
 """
 
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -13,6 +14,11 @@ from msgspec import Struct
 
 EVERYBODY, SPECTATORS = 0, 1
 """Who may see an event."""
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since 1970, by this machine's clock."""
+    return time.time_ns() // 1_000_000
 
 
 class StoreError(Exception):
@@ -195,11 +201,13 @@ class Store(Protocol):
 
     async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
         """Takes rooms over whose wake-up has come and whose node is gone (or every node's):
-        they are this node's from now on.
+        they are this node's from now on. After a call that failed, rooms that are this node's already may come, too.
         """
 
-    async def heartbeat(self, node: str, alive_until_ms: int) -> None:
-        """Says that a node is alive until then."""
+    async def heartbeat(self, node: str, alive_for_ms: int) -> int:
+        """Says that a node is alive for so long from now, by the store's clock, so that nodes whose clocks differ do
+        not take each other for dead; returns the store's time in ms since 1970.
+        """
 
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         """A new guest."""

@@ -6,7 +6,7 @@ What one call changes, it changes between two looks of anybody else: nothing awa
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -29,6 +29,7 @@ from server.store.base import (
     StoredRoom,
     StoreUnavailable,
     Thought,
+    wall_clock_ms,
 )
 
 
@@ -48,7 +49,8 @@ class _Room:
 class MemoryStore:
     """See `server.store.base.Store`."""
 
-    def __init__(self) -> None:
+    def __init__(self, now_ms: Callable[[], int] = wall_clock_ms) -> None:
+        self._now_ms = now_ms
         self._epoch = secrets.token_hex(8)
         self._bus_key = secrets.token_bytes(32)
         self._rooms: dict[str, _Room] = {}
@@ -155,7 +157,7 @@ class MemoryStore:
 
     async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
         await asyncio.sleep(0)
-        alive = {one for one, until_ms in self._nodes.items() if until_ms >= now_ms}
+        alive = {one for one, until_ms in self._nodes.items() if until_ms >= self._now_ms()}
         taken: list[str] = []
         for room_id, room in self._rooms.items():
             due = room.due_ms is not None and room.due_ms <= now_ms
@@ -164,9 +166,11 @@ class MemoryStore:
                 taken.append(room_id)
         return taken
 
-    async def heartbeat(self, node: str, alive_until_ms: int) -> None:
+    async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         await asyncio.sleep(0)
-        self._nodes[node] = alive_until_ms
+        now_ms = self._now_ms()
+        self._nodes[node] = now_ms + alive_for_ms
+        return now_ms
 
     # --- identities ---
 

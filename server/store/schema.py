@@ -1,14 +1,92 @@
-"""Brings a database to the schema that this code needs."""
+"""Brings a database to the schema that this code needs, and says whether this code can run on the one that it is at.
+
+So that old and new nodes can run together (expand, then contract), a schema says which programs it still suits: the row
+`needs` of `meta` names the oldest revision whose program may run on it, and each migration sets it.
+"""
 
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, pool, select, text
+
+from server.store import tables as t
 from server.store.base import StoreUnavailable
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration; a test compares it with the folder, so that a start need not import Alembic to know it."""
+LOWEST = "0001"
+"""The oldest revision that this program can run on."""
+NEEDS = "needs"
+"""The key in `meta`: which program a schema needs at least, by the revision that came with it."""
+MIGRATION_LOCK = 0x706C79726F6F6D
+"""PostgreSQL's advisory lock, held by whoever migrates: "plyroom" in ASCII."""
+LOCK_S = 60
+"""How long one migration waits for another."""
+
+
+def judge(revision: str | None, needs: str | None, where: str) -> None:
+    """StoreUnavailable, with what to do, unless this program can run on that schema."""
+    if revision is None:
+        raise StoreUnavailable(f"the database {where} has no tables of Plyroom yet: `plyroom migrate` makes them")
+    if (needs or revision) > HEAD:
+        raise StoreUnavailable(
+            f"the database {where} was written by a newer Plyroom (its schema is {revision} and needs a program of"
+            f" {needs or revision} or later, this one is of {HEAD}): start that one, or restore a backup from before"
+        )
+    if revision < LOWEST:
+        raise StoreUnavailable(
+            f"the database {where} is at schema {revision}, this Plyroom needs {LOWEST} or later: `plyroom migrate`"
+        )
+
+
+def revision_of(connection: Connection) -> str | None:
+    """The migration that a database is at; None for one without tables of ours."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return str(found) if found is not None else None
+
+
+def needs_of(connection: Connection) -> str | None:
+    """The program that a database asks for."""
+    found = connection.execute(select(t.meta.c.value).where(t.meta.c.key == NEEDS)).scalar()
+    return str(found) if found is not None else None
+
+
+def upgrade(connection: Connection, revision: str = HEAD) -> None:
+    """Runs the migrations that are lacking, in the transaction of the connection."""
+    # Imported here because Alembic would take a third of a warm start.
+    from alembic import command
+    from alembic.config import Config
+
+    from migrations.env_config import FOLDER
+
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
+def migrate(connection: Connection, where: str) -> tuple[str | None, str]:
+    """Brings a database to HEAD, one program at a time; returns the revisions before and after.
+    A schema that is newer and suits this program is left as it is.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_S}s'"))
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+    before = revision_of(connection)
+    if before is not None:
+        judge(max(before, LOWEST), needs_of(connection), where)
+    if before is None or before < HEAD:
+        upgrade(connection)
+        return before, HEAD
+    return before, before
+
+
+# --- SQLite -----------------------------------------------------------------------------------------------------------
 
 
 def sqlite_revision(path: Path) -> str | None:
@@ -25,39 +103,28 @@ def sqlite_revision(path: Path) -> str | None:
 
 def upgrade_sqlite(path: Path) -> None:
     """Runs the migrations that a SQLite file lacks; a file that is up to date costs one query.
-    StoreUnavailable for a file that a newer Plyroom has written.
+    StoreUnavailable for a file that a newer Plyroom has written and that does not suit this one.
     """
-    revision = sqlite_revision(path)
-    if revision == HEAD:
+    if sqlite_revision(path) == HEAD:
         return
-    # Imported here because Alembic would take a third of a warm start.
-    from alembic import command
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-    from sqlalchemy import URL, Connection, create_engine, event, pool
+    with sqlite_engine(path).begin() as connection:
+        migrate(connection, str(path))
 
-    from migrations.env_config import FOLDER
 
-    config = Config()
-    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    if revision is not None and revision not in known:
-        raise StoreUnavailable(
-            f"the database {path} was written by a newer Plyroom (its schema is {revision},"
-            f" this one knows up to {HEAD}): start that one, or restore a backup from before"
-        )
-    engine = create_engine(URL.create("sqlite", database=str(path)), poolclass=pool.NullPool)
+def sqlite_engine(path: Path, begin: str = "BEGIN IMMEDIATE") -> Engine:
+    """Connections whose transactions are all or nothing: left to itself, the driver commits each CREATE TABLE at once,
+    and a start that is cut short would leave a file that no later start can read.
+    """
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)), poolclass=pool.NullPool, connect_args={"check_same_thread": False}
+    )
 
-    # All or nothing: left to itself, the driver commits each CREATE TABLE at once, and a start that is cut short would
-    # leave a file that no later start can read.
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _record: Any) -> None:
         connection.isolation_level = None
 
     @event.listens_for(engine, "begin")
     def on_begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        connection.exec_driver_sql(begin)
 
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, HEAD)
+    return engine

@@ -1,4 +1,4 @@
-"""The store on a SQL database: SQLite today."""
+"""The store on a SQL database: what SQLite and PostgreSQL have in common, and how SQLite is driven."""
 
 import asyncio
 import contextlib
@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self, TypeVar, cast
 
 from sqlalchemy import (
     URL,
+    BigInteger,
     ColumnElement,
     Connection,
     Engine,
@@ -22,6 +23,7 @@ from sqlalchemy import (
     create_engine,
     event,
     insert,
+    literal,
     or_,
     select,
     update,
@@ -42,6 +44,7 @@ from server.store.base import (
     StoredRoom,
     StoreUnavailable,
     Thought,
+    wall_clock_ms,
 )
 from server.store.group import Contended, commit_on_sqlite
 from server.store.schema import upgrade_sqlite
@@ -106,7 +109,7 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator["SqlS
             epoch = await writer.run(_epoch)
         except DBAPIError as error:
             raise StoreUnavailable(f"cannot use the database {path}: {error.orig}") from error
-        store = SqlStore(commit, writer.run, reader.run, epoch)
+        store = SqlStore(commit, writer.run, reader.run, epoch, _own_clock)
         task = asyncio.create_task(store.writer.run(), name="store writer")
         try:
             yield store
@@ -198,14 +201,25 @@ def _epoch(connection: Connection) -> str:
     return str(found)
 
 
-class SqlStore:
-    """See `server.store.base.Store`. All writes go one after the other through `write`; reads run beside them."""
+def _own_clock() -> ColumnElement[int]:
+    """The time of a store that is a file of this machine."""
+    return literal(wall_clock_ms(), BigInteger)
 
-    def __init__(self, commit: Commit, write: Run, read: Run, epoch: str) -> None:
+
+class SqlStore:
+    """See `server.store.base.Store`. The log is written by `commit` in groups, everything else by `write`, one
+    statement at a time; `clock` is the store's time in SQL, in ms since 1970.
+    """
+
+    def __init__(
+        self, commit: Commit, write: Run, read: Run, epoch: str, clock: Callable[[], ColumnElement[int]]
+    ) -> None:
         self._commit_group = commit
         self._write = write
         self._read = read
         self._epoch = epoch
+        self._clock = clock
+        self._took_unseen = False
         self.writer = GroupWriter(self._commit)
 
     @property
@@ -268,21 +282,34 @@ class SqlStore:
     # --- nodes and wake-ups ---
 
     async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
-        alive = select(t.nodes.c.id).where(t.nodes.c.alive_until_ms >= now_ms)
-        abandoned: ColumnElement[bool] = t.rooms.c.node != node
+        c = t.rooms.c
+        alive = select(t.nodes.c.id).where(t.nodes.c.alive_until_ms >= self._clock())
+        abandoned: ColumnElement[bool] = c.node != node
         if not all_nodes:
-            abandoned = and_(abandoned, t.rooms.c.node.not_in(alive))
-        due = select(t.rooms.c.id).where(t.rooms.c.due_ms <= now_ms, abandoned).limit(limit)
-        taken = update(t.rooms).where(t.rooms.c.id.in_(due), abandoned).values(node=node).returning(t.rooms.c.id)
-        return [row[0] for row in await self._change(taken)]
-
-    async def heartbeat(self, node: str, alive_until_ms: int) -> None:
-        values = {"id": node, "alive_until_ms": alive_until_ms}
-        known = (
-            update(t.nodes).where(t.nodes.c.id == node).values(alive_until_ms=alive_until_ms).returning(t.nodes.c.id)
+            abandoned = and_(abandoned, c.node.not_in(alive))
+        if self._took_unseen:  # an answer was lost: what it named is ours, and nobody else would wake it
+            abandoned = or_(abandoned, c.node == node)
+        # PostgreSQL passes over rooms that another node is about to take or to append to; SQLite has one writer.
+        due = (
+            select(c.id).where(c.due_ms <= now_ms, abandoned).limit(limit).with_for_update(skip_locked=True).cte("due")
         )
-        if not await self._change(known):
-            await self._change(insert(t.nodes).values(values).returning(t.nodes.c.id))
+        taken = update(t.rooms).where(c.id.in_(select(due.c.id))).values(node=node).returning(c.id)
+        try:
+            rooms = [row[0] for row in await self._change(taken)]
+        except StoreUnavailable:
+            self._took_unseen = True
+            raise
+        self._took_unseen = False
+        return rooms
+
+    async def heartbeat(self, node: str, alive_for_ms: int) -> int:
+        until = t.nodes.c.alive_until_ms
+        alive_until = self._clock() + alive_for_ms
+        known = update(t.nodes).where(t.nodes.c.id == node).values(alive_until_ms=alive_until).returning(until)
+        found = await self._change(known)
+        if not found:
+            found = await self._change(insert(t.nodes).values(id=node, alive_until_ms=alive_until).returning(until))
+        return int(found[0][0]) - alive_for_ms
 
     # --- identities ---
 

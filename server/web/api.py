@@ -26,6 +26,8 @@ PAGE = 100
 """Most matches or views in one answer."""
 COOKIE_AGE_S = 400 * 24 * 3600
 BODY_LIMIT_BYTES = 4096
+CLOCK_MS = 250
+"""A node whose clock differs from the store's by more is not ready: clocks of games would suffer."""
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 SECURITY_HEADERS = {
@@ -79,9 +81,12 @@ def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
 class Api:
     """The handlers, each documented in docs/protocol.md."""
 
-    def __init__(self, ports: Ports, is_draining: Callable[[], bool]) -> None:
+    def __init__(
+        self, ports: Ports, is_draining: Callable[[], bool], clock_ahead_ms: Callable[[], int] = lambda: 0
+    ) -> None:
         self.ports = ports
         self._is_draining = is_draining
+        self._clock_ahead_ms = clock_ahead_ms
         self._games: bytes | None = None
 
     async def livez(self, request: web.Request) -> web.Response:
@@ -89,13 +94,16 @@ class Api:
         return _json({"status": "ok"})
 
     async def readyz(self, request: web.Request) -> web.Response:
-        """New clients may come: the store answers and the server is not about to stop."""
+        """New clients may come: the store answers, its clock agrees with ours, and the server is not about to stop."""
         if self._is_draining():
             return _json({"status": "draining"}, HTTPStatus.SERVICE_UNAVAILABLE)
         try:
             await self.ports.store.check()
         except StoreUnavailable as error:
             return _json({"status": "store unavailable", "error": str(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
+        ahead_ms = self._clock_ahead_ms()
+        if abs(ahead_ms) > CLOCK_MS:
+            return _json({"status": "clock differs", "ahead_ms": ahead_ms}, HTTPStatus.SERVICE_UNAVAILABLE)
         if not self.ports.bus.flows:  # degraded: other nodes hear of this one's rooms late, by the store
             return _json({"status": "ok", "bus": "away"})
         return _json({"status": "ok"})

@@ -2,6 +2,8 @@
 
 import structlog
 
+from tests.postgres import postgres as postgres
+
 structlog.configure(
     processors=[
         structlog.processors.add_log_level,

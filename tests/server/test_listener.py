@@ -320,7 +320,7 @@ def test_settings_come_from_the_environment() -> None:
     [
         ("PORT", "eighty"), ("PORT", ""), ("PORT", "-1"), ("PORT", "65536"), ("PORT", "8000.5"), ("SOLE_NODE", "maybe"),
         ("SILENCE_S", "soon"), ("SILENCE_S", "0"), ("SILENCE_S", "-1"), ("SILENCE_S", "nan"), ("SILENCE_S", "inf"),
-        ("MAX_ROOMS", "many"),
+        ("MAX_ROOMS", "many"), ("DATABASE_POOL", "0"), ("DATABASE_LOCK_S", "never"),
     ],
 )  # fmt: skip
 def test_a_setting_that_cannot_be(name: str, value: str) -> None:

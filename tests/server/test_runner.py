@@ -982,9 +982,9 @@ async def test_two_nodes_that_both_ask_make_one_move() -> None:
     async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
         await ada.ack(ada.move(room, 0, "b2"))
         await world.engines.asked.wait()
-        await world.store.heartbeat("n1", 0)  # as if the first node had been silent
+        await world.store.heartbeat("n1", -1)  # as if the first node had been silent
         while await other.take_due_rooms(all_nodes=False) == 0:
-            await world.store.heartbeat("n1", 0)
+            await world.store.heartbeat("n1", -1)
         await asyncio.sleep(0.5)
         assert len(world.engines.jobs) == 2
         answers.set()

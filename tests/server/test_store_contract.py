@@ -23,27 +23,35 @@ from server.store.base import (
     StoredEvent,
     StoreError,
     Thought,
+    wall_clock_ms,
 )
 from server.store.memory import MemoryStore
+from server.store.postgres import open_postgres
 from server.store.sql import open_sqlite
+from tests.postgres import Postgres
 from tests.server.entries import NOW_MS, append, entries, finished, listing, new_database, new_room, started
 
-BACKENDS = ["memory", "sqlite"]
+BACKENDS = ["memory", "sqlite", "postgres"]
 
 
 @asynccontextmanager
-async def open_backend(name: str, folder: Path) -> AsyncIterator[Store]:
+async def open_backend(name: str, request: pytest.FixtureRequest) -> AsyncIterator[Store]:
     """An empty store of that kind."""
     if name == "memory":
         yield MemoryStore()
-    else:
+    elif name == "sqlite":
+        folder: Path = request.getfixturevalue("tmp_path")
         async with open_sqlite(new_database(folder)) as store:
+            yield store
+    else:
+        postgres: Postgres = request.getfixturevalue("postgres")
+        async with postgres.database() as database, open_postgres(postgres.url(database)) as store:
             yield store
 
 
 @pytest.fixture(params=BACKENDS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_backend(request.param, tmp_path) as opened:
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    async with open_backend(request.param, request) as opened:
         yield opened
 
 
@@ -346,8 +354,8 @@ async def test_matches_are_paged_by_cursor(store: Store) -> None:
 
 async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
     """Only rooms whose wake-up has come and whose node has fallen silent; they are the taker's from then on."""
-    for node, until_ms in (("alive", NOW_MS), ("dead", NOW_MS - 1), ("me", NOW_MS + 9)):
-        await store.heartbeat(node, until_ms)
+    for node, alive_for_ms in (("alive", 60_000), ("dead", -1), ("me", 60_000)):
+        await store.heartbeat(node, alive_for_ms)
     for room, node, due_ms in (
         ("r1", "alive", NOW_MS), ("r2", "dead", NOW_MS), ("r3", "dead", NOW_MS + 1), ("r4", "dead", None),
         ("r5", "never seen", NOW_MS - 99), ("r6", "me", NOW_MS),
@@ -356,13 +364,21 @@ async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
     assert sorted(await store.due_rooms(NOW_MS, "me", all_nodes=False)) == ["r2", "r5"]
     assert await store.due_rooms(NOW_MS, "me", all_nodes=False) == []
     assert await store.head("r2") == RoomHead(2, "me", NOW_MS)
-    await store.heartbeat("alive", NOW_MS + 5)
     assert await store.due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r3"]
+    await store.heartbeat("alive", -1)
+    assert await store.due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r1"]
+
+
+async def test_the_store_tells_its_time(store: Store) -> None:
+    """A heartbeat returns the store's clock, in ms since 1970; here it is this machine's."""
+    before_ms = wall_clock_ms()
+    times = [await store.heartbeat("n1", 1000), await store.heartbeat("n1", -1000), await store.heartbeat("n2", 0)]
+    assert [before_ms, *times, wall_clock_ms()] == sorted([before_ms, *times, wall_clock_ms()])
 
 
 async def test_a_sole_node_takes_all_due_rooms(store: Store) -> None:
     """With all_nodes a room is taken from a node that seems alive, too, `limit` at a time."""
-    await store.heartbeat("before", NOW_MS + 10_000)
+    await store.heartbeat("before", 10_000)
     for n in range(5):
         await store.create_room(new_room(f"r{n}", node="before", due_ms=NOW_MS))
     taken = [await store.due_rooms(NOW_MS, "me", all_nodes=True, limit=2) for _ in range(4)]
@@ -375,7 +391,7 @@ async def test_a_due_room_is_taken_by_one(store: Store) -> None:
     for n in range(30):
         await store.create_room(new_room(f"r{n}", node="dead", due_ms=NOW_MS))
     for n in range(4):
-        await store.heartbeat(f"n{n}", NOW_MS + 1)
+        await store.heartbeat(f"n{n}", 60_000)
     taken = await asyncio.gather(*(store.due_rooms(NOW_MS, f"n{n}", all_nodes=False) for n in range(4)))
     assert sorted(itertools.chain(*taken)) == sorted(f"r{n}" for n in range(30))
 

@@ -468,8 +468,9 @@ async def test_a_database_from_a_newer_plyroom_is_refused(tmp_path: Path) -> Non
         await store.create_room(new_room("r1"))
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.execute("UPDATE meta SET value = '9999' WHERE key = 'needs'")
         connection.commit()
-    with pytest.raises(StoreUnavailable, match=r"newer Plyroom .*9999.*0001.*backup"):
+    with pytest.raises(StoreUnavailable, match=r"newer Plyroom .*9999.*0002.*backup"):
         async with open_sqlite(path):
             raise AssertionError("it was opened")
     assert schema.sqlite_revision(path) == "9999"

@@ -1,18 +1,23 @@
 """Nothing assumes a single node (decisions.md 26): two hubs over one store and a bad bus, and a faultless history."""
 
 import asyncio
+import itertools
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.search.job import Job
+from server.ports import Ports
 from server.store.base import Store
+from server.store.postgres import open_postgres
 from server.store.sql import open_sqlite
 from tests.history import READER, History, Message, check
+from tests.postgres import Postgres
 from tests.server.crowd import CrowdClient, read_everything
 from tests.server.entries import new_database
 from tests.server.serving import serve
@@ -158,18 +163,43 @@ async def everybody_at_the_tail(history: History, clients: list[CrowdClient]) ->
         await asyncio.sleep(0.1)
 
 
-@pytest.mark.parametrize(("backend", "commands"), [("memory", 400), ("unreliable", 300), ("sqlite", 1000)])
-async def test_four_clients_with_a_thousand_commands_each(backend: str, commands: int, tmp_path: Path) -> None:
+class ManyStores(World):
+    """A world in which each node has a store of its own, all over one database."""
+
+    def __init__(self, *stores: Store) -> None:
+        super().__init__(store=stores[0])
+        self._stores = itertools.cycle(stores)
+
+    def ports(self, node: str, **changes: Any) -> Ports:
+        return super().ports(node, **{"store": next(self._stores), **changes})
+
+
+@pytest.mark.parametrize(
+    ("backend", "commands"),
+    [
+        ("memory", 400), ("unreliable", 300), ("sqlite", 1000), ("postgres", 250),
+        pytest.param("postgres", 1000, marks=pytest.mark.long),
+    ],
+)  # fmt: skip
+async def test_four_clients_with_a_thousand_commands_each(
+    backend: str, commands: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """decisions.md 26: moves, resends, cuts, hops, a lossy bus and the fall of a node; the history is clean. So it is
-    over a store that fails now and then, sometimes after it has written (R6, R7).
+    over a store that fails now and then, sometimes after it has written (R6, R7), and when each node has its own
+    connections to a PostgreSQL.
     """
     async with AsyncExitStack() as stack:
         store: Store | None = None
+        world: World | None = None
         if backend == "sqlite":
             store = await stack.enter_async_context(open_sqlite(new_database(tmp_path)))
         elif backend == "unreliable":
             store = UnreliableStore(1, 0.05)
-        crowd = await play(commands, store=store)
+        elif backend == "postgres":
+            postgres: Postgres = request.getfixturevalue("postgres")
+            url = postgres.url(await stack.enter_async_context(postgres.database()))
+            world = ManyStores(*[await stack.enter_async_context(open_postgres(url)) for _ in range(2)])
+        crowd = await play(commands, store=store, world=world)
     assert check(crowd.history) == []
     assert crowd.healed, "I7: all are at the tail within 10 s"
     # It is a test only if a lot happened.

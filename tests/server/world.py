@@ -61,6 +61,11 @@ def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
     return run
 
 
+def loop_ms() -> int:
+    """The world's time: the event loop's, from a day in the past on."""
+    return START_MS + int(asyncio.get_running_loop().time() * 1000)
+
+
 # --- the store --------------------------------------------------------------------------------------------------------
 
 
@@ -76,7 +81,7 @@ class FaultyStore(MemoryStore):
     """The store in memory, whose calls fail or wait when a test says so. `calls` counts them."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(loop_ms)
         self.faults: dict[str, list[Fault]] = {}
         self.down = False
         self.gates: dict[str, asyncio.Event] = {}
@@ -135,8 +140,8 @@ class FaultyStore(MemoryStore):
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         await self._through("add_identity", super().add_identity(identity, token_hash, created_ms))
 
-    async def heartbeat(self, node: str, alive_until_ms: int) -> None:
-        await self._through("heartbeat", super().heartbeat(node, alive_until_ms))
+    async def heartbeat(self, node: str, alive_for_ms: int) -> int:
+        return await self._through("heartbeat", super().heartbeat(node, alive_for_ms))
 
     async def rooms(self, limit: int) -> list[Any]:
         return await self._through("rooms", super().rooms(limit))
@@ -392,7 +397,7 @@ class World:
         self._ids = itertools.count(1)
 
     def now_ms(self) -> int:
-        return START_MS + int(asyncio.get_running_loop().time() * 1000)
+        return loop_ms()
 
     def new_id(self) -> str:
         return f"id{next(self._ids)}"

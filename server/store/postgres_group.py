@@ -1,0 +1,270 @@
+"""What a group commit writes, as PostgreSQL takes it: one statement for a whole group, which is its own transaction.
+
+The statement moves the heads of all rooms that are where their writers thought (compare-and-set), adds the rows of
+those and of no others, and returns who lost. So a conflict or a second command key costs its group mates nothing, and
+a group costs one round trip. Rows are passed as one array a column. Measured beside a statement a table in a
+transaction, and beside rows as JSON: docs/benchmarks.md.
+
+Why no key of a winner can be there already: whoever expects a head has read it, and what was committed with the head or
+before it is in this statement's snapshot, the command keys among it.
+"""
+
+from functools import cache
+from typing import Any, assert_never
+
+import asyncpg
+
+from server.store.base import (
+    Append,
+    Conflict,
+    Duplicate,
+    Listing,
+    MatchFinished,
+    MatchStarted,
+    NewRoom,
+    Projection,
+    StoreUnavailable,
+    Thought,
+)
+from server.store.writer import Outcome
+
+Row = tuple[Any, ...]
+Columns = dict[str, str]
+
+HEADS: Columns = {
+    "room": "text", "expected": "bigint", "head": "bigint", "due_ms": "bigint", "node": "text",
+    "identity": "text", "command": "text",
+}  # fmt: skip
+LISTINGS: Columns = {"listed": "boolean", "summary": "bytea", "changed_ms": "bigint"}
+CREATED: Columns = {
+    "game": "text", "public": "boolean", "host": "text", "create_id": "text", "created_ms": "bigint",
+}  # fmt: skip
+EVENTS: Columns = {"room": "text", "v": "bigint", "at_ms": "bigint", "audience": "integer", "body": "bytea"}
+MATCHES: Columns = {
+    "room": "text", "id": "text", "game": "text", "number": "integer", "options": "bytea", "seats": "bytea",
+    "start": "text", "rules": "text", "public": "boolean", "first_v": "bigint", "started_ms": "bigint",
+    "last_v": "bigint", "finished_ms": "bigint", "plies": "integer", "over": "bytea",
+}  # fmt: skip
+FINISHED: Columns = {
+    "room": "text", "id": "text", "last_v": "bigint", "finished_ms": "bigint", "plies": "integer", "over": "bytea",
+}  # fmt: skip
+THOUGHTS: Columns = {"room": "text", "match": "text", "v": "bigint", "ply": "integer", "body": "bytea"}
+
+UNLISTED = (False, b"{}")
+"""A room's entry in the lobby before it has one."""
+FIND_ROOMS = """
+    SELECT r.host, r.create_id, r.id FROM unnest($1::text[], $2::text[]) AS a(host, create_id)
+    JOIN rooms AS r ON r.host = a.host AND r.create_id = a.create_id"""
+
+
+class _Rows:
+    """The rows of a group by what is done with them, each with the room on whose head they depend."""
+
+    def __init__(self) -> None:
+        self.heads: list[Row] = []
+        self.events: list[Row] = []
+        self.matches: list[Row] = []
+        self.finished: list[Row] = []
+        self.thoughts: list[Row] = []
+        self.listing = False
+
+    def add(self, append: Append, created: Row = ()) -> None:
+        room, key, last = append.room, append.command, append.events[-1]
+        listing: Row = (*UNLISTED, last.at_ms) if created else (None, None, None)
+        matches: dict[str, Row] = {}
+        for event in append.events:
+            self.events.append((room, event.v, event.at_ms, event.audience, event.body))
+        for projection in append.projections:
+            match projection:
+                case Listing():
+                    listing = (projection.listed, projection.summary, last.at_ms)
+                    self.listing = True
+                case MatchStarted() | MatchFinished():
+                    self._match(room, projection, matches)
+                case Thought() as thought:
+                    self.thoughts.append((room, thought.match, thought.v, thought.ply, thought.body))
+                case _:
+                    assert_never(projection)
+        self.matches += matches.values()
+        identity, command = (key.identity, key.id) if key is not None else (None, None)
+        head = (room, append.expected_v, last.v, append.due_ms, append.node, identity, command)
+        self.heads.append((*head, *listing, *created))
+
+    def _match(self, room: str, projection: Projection, matches: dict[str, Row]) -> None:
+        """A statement does not see the rows that it adds itself: a match that ends as it starts is added as ended."""
+        match projection:
+            case MatchStarted() as m:
+                open_end = (None, None, None, None)
+                matches[m.match] = (
+                    room, m.match, m.game, m.number, m.options, m.seats, m.start, m.rules, m.public, m.v, m.at_ms,
+                    *open_end,
+                )  # fmt: skip
+            case MatchFinished() as m:
+                ended = (m.v, m.at_ms, m.plies, m.over)
+                if m.match in matches:
+                    matches[m.match] = (*matches[m.match][: -len(ended)], *ended)
+                else:
+                    self.finished.append((room, m.match, *ended))
+
+
+async def commit_appends(connection: Any, appends: list[Append], skip_locked: bool = False) -> list[Outcome]:
+    """Commits what can be committed and says for each append why not; asyncpg's errors mean none of it, or that
+    nobody knows. With `skip_locked`, rooms that somebody else has locked are StoreUnavailable at once.
+    """
+    rows = _Rows()
+    # All nodes lock rooms in the same order, so that two groups never wait for each other.
+    for append in sorted(appends, key=_room):
+        rows.add(append)
+    parts = (rows.matches, rows.finished, rows.thoughts)
+    statement = _appending(rows.listing, *map(bool, parts), skip_locked)
+    heads = rows.heads if rows.listing else [row[: len(HEADS)] for row in rows.heads]
+    lost = {row["room"]: row for row in await _run(connection, statement, heads, rows.events, *parts)}
+    return [_judged(append, lost.get(append.room)) for append in appends]
+
+
+def _room(append: Append) -> str:
+    return append.room
+
+
+def _judged(append: Append, lost: asyncpg.Record | None) -> Outcome:
+    if lost is None:
+        return None
+    if lost["first_v"] is not None:
+        return Duplicate(lost["first_v"], lost["last_v"])
+    if lost["locked"]:
+        return StoreUnavailable(f"room {append.room} is locked by somebody else")
+    return Conflict(f"room {append.room} is not at v {append.expected_v}")
+
+
+async def commit_rooms(connection: Any, news: list[NewRoom]) -> list[Outcome]:
+    """Commits new rooms; the outcome of one that (host, create_id) made before is that room's id."""
+    rows = _Rows()
+    for new in sorted(news, key=_maker):
+        rows.add(new.append, (new.game, new.public, new.host, new.create_id, new.created_ms))
+    parts = (rows.matches, rows.finished, rows.thoughts)
+    lost = await _run(connection, _creating(*map(bool, parts)), rows.heads, rows.events, *parts)
+    if not lost:
+        return [None] * len(news)
+    makers = [(row["host"], row["create_id"]) for row in lost]
+    found = await connection.fetch(FIND_ROOMS, *map(list, zip(*makers, strict=True)))
+    earlier = {(row["host"], row["create_id"]): row["id"] for row in found}
+    made = {new.append.room for new in news} - {row["room"] for row in lost}
+    return [None if new.append.room in made else _earlier(new, earlier) for new in news]
+
+
+def _maker(new: NewRoom) -> tuple[str, str]:
+    return new.host, new.create_id
+
+
+def _earlier(new: NewRoom, earlier: dict[tuple[str, str], str]) -> Outcome:
+    """The room made before; None when it is this very one, whose commit an earlier try could not see answered."""
+    room = earlier.get(_maker(new))
+    return None if room == new.append.room else room
+
+
+async def _run(connection: Any, statement: str, *parts: list[Row]) -> list[asyncpg.Record]:
+    arrays = [list(column) for rows in parts if rows for column in zip(*rows, strict=True)]
+    found: list[asyncpg.Record] = await connection.fetch(statement, *arrays)
+    return found
+
+
+# --- the statements ---------------------------------------------------------------------------------------------------
+#
+# `(x IN (SELECT ...)) IS TRUE` and not plainly `x IN`: so the planner hashes the list instead of joining it, which the
+# settings of the writer's connection would make a loop in a loop.
+
+WON = "({}.room IN (SELECT id FROM moved)) IS TRUE"
+
+
+class _Text:
+    """Puts a statement together, its parameters numbered as they come."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._parts: list[str] = []
+
+    def rows(self, alias: str, columns: Columns) -> str:
+        """The rows of a part, from one array a column."""
+        arrays = []
+        for kind in columns.values():
+            self._number += 1
+            arrays.append(f"${self._number}::{kind}[]")
+        return f"unnest({', '.join(arrays)}) AS {alias}({', '.join(columns)})"
+
+    def add(self, name: str, text: str) -> None:
+        self._parts.append(f"{name} AS ({text})")
+
+    def insert(self, table: str, columns: Columns, keep_room: bool = True) -> None:
+        """Adds the rows of winners to a table."""
+        names = ", ".join(name for name in columns if keep_room or name != "room")
+        source = self.rows("e", columns)
+        self.add(
+            f"{table}_added", f"INSERT INTO {table} ({names}) SELECT {names} FROM {source} WHERE {WON.format('e')}"
+        )
+
+    def statement(self, answer: str) -> str:
+        return f"WITH {', '.join(self._parts)} {answer}"
+
+
+@cache
+def _appending(listing: bool, matches: bool, finished: bool, thoughts: bool, skip_locked: bool) -> str:
+    text = _Text()
+    text.add("asked", f"SELECT * FROM {text.rows('a', HEADS | (LISTINGS if listing else {}))}")
+    text.add(
+        "made",
+        "SELECT c.room, c.first_v, c.last_v FROM asked AS a"
+        " JOIN commands AS c ON c.room = a.room AND c.identity = a.identity AND c.id = a.command",
+    )
+    condition = "r.id = a.room AND r.head = a.expected AND (a.room IN (SELECT room FROM made)) IS NOT TRUE"
+    locked = "false"
+    if skip_locked:
+        text.add("free", "SELECT id FROM rooms WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE SKIP LOCKED")
+        condition += " AND (a.room IN (SELECT id FROM free)) IS TRUE"
+        locked = "(a.room IN (SELECT id FROM free)) IS NOT TRUE AND EXISTS (SELECT FROM rooms AS x WHERE x.id = a.room)"
+    changes = "head = a.head, due_ms = a.due_ms, node = a.node"
+    if listing:
+        changes += "".join(f", {name} = coalesce(a.{name}, r.{name})" for name in LISTINGS)
+    text.add("moved", f"UPDATE rooms AS r SET {changes} FROM asked AS a WHERE {condition} RETURNING r.id")
+    _add_rest(text, matches, finished, thoughts)
+    return text.statement(
+        f"SELECT a.room, d.first_v, d.last_v, {locked} AS locked FROM asked AS a LEFT JOIN made AS d ON d.room = a.room"
+        f" WHERE {WON.format('a').replace('TRUE', 'NOT TRUE')}"
+    )
+
+
+@cache
+def _creating(matches: bool, finished: bool, thoughts: bool) -> str:
+    text = _Text()
+    text.add("asked", f"SELECT * FROM {text.rows('a', HEADS | LISTINGS | CREATED)}")
+    columns = ["head", "due_ms", "node", *LISTINGS, *CREATED]
+    text.add(
+        "moved",
+        f"INSERT INTO rooms (id, {', '.join(columns)}) SELECT room, {', '.join(columns)} FROM asked"
+        " ON CONFLICT (host, create_id) DO NOTHING RETURNING id",
+    )
+    _add_rest(text, matches, finished, thoughts)
+    return text.statement(
+        f"SELECT a.room, a.host, a.create_id FROM asked AS a WHERE {WON.format('a').replace('TRUE', 'NOT TRUE')}"
+    )
+
+
+def _add_rest(text: _Text, matches: bool, finished: bool, thoughts: bool) -> None:
+    """Everything that goes with the heads that moved."""
+    text.insert("events", EVENTS)
+    text.add(
+        "commands_added",
+        "INSERT INTO commands (room, identity, id, first_v, last_v)"
+        " SELECT a.room, a.identity, a.command, a.expected + 1, a.head FROM asked AS a"
+        f" WHERE a.command IS NOT NULL AND {WON.format('a')}",
+    )
+    if matches:
+        text.insert("matches", MATCHES)
+    if finished:
+        changes = ", ".join(f"{name} = e.{name}" for name in FINISHED if name not in ("room", "id"))
+        source = text.rows("e", FINISHED)
+        text.add(
+            "matches_finished",
+            f"UPDATE matches AS m SET {changes} FROM {source} WHERE m.id = e.id AND {WON.format('e')}",
+        )
+    if thoughts:
+        text.insert("thoughts", THOUGHTS, keep_room=False)

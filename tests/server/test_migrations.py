@@ -1,0 +1,287 @@
+"""The migrations, on SQLite and on PostgreSQL: from every earlier revision, with data, and beside nodes that run."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, MetaData, Table, insert, select, text, update
+
+from migrations.env_config import FOLDER
+from server.store import schema
+from server.store.base import StoreUnavailable
+from server.store.postgres import in_transaction, open_postgres
+from server.store.sql import open_sqlite
+from server.store.tables import meta, metadata
+from tests.postgres import PASSWORD, Postgres
+from tests.server.entries import entries, new_room
+
+T = TypeVar("T")
+REVISIONS = ["0001", "0002"]
+ROWS: dict[str, dict[str, Any]] = {
+    "identities": {"id": "i", "name": "Ada", "token_hash": b"\x00\xff", "created_ms": 5},
+    "rooms": {
+        "id": "r1", "game": "sticks", "public": True, "host": "ada", "create_id": "c", "created_ms": 1, "head": 2,
+        "node": "n", "due_ms": None, "listed": False, "summary": b"{}", "changed_ms": 9,
+    },
+    "events": {"room": "r1", "v": 1, "at_ms": 2**40, "audience": 1, "body": b'{"kind":"said"}'},
+    "commands": {"room": "r1", "identity": "ada", "id": "c", "first_v": 1, "last_v": 2},
+    "matches": {
+        "id": "m", "room": "r1", "game": "sticks", "number": 1, "options": b"{}", "seats": b"[]", "start": "1-2-3",
+        "rules": "digest", "public": True, "first_v": 1, "started_ms": 3, "last_v": None, "finished_ms": None,
+        "plies": None, "over": None,
+    },
+    "thoughts": {"match": "m", "v": 2, "ply": 1, "body": b"{}"},
+    "nodes": {"id": "n", "alive_until_ms": 7},
+    "meta": {"key": "epoch", "value": "one"},
+}  # fmt: skip
+"""A row for each table as revision 0001 has it; what a later one adds, its migration must fill."""
+
+
+class Database(Protocol):
+    """An empty database of some kind."""
+
+    where: str
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        """Runs a function in a transaction."""
+
+    def open(self) -> Any:
+        """The store in it."""
+
+
+class SqliteDatabase:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.where = str(path)
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        def in_thread() -> T:
+            with schema.sqlite_engine(self.path).begin() as connection:
+                return work(connection)
+
+        return await asyncio.to_thread(in_thread)
+
+    def open(self) -> Any:
+        return open_sqlite(self.path)
+
+
+class PostgresDatabase:
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.where = url
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        return await in_transaction(self.url, work)
+
+    def open(self) -> Any:
+        return open_postgres(self.url)
+
+
+@asynccontextmanager
+async def empty(kind: str, request: pytest.FixtureRequest) -> AsyncIterator[Database]:
+    if kind == "sqlite":
+        folder: Path = request.getfixturevalue("tmp_path")
+        yield SqliteDatabase(folder / "store.sqlite3")
+    else:
+        postgres: Postgres = request.getfixturevalue("postgres")
+        async with postgres.bare_database() as name:
+            yield PostgresDatabase(postgres.url(name))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
+    async with empty(request.param, request) as one:
+        yield one
+
+
+def migrate(connection: Connection) -> tuple[str | None, str]:
+    return schema.migrate(connection, "here")
+
+
+def fill(connection: Connection) -> None:
+    """A row in each table that there is."""
+    found = MetaData()
+    found.reflect(connection)
+    for name, row in ROWS.items():
+        connection.execute(insert(found.tables[name]).values(row))
+
+
+def content(connection: Connection) -> dict[str, list[dict[str, Any]]]:
+    """All rows of the tables as the code knows them."""
+    tables: dict[str, Table] = dict(metadata.tables)
+    return {name: [dict(row._mapping) for row in connection.execute(select(table))] for name, table in tables.items()}
+
+
+async def test_the_migrations_make_the_tables(database: Database) -> None:
+    """The schema that they make is the one in server/store/tables.py, and they say what they did."""
+
+    def differences(connection: Connection) -> Any:
+        options = {"compare_type": True, "compare_server_default": True}
+        return compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+
+    assert await database.run(migrate) == (None, schema.HEAD)
+    assert await database.run(differences) == []
+    assert await database.run(migrate) == (schema.HEAD, schema.HEAD)
+
+
+def test_every_revision_is_tried() -> None:
+    """REVISIONS are those of the folder."""
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER))
+    assert [one.revision for one in ScriptDirectory.from_config(config).walk_revisions()][::-1] == REVISIONS
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_data_of_every_earlier_revision_comes_along(database: Database, revision: str) -> None:
+    """A database at that revision with rows in all its tables: after the upgrade they are there as they were, and a
+    store opens on them.
+    """
+    await database.run(lambda connection: schema.upgrade(connection, revision))
+    await database.run(fill)
+    assert await database.run(migrate) == (revision, schema.HEAD)
+    after = await database.run(content)
+    assert {"key": "epoch", "value": "one"} in after["meta"]
+    assert after | {"meta": []} == {name: [row] for name, row in ROWS.items()} | {"meta": []}
+    async with database.open() as store:
+        assert store.epoch == "one"
+        assert [event.body for event in await store.events("r1", 0)] == [b'{"kind":"said"}']
+
+
+async def test_migrations_go_back_and_forth(database: Database) -> None:
+    """Down to nothing and up again: the same schema."""
+
+    def down(connection: Connection) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(FOLDER))
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+
+    def described(connection: Connection) -> Any:
+        found = MetaData()
+        found.reflect(connection)
+        return {name: [repr(column) for column in table.columns] for name, table in found.tables.items()}
+
+    await database.run(migrate)
+    before = await database.run(described)
+    await database.run(down)
+    assert set(await database.run(described)) == {"alembic_version"}
+    await database.run(migrate)
+    assert await database.run(described) == before
+
+
+async def test_two_that_migrate_at_once_are_one_after_the_other(postgres: Postgres) -> None:
+    """Of several nodes' migrations at once, one does it all and the others find it done."""
+    async with postgres.bare_database() as name:
+        url = postgres.url(name)
+        done = await asyncio.gather(*(in_transaction(url, migrate) for _ in range(4)))
+        assert sorted(done, key=str) == [(schema.HEAD, schema.HEAD)] * 3 + [(None, schema.HEAD)]
+
+
+# --- which program runs on which schema -------------------------------------------------------------------------------
+
+
+def set_revision(revision: str, needs: str | None) -> Callable[[Connection], None]:
+    """As if a later Plyroom had migrated."""
+
+    def change(connection: Connection) -> None:
+        connection.execute(text("UPDATE alembic_version SET version_num = :one"), {"one": revision})
+        if needs is not None:
+            connection.execute(update(meta).where(meta.c.key == schema.NEEDS).values(value=needs))
+
+    return change
+
+
+async def test_a_newer_schema_that_suits_this_program_is_used(database: Database) -> None:
+    """R21, expand: another version has migrated already and says that this one may go on; nothing is migrated back."""
+    await database.run(migrate)
+    await database.run(set_revision("0999", schema.HEAD))
+    async with database.open() as store:
+        await store.create_room(new_room("r1"))
+        assert await store.events("r1", 0) == list(entries(1, 2))
+    assert await database.run(schema.revision_of) == "0999"
+    assert await database.run(migrate) == ("0999", "0999")
+
+
+async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) -> None:
+    """R21, contract: a node of the version before is told to make way, by the server and by `plyroom migrate`."""
+    await database.run(migrate)
+    await database.run(set_revision("0999", "0999"))
+    refusal = r"newer Plyroom .*0999.*this one is of 0002.*backup"
+    with pytest.raises(StoreUnavailable, match=refusal):
+        async with database.open():
+            raise AssertionError("it was opened")
+    with pytest.raises(StoreUnavailable, match=refusal):
+        await database.run(migrate)
+
+
+async def test_an_older_program_runs_beside_the_migration(postgres: Postgres) -> None:
+    """R21: a store that was opened at the revision before goes on reading and writing while and after `migrate` runs;
+    so does one that opens then.
+    """
+    async with postgres.bare_database() as name:
+        url = postgres.url(name)
+        await in_transaction(url, lambda connection: schema.upgrade(connection, schema.LOWEST))
+        async with open_postgres(url) as older:
+            await older.create_room(new_room("r1"))
+            assert await in_transaction(url, migrate) == (schema.LOWEST, schema.HEAD)
+            await older.create_room(new_room("r2"))
+            async with open_postgres(url) as newer:
+                assert newer.epoch == older.epoch
+                assert await newer.heads(["r1", "r2"]) == {"r1": 2, "r2": 2}
+
+
+def test_what_cannot_be_run_on_is_said() -> None:
+    """Too old, too new, nothing at all: each message says what to do."""
+    schema.judge(schema.HEAD, None, "here")
+    schema.judge("0999", schema.LOWEST, "here")
+    for revision, needs, words in (
+        (None, None, "plyroom migrate"), ("0000", None, "plyroom migrate"), ("0999", None, "newer Plyroom"),
+        ("0999", "0003", "newer Plyroom"),
+    ):  # fmt: skip
+        with pytest.raises(StoreUnavailable, match=f"database here .*{words}"):
+            schema.judge(revision, needs, "here")
+
+
+# --- the commands -----------------------------------------------------------------------------------------------------
+
+
+def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "PLYROOM_DATABASE": url}
+    return subprocess.run([sys.executable, *arguments], env=environ, capture_output=True, text=True, timeout=60)
+
+
+async def test_a_server_says_what_its_database_lacks(postgres: Postgres, tmp_path: Path) -> None:
+    """`plyroom serve` on an empty database ends with 1 and names the command that makes its tables; that command makes
+    them; and no secret is in anything that either of them says.
+    """
+    async with postgres.bare_database() as name:
+        url = postgres.url(name)
+        serve = ("-m", "server", "--port", "0", "--data", str(tmp_path))
+        unreadable_url = "postgresql://plyroom:wrong-secret@@host:x/y"
+        wrong_url = postgres.url(name, password="wrong-secret")
+        refused, wrong, unreadable = await asyncio.gather(
+            *(asyncio.to_thread(run, address, *serve) for address in (url, wrong_url, unreadable_url))
+        )
+        assert refused.returncode == 1
+        assert "plyroom migrate" in refused.stderr
+        assert wrong.returncode == 1
+        assert "password authentication failed" in wrong.stderr
+        assert unreadable.returncode == 1
+        assert "postgresql://user:password@host:5432/database was expected" in unreadable.stderr
+        migrated = await asyncio.to_thread(run, url, "-m", "client", "migrate")
+        assert (migrated.returncode, migrated.stderr) == (0, "")
+        assert migrated.stdout.endswith("is at 0002 now (before: no tables).\n")
+        for one in (refused, wrong, unreadable, migrated):
+            for secret in (PASSWORD, "a-secret", "wrong-secret"):
+                assert secret not in one.stdout + one.stderr

@@ -1,0 +1,507 @@
+"""What the PostgreSQL store promises beyond the contract: two nodes at once, locks, links that go, servers that go."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from server.store import postgres as pg
+from server.store.base import (
+    Append,
+    CommandKey,
+    Conflict,
+    Duplicate,
+    Identity,
+    Store,
+    StoredEvent,
+    StoreError,
+    StoreUnavailable,
+    Thought,
+)
+from server.store.postgres import open_postgres
+from server.store.postgres_group import _appending, commit_appends
+from server.store.postgres_link import Limits
+from server.store.sql import SqlStore
+from tests.postgres import DISCONNECT, PASSWORD, SAFE, Postgres, private_postgres
+from tests.server.entries import NOW_MS, append, entries, finished, listing, new_room, started
+from tests.system.faultproxy import FaultProxy, Toward, fault_proxy
+
+HASTY = Limits(connect_s=2.0, statement_s=2.0, lock_s=0.2)
+
+
+@pytest.fixture
+async def database(postgres: Postgres) -> AsyncIterator[str]:
+    async with postgres.database() as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+def durable() -> Iterator[Postgres]:
+    """A PostgreSQL that syncs, to be killed and restarted."""
+    with private_postgres(**SAFE) as server:
+        yield server
+
+
+async def outcome(work: Awaitable[object]) -> object:
+    """What it returns, or the StoreError that it raises."""
+    try:
+        return await work
+    except StoreError as error:
+        return error
+
+
+async def insist(store: Store, room: str, key: CommandKey, body: bytes, within_s: float = 30.0) -> tuple[int, int]:
+    """Writes an event for a command as a node does: again after a conflict, and when nobody knows, by its key.
+    Returns how many conflicts there were, and at which v it is.
+    """
+    conflicts = 0
+    async with asyncio.timeout(within_s):
+        while True:
+            try:
+                head = await store.head(room)
+                assert head is not None
+                event = StoredEvent(head.v + 1, NOW_MS, 0, body)
+                await store.append(Append(room, head.v, (event,), "n1", None, key))
+                return conflicts, head.v + 1
+            except Conflict:
+                conflicts += 1
+            except Duplicate as made:
+                return conflicts, made.last_v
+            except StoreUnavailable:
+                await asyncio.sleep(0.02)
+
+
+async def log(store: Store, room: str) -> list[StoredEvent]:
+    """The whole log of a room."""
+    found: list[StoredEvent] = []
+    while page := await store.events(room, len(found)):
+        found += page
+    return found
+
+
+# --- two nodes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("appends", [250, pytest.param(1000, marks=pytest.mark.long)])
+async def test_two_nodes_race_for_the_same_rooms(postgres: Postgres, database: str, appends: int) -> None:
+    """R5: four writers on two nodes append to two rooms, most of the time in each other's way: v counts on without a
+    gap, and each command is in the log once, at the v that its writer was told.
+    """
+    url = postgres.url(database)
+    async with open_postgres(url) as one, open_postgres(url) as two:
+        rooms = ["r1", "r2"]
+        for room in rooms:
+            await one.create_room(new_room(room, count=1))
+        told: dict[bytes, tuple[str, int]] = {}
+        conflicts = 0
+
+        async def play(store: Store, name: str) -> None:
+            nonlocal conflicts
+            for n in range(appends):
+                room, body = rooms[n % 2], b'{"n":"%b %d"}' % (name.encode(), n)
+                lost, v = await insist(store, room, CommandKey(name, str(n)), body, 60)
+                conflicts += lost
+                told[body] = (room, v)
+
+        await asyncio.gather(play(one, "ada"), play(one, "ben"), play(two, "cyd"), play(two, "dan"))
+        for room in rooms:
+            events = await log(two, room)
+            assert [event.v for event in events] == list(range(1, 2 * appends + 2))
+            assert {event.body: (room, event.v) for event in events[1:]} == {
+                body: at for body, at in told.items() if at[0] == room
+            }
+        assert conflicts > appends // 5, "it is a race only if they are in each other's way"
+
+
+async def test_groups_of_two_nodes_that_overlap_do_not_deadlock(postgres: Postgres, database: str) -> None:
+    """Groups over the same rooms, asked for in opposite orders: nobody waits for a deadlock to be found out."""
+    url = postgres.url(database)
+    async with open_postgres(url) as one, open_postgres(url) as two, postgres.session(database) as session:
+        rooms = [f"r{n:03}" for n in range(100)]
+        await asyncio.gather(*(one.create_room(new_room(room, count=1)) for room in rooms))
+        for turn in range(20):
+            heads = await one.heads(rooms)
+            work = [one.append(append(room, heads[room])) for room in rooms]
+            work += [two.append(append(room, heads[room])) for room in reversed(rooms)]
+            results = await asyncio.gather(*map(outcome, work))
+            assert [type(one) for one in results].count(type(None)) == 100, turn
+            assert [type(one) for one in results].count(Conflict) == 100, turn
+        assert set((await two.heads(rooms)).values()) == {21}
+        deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        assert await session.fetchval(deadlocks) == 0
+
+
+async def test_the_order_of_locks_is_that_of_the_rows(postgres: Postgres, database: str) -> None:
+    """The plan that keeps groups from deadlocks: rooms are looked up by their index, one after the other."""
+    async with postgres.session(database) as session:
+        for name, value in pg.DIRECT.items():
+            await session.execute(f"SET {name} = {value}")
+        statement = _appending(False, False, False, False, False)
+        plan = "\n".join(row[0] for row in await session.fetch(f"EXPLAIN {statement}", *NO_ROWS))
+        update = plan[plan.index("CTE moved") :]
+        assert "Nested Loop" in update[: update.index("Index Scan using pk_rooms")]
+        assert "Seq Scan on rooms" not in plan
+        assert "Hash Join" not in plan
+
+
+NO_ROWS: list[list[Any]] = [[] for _ in range(12)]
+
+
+async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> None:
+    """In one group: a conflict, a second command key, a match that exists, a text that cannot be kept, an unknown room,
+    and good ones, which are committed.
+    """
+    url = postgres.url(database)
+    async with open_postgres(url) as store:
+        for n in range(8):
+            await store.create_room(new_room(f"r{n}", projections=[started(f"m{n}")]))
+        await store.append(append("r1", 2, CommandKey("ada", "used"), count=2))
+        work = [
+            append("r0", 2, CommandKey("ada", "1")),
+            append("r1", 4, CommandKey("ada", "used")),
+            append("r2", 1, CommandKey("ada", "1")),
+            append("r3", 2, CommandKey("ada", "1"), projections=[started("m0")]),
+            append("r4", 2, CommandKey("ada", "nul\0")),
+            append("r5", 2, CommandKey("ada", "1"), projections=[Thought("m5", 3, 1, b"{}"), finished("m5", 3)]),
+            append("never made", 0),
+            append("r6", 2, CommandKey("ada", "1"), projections=[listing("six"), started("n6"), finished("n6")]),
+        ]
+        results = await asyncio.gather(*(outcome(store.append(one)) for one in work))
+        assert [type(one) for one in results] == [
+            type(None), Duplicate, Conflict, Conflict, StoreUnavailable, type(None), Conflict, type(None),
+        ]  # fmt: skip
+        assert isinstance(results[1], Duplicate)
+        assert (results[1].first_v, results[1].last_v) == (3, 4)
+        assert await store.heads([f"r{n}" for n in range(8)]) == dict(zip(
+            [f"r{n}" for n in range(8)], [3, 4, 2, 2, 2, 3, 3, 2], strict=True
+        ))  # fmt: skip
+        six = await store.match("n6")
+        assert six is not None
+        assert six.plies == 7
+
+
+# --- locks and time-outs ----------------------------------------------------------------------------------------------
+
+
+async def test_a_room_that_somebody_locks_holds_up_no_other(postgres: Postgres, database: str) -> None:
+    """R9: while another session holds a room's row, appends to it are StoreUnavailable within the time for locks, and
+    those that came with it are committed; afterwards all is well again.
+    """
+    async with open_postgres(postgres.url(database), HASTY) as store, postgres.session(database) as other:
+        for room in ("r1", "r2"):
+            await store.create_room(new_room(room))
+        async with other.transaction():
+            await other.execute("SELECT FROM rooms WHERE id = 'r1' FOR UPDATE")
+            first, second = store.append(append("r1", 2)), store.append(append("r2", 2))
+            results = await asyncio.gather(outcome(first), outcome(second))
+            assert isinstance(results[0], StoreUnavailable)
+            assert "locked" in str(results[0])
+            assert results[1] is None
+        await store.append(append("r1", 2))
+        assert await store.heads(["r1", "r2"]) == {"r1": 3, "r2": 3}
+
+
+async def test_a_table_that_somebody_locks_is_told_in_time(postgres: Postgres, database: str) -> None:
+    """R9: reads and writes that wait for a lock for too long are StoreUnavailable, and nothing of them is written."""
+    async with open_postgres(postgres.url(database), HASTY) as store, postgres.session(database) as other:
+        await store.create_room(new_room("r1"))
+        async with other.transaction():
+            await other.execute("LOCK TABLE events, identities")
+            for work in (
+                store.append(append("r1", 2, CommandKey("ada", "1"))),
+                store.events("r1", 0),
+                store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS),
+            ):
+                async with asyncio.timeout(2):
+                    with pytest.raises(StoreUnavailable, match="lock"):
+                        await work
+        assert await store.find_command("r1", CommandKey("ada", "1")) is None
+        await store.append(append("r1", 2, CommandKey("ada", "1")))
+        assert await store.events("r1", 0) == list(entries(1, 3))
+
+
+async def test_a_statement_that_takes_too_long_is_told(postgres: Postgres, database: str) -> None:
+    """A statement ends at the time for statements, on the server, too."""
+    limits = Limits(statement_s=0.2, lock_s=5.0)
+    async with open_postgres(postgres.url(database), limits) as store, postgres.session(database) as other:
+        await store.create_room(new_room("r1"))
+        async with other.transaction():
+            await other.execute("LOCK TABLE events")
+            with pytest.raises(StoreUnavailable, match="statement timeout"):
+                await store.append(append("r1", 2))
+            running = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'plyroom' AND state = 'active'"
+            assert await other.fetchval(running + " AND datname = current_database()") == 0
+        await store.append(append("r1", 2))
+
+
+async def test_a_busy_pool_is_told(postgres: Postgres, database: str) -> None:
+    """When all connections for reads are taken for too long, the next read is StoreUnavailable, which says so."""
+    limits = Limits(connect_s=0.2, statement_s=5.0, lock_s=5.0, pool=1)
+    async with open_postgres(postgres.url(database), limits) as store, postgres.session(database) as other:
+        await store.create_room(new_room("r1"))
+        async with other.transaction():
+            await other.execute("LOCK TABLE events")
+            first = asyncio.create_task(store.events("r1", 0))
+            await asyncio.sleep(0)
+            with pytest.raises(StoreUnavailable, match="1 connections to the database are busy"):
+                await store.head("r1")
+        assert await first == list(entries(1, 2))
+
+
+async def test_the_server_rolls_back_and_the_group_is_tried_again(
+    postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deadlock or a failure to serialise costs another try, not an error; but not for ever."""
+    import asyncpg
+
+    errors: list[Exception] = []
+
+    async def failing(link: Any, some: list[Append], skip_locked: bool = False) -> Any:
+        if errors:
+            raise errors.pop()
+        return await commit_appends(link, some, skip_locked)
+
+    monkeypatch.setattr(pg, "commit_appends", failing)
+    async with open_postgres(postgres.url(database)) as store:
+        await store.create_room(new_room("r1"))
+        errors += [asyncpg.DeadlockDetectedError("one"), asyncpg.SerializationError("two")]
+        await store.append(append("r1", 2))
+        errors += [asyncpg.SerializationError("again")] * 99
+        with pytest.raises(StoreUnavailable, match="others were faster"):
+            await store.append(append("r1", 3))
+        assert len(errors) > 90
+        errors.clear()
+        assert await store.heads(["r1"]) == {"r1": 3}
+
+
+# --- links that go ----------------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def over_proxy(
+    postgres: Postgres, database: str, limits: Limits = HASTY
+) -> AsyncIterator[tuple[SqlStore, FaultProxy]]:
+    """A store behind a proxy that fails as told, with a room r1 at v 2."""
+    async with (
+        fault_proxy(postgres.port) as proxy,
+        open_postgres(postgres.url(database, proxy.port), limits) as store,
+    ):
+        await store.create_room(new_room("r1"))
+        yield store, proxy
+
+
+async def test_a_link_that_is_cut_in_the_commit_is_looked_into(postgres: Postgres, database: str) -> None:
+    """R6: wherever the link is cut, in the request or in the answer, at every byte: the append is made once, and the
+    writer is told so, by success or by its key; nothing is guessed and nothing is made twice.
+    """
+    async with over_proxy(postgres, database) as (store, proxy):
+        await store.append(append("r1", 2, CommandKey("ada", "warm")))
+        before = dict(proxy.passed)
+        await store.append(append("r1", 3, CommandKey("ada", "warm 2")))
+        sizes = {toward: proxy.passed[toward] - before[toward] for toward in Toward}
+        kinds: list[str] = []
+        v = 4
+        for toward in Toward:
+            for count in sorted({*range(0, sizes[toward], max(1, sizes[toward] // 12)), sizes[toward] - 1}):
+                key = CommandKey("ada", f"{toward} {count}")
+                cut = proxy.cut_after(toward, count)
+                told = await outcome(store.append(append("r1", v, key)))
+                kinds.append(type(told).__name__)
+                assert cut.is_set()
+                made = await store.find_command("r1", key)
+                assert made == (v + 1, v + 1), (toward, count, told)
+                if told is not None:
+                    assert isinstance(told, Duplicate), told
+                    assert (told.first_v, told.last_v) == made
+                v += 1
+        assert [event.v for event in await log(store, "r1")] == list(range(1, v + 1))
+        assert set(kinds) == {"NoneType", "Duplicate"}, "some cuts came before the commit, some after it"
+
+
+async def test_what_has_no_key_stays_unknown_after_a_cut(postgres: Postgres, database: str) -> None:
+    """An append without a command key is never sent twice: StoreUnavailable; those with one in its group are made."""
+    async with over_proxy(postgres, database) as (store, proxy):
+        await store.create_room(new_room("r2"))
+        await store.append(append("r1", 2))
+        cut = proxy.cut_after(Toward.CLIENT, 1)
+        results = await asyncio.gather(
+            outcome(store.append(append("r1", 3))), outcome(store.append(append("r2", 2, CommandKey("ada", "1"))))
+        )
+        assert cut.is_set()
+        assert isinstance(results[0], StoreUnavailable)
+        assert "not known" in str(results[0])
+        assert isinstance(results[1], Duplicate)
+        assert await store.heads(["r1", "r2"]) == {"r1": 4, "r2": 3}
+
+
+async def test_a_room_is_made_once_though_the_link_is_cut(postgres: Postgres, database: str) -> None:
+    """Cut before the commit or after it, the room is there, with its events, and its maker is told that it made it."""
+    async with over_proxy(postgres, database) as (store, proxy):
+        for n, (toward, count) in enumerate(((Toward.SERVER, 40), (Toward.CLIENT, 1), (Toward.SERVER, 300))):
+            cut = proxy.cut_after(toward, count)
+            assert await store.create_room(new_room(f"new{n}", projections=[started(f"n{n}")])) is None
+            assert cut.is_set()
+            assert await store.events(f"new{n}", 0) == list(entries(1, 2))
+
+
+async def test_a_link_that_freezes_is_given_up_in_time(postgres: Postgres, database: str) -> None:
+    """A server that answers no more: reads and writes are StoreUnavailable in time; then a new link is made."""
+    async with over_proxy(postgres, database, Limits(connect_s=0.5, statement_s=0.2, lock_s=0.1)) as (store, proxy):
+        await store.head("r1")
+        proxy.freeze()
+        async with asyncio.timeout(5):
+            results = await asyncio.gather(
+                outcome(store.append(append("r1", 2, CommandKey("ada", "1")))), outcome(store.head("r1"))
+            )
+        assert [type(one) for one in results] == [StoreUnavailable] * 2
+        assert await insist(store, "r1", CommandKey("ada", "1"), entries(3)[0].body) == (0, 3)
+        assert await store.events("r1", 0) == list(entries(1, 3))
+
+
+async def test_reads_get_over_a_server_that_closed_their_links(postgres: Postgres, database: str) -> None:
+    """Links that the server ended while nobody used them, or in the middle of a read, cost nobody an error."""
+    async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
+        await store.create_room(new_room("r1"))
+        for v in range(2, 5):
+            await store.head("r1")
+            assert await other.fetchval(DISCONNECT) == 2
+            assert await store.heads(["r1"]) == {"r1": v}
+            assert await store.heartbeat("n1", 1000) > 0
+            assert await outcome(store.append(append("r1", v, CommandKey("ada", str(v))))) is None
+
+
+async def test_rooms_taken_over_unseen_are_told_the_next_time(postgres: Postgres, database: str) -> None:
+    """When the answer to a take-over is lost, the rooms are this node's, and the next call names them: or nobody would
+    ever wake them.
+    """
+    async with over_proxy(postgres, database) as (store, proxy):
+        await store.heartbeat("me", 60_000)
+        for n in range(3):
+            await store.create_room(new_room(f"d{n}", node="dead", due_ms=NOW_MS))
+        assert await store.due_rooms(NOW_MS - 1, "me", all_nodes=False) == []
+        proxy.cut_after(Toward.CLIENT, 1)
+        with pytest.raises(StoreUnavailable):
+            await store.due_rooms(NOW_MS, "me", all_nodes=False)
+        assert sorted(await store.due_rooms(NOW_MS, "me", all_nodes=False)) == ["d0", "d1", "d2"]
+        assert await store.due_rooms(NOW_MS, "me", all_nodes=False) == []
+
+
+# --- servers that go --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["kill", "immediate", "fast"])
+async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, end: str) -> None:
+    """R7, R23: kill -9, `pg_ctl stop -m immediate` and a restart under load: what was acknowledged is in the log, once;
+    while it is away writes fail within 2 s, and within 10 s of its return all have been made.
+    """
+    async with durable.database() as database, open_postgres(durable.url(database)) as store:
+        rooms = [f"r{n}" for n in range(20)]
+        await asyncio.gather(*(store.create_room(new_room(room, count=1)) for room in rooms))
+        stop, going = asyncio.Event(), asyncio.Event()
+        written: dict[str, list[int]] = {room: [] for room in rooms}
+
+        async def play(room: str) -> None:
+            n = 0
+            while not stop.is_set():
+                written[room].append((await insist(store, room, CommandKey("ada", str(n)), b'{"n":%d}' % n))[1])
+                n += 1
+                if n == 10:
+                    going.set()
+
+        playing = [asyncio.create_task(play(room)) for room in rooms]
+        await going.wait()
+        await asyncio.to_thread(durable.kill if end == "kill" else lambda: durable.stop(end))
+        async with asyncio.timeout(2):
+            with pytest.raises(StoreUnavailable):
+                await store.append(append("nowhere", 0))
+            with pytest.raises(StoreUnavailable):
+                await store.check()
+        await asyncio.to_thread(durable.start)
+        async with asyncio.timeout(10):
+            stop.set()
+            await asyncio.gather(*playing)
+        for room in rooms:
+            events = await log(store, room)
+            assert [event.v for event in events] == list(range(1, len(events) + 1))
+            assert written[room] == list(range(2, len(events) + 1))
+            assert [event.body for event in events[1:]] == [b'{"n":%d}' % n for n in range(len(written[room]))]
+
+
+# --- servers that cannot be used --------------------------------------------------------------------------------------
+
+
+async def refusal(address: str, limits: Limits = HASTY) -> str:
+    """Why a store cannot be opened; the password is in no part of what is said."""
+    with pytest.raises(StoreUnavailable) as caught:
+        async with open_postgres(address, limits):
+            raise AssertionError("it was opened")
+    error: BaseException | None = caught.value
+    said = ""
+    while error is not None:
+        said += f"{error!r} {error}"
+        error = error.__cause__ or error.__context__
+    for secret in (PASSWORD, "a-secret", "wrong-secret"):
+        assert secret not in said
+    return str(caught.value)
+
+
+async def test_what_is_wrong_with_a_database_is_said(postgres: Postgres, database: str) -> None:
+    """Wrong password, unknown database, nobody there, no tables: each in words that name the place and no secret."""
+    assert "password authentication failed" in await refusal(postgres.url(database, password="wrong-secret"))
+    assert 'database "nowhere" does not exist' in await refusal(postgres.url("nowhere"))
+    said = await refusal(postgres.url(database, port=1))
+    assert f"postgresql://plyroom@127.0.0.1:1/{database}" in said
+    async with postgres.bare_database() as bare:
+        assert "plyroom migrate" in await refusal(postgres.url(bare))
+    assert "SSL" in await refusal(postgres.url(database) + "?sslmode=require")
+
+
+async def test_no_more_connections_is_told_and_got_over(postgres: Postgres, database: str) -> None:
+    """When the server has no place for another connection, that is what is said; later it works."""
+    async with postgres.session(database) as other:
+        await other.execute("CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 1")
+        await other.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO few")
+        try:
+            address = (
+                postgres.url(database)
+                .replace("plyroom:", "few:")
+                .replace(postgres.url(database).split(":")[2].split("@")[0], "few")
+            )
+            async with open_postgres(address, HASTY) as store:
+                with pytest.raises(StoreUnavailable, match="too many connections"):
+                    await store.head("r1")
+                assert "too many connections" in await refusal(address)
+                await store.create_room(new_room("r1"))
+        finally:
+            await other.execute("DROP OWNED BY few")
+            await other.execute("DROP ROLE few")
+
+
+async def test_a_server_that_only_reads_is_refused(postgres: Postgres) -> None:
+    """A standby, or a database that was set read-only: said at the start, and told and got over while running."""
+    async with postgres.database() as database, postgres.session() as other:
+        url = postgres.url(database)
+        async with open_postgres(url, HASTY) as store:
+            await store.create_room(new_room("r1"))
+            await other.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+            try:
+                assert "read-only" in await refusal(url)
+                async with postgres.session(database) as session:
+                    await session.execute(DISCONNECT)
+                for _ in range(2):
+                    with pytest.raises(StoreUnavailable, match="read-only"):
+                        await store.append(append("r1", 2, CommandKey("ada", "1")))
+            finally:
+                await other.execute(f"ALTER DATABASE {database} RESET default_transaction_read_only")
+            await store.append(append("r1", 2))
+
+
+async def test_one_epoch_for_all_who_open_at_once(postgres: Postgres, database: str) -> None:
+    """Nodes that start together agree on the epoch, whoever makes it."""
+    stores = [open_postgres(postgres.url(database)) for _ in range(4)]
+    opened = await asyncio.gather(*(store.__aenter__() for store in stores))
+    assert len({store.epoch for store in opened}) == 1
+    for store in stores:
+        await store.__aexit__(None, None, None)
