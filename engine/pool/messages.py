@@ -9,7 +9,8 @@ from engine.search.job import Info, Job, Result
 MAX_BYTES = 65_536
 """A job must fit into an idle worker's pipe, so that sending it never waits."""
 
-Reason = Literal["failed", "rules_changed", "cancelled"]
+Reason = Literal["failed", "fault", "rules_changed", "cancelled"]
+"""A job that names nothing has failed; a fault is the game's own."""
 
 
 class Run(Struct, frozen=True, tag=True):

@@ -20,6 +20,7 @@ from engine.game import GameError, GameFault
 from engine.games.registry import game_ids, load_game
 from engine.pool.messages import Answered, Failed, News, Progress, Ready, Run, Started, Taken, Warm, Warmed
 from engine.pool.process import DEFAULT_START, StartMethod, WorkerProcess, default_workers
+from engine.pool.quarantine import Quarantine
 from engine.pool.waiting import FairQueue
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError, SearchFailed
 from engine.search.levels import Level, choose
@@ -156,6 +157,7 @@ class Pool:
         self._home: dict[str, Seat] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._bad_starts = 0
+        self._quarantine = Quarantine()
         self._is_open = False
         self.counts = Counts()
 
@@ -188,8 +190,8 @@ class Pool:
     async def search(self, job: Job, on_info: Callable[[Info], None] | None = None) -> Result:
         """The answer to a job; on_info is called in the loop after each depth and several times a second.
 
-        Raises RulesChanged, PoolBusy, PoolClosed or SearchFailed. Cancelling the caller ends the search within
-        milliseconds.
+        Raises RulesChanged, PoolBusy, PoolClosed, GameQuarantined or another SearchFailed. Cancelling the caller ends
+        the search within milliseconds.
         """
         ticket = self._admit(job, on_info)
         self._waiting.put(ticket)
@@ -253,6 +255,9 @@ class Pool:
             raise SearchFailed(str(error)) from error
         if job.rules != game.digest:
             raise RulesChanged(f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}")
+        quarantined = self._quarantine.error(job.game, job.rules)
+        if quarantined is not None:
+            raise quarantined
         warmth = self._warmth_of(job.game)
         if warmth.state == "failed":
             raise SearchFailed(warmth.error)
@@ -348,6 +353,7 @@ class Pool:
     def _on_answer(self, seat: Seat, result: Result) -> None:
         if seat.ticket is not None and not seat.ticket.answer.done():
             self.counts.answered += 1
+            self._quarantine.answered(seat.ticket.job.game, seat.ticket.job.rules)
             seat.ticket.answer.set_result(result)
         self._release(seat)
         self._dispatch()
@@ -356,6 +362,8 @@ class Pool:
         if seat.ticket is not None:
             kind = RulesChanged if failed.reason == "rules_changed" else SearchFailed
             self._fail(seat.ticket, kind(failed.message or "the search was cancelled"))
+            if failed.reason == "fault":
+                self._blame(seat.ticket.job, failed.message)
         self._release(seat)
         self._dispatch()
 
@@ -409,11 +417,23 @@ class Pool:
         if ticket.latest is not None and (ticket.tries >= TRIES or is_late):
             self._answer_from(ticket, ticket.latest)
         elif ticket.tries >= TRIES:
-            self._fail(ticket, SearchFailed(f"{ticket.tries} workers died or hung over this job"))
+            message = f"{ticket.tries} workers died or hung over this job"
+            self._fail(ticket, SearchFailed(message))
+            self._blame(ticket.job, message)
         else:
             self.counts.retried += 1
             self._waiting.put_first(ticket)
             self._dispatch()
+
+    def _blame(self, job: Job, message: str) -> None:
+        """A game whose searches keep failing gets no more of them; what waits for it fails now."""
+        if not self._quarantine.fault(job.game, job.rules, message):
+            return
+        error = self._quarantine.error(job.game, job.rules)
+        assert error is not None, "it was quarantined just now"
+        for ticket in [one for one in self._waiting if (one.job.game, one.job.rules) == (job.game, job.rules)]:
+            self._waiting.remove(ticket)
+            self._fail(ticket, error)
 
     def _answer_from(self, ticket: Ticket, info: Info) -> None:
         """The move that the level would choose by what the lost worker had told."""

@@ -17,6 +17,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
+from engine.game import GameFault
 from engine.games.registry import load_game
 from engine.pool.messages import (
     Answered,
@@ -34,7 +35,7 @@ from engine.pool.messages import (
     decode_order,
     encode,
 )
-from engine.search.job import Info, RulesChanged
+from engine.search.job import Info, RulesChanged, SearchFailed
 
 LIVE_S = 0.15
 """How often a running search tells its node count."""
@@ -117,8 +118,11 @@ class Worker:
             return _failed(order, "cancelled", "")
         except RulesChanged as error:
             return _failed(order, "rules_changed", str(error))
+        except SearchFailed as error:
+            reason: Reason = "fault" if isinstance(error.__cause__, GameFault) else "failed"
+            return _failed(order, reason, f"{type(error).__name__}: {error}")
         except Exception as error:
-            return _failed(order, "failed", f"{type(error).__name__}: {error}")
+            return _failed(order, "fault", f"{type(error).__name__}: {error}")
         finally:
             self._loading = None
         return Answered(order.number, result)

@@ -86,3 +86,7 @@ class RulesChanged(SearchError):
 
 class SearchFailed(SearchError):
     """The rules raised in the search, or every worker that took the job died or hung."""
+
+
+class GameQuarantined(SearchFailed):
+    """So many searches of the game failed in a row that no more are tried until its rules change."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from engine.search.job import Info, Job, Result, RulesChanged, SearchError
+from engine.search.job import GameQuarantined, Info, Job, Result, RulesChanged, SearchError
 from server import protocol as wire
 from server.frames import text_frame
 from server.ports import Ports
@@ -88,7 +88,7 @@ async def answer(
         thoughts.waiting(ports.engines.is_warm(job.game))
         try:
             result = await ports.engines.search(job, thoughts.info)
-        except RulesChanged as error:
+        except (RulesChanged, GameQuarantined) as error:
             reason = str(error)
             break
         except SearchError as error:

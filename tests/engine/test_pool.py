@@ -19,7 +19,8 @@ from engine.games import tic_tac_toe
 from engine.games.registry import load_game
 from engine.pool.pool import Pool, PoolBusy, PoolClosed, WarmState
 from engine.pool.process import WorkerProcess
-from engine.search.job import Info, Job, Limit, Result, RulesChanged, SearchFailed
+from engine.pool.quarantine import FAULTS_IN_A_ROW
+from engine.search.job import GameQuarantined, Info, Job, Limit, Result, RulesChanged, SearchFailed
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
@@ -352,6 +353,31 @@ async def test_a_poisonous_game_fails_alone(plug_in: Callable[[str, str], Path],
         assert (await small.search(timed(50))).move
         assert pids <= set(small.pids)
         assert small.warm_state("planted") == ("warm" if poison == "raises" else "failed")
+
+
+async def test_a_game_that_keeps_failing_is_quarantined(plug_in: Callable[[str, str], Path]) -> None:
+    """After three failed searches in a row all further ones, waiting ones too, fail at once with the game's name;
+    other games go on, wrong jobs and answers do not count, and edited rules begin anew.
+    """
+    plug_in("planted", SOURCE.replace("    return 0\n", POISON["raises"].replace("if s[1]", "if s[0] & FULL and s[1]")))
+    fails, works = job_of("planted", limit=Limit(depth=3)), job_of("planted", limit=Limit(depth=1))
+    async with Pool(workers=1, warm=()) as small:
+        for _ in range(FAULTS_IN_A_ROW):
+            with pytest.raises(SearchFailed, match="nonsense"):
+                await small.search(replace(works, start="nonsense"))
+        for _ in range(FAULTS_IN_A_ROW - 1):
+            with pytest.raises(SearchFailed, match="poison"):
+                await small.search(fails)
+        assert (await small.search(works)).move, "it does not raise so early, and an answer makes good what was before"
+        asked = [asyncio.create_task(small.search(fails)) for _ in range(FAULTS_IN_A_ROW + 2)]
+        kinds = [type(error) for error in await asyncio.gather(*asked, return_exceptions=True)]
+        assert kinds == [SearchFailed] * FAULTS_IN_A_ROW + [GameQuarantined] * 2
+        with pytest.raises(GameQuarantined, match=r"planted gets no more searches.*poison"):
+            await small.search(works)
+        assert (await small.search(timed(50))).move
+        plug_in("planted", SOURCE)
+        os.kill(small.pids[0], signal.SIGKILL)  # it has the old rules
+        assert (await small.search(job_of("planted", limit=Limit(depth=3)))).move
 
 
 async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], Path]) -> None:

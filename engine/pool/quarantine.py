@@ -1,0 +1,40 @@
+"""Which games get no more searches: those whose searches keep failing by their own fault."""
+
+from dataclasses import dataclass, field
+
+from engine.search.job import GameQuarantined
+
+FAULTS_IN_A_ROW = 3
+"""Each is a search that raised, or over which as many workers as are tried died or hung."""
+
+
+@dataclass(slots=True)
+class Quarantine:
+    """Counts the faults of each version of a game since its last answer; edited rules begin anew."""
+
+    _faults: dict[tuple[str, str], int] = field(default_factory=dict)
+    _why: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def answered(self, game_id: str, digest: str) -> None:
+        self._faults.pop((game_id, digest), None)
+
+    def fault(self, game_id: str, digest: str, message: str) -> bool:
+        """Counts a search that failed by the game's fault; true when this one was one too many."""
+        key = (game_id, digest)
+        if key in self._why:
+            return False
+        self._faults[key] = self._faults.get(key, 0) + 1
+        if self._faults[key] < FAULTS_IN_A_ROW:
+            return False
+        self._why[key] = message
+        return True
+
+    def error(self, game_id: str, digest: str) -> GameQuarantined | None:
+        """Why the game gets no search; None when it does."""
+        why = self._why.get((game_id, digest))
+        if why is None:
+            return None
+        return GameQuarantined(
+            f"{game_id} gets no more searches until its rules change or the server restarts: "
+            f"{FAULTS_IN_A_ROW} failed in a row, the last one with: {why}"
+        )
