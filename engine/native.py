@@ -23,8 +23,10 @@ import numpy as np
 from engine import code_cache, jit
 from engine.data import load_data
 from engine.game import Game, GameFault
+from engine.games.registry import rules_digest
 from engine.rules_style import reachable
 from engine.search import kernel
+from engine.search.job import RulesChanged
 
 CACHE = code_cache.cache_folder()
 os.environ["NUMBA_CACHE_DIR"] = str(CACHE)  # numba reads it when it is imported, and again when its environment changes
@@ -304,7 +306,10 @@ def _lines_of(annotation: Any) -> dict[str, int]:
 
 
 def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
-    """The search bound to a game's rules; cheap by itself: functions are compiled or loaded when they are asked for."""
+    """The search bound to a game's rules; cheap by itself: functions are compiled or loaded when they are asked for.
+
+    RulesChanged when the game's files are no longer those that the game was loaded from.
+    """
     module = sys.modules.get(getattr(game.rules, "__name__", ""))
     if not isinstance(module, ModuleType) or module is not game.rules:
         raise GameFault(f"the rules of {game.id} are not a module that was imported by its name")
@@ -317,7 +322,11 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     for name, function in _own_functions(template).items():
         if name not in hooks:
             namespace[name] = numba.njit(cache=True, **_OPTIONS)(_copy(function, namespace, tag))
-    return NativeGame(game, tag, Memory(load_data(game)), template, rules, namespace)
+    data = Memory(load_data(game))
+    found = rules_digest(module)
+    if found != game.digest:  # the files are read at another time than the module was
+        raise RulesChanged(f"the files of {game.id} have changed since they were loaded: {game.digest} became {found}")
+    return NativeGame(game, tag, data, template, rules, namespace)
 
 
 def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:

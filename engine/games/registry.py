@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
-from engine.game import Game, Rules, UnknownGame
+from engine.game import Game, GameFault, Rules, UnknownGame
 
 ENTRY_POINT_GROUP = "plyroom.games"
 ENGINE = Path(__file__).resolve().parent.parent
@@ -51,13 +51,16 @@ def forget() -> None:
 
 def rules_digest(module: ModuleType) -> str:
     """16 hex digits over everything that decides how a game plays and searches:
-    its file, its DATA, the engine around it.
+    its file, its DATA, the engine around it. GameFault when one of them cannot be read.
     """
     file = Path(str(module.__file__))
     paths = [file, *(file.parent / name for name in module.DATA), *(ENGINE / name for name in COMMON)]
     total = hashlib.blake2b(digest_size=8)
     for path in paths:
-        content = path.read_bytes()
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise GameFault(f"{path}, a file of {module.NAME}, cannot be read: {error.strerror}") from error
         total.update(len(content).to_bytes(8, "big"))
         total.update(content)
     return total.hexdigest()

@@ -1,0 +1,131 @@
+"""DATA: the words that a game's rules get, in plain and in compiled code, and what happens when a file is edited."""
+
+import asyncio
+import os
+import signal
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.conformance import NATIVE_CHECKS
+from engine.data import load_data
+from engine.game import GameFault
+from engine.games import registry, tic_tac_toe
+from engine.games.registry import load_game
+from engine.native import compile_game
+from engine.pool.pool import Pool
+from engine.search.job import Job, Limit, Result, RulesChanged
+
+EVALUATE = "def evaluate(s: State, data: Any) -> int:\n    return {}\n"
+SOURCE = (
+    Path(tic_tac_toe.__file__)
+    .read_text("utf-8")
+    .replace('"tic-tac-toe"', '"planted"')
+    .replace("DATA = ()", 'DATA = ("planted-one.bin", "planted-two.bin")')
+    .replace(EVALUATE.format(0), EVALUATE.format("data[0] + 2 * data[1] + 3 * data[2] + 4 * data[3]"))
+)
+ONE = struct.pack("<qB", -7, 5)
+"""Nine bytes: one word, and another of which only the lowest byte is there."""
+TWO = struct.pack("<qq", 1 << 40, 11)
+SUM = -7 + 2 * 5 + 3 * (1 << 40) + 4 * 11
+
+Install = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def tuned(plug_in: Install) -> Path:
+    """A game whose evaluation is made of its DATA; gives the first data file."""
+    folder = plug_in("planted", SOURCE).parent
+    (folder / "planted-two.bin").write_bytes(TWO)
+    one = folder / "planted-one.bin"
+    one.write_bytes(ONE)
+    return one
+
+
+def evaluated() -> tuple[int, int]:
+    """The evaluation of the start, in plain and in compiled code."""
+    game = load_game("planted")
+    native = compile_game(game)
+    state = game.start().state
+    plain = game.rules.evaluate(state, load_data(game))
+    return int(plain), int(native.function("rule_evaluate")(tuple(int(word) for word in state), native.data))
+
+
+@pytest.mark.usefixtures("tuned")
+def test_words_of_all_files_in_a_row() -> None:
+    """Little-endian with a sign, each file filled up to whole words, the same by pointer as in an array."""
+    assert load_data(load_game("planted")).tolist() == [-7, 5, 1 << 40, 11]
+    assert evaluated() == (SUM, SUM)
+
+
+def test_the_digest_covers_every_byte(tuned: Path) -> None:
+    """Any byte of any file makes other rules; the same bytes make the same; a file that is not there has a name."""
+    digests = []
+    for content in (ONE, ONE[:-1] + b"\6", ONE[:-1], ONE):
+        tuned.write_bytes(content)
+        registry.forget()
+        digests.append(load_game("planted").digest)
+    assert len(set(digests)) == 3
+    assert digests[0] == digests[3]
+    tuned.unlink()
+    registry.forget()
+    with pytest.raises(GameFault, match=r"planted-one\.bin, a file of planted, cannot be read: No such file"):
+        load_game("planted")
+
+
+def test_code_and_data_belong_together(tuned: Path) -> None:
+    """Compiled code is kept for each version of the data; data that was edited since the game was loaded is refused."""
+    assert evaluated() == (SUM, SUM)
+    tuned.write_bytes(struct.pack("<qB", 93, 5))
+    with pytest.raises(RulesChanged, match="planted have changed since they were loaded"):
+        compile_game(load_game("planted"))
+    registry.forget()
+    assert evaluated() == (SUM + 100, SUM + 100)
+
+
+@pytest.mark.usefixtures("tuned")
+def test_the_kit_compares_evaluations_with_data() -> None:
+    """Compiled = uncompiled holds for what is read from data as well (these numbers are out of bounds on purpose)."""
+    NATIVE_CHECKS["compiled rules"](load_game("planted"))
+
+
+def job() -> Job:
+    game = load_game("planted")
+    return Job(game.id, game.digest, {}, game.start().text(), (), "room", limit=Limit(depth=1))
+
+
+async def test_edited_data_under_a_running_pool(tuned: Path, plug_in: Install) -> None:
+    """A worker goes on with the data that it began with; one that starts after the edit refuses jobs for the old data;
+    no answer ever mixes the two, whenever the edit comes.
+    """
+    small = struct.pack("<qB", 10, 0)
+    plug_in("planted", SOURCE.replace("3 * data[2] + 4 * data[3]", "0"))
+    tuned.write_bytes(small)
+    registry.forget()
+    old = job()
+    async with Pool(workers=1, warm=()) as pool:
+        assert abs((await pool.search(old)).info.score) == 10
+        tuned.write_bytes(struct.pack("<qB", 20, 0))
+        assert abs((await pool.search(old)).info.score) == 10, "the worker has the old data, as this process does"
+        for _ in range(2):
+            asked = asyncio.gather(*(pool.search(old) for _ in range(3)), return_exceptions=True)
+            os.kill(await ready(pool), signal.SIGKILL)
+            for answer in await asked:
+                if isinstance(answer, Result):
+                    assert abs(answer.info.score) == 10
+                else:
+                    assert isinstance(answer, RulesChanged)
+        with pytest.raises(RulesChanged):
+            await pool.search(old)
+        registry.forget()
+        assert abs((await pool.search(job())).info.score) == 20
+
+
+async def ready(pool: Pool) -> int:
+    """The process of the one worker, once there is one."""
+    async with asyncio.timeout(20):
+        while not pool.pids:
+            await asyncio.sleep(0.01)
+    return pool.pids[0]
