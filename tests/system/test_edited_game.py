@@ -1,0 +1,96 @@
+"""A game that is edited under a running server: nothing old meets anything new."""
+
+import os
+import struct
+from contextlib import aclosing, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from client.connection import connect
+from client.messages import Happened, RoomMessage
+from engine.games import tic_tac_toe
+from server.protocol import AiSeat, Finished, Move, MySeat, Sit
+from tests.system.players import HASTY, make_room
+from tests.system.serving import ROOT, UNHURRIED, assert_no_traceback, serving
+from tests.system.test_workers import Opponent, is_move, workers
+
+RULES = (
+    Path(tic_tac_toe.__file__)
+    .read_text("utf-8")
+    .replace('"tic-tac-toe"', '"edited"')
+    .replace("DATA = ()", 'DATA = ("edited.bin",)')
+    .replace("data: Any) -> int:\n    return 0\n", "data: Any) -> int:\n    return data[0]\n")
+)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The game with its data in a folder that the server looks into."""
+    folder = tmp_path / "site"
+    info = folder / "edited-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: edited\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[plyroom.games]\nedited = edited\n")
+    (folder / "edited.py").write_text(RULES)
+    (folder / "edited.bin").write_bytes(struct.pack("<q", 3))
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{folder}")
+    return folder
+
+
+def is_end(message: RoomMessage) -> bool:
+    return isinstance(message, Happened) and isinstance(message.event, Finished)
+
+
+@pytest.mark.usefixtures("warm_engine")
+async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, site: Path) -> None:
+    """A match goes on with the data that it began with for as long as a worker has them. Workers that start after the
+    edit refuse its jobs, so the AI gives up and says why; people play on, also after a restart with the new data. A
+    restart with rules that mean other moves freezes their room as `game.changed`.
+    """
+    async with serving(tmp_path / "data", ai_pace_ms=0, **UNHURRIED) as server:
+        async with connect(server.url, timing=HASTY) as ada, connect(server.url, timing=HASTY) as bob:
+            friends = await make_room(ada, "edited")
+            await bob.command(Sit(id=bob.new_id(), room=friends, seat=1))
+            await ada.command(Move(id=ada.new_id(), room=friends, ply=0, move="b2"))
+            room = await make_room(ada, "edited", {}, (MySeat(), AiSeat(level=1)))
+            async with aclosing(ada.follow(room)) as messages:
+                person = Opponent(ada, room, messages)
+                await person.move()
+                await person.until(is_move)
+                (site / "edited.bin").write_bytes(struct.pack("<q", 4))
+                await person.move()
+                await person.until(is_move)
+                for worker in workers(server):
+                    with suppress(psutil.NoSuchProcess):
+                        worker.kill()
+                await person.move()
+                await person.until(is_end)
+                match = person.model.match
+                assert match is not None
+                assert match.over is not None
+                assert match.over.how == "failure"
+                assert "the rules of edited are" in match.over.reason
+            await bob.command(Move(id=bob.new_id(), room=friends, ply=1, move="a1"))
+            token = ada.token
+        assert await server.stop() == 0
+
+        await server.start()
+        async with connect(server.url, token, timing=HASTY) as ada:
+            await ada.command(Move(id=ada.new_id(), room=friends, ply=2, move="c2"))
+            room = await make_room(ada, "edited", {}, (MySeat(), AiSeat(level=1)))
+            async with aclosing(ada.follow(room)) as messages:
+                person = Opponent(ada, room, messages)
+                await person.move()
+                await person.until(is_move)
+        assert await server.stop() == 0
+
+        (site / "edited.py").write_text(RULES.replace('for row in "123"', 'for row in "321"'))
+        await server.start()
+        async with connect(server.url, token, timing=HASTY) as ada, aclosing(ada.follow(friends)) as messages:
+            person = Opponent(ada, friends, messages)
+            await person.until(lambda message: person.model.match is not None)
+            assert person.model.frozen == "game.changed"
+        assert await server.stop() == 0
+        assert_no_traceback(server)
