@@ -49,6 +49,8 @@ export class PlyBoard extends HTMLElement {
     #aim = null;
     /** @type {Gesture | null} */
     #gesture = null;
+    #drawing = false;
+    #stale = false;
 
     connectedCallback() {
         if (this.dataset.ready) return;
@@ -84,7 +86,27 @@ export class PlyBoard extends HTMLElement {
         animate(this, this.#layout, scene, step, () => this.#draw());
     }
 
+    /** Draws; what is drawn may take the focus from a button that goes, which asks for another drawing meanwhile. */
     #draw() {
+        this.#stale = true;
+        if (this.#drawing) return;
+        this.#drawing = true;
+        const held = this.contains(document.activeElement);
+        while (this.#stale) {
+            this.#stale = false;
+            this.#drawOnce();
+        }
+        this.#drawing = false;
+        if (held && !this.contains(document.activeElement)) this.#refocus();
+    }
+
+    /** Whoever pressed a button that is gone goes on from the board. */
+    #refocus() {
+        const node = this.#node(this.#current ?? "");
+        if (node instanceof SVGElement) node.focus({ preventScroll: true });
+    }
+
+    #drawOnce() {
         if (!this.#scene || !this.#layout) return;
         const { moves, pending, board } = this.#scene;
         const targets = board.targets ?? {};
@@ -127,7 +149,7 @@ export class PlyBoard extends HTMLElement {
         const leads = continuations(moves, this.#selection, label, {});
         const words = leads.length === 1 ? leads[0].text : label;
         const only = moves.length === 1;
-        return h("button", { key: label, class: only ? "only" : null, onclick: () => this.#click(label) }, words);
+        return h("button", { key: label, "data-label": label, class: only ? "only" : null, onclick: () => this.#click(label) }, words);
     }
 
     /** The one move that the hovered cell would go on with, if it is one. */

@@ -10,11 +10,12 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /** @typedef {{tag: string, key: string | null, own: boolean, attributes: Record<string, unknown>, children: (Description | string)[]}} Description */
 /** @typedef {Description | string | number | null | undefined | false | Content[]} Content */
-/** @typedef {Element & {[KEY]?: string | null, [SHOWN]?: Record<string, unknown>, [HEARD]?: Record<string, EventListener | undefined>}} Shown */
+/** @typedef {Element & {[KEY]?: string | null, [SHOWN]?: Record<string, unknown>, [HEARD]?: Record<string, EventListener | undefined>, [MADE]?: Description}} Shown */
 
 const KEY = Symbol("key");
 const SHOWN = Symbol("attributes shown");
 const HEARD = Symbol("listeners");
+const MADE = Symbol("description");
 
 /**
  * Describes an element. Among the attributes, `key` tells siblings of one tag apart, and `own` leaves the element its own children.
@@ -119,6 +120,9 @@ function textFor(text, next) {
  * @param {Description} child
  */
 function update(node, child) {
+    // The very same description again: whoever made it keeps it because nothing in it changes.
+    if (node[MADE] === child) return;
+    node[MADE] = child;
     const before = node[SHOWN] ?? {};
     for (const name of Object.keys(before)) if (!(name in child.attributes)) assign(node, name, null);
     const properties = [];

@@ -15,6 +15,7 @@ import { sideName } from "./words.js";
 /**
  * @typedef {object} Choices
  * @property {string} game
+ * @property {string} find what is looked for among the names of the games
  * @property {Record<string, string>} options
  * @property {"friend" | "ai" | "duel"} opponent
  * @property {number} level
@@ -34,6 +35,7 @@ export function firstChoices(game, before) {
     const within = (/** @type {number | undefined} */ level) => Math.min(level ?? usual, game.levels);
     return {
         game: game.id,
+        find: before?.find ?? "",
         options: Object.fromEntries(Object.entries(game.options).map(([name, option]) => [name, option.default])),
         opponent: before?.opponent ?? "ai",
         level: within(before?.level),
@@ -106,13 +108,36 @@ export function drawForm(games, choices, change, create, busy) {
     );
 }
 
+/** From so many games on there is a field to find one by its name. */
+const MANY_GAMES = 5;
+
 /**
  * @param {GameDescription[]} games
  * @param {Choices} choices
  * @param {(some: Partial<Choices>) => void} change
  */
 function drawGames(games, choices, change) {
-    const cards = games.map((game) => {
+    const wanted = choices.find.trim().toLowerCase();
+    const found = games.filter(({ id, title }) => `${title} ${id}`.toLowerCase().includes(wanted));
+    const type = (/** @type {Event} */ event) =>
+        event.currentTarget instanceof HTMLInputElement && change({ find: event.currentTarget.value });
+    // Enter in this field chooses the first game that was found, and does not make the room yet.
+    const key = (/** @type {KeyboardEvent} */ event) => {
+        if (event.key !== "Enter") return;
+        event.preventDefault();
+        if (found.length > 0) change(firstChoices(found[0], choices));
+    };
+    const field = {
+        key: "find",
+        type: "search",
+        class: "find-game",
+        placeholder: "Find a game",
+        "aria-label": "Find a game",
+        ".value": choices.find,
+        oninput: type,
+        onkeydown: key,
+    };
+    const cards = found.map((game) => {
         const pick = () => change(firstChoices(game, choices));
         const input = {
             type: "radio",
@@ -129,8 +154,17 @@ function drawGames(games, choices, change) {
             h("span", null, game.title),
         );
     });
-    return h("fieldset", { class: "games" }, h("legend", null, "Game"), cards);
+    return h(
+        "fieldset",
+        { class: "games" },
+        h("legend", null, "Game"),
+        games.length >= MANY_GAMES ? h("input", field) : null,
+        found.length > 0 ? cards : h("p", { class: "muted none" }, "No game is called that."),
+    );
 }
+
+/** Pictures that were made, for they are many and never change. @type {WeakMap<GameDescription, Description>} */
+const thumbnails = new WeakMap();
 
 /**
  * The start position as a picture.
@@ -138,6 +172,16 @@ function drawGames(games, choices, change) {
  * @returns {Description}
  */
 export function drawThumbnail(game) {
+    const thumbnail = thumbnails.get(game) ?? makeThumbnail(game);
+    thumbnails.set(game, thumbnail);
+    return thumbnail;
+}
+
+/**
+ * @param {GameDescription} game
+ * @returns {Description}
+ */
+function makeThumbnail(game) {
     const scene = {
         board: game.view,
         position: game.start ?? null,

@@ -113,11 +113,14 @@ export function moveText(played) {
 }
 
 /**
- * The options of a room that are worth telling: "1-3-5-7".
+ * The options of a room in a few words: "1-3-5-7", "swap", "no flying".
  * @param {Record<string, string>} options
  */
 export function optionsText(options) {
-    return Object.values(options).join(", ");
+    const words = Object.entries(options).map(([name, value]) =>
+        value === "yes" ? name : value === "no" ? `no ${name}` : value,
+    );
+    return words.join(", ").replaceAll("_", " ");
 }
 
 /**

@@ -39,6 +39,19 @@ class Screen:
         self._seen = at + len(words)
         return passed
 
+    def expect_one(self, *words: str) -> str:
+        """Waits for whichever of these comes first after those that were waited for before; returns it."""
+        end_s = time.monotonic() + PATIENCE_S
+        while not (found := [(at, one) for one in words if (at := self.text.find(one, self._seen)) >= 0]):
+            left_s = end_s - time.monotonic()
+            more = self._more(left_s) if left_s > 0 else None
+            if more is None:
+                raise AssertionError(f"none of {words} came. Since the last words:\n{self.text[self._seen :]}")
+            self.text += more
+        at, first = min(found)
+        self._seen = at + len(first)
+        return first
+
     def type(self, line: str) -> None:
         """A line and Enter."""
         os.write(self._writing, f"{line}\n".encode())

@@ -182,8 +182,11 @@ async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> No
         await ada.go("/")
         await expect(ada.page.get_by_role("radio", name="Tic-tac-toe")).to_be_attached()
         await tab_to(ada, "input[name=game]")
-        await keyboard.press("ArrowRight")
-        await expect(ada.page.get_by_role("radio", name="Tic-tac-toe")).to_be_checked()
+        wanted = ada.page.get_by_role("radio", name="Tic-tac-toe")
+        for _ in range(await ada.page.locator("input[name=game]").count()):
+            if not await wanted.is_checked():
+                await keyboard.press("ArrowRight")
+        await expect(wanted).to_be_checked()
         await tab_to(ada, "button.main")
         await keyboard.press("Enter")
         await ada.page.wait_for_url("**/room/*")
@@ -249,6 +252,54 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) ->
         for person in (ada, bob):
             await expect(person.status).to_contain_text("three in a row")
             assert await person.pieces() == pieces_of(positions[-1])
+
+
+async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path: Path) -> None:
+    """The other side is asked beside the board; an offer lapses by a move; both see the half points at the end."""
+    async with (
+        serving(tmp_path / "data") as server,
+        people(chromium, server.url, DESKTOP, PHONE) as (ada, bob),
+    ):
+        await ada.create("Connect four", "A friend", side="Red")
+        await bob.page.goto(ada.page.url)
+        await bob.button("Sit here").click()
+        for person, cell in ((ada, "d1"), (bob, "d2"), (ada, "d3")):
+            await person.play(cell)
+        await ada.button("Offer a draw").click()
+        await expect(ada.page.locator(".actions")).to_contain_text("Draw offered")
+        await bob.button("Decline").tap()
+        await expect(ada.page.locator(".actions")).not_to_contain_text("Draw offered")
+        await bob.button("Offer a draw").tap()
+        await expect(ada.button("Accept the draw")).to_be_visible()
+        await bob.play("e1")
+        await ada.button("Accept the draw").click()
+        for person in (ada, bob):
+            await expect(person.status).to_have_text("Draw: both sides agreed to it")
+            await expect(person.page.locator(".player .points")).to_have_text(["½", "½"])
+
+
+async def test_the_rules_can_be_read_during_a_match(chromium: Browser, tmp_path: Path) -> None:
+    """Over the board, by keyboard as well, and nothing of the match is lost by it."""
+    async with serving(tmp_path / "data") as server, people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.create("Sticks", "A friend")
+        await ada.button("Rules of Sticks").focus()
+        await ada.page.keyboard.press("Enter")
+        dialog = ada.page.get_by_role("dialog", name="Sticks")
+        await expect(dialog).to_contain_text(load_game("sticks").rules.RULES.split("\n")[0][:40])
+        await ada.page.keyboard.press("Escape")
+        await expect(dialog).to_have_count(0)
+        await expect(ada.board).to_be_visible()
+
+
+async def test_a_game_is_found_by_its_name(chromium: Browser, tmp_path: Path) -> None:
+    """With many games there is a field; Enter in it chooses the first that was found and makes no room yet."""
+    async with serving(tmp_path / "data") as server, people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.go("/")
+        await ada.page.get_by_label("Find a game").fill("stic")
+        await expect(ada.page.locator(".game-card")).to_have_count(1)
+        await ada.page.keyboard.press("Enter")
+        await expect(ada.page.get_by_role("radio", name="Sticks")).to_be_checked()
+        assert ada.page.url.rstrip("/") == server.url
 
 
 async def test_a_killed_server_comes_back_and_everybody_plays_on_without_a_reload(

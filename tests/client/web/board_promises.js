@@ -375,10 +375,12 @@ promise("a move that is no cell is a button; the only move there is stands out",
     same(buttons(), [["Pass", ""]]);
     board.scene = { ...board.scene, moves: [pass] };
     same(buttons(), [["Pass", "only"]]);
+    board.querySelector(".beside button").focus();
     board.querySelector(".beside button").click();
     same(played, ["pass"]);
     board.scene = { ...board.scene, moves: [] };
     same([buttons(), board.querySelectorAll(".beside").length], [[], 1]);
+    same(document.activeElement.getAttribute("role"), "gridcell", "the keyboard goes on from the board");
 });
 
 promise("a finger confirms on small cells, and plays at once on large ones", () => {

@@ -1,0 +1,113 @@
+"""Every game that there is, played to the end in a browser and on a terminal, by a person and by AI seats.
+
+By nothing but legal moves: no line of these tests, and none of the clients, knows any of the games.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from client.connection import connect
+from engine.games.registry import game_ids, load_game
+from server.protocol import AiSeat, Create
+from tests.browser import open_chromium
+from tests.system.browsing import DESKTOP, PHONE, Person, people
+from tests.system.playing import play_by_hand, play_on, type_on
+from tests.system.pseudo import environ, on_a_terminal, on_pipes, plyroom
+from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from tests.system.test_browser_pages import audit, fits
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("warm_engine"),
+]
+
+GAMES = game_ids()
+RESULT = re.compile(r"^(Draw|\w+ wins?): ")
+ENDED = re.compile(r"^(Draw|[\w ]+ wins?): .+\.$", re.MULTILINE)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    async with open_chromium() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
+    data = tmp_path_factory.mktemp("games") / "data"
+    async with serving(data, ai_pace_ms=0, ai_duel_pace_ms=0, workers=2, **UNHURRIED) as server:
+        yield server
+        assert_no_traceback(server)
+
+
+async def duel(server: ServerProcess, game: str, level: int = 1) -> str:
+    """The id of a room in which two AI seats play."""
+    async with connect(server.url) as client:
+        create = Create(id=client.new_id(), game=game, seats=(AiSeat(level), AiSeat(level)))
+        room = (await client.command(create)).room
+    assert isinstance(room, str)
+    return room
+
+
+async def is_as_the_rules_say(person: Person, game: str) -> None:
+    """The board at the end is where the moves of the list lead to, and the result is that of the rules."""
+    match = (await person.page.locator(".state a.button", has_text="Replay").get_attribute("href") or "").split("/")[-1]
+    record = await person.page.evaluate("match => fetch(`/api/matches/${match}`).then(body => body.json())", match)
+    position = load_game(game).position(record["start"], record["options"])
+    for played in record["moves"]:
+        position = position.play(position.parse_move(played["move"]))
+    outcome = position.outcome()
+    assert outcome is not None
+    assert (record["over"]["winner"], record["over"]["how"]) == (outcome.winner, "board")
+    kinds = position.game.board(position.options).kinds
+    assert await person.pieces() == {cell: kinds[kind].name for cell, kind in position.view().pieces.items()}
+
+
+@pytest.mark.parametrize("game", GAMES)
+async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
+    chromium: Browser, server: ServerProcess, game: str
+) -> None:
+    """From the lobby on, by clicks; the page fits and has nothing for axe to find in the middle of it."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.create(load_game(game).title, "The AI", level=1)
+        await play_by_hand(ada, 2)
+        await play_on(ada, 4)
+        await fits(ada, down=True)
+        assert await audit(ada.page) == []
+        await play_on(ada, 1000)
+        await expect(ada.status).to_have_text(RESULT)
+        await is_as_the_rules_say(ada, game)
+
+
+@pytest.mark.parametrize("game", GAMES)
+async def test_two_ai_seats_play_to_the_end_in_a_browser_and_on_a_terminal(
+    chromium: Browser, server: ServerProcess, game: str, tmp_path: Path
+) -> None:
+    """On a phone, and in a terminal beside it, by whoever watches."""
+    async with people(chromium, server.url, PHONE) as (kim,):
+        room = await duel(server, game)
+        with on_pipes(plyroom("watch", f"{server.url}/room/{room}"), environ(tmp_path)) as screen:
+            await kim.go(f"/room/{room}")
+            await expect(kim.status).to_have_text(RESULT, timeout=60_000)
+            await fits(kim, down=False)
+            await is_as_the_rules_say(kim, game)
+            assert screen.end() == 0
+            assert ENDED.search(screen.text)
+
+
+@pytest.mark.parametrize("game", GAMES)
+async def test_a_person_plays_the_ai_to_the_end_on_a_terminal(server: ServerProcess, game: str, tmp_path: Path) -> None:
+    """By typing moves that are listed."""
+    command = plyroom("play", game, "--level", "1", "--url", server.url, "--side", "second")
+    with on_a_terminal(command, environ(tmp_path)) as screen:
+        played = type_on(screen, 1000)
+        screen.type("quit")
+        assert screen.end() == 0
+        assert played > 0
+        assert ENDED.search(screen.text)
