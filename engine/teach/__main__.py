@@ -1,6 +1,7 @@
 """python -m engine.teach LESSON, or with --game or --tree: searches by the book, step by step, and prints the log."""
 
 import argparse
+import os
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -40,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"teach: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader has seen enough
-        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
@@ -119,7 +122,7 @@ def _search(asked: argparse.Namespace) -> Trace:
         form=asked.form or plain.form,
         seed=asked.seed or 0,
         scale=_scale(asked, Plan(evaluator=evaluator).ends),
-        max_nodes=asked.max_nodes or plain.max_nodes,
+        max_nodes=_max_nodes(asked.max_nodes),
         max_trace=MAX_TRACE_NODES,
     )
     root, title = _tree_root(asked) if asked.tree else _game_root(asked, plan)
@@ -132,6 +135,12 @@ def _depth(text: str | None, otherwise: int | None) -> int | None:
     if not text.isascii() or not text.isdigit() or len(text) > 4:
         raise NotPossible(f"a depth is a number of plies, or end, not {text[:40]!r}")
     return int(text)
+
+
+def _max_nodes(asked: int | None) -> int:
+    if asked is not None and asked < 1:
+        raise NotPossible(f"--max-nodes is at least 1, not {asked}")
+    return Plan().max_nodes if asked is None else asked
 
 
 def _scale(asked: argparse.Namespace, usual: Scale) -> Scale:

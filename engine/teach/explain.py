@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engine.teach import flat, mapping, polymorphic
 from engine.teach.errors import NotPossible, UnknownName
 from engine.teach.evaluators import Evaluator, evaluator_of, scale_of
-from engine.teach.order import order_of
+from engine.teach.order import given_names, order_of
 from engine.teach.state import Scale, State
 from engine.teach.study import INF, MAX_NODES, MAX_PLY, CutOff, Record, Study, at_depth
 from engine.teach.trace import MAX_TRACE_NODES, Counts, Trace, Value
@@ -62,6 +62,9 @@ def explain(
     depth = INF if plan.depth is None else plan.depth
     value = algorithm(study, root, depth)
     nodes, skipped, steps = record.columns()
+    unknown = set(given_names(plan.order)).difference(nodes.move, skipped.move)
+    if unknown and not record.truncated:
+        raise NotPossible(f"the order names {min(unknown)[:40]}, which is no move anywhere here")
     return Trace(
         title=title,
         position=root.text(),
@@ -74,7 +77,7 @@ def explain(
         view=study.view,
         value=value,
         line=line_names(root, study.line),
-        counts=counts_of(root, study, depth),
+        counts=counts_of(root, study, depth if plan.algorithm != "random" else 0),
         nodes=nodes,
         skipped=skipped,
         steps=steps,

@@ -117,7 +117,7 @@ def maxn(study: Study, state: State, depth: float, move: int | None = None, ours
     return visit.leave(best or tuple(mean(column) for column in zip(*values, strict=True)))
 
 
-def random_legal(study: Study, state: State, depth: float, seed: int) -> None:
+def random_legal(study: Study, state: State, depth: float, seed: int) -> Value | None:
     """The weakest player: one of the legal moves by lot, without looking at any."""
     visit = study.enter(state, None, state.kind)
     moves = study.moves(state, depth)
@@ -125,8 +125,7 @@ def random_legal(study: Study, state: State, depth: float, seed: int) -> None:
         visit.choose(moves[lot(f"{seed}:{state.text()}", len(moves))])
         visit.skip(moves, depth)
         return visit.leave(None)
-    visit.stop(study.worth(state))
-    return None
+    return visit.stop(study.worth(state))
 
 
 def is_better(kind: str, value: Number, values: Sequence[Number]) -> bool:

@@ -20,12 +20,18 @@ ORDERS = ("game", "reversed", "best", "worst", "given:MOVE,MOVE")
 def order_of(text: str) -> Order:
     """The order of that name; UnknownName lists them."""
     name, _, names = text.partition(":")
-    if name == "given" and names:
-        return given(tuple(part.strip() for part in names.split(",")))
+    if given_names(text):
+        return given(given_names(text))
     plain: dict[str, Order] = {"game": as_given, "reversed": backwards, "best": best_first, "worst": worst_first}
     if names or name not in plain:
         raise UnknownName(f"there is no order {text[:40]!r}; there are {', '.join(ORDERS)}")
     return plain[name]
+
+
+def given_names(text: str) -> tuple[str, ...]:
+    """The moves that an order names."""
+    name, _, names = text.partition(":")
+    return tuple(part.strip() for part in names.split(",")) if name == "given" and names else ()
 
 
 def as_given(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:

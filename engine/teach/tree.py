@@ -98,6 +98,8 @@ def encode_tree(tree: Tree) -> bytes:
 
 def check_tree(tree: Tree) -> Tree:
     """The same tree, if it is one: TreeError names the first node that breaks a rule."""
+    if not tree.title.isprintable():
+        raise TreeError("a title is a line of text")
     widths: set[int] = set()
     kinds: set[str] = set()
     for count, (level, path, node) in enumerate(walk(tree.root), 1):
@@ -126,12 +128,13 @@ def _wrong_with(node: Node) -> str:
         return "has two moves of the same name"
     if len(labels) > MAX_CHILDREN:
         return f"has more than {MAX_CHILDREN} children"
-    bad = [
-        label
-        for label in (*labels, *(name for side in node.pieces or () for name in side))
-        if not LABEL.fullmatch(label)
-    ]
+    bad = [label for label in (*labels, *(name for side in node.pieces or () for name in side)) if not is_name(label)]
     return f"has the name {bad[0][:24]!r}: a name is 1 to 24 characters without spaces or ,:()[]<>|~#*" if bad else ""
+
+
+def is_name(text: str) -> bool:
+    """Can a move or a piece be called that?"""
+    return bool(LABEL.fullmatch(text)) and text.isprintable()
 
 
 def _check_players(kinds: set[str], width: int) -> None:

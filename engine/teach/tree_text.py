@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from engine.teach.errors import TreeError
 from engine.teach.trace import Number, Value
-from engine.teach.tree import LABEL, MAX_LEVELS, MAX_NUMBER, MAX_TREE_TEXT, Node, Pieces, Sides, Tree, check_tree
+from engine.teach.tree import MAX_LEVELS, MAX_NUMBER, MAX_TREE_TEXT, Node, Pieces, Sides, Tree, check_tree, is_name
 
 TOKEN = re.compile(r"\s+|#[^\n]*|(?P<word>[^\s,:()\[\]<>|~#*]+)|(?P<mark>[,:()\[\]<>|~*])")
 NUMBER = re.compile(r"[+-]?\d{1,10}(\.\d{1,20})?(e[+-]?\d{1,3})?")
@@ -88,7 +88,7 @@ class _Parser:
         if self.peek(1) != ":":
             return self.node("", level)
         move = self.peek()
-        if not LABEL.fullmatch(move):
+        if not is_name(move):
             self.fail("a name of 1 to 24 characters")
         self.at += 2
         return self.node(move, level)
@@ -133,7 +133,7 @@ class _Parser:
         found: Pieces = {}
         while self.peek() != end:
             name = self.peek()
-            if not LABEL.fullmatch(name):
+            if not is_name(name):
                 self.fail(f"the name of a piece or {end!r}")
             self.at += 1
             found[name] = found.get(name, 0) + (self.times() if self.took("*") else 1)

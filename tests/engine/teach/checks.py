@@ -176,6 +176,7 @@ def check_steps(trace: Trace, truth: list[Exact]) -> None:
                 assert row == entered, "rows are in the order of visits"
                 assert nodes.parent[row] == (stack[-1] if stack else -1)
                 is_open = not stack or nodes.kind[stack[-1]] == "mean"
+                assert is_open or is_wide(*window[stack[-1]]), "an empty window ends the node"
                 assert (low, high) == ((None, None) if is_open else window[stack[-1]]), "the window is passed on"
                 assert (low, high) == (nodes.alpha[row], nodes.beta[row])
                 window[row], interval[row] = (low, high), (None, None)
@@ -205,6 +206,11 @@ def check_steps(trace: Trace, truth: list[Exact]) -> None:
                 assert (bound == "exact") == (low == high or isinstance(value, tuple)) or low is None
     assert not stack
     assert entered == len(nodes.parent)
+
+
+def is_wide(alpha: Number | None, beta: Number | None) -> bool:
+    """Is something left of the window?"""
+    return alpha is None or beta is None or alpha < beta
 
 
 def check_narrower(before: tuple[Number | None, Number | None], now: tuple[Number | None, Number | None]) -> None:

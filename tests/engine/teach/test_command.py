@@ -1,0 +1,162 @@
+"""The command: everything that its page and its help promise, and a message with exit code 2 for everything else."""
+
+import io
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from engine.games.registry import game_ids
+from engine.teach.__main__ import main
+from engine.teach.explain import ALGORITHMS, FORMS
+from engine.teach.lessons.catalogue import LESSONS
+from engine.teach.trace import Nodes, Skipped, Steps, Trace
+from engine.teach.tree import decode_tree
+from engine.teach.tree_text import parse_tree
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs/teaching.md").read_text("utf-8")
+COMMANDS = re.findall(r"^    python -m engine\.teach (.*)$", PAGE, re.MULTILINE)
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "--help"])
+def test_commands_of_the_page(command: str, capsys: Output) -> None:
+    """Every command that docs/teaching.md shows works, prints text of at most 80 columns, and no complaint."""
+    assert main(shlex.split(command)) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert len(out) > 200
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_page_is_complete() -> None:
+    """Lessons, algorithms, forms and columns are all on the page, and its trees can be read."""
+    assert {command for command in COMMANDS if command in LESSONS} == set(LESSONS)
+    for name in (*ALGORITHMS, *FORMS, *Nodes.__struct_fields__, *Skipped.__struct_fields__, *Steps.__struct_fields__):
+        assert f"`{name}`" in PAGE, name
+    good, players, bad, pieces = re.findall(r"```tree\n(.*?)```", PAGE, re.DOTALL)
+    for text in (good, players, pieces):
+        parse_tree(text)
+    with pytest.raises(Exception, match="was expected"):
+        parse_tree(bad)
+    (json,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    decode_tree(json.encode())
+
+
+def test_the_log_of_the_page(capsys: Output) -> None:
+    """The log that the page explains is the beginning of what `sticks` prints."""
+    (log,) = re.findall(r"```log\n(.*?)```", PAGE, re.DOTALL)
+    assert main(["sticks"]) == 0
+    assert log in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_lessons_as_json(lesson: str, capsys: Output) -> None:
+    """With --json a lesson is a list of traces of the wire's form."""
+    assert main([lesson, "--json"]) == 0
+    assert msgspec.json.decode(capsys.readouterr().out, type=list[Trace])
+
+
+def test_list(capsys: Output) -> None:
+    """--list names every lesson, game, algorithm and form."""
+    assert main(["--list"]) == 0
+    words = capsys.readouterr().out.split()
+    assert set(words) >= {*LESSONS, *game_ids(), *ALGORITHMS, *FORMS, "estimate", "reversed"}
+
+
+TREE = "max(A: min(3, 12), B: min(2, 40))"
+
+
+def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree is read as text, as JSON, and from standard input."""
+    text, json = tmp_path / "tree.txt", tmp_path / "tree.json"
+    text.write_text(TREE)
+    json.write_text('{"title": "Mine", "root": {"kind": "max", "children": [1, 7]}}')
+    assert main(["--tree", str(text), "--json"]) == 0
+    trace = msgspec.json.decode(capsys.readouterr().out, type=Trace)
+    assert (trace.title, trace.value, trace.line) == ("tree.txt", 3, ("A", "1"))
+    assert main(["--tree", str(json)]) == 0
+    assert capsys.readouterr().out.startswith("Mine\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TREE.encode())))
+    assert main(["--tree", "-", "--summary"]) == 0
+    assert "value: 3" in capsys.readouterr().out
+
+
+WRONG = {
+    "": "a lesson, --game or --tree is expected",
+    "chess-lesson": "there is no lesson 'chess-lesson'; there are greedy-friends",
+    "sticks --depth 2": "a lesson says itself how to search: --depth goes with",
+    "sticks --game sticks": "one of them",
+    "--game tic-tac-two": "there is no game 'tic-tac-two'; there are",
+    "--game tic-tac-toe --position XX": "not a position of Tic-tac-toe",
+    "--game tic-tac-toe --option rows=3": "has no option 'rows'",
+    "--game sticks --option rows": "written NAME=VALUE",
+    "--game sticks --option rows=x": "rows are",
+    "--game sticks --depth deep": "a depth is a number of plies, or end",
+    "--game sticks --depth -1": "a depth is a number of plies",
+    "--game sticks --depth 1000": "a depth is 0 to 64",
+    "--game sticks --algorithm fast": "there is no algorithm 'fast'",
+    "--game sticks --form round": "there is no form 'round'",
+    "--game sticks --order any": "there is no order 'any'",
+    "--game sticks --evaluator gut": "there is no evaluator 'gut'",
+    "--game sticks --lose 5 --win 3": "are to rise",
+    "--game sticks --win 5000000000": "are to rise, up to",
+    "--game sticks --max-nodes 0": "at least 1",
+    "--game connect-four --depth 9 --max-nodes 500": "more than 500 nodes",
+    "--tree /nowhere/tree.txt": "cannot be read: No such file",
+    "--tree TREE --win 3": "goes with --game",
+    "--tree TREE --depth 1": "the node A has no estimate",
+    "--tree BAD": "line 1, column 5",
+    "--tree BINARY": "is not text in UTF-8",
+    "--tree JSON": "not a tree",
+}
+
+
+@pytest.mark.parametrize("command", WRONG)
+def test_wrong_commands(command: str, tmp_path: Path, capsys: Output) -> None:
+    """What cannot be done is told in one line on stderr, with exit code 2 and nothing on stdout."""
+    files = {"TREE": TREE.encode(), "BAD": b"max(?)", "BINARY": b"\xff\xfe\x00", "JSON": b'{"root": 3}'}
+    words = shlex.split(command)
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+        words = [str(tmp_path / name) if word == name else word for word in words]
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("teach: ")
+    assert WRONG[command] in err
+    assert err.count("\n") == 1
+
+
+def test_unknown_options_and_help(capsys: Output) -> None:
+    """An unknown option ends with code 2 as well; --help names every option that the page uses."""
+    with pytest.raises(SystemExit) as ended:
+        main(["--colour", "red"])
+    assert ended.value.code == 2
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    used = {word for command in COMMANDS for word in command.split() if word.startswith("--")}
+    assert {option for option in used if option not in shown} == set()
+
+
+def test_as_a_process() -> None:
+    """`python -m engine.teach` prints a lesson, and stops quietly when its reader has seen enough."""
+    command = [sys.executable, "-m", "engine.teach"]
+    done = subprocess.run([*command, "alpha-cut"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Alpha cut\n=========\n")
+    large = [*command, "--game", "connect-four", "--depth", "4"]
+    with subprocess.Popen(large, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(60) == 0
+        assert process.stderr.read() == b""

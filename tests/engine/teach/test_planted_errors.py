@@ -1,0 +1,322 @@
+"""The checks of the teaching search are believed because they find these errors, each a piece of its source."""
+
+import importlib.util
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from engine.conformance_native import minimax as kit_minimax
+from engine.games.registry import load_game
+from engine.playouts import playouts
+from engine.teach import evaluators, flat, mapping, order, polymorphic, state, study
+from engine.teach.evaluators import estimate
+from engine.teach.explain import Plan, explain
+from engine.teach.state import GameState, TreeState
+from tests.engine.teach import test_equations, test_trace, test_worked_examples
+from tests.engine.teach.checks import check_trace, on_tree, random_tree
+
+Check = Callable[[], None]
+
+
+def trees() -> None:
+    """minimax = negamax = alpha-beta, with whole traces, on trees with ties and without, with chance and without."""
+    chance = random.Random(1)
+    for spread in (2, 1000):
+        for kinds in (("max", "min"), ("max", "min", "mean")):
+            for depth in (None, 2):
+                for _ in range(4):
+                    tree = random_tree(chance, kinds, spread)
+                    for name in ("game", "best"):
+                        test_equations.check_tree_equations(tree, depth, name)
+
+
+def forms() -> None:
+    """The three forms leave the same traces."""
+    chance = random.Random(2)
+    for _ in range(12):
+        test_equations.check_forms(random_tree(chance, ("max", "min", "mean")), None, "game")
+
+
+def averages() -> None:
+    chance = random.Random(3)
+    for _ in range(12):
+        test_equations.check_average(random_tree(chance), None)
+
+
+def players() -> None:
+    chance = random.Random(4)
+    for _ in range(12):
+        test_equations.check_several_players(random_tree(chance, ("p1", "p2", "p3"), 1), None)
+
+
+def perfect() -> None:
+    test_equations.check_perfect_order(3, 4, seed=5)
+
+
+def lessons() -> None:
+    """The worked examples, by their numbers."""
+    test_worked_examples.test_1_four_level_tree()
+    test_worked_examples.test_2_sticks()
+    test_worked_examples.test_2_negamax_negates_the_utility()
+    test_worked_examples.test_4_greedy_friends()
+    test_worked_examples.test_5_generous_friends()
+    test_worked_examples.test_7_final_states()
+    test_worked_examples.test_8_evaluation()
+
+
+def games() -> None:
+    """A whole trace of a game, compared with values found in another way."""
+    position = load_game("tic-tac-toe").position(".XX.....O")
+    for algorithm in ("minimax", "negamax", "alphabeta", "average"):
+        plan = Plan(algorithm, depth=4)
+        root = GameState.at_root(position, plan.ends)
+        check_trace(explain(root, plan), root, estimate)
+
+
+def kit() -> None:
+    """The conformance kit has a minimax of its own, which looks at the rules themselves."""
+    for line in playouts(load_game("connect-four"), 2, seed=7):
+        for position in line[-8:-1]:
+            for depth in (1, 2):
+                plan = Plan(depth=depth)
+                assert explain(GameState.at_root(position, plan.ends), plan).value == kit_minimax(position, depth, 0)
+
+
+def distances() -> None:
+    """A sooner win is worth more than a later one, a later loss more than a sooner one."""
+    game = load_game("tic-tac-toe")
+    for text, value in (("XX.OO....", 29_999), ("XXO.X.O..", -29_998), (".XX.....O", -29_996)):
+        plan = Plan("alphabeta")
+        assert explain(GameState.at_root(game.position(text), plan.ends), plan).value == value, text
+
+
+def orders() -> None:
+    test_trace.test_orders()
+
+
+def sizes() -> None:
+    """Node counts below what is skipped."""
+    chance = random.Random(6)
+    for depth in (None, 2, 3):
+        for _ in range(8):
+            tree = random_tree(chance)
+            check_trace(on_tree(tree, "alphabeta", depth=depth), TreeState.at_root(tree), estimate)
+
+
+def capped() -> None:
+    test_trace.test_a_capped_trace_says_so()
+
+
+ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
+    (
+        "fail-hard return",
+        trees,
+        flat,
+        "            break\n    return visit.leave(summary(state.kind, values))",
+        "            break\n    return visit.leave(max(min(summary(state.kind, values), beta), alpha))",
+    ),
+    ("skipped child", trees, flat, "enumerate(moves, 1):", "enumerate(moves[: 3 - len(moves) % 2], 1):"),
+    (
+        "child skipped by minimax",
+        trees,
+        flat,
+        "for move in study.moves(state, depth):",
+        "for move in study.moves(state, depth)[:3]:",
+    ),
+    ("alpha not passed on", trees, flat, "else (alpha, beta)", "else (-INF, beta)"),
+    ("beta not passed on", trees, flat, "else (alpha, beta)", "else (alpha, INF)"),
+    (
+        "window passed on below chance",
+        trees,
+        flat,
+        '(-INF, INF) if state.kind == "mean" else (alpha, beta)',
+        "(alpha, beta)",
+    ),
+    (
+        "cut at chance",
+        trees,
+        flat,
+        'if alpha >= beta and state.kind != "mean":',
+        "if alpha >= beta or len(values) > 2:",
+    ),
+    ("cut too soon", trees, flat, "if alpha >= beta and", "if alpha >= beta - 1 and"),
+    ("cut too late", trees, flat, "if alpha >= beta and", "if alpha > beta and"),
+    ("alpha falls", trees, flat, "alpha = max(alpha, value)", "alpha = value"),
+    ("beta rises", trees, flat, "beta = min(beta, value)", "beta = value"),
+    (
+        "no cut at MIN",
+        lessons,
+        flat,
+        'elif state.kind == "min":\n            beta',
+        'elif state.kind == "mini":\n            beta',
+    ),
+    ("not negated", trees, flat, "sign(state.kind) * sign(after.kind) * negamax", "sign(state.kind) * negamax"),
+    ("leaf not negated", games, flat, "sign(state.kind) * one(study.worth(state))", "one(study.worth(state))"),
+    (
+        "constants swapped",
+        lessons,
+        flat,
+        "visit.stop(sign(state.kind) * one(study.worth(state)))",
+        "visit.stop(one(study.worth(state)) if state.kind != 'min' else 100 - one(study.worth(state)))",
+    ),
+    (
+        "depth not counted",
+        trees,
+        flat,
+        "minimax(study, state.play(move), depth - 1, move)",
+        "minimax(study, state.play(move), depth, move)",
+    ),
+    ("last of equal moves", trees, flat, "value > max(values)", "value >= max(values)"),
+    ("max-n tie the wrong way", players, flat, "value[player(kind)] > best", "value[player(kind)] >= best"),
+    ("max-n for another player", players, flat, "return int(kind[1:]) - 1", "return int(kind[1:]) % 3"),
+    (
+        "mean for us",
+        averages,
+        flat,
+        'kind = state.kind if state.kind == ours else "mean"',
+        'kind = state.kind if state.kind != ours else "mean"',
+    ),
+    (
+        "mean rounded",
+        averages,
+        study,
+        "found = math.fsum(values) / len(values)",
+        "found = float(round(math.fsum(values) / len(values)))",
+    ),
+    ("mean of the visited only", averages, study, "/ len(values)\n", "/ max(2, len(values))\n"),
+    (
+        "wrong bound",
+        trees,
+        study,
+        '"lower" if value == self.low else "upper"',
+        '"upper" if value == self.low else "lower"',
+    ),
+    ("bound called exact", trees, study, "self.low == self.high == value", "value in (self.low, self.high)"),
+    ("interval closed too soon", trees, study, "max(self._highs) if is_last else INF", "max(self._highs)"),
+    ("interval never closed", lessons, study, "max(self._highs) if is_last else INF", "INF"),
+    ("skipped child not listed", trees, study, "self.skip(rest, depth)", "self.skip(rest[1:], depth)"),
+    ("narrowing not recorded", trees, study, 'self.study.record.step("narrowed"', 'self.study.record.step("enter"'),
+    (
+        "step left out",
+        trees,
+        study,
+        'record.step("returned", child.row',
+        'record.step("returned", max(1, child.row - 1)',
+    ),
+    (
+        "parent off by one",
+        trees,
+        study,
+        "parent = -1 if above is None else above.row",
+        "parent = self.study.visited - 2",
+    ),
+    ("nodes lost at the cap", capped, study, "if len(self.nodes) >= self.limit:", "if len(self.nodes) > self.limit:"),
+    ("best for the wrong side", perfect, order, "* flat.sign(state.kind)", "* 1"),
+    ("worst first", orders, order, "key=lambda move: -values[move]", "key=lambda move: values[move]"),
+    ("order not followed", orders, order, "return moves[::-1]", "return moves"),
+    ("wrong seat", kit, state, "if outcome.winner == self.us:", "if outcome.winner != self.us:"),
+    ("distance forgotten", distances, state, "self.scale.win - self.scale.by_distance * self.ply", "self.scale.win"),
+    ("late losses are bad", distances, state, "self.scale.lose + self.scale", "self.scale.lose - self.scale"),
+    ("estimate of the mover", kit, state, "else -value", "else value"),
+    ("sizes beyond the depth", sizes, state, "depth - 1)\n\n\ndef", "depth)\n\n\ndef"),
+    ("weights forgotten", lessons, evaluators, "count * weights.get(name, 1)", "count"),
+    (
+        "pieces added",
+        lessons,
+        evaluators,
+        "weigh(ours, weights) - weigh(theirs, weights)",
+        "weigh(ours, weights) + weigh(theirs, weights)",
+    ),
+    (
+        "wrong factory",
+        forms,
+        polymorphic,
+        '"min" if state.kind == "max" else "max"',
+        '"max" if state.kind == "max" else "min"',
+    ),
+    (
+        "polymorphic MIN raises alpha",
+        forms,
+        polymorphic,
+        "self.beta = min(self.beta, value)",
+        "self.alpha = max(self.alpha, value)",
+    ),
+    (
+        "chance passes its window on",
+        forms,
+        polymorphic,
+        "return side(self.study, self.sides, self.prunes)\n",
+        "return side(self.study, self.sides, self.prunes, self.alpha, self.beta)\n",
+    ),
+    ("accumulator without an opposite", forms, mapping, '"min" if self.kind == "max" else "max"', "self.kind"),
+    ("greedy map", forms, mapping, "if best.has_enough:", "if False:"),
+]
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[ModuleType, str, str], None]]:
+    """Puts a copy of a module with one piece of text replaced in the place of the module, wherever it is used."""
+    names: list[str] = []
+
+    def plant(original: ModuleType, right: str, wrong: str) -> None:
+        source = Path(str(original.__file__)).read_text("utf-8")
+        assert right in source, "the source has changed: plant this error anew"
+        name = f"planted_{original.__name__.rpartition('.')[2]}_{len(names)}"
+        names.append(name)
+        file = tmp_path / f"{name}.py"
+        file.write_text(source.replace(right, wrong))
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        replace_everywhere(original, module, monkeypatch)
+
+    yield plant
+    for name in names:
+        del sys.modules[name]
+
+
+def replace_everywhere(original: ModuleType, planted: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has the module, or something that it defines, gets the planted one's."""
+    users = [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith(("engine.teach.", "tests.engine.teach.")) and module is not original
+    ]
+    own = {
+        name: value
+        for name, value in vars(original).items()
+        if getattr(value, "__module__", None) == original.__name__ and hasattr(planted, name)
+    }
+    for user in users:
+        for name, value in list(vars(user).items()):
+            if value is original:
+                monkeypatch.setattr(user, name, planted)
+            elif name in own and value is own[name]:
+                monkeypatch.setattr(user, name, getattr(planted, name))
+
+
+@pytest.mark.parametrize(
+    ("check", "module", "right", "wrong"), [error[1:] for error in ERRORS], ids=[error[0] for error in ERRORS]
+)
+def test_an_error_is_found(
+    planted: Callable[[ModuleType, str, str], None], check: Check, module: ModuleType, right: str, wrong: str
+) -> None:
+    """With one wrong piece in the source the check that is there for it fails."""
+    planted(module, right, wrong)
+    with pytest.raises(AssertionError):
+        check()
+
+
+@pytest.mark.parametrize("check", sorted({error[1] for error in ERRORS}, key=lambda check: check.__name__))
+def test_no_error_is_found_where_none_is(planted: Callable[[ModuleType, str, str], None], check: Check) -> None:
+    """Copies of the modules that are not changed pass the same checks."""
+    for module in {error[2] for error in ERRORS if error[1] is check}:
+        planted(module, "", "")
+    check()

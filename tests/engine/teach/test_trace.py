@@ -1,0 +1,225 @@
+"""The trace: it travels, it is bounded, it says when it is not whole, and what is asked wrongly is told."""
+
+import gzip
+import random
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from engine.games.registry import load_game
+from engine.teach.errors import NotPossible, TooLarge, UnknownName
+from engine.teach.evaluators import estimate, parse_weights
+from engine.teach.explain import ALGORITHMS, Plan, explain
+from engine.teach.state import GameState, Scale, TreeState
+from engine.teach.study import MAX_PLY
+from engine.teach.text import format_trace
+from engine.teach.trace import MAX_TRACE_NODES, Trace
+from engine.teach.tree import Node, Tree
+from engine.teach.tree_text import parse_tree
+from tests.engine.teach.checks import check_trace, on_tree, random_tree
+
+
+def start_of(game_id: str, plan: Plan) -> GameState:
+    return GameState.at_root(load_game(game_id).start(), plan.ends)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_traces_travel(algorithm: str) -> None:
+    """As JSON a trace comes back equal, whole numbers as whole numbers, open limits as null."""
+    plan = Plan(algorithm, depth=3)
+    trace = explain(start_of("tic-tac-toe", plan), plan, "Tic-tac-toe")
+    content = msgspec.json.encode(trace)
+    assert msgspec.json.decode(content, type=Trace) == trace
+    assert b"Infinity" not in content
+    assert b"NaN" not in content
+    columns = msgspec.to_builtins(trace)
+    for part in ("nodes", "skipped", "steps"):
+        assert len({len(column) for column in columns[part].values()}) == 1
+
+
+def test_a_capped_trace_says_so() -> None:
+    """Beyond the cap a search goes on, to the same result, and the trace holds its first nodes only."""
+    plan = Plan("alphabeta", depth=4)
+    root = start_of("connect-four", plan)
+    whole, capped = explain(root, plan), explain(root, replace(plan, max_trace=100))
+    assert (whole.truncated, capped.truncated) == (False, True)
+    assert (capped.value, capped.line, capped.counts) == (whole.value, whole.line, whole.counts)
+    assert len(capped.nodes.parent) == 100
+    assert capped.nodes.parent == whole.nodes.parent[:100]
+    assert capped.nodes.value == whole.nodes.value[:100], "the nodes that are there are finished"
+    assert max(capped.steps.node) == 99
+    assert set(capped.skipped.parent) <= set(range(100))
+    assert "the first 100 nodes only" in format_trace(capped)
+    assert "nodes only" not in format_trace(whole)
+
+
+def test_the_cap_is_that_of_the_wire() -> None:
+    """No plan gets more nodes into a trace than 20,000; what is cut off can still be sent and read."""
+    plan = Plan("minimax", depth=6, max_trace=10**9)
+    trace = explain(GameState.at_root(load_game("tic-tac-toe").position("....X...."), plan.ends), plan)
+    assert trace.counts.nodes > MAX_TRACE_NODES == len(trace.nodes.parent)
+    content = msgspec.json.encode(trace)
+    assert msgspec.json.decode(content, type=Trace).truncated
+    assert len(gzip.compress(content)) < 400_000
+
+
+def test_a_search_is_bounded() -> None:
+    """More nodes than allowed, or more plies, end the search with an error and not with a guess."""
+    plan = Plan("minimax", depth=4, max_nodes=1000)
+    with pytest.raises(TooLarge, match="1,000 nodes"):
+        explain(start_of("connect-four", plan), plan)
+    for order in ("best", "worst"):
+        with pytest.raises(TooLarge, match="1,000 nodes"):
+            explain(start_of("connect-four", plan), replace(plan, order=order))
+    node: Node | int = 1
+    for _ in range(MAX_PLY + 1):
+        node = Node("max", (node,))
+    assert isinstance(node, Node)
+    with pytest.raises(TooLarge, match="64 plies"):
+        explain(TreeState.at_root(Tree(node)), Plan("minimax"))
+
+
+def test_finished_positions_and_no_depth() -> None:
+    """A finished root is a leaf with its utility, a root without plies to go a leaf with its estimate; no move."""
+    won = GameState.at_root(load_game("tic-tac-toe").position("XXXOO...."), Scale(-1, 0, 1))
+    for algorithm in ALGORITHMS:
+        trace = explain(won, Plan(algorithm))
+        sign = -1 if trace.view == "mover" and trace.nodes.sign[0] < 0 else 1
+        assert (sign * -1, ()) == (trace.value, trace.line)
+        assert (trace.nodes.kind, trace.nodes.reason) == (("leaf",), ("leaf",))
+        assert "best line: none" in format_trace(trace)
+    plan = Plan(depth=0, evaluator="zero")
+    trace = explain(start_of("connect-four", plan), plan)
+    assert (trace.value, trace.line, trace.nodes.reason) == (0, (), ("depth",))
+
+
+WRONG = [
+    (Plan("maximin"), UnknownName, "there is no algorithm 'maximin'; there are minimax, negamax"),
+    (Plan(form="round"), UnknownName, "there are flat, nodes, map"),
+    (Plan("negamax", form="map"), NotPossible, "the form map is there for"),
+    (Plan(order="random"), UnknownName, "there are game, reversed, best"),
+    (Plan(order="best:a1"), UnknownName, "no order 'best:a1'"),
+    (Plan(order="given:a1,z9", depth=2), NotPossible, "names z9"),
+    (Plan(evaluator="guess"), UnknownName, "there are estimate, zero, random"),
+    (Plan(evaluator="zero:king=3"), UnknownName, "no evaluator"),
+    (Plan(evaluator="material:king"), UnknownName, "a weight is written queen=9"),
+    (Plan(evaluator="material:king=101"), UnknownName, "0 to 100"),
+    (Plan(depth=-1), NotPossible, "a depth is 0 to 64"),
+    (Plan(depth=65), NotPossible, "a depth is 0 to 64"),
+]
+
+
+@pytest.mark.parametrize(("plan", "error", "message"), WRONG)
+def test_wrong_plans(plan: Plan, error: type[Exception], message: str) -> None:
+    """What is not there, or does not go together, is told with what was expected."""
+    with pytest.raises(error, match=message):
+        explain(start_of("tic-tac-toe", Plan()), plan)
+
+
+def test_several_players_are_for_some_algorithms() -> None:
+    """With a utility for each player there are minimax, average and random."""
+    tree = parse_tree("p1(<1, 2, 3>, p2(<4, 5, 6>, <0, 9, 1>))")
+    for algorithm in ("alphabeta", "negamax"):
+        with pytest.raises(NotPossible, match="several players"):
+            on_tree(tree, algorithm)
+    with pytest.raises(NotPossible, match="no pieces"):
+        on_tree(tree, "minimax", evaluator="material", depth=1)
+    assert on_tree(tree, "minimax").value == (1, 2, 3)
+    assert on_tree(tree, "average").value == (2, 7, 3.5)
+    for evaluator in ("zero", "random"):
+        value = on_tree(tree, "minimax", depth=0, evaluator=evaluator).value
+        assert isinstance(value, tuple)
+        assert len(value) == 3
+
+
+def test_a_missing_estimate_is_told() -> None:
+    """Where a tree is cut off at a node without an estimate, the message says which node, and what to do."""
+    tree = parse_tree("max(A: min~4(1, 2), B: min(5, 6))")
+    with pytest.raises(NotPossible, match=r"the node B has no estimate: write one \(max~5"):
+        on_tree(tree, "alphabeta", depth=1)
+    assert on_tree(tree, "alphabeta", depth=1, evaluator="zero").value == 0
+
+
+def test_random_moves_by_lot() -> None:
+    """The random player takes a legal move by its seed, looks at none, and every move comes up."""
+    start = load_game("tic-tac-toe").start()
+    root = GameState.at_root(start, Scale())
+    traces = [explain(root, Plan("random", seed=seed)) for seed in range(100)]
+    assert {trace.line for trace in traces} == {(token,) for token in start.tokens()}
+    assert traces[3] == explain(root, Plan("random", seed=3))
+    for trace in traces:
+        assert (trace.counts.nodes, trace.value, trace.nodes.reason) == (1, None, ("chosen",))
+        assert set(trace.skipped.move) == set(start.tokens())
+    assert "choice: " in format_trace(traces[0])
+
+
+def test_orders() -> None:
+    """Each order is what its name says, at every node."""
+    tree = parse_tree("max(A: 1, B: 3, C: 2, D: min(E: 9, F: 8))")
+    expected = {
+        "game": "A B C D E F",
+        "reversed": "D F E C B A",
+        "best": "D F E B C A",
+        "worst": "A C B D E F",
+        "given:F,C,B": "C B A D F E",
+    }
+    for order, moves in expected.items():
+        trace = on_tree(tree, "minimax", order=order)
+        assert " ".join(trace.nodes.move[1:]) == moves, order
+        check_trace(trace, TreeState.at_root(tree), estimate)
+
+
+def test_a_shallower_search_sorts() -> None:
+    """With a depth, moves are sorted by a search one ply less deep: it is counted, and it may be wrong."""
+    tree = parse_tree("max(A: min~1(min~7(4), min~8(5)), B: min~2(min~3(9), min~4(8)))")
+    shallow, deep = on_tree(tree, "minimax", depth=2, order="best"), on_tree(tree, "minimax", order="best")
+    assert [move for move in shallow.nodes.move if move in "AB"][1:] == ["B", "A"]
+    assert [move for move in deep.nodes.move if move in "AB"][1:] == ["B", "A"]
+    assert shallow.line[0] == "A"
+    assert deep.line[0] == "B"
+    assert 0 < shallow.counts.ordering < deep.counts.ordering
+
+
+def test_weights() -> None:
+    """Weights are read by name."""
+    assert parse_weights("king=10, queen=9") == {"king": 10, "queen": 9}
+    assert parse_weights("") == {}
+
+
+def test_material_needs_sides() -> None:
+    """Sticks belong to nobody: they cannot be counted for a side."""
+    plan = Plan(depth=1, evaluator="material")
+    with pytest.raises(NotPossible, match="no pieces that belong to a side"):
+        explain(start_of("sticks", plan), plan)
+
+
+def test_large_trees_are_not_counted() -> None:
+    """Where plain minimax would take more nodes than are counted, the trace says that it does not know."""
+    plan = Plan(depth=6)
+    trace = explain(start_of("connect-four", plan), plan)
+    assert trace.counts.plain_nodes is trace.counts.plain_leaves is trace.counts.minimum_leaves is None
+    assert "too many to count" in format_trace(trace, log=False)
+
+
+def test_deep_logs_stay_readable() -> None:
+    """Deep down the ply is written instead of more and more spaces."""
+    text = "max(1)"
+    for _ in range(50):
+        text = f"max({text})"
+    log = format_trace(on_tree(parse_tree(text), "alphabeta"))
+    assert max(map(len, log.splitlines())) <= 80
+    assert "[ply 40]" in log
+
+
+def test_fractions_are_short() -> None:
+    """A mean of a third is written with six digits, and is not rounded in the trace."""
+    trace = on_tree(parse_tree("mean(1, 0, 0)"), "minimax")
+    assert trace.value == 1 / 3
+    assert "value: 0.333333\n" in format_trace(trace)
+
+
+def test_the_same_search_leaves_the_same_trace() -> None:
+    """A trace depends on nothing but what was asked."""
+    tree = random_tree(random.Random(7))
+    assert on_tree(tree, "alphabeta") == on_tree(tree, "alphabeta")

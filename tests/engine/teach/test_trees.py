@@ -1,0 +1,186 @@
+"""Explicit trees: both written forms say the same, and whatever is not a tree is refused with the reason."""
+
+import random
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.teach.errors import TreeError
+from engine.teach.state import TreeState
+from engine.teach.tree import (
+    MAX_CHILDREN,
+    MAX_TREE_NODES,
+    Node,
+    Tree,
+    check_tree,
+    decode_tree,
+    encode_tree,
+    uniform,
+    walk,
+)
+from engine.teach.tree_text import format_tree, parse_tree
+from tests.engine.teach.checks import on_tree, random_tree
+
+NUMBERS = st.integers(-(10**9), 10**9) | st.floats(-(10**9), 10**9).filter(
+    lambda number: abs(number) > 1e-90 or number == 0
+)
+NAMES = st.text("abcdefghijklmnopqrstuvwxyzäß0123456789+-=!?'", min_size=1, max_size=24)
+PIECES = st.dictionaries(NAMES, st.integers(1, 100), max_size=3)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Tree:
+    """Trees with names, estimates and pieces, with one utility a leaf or several."""
+    players = draw(st.sampled_from([1, 1, 2, 3]))
+    kinds = ["max", "min", "mean"] if players == 1 else [*(f"p{i + 1}" for i in range(players)), "mean"]
+    value = NUMBERS if players == 1 else st.tuples(*[NUMBERS] * players)
+
+    def node(level: int, move: str) -> Node:
+        estimate = draw(st.none() | value)
+        pieces = draw(st.none() | st.tuples(PIECES, PIECES))
+        if level == 3 or draw(st.booleans()):
+            is_open = players == 1 and (estimate is not None or pieces is not None)
+            return Node(None, (), move, draw(st.none() | value if is_open else value), estimate, pieces)
+        names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
+        return Node(
+            draw(st.sampled_from(kinds)), tuple(node(level + 1, name) for name in names), move, None, estimate, pieces
+        )
+
+    return check_tree(Tree(node(0, "")))
+
+
+@given(trees())
+def test_both_forms(tree: Tree) -> None:
+    """A tree comes back from its text and from its JSON as it was."""
+    assert parse_tree(format_tree(tree)) == tree
+    assert decode_tree(encode_tree(tree)) == tree
+
+
+def test_the_forms_mean_the_same() -> None:
+    """A small tree in both forms; a bare number is a leaf, and nameless moves are numbered."""
+    text = parse_tree("max(A: min(3, 12) # the first\n, B: min~5[queen | pawn*2](2, deep: max(7, -1.5)))")
+    json = decode_tree(
+        b"""{"root": {"kind": "max", "children": [
+            {"move": "A", "kind": "min", "children": [3, {"utility": 12}]},
+            {"move": "B", "kind": "min", "estimate": 5, "pieces": [{"queen": 1}, {"pawn": 2}],
+             "children": [2, {"move": "deep", "kind": "max", "children": [7, -1.5]}]}]}}"""
+    )
+    assert on_tree(text, "minimax") == on_tree(json, "minimax")
+    assert on_tree(text, "minimax").value == 3
+    assert [".".join(path) for _, path, _ in walk(json.root)] == [
+        "",
+        "A",
+        "A.1",
+        "A.2",
+        "B",
+        "B.1",
+        "B.deep",
+        "B.deep.1",
+        "B.deep.2",
+    ]
+
+
+BAD_TEXTS = {
+    "": "line 1, column 1: a number, or max, min",
+    "max(1, 2": "line 1, column 9: '\\)' was expected, not the end",
+    "max()": "a number",
+    "max(1,\n  oops)": "line 2, column 3",
+    "max(1, 2) 3": "the end of the text",
+    "max(A: 1, A: 2)": "two moves of the same name",
+    "max(<1, 2>, 3)": "the same number of utilities",
+    "max(<1, 2>, <3, 4>)": "p1, p2 or mean, not max",
+    "p3(<1, 2>, <3, 4>)": "not p3",
+    "p1(1, 2)": "player p1 needs utilities for each",
+    "<1>": "two to eight utilities",
+    "<1,2,3,4,5,6,7,8,9>": "two to eight utilities",
+    "max(1000000001, 2)": "a number up to",
+    "max(nan, 2)": "a number",
+    "max([king*0|queen])": "how many",
+    "max([king*100 king|queen])": "at most 100 pieces",
+    "max([king|queen)": "was expected",
+    "max(averyveryverylongnamefora: 1)": "1 to 24 characters",
+    "max(a\x1b: 1)": "1 to 24 characters",
+    "max(" * 70 + "1" + ")" * 70: "at most 64 levels",
+    "p9(1, 2)": "a number, or max",
+}
+
+
+@pytest.mark.parametrize("text", BAD_TEXTS)
+def test_bad_texts(text: str) -> None:
+    """What is no tree is refused, with the place and what was expected."""
+    with pytest.raises(TreeError, match=BAD_TEXTS[text]):
+        parse_tree(text)
+
+
+BAD_JSON = {
+    b"{}": "root",
+    b"[1, 2]": "not a tree",
+    b'{"root": 5}': "not a tree",
+    b'{"root": {"kind": "max"}}': "kind and children",
+    b'{"root": {"children": [1]}}': "kind and children",
+    b'{"root": {"kind": "best", "children": [1]}}': "not a tree",
+    b'{"root": {"kind": "max", "children": [1], "utility": 3}}': "only a leaf has a utility",
+    b'{"root": {"kind": "max", "children": [{"move": "a b", "utility": 1}]}}': "the name 'a b'",
+    b'{"root": {"kind": "max", "children": [{"move": "A", "kind": "min", "children": [{}]}]}}': "A.1 is a leaf",
+    b'{"root": {"kind": "max", "children": [1e99]}}': "not a tree",
+    b'{"root": {"kind": "max", "children": [1], "colour": "red"}}': "colour",
+    b'{"root": {"kind": "max", "children": [{"pieces": [{"king": 0}, {}]}]}}': "not a tree",
+    b'{"root": {"utility": 1}, "title": "a\\nb"}': "a line of text",
+    b'{"root": {"kind": "max", "children": [\xff]}}': "not a tree",
+    b'{"root":' + b'{"kind":"max","children":[' * 5000: "not a tree",
+}
+
+
+@pytest.mark.parametrize("content", BAD_JSON)
+def test_bad_json(content: bytes) -> None:
+    """What is no tree is refused, with the place and what was expected."""
+    with pytest.raises(TreeError, match=BAD_JSON[content]):
+        decode_tree(content)
+
+
+@given(st.text(max_size=60) | st.text("maxinep12 ,:()<>[]|~*#", max_size=40))
+def test_any_text_is_a_tree_or_refused(text: str) -> None:
+    """Nothing but TreeError comes out of a text; what is read can be written and read again."""
+    try:
+        tree = parse_tree(text)
+    except TreeError:
+        return
+    assert parse_tree(format_tree(tree)) == tree
+
+
+def test_trees_are_bounded() -> None:
+    """Neither more nodes nor more children than the limits, in any form."""
+    wide = Tree(Node("max", (1,) * (MAX_CHILDREN + 1)))
+    with pytest.raises(TreeError, match="256 children"):
+        check_tree(wide)
+    with pytest.raises(TreeError):
+        decode_tree(encode_tree(wide))
+    large = Tree(uniform(("max", "min", "max"), 28, (0,) * 28**3))
+    assert MAX_TREE_NODES < 28**3
+    with pytest.raises(TreeError, match="at most 20000 nodes"):
+        check_tree(large)
+    for text in (" " * (1 << 20) + "1", "#" * (1 << 21)):
+        with pytest.raises(TreeError, match="at most"):
+            parse_tree(text)
+    with pytest.raises(TreeError, match="at most"):
+        decode_tree(b" " * (1 << 21))
+    with pytest.raises(TreeError, match="make 8 leaves"):
+        uniform(("max", "min", "max"), 2, (1, 2, 3))
+
+
+def test_a_tree_counts_its_players() -> None:
+    """One utility or several; a leaf that is left to the evaluator counts by its estimate."""
+    assert parse_tree("max(1, 2)").players == 1
+    assert parse_tree("p1(<1, 2, 3>, <4, 5, 6>)").players == 3
+    assert parse_tree("p1(~<1, 2>)").players == 2
+    assert TreeState.at_root(parse_tree("[king|]")).pieces() == ({"king": 1}, {})
+
+
+def test_a_tree_is_a_value() -> None:
+    """Trees are frozen, and travel as the types of the wire do."""
+    tree = random_tree(random.Random(1))
+    with pytest.raises(AttributeError):
+        tree.title = "other"  # type: ignore[misc]
+    assert msgspec.json.decode(encode_tree(tree), type=Tree) == tree
