@@ -32,7 +32,6 @@ SEARCH_OPTIONS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; 0 when it printed what was asked, 2 when that is not possible, with the reason on stderr."""
-    ignore_overflow()
     asked = _parser().parse_args(arguments)
     try:
         sys.stdout.write(_answer(asked))
@@ -193,4 +192,5 @@ def read_tree(name: str) -> Tree:
 
 
 if __name__ == "__main__":
+    ignore_overflow()
     sys.exit(main())

@@ -18,17 +18,29 @@ def exact(value: Value) -> Exact:
     return tuple(map(Fraction, value)) if isinstance(value, tuple) else Fraction(value)
 
 
-def true_value(state: State, depth: float, guess: Guess, ours: str = "") -> Exact:
+Known = dict[tuple[str, float], Exact]
+
+
+def true_value(state: State, depth: float, guess: Guess, ours: str = "", known: Known | None = None) -> Exact:
     """The value of a state by its definition, in fractions: for MAX, or for each player.
 
-    With `ours` everybody else moves by chance: average min-max.
+    With `ours` everybody else moves by chance: average min-max. `known` remembers what is found.
     """
+    if known is None:
+        known = {}
+    key = (state.text(), state.ply)
+    if key not in known:
+        known[key] = _true_value(state, depth, guess, ours, known)
+    return known[key]
+
+
+def _true_value(state: State, depth: float, guess: Guess, ours: str, known: Known) -> Exact:
     utility = state.utility()
     if utility is not None:
         return exact(utility)
     if depth == 0 or not state.moves():
         return exact(guess(state))
-    values = [true_value(state.play(move), depth - 1, guess, ours) for move in state.moves()]
+    values = [true_value(state.play(move), depth - 1, guess, ours, known) for move in state.moves()]
     kind = state.kind if ours in ("", state.kind) else "mean"
     if kind == "mean":
         columns = zip(*(value if isinstance(value, tuple) else (value,) for value in values), strict=True)
@@ -86,12 +98,13 @@ def check_trace(trace: Trace, root: State, guess: Guess) -> None:
     ours = root.kind if trace.algorithm == "average" else ""
     depth = INF if trace.depth is None else trace.depth
     signs = trace.nodes.sign
-    truth = [true_value(state, depth - state.ply, guess, ours) for state in states]
+    known: Known = {}
+    truth = [true_value(state, depth - state.ply, guess, ours, known) for state in states]
     truth = [sign * value if isinstance(value, Fraction) else value for sign, value in zip(signs, truth, strict=True)]
     check_values(trace, truth)
     check_steps(trace, truth)
     assert close(trace.value, truth[0])
-    check_line(trace, root, depth, guess, ours)
+    check_line(trace, root, depth, guess, ours, known)
 
 
 def check_shape(trace: Trace, root: State) -> list[State]:
@@ -230,15 +243,15 @@ def check_inside(
         assert now[1] is None or Fraction(now[1]) >= truth - slack
 
 
-def check_line(trace: Trace, root: State, depth: float, guess: Guess, ours: str) -> None:
+def check_line(trace: Trace, root: State, depth: float, guess: Guess, ours: str, known: Known) -> None:
     """The best line keeps the value; it ends at a leaf or where chance decides."""
     state = root
     for name in trace.line:
         assert ours in ("", state.kind)
         assert state.kind != "mean"
         (move,) = [move for move in state.moves() if state.name(move) == name]
-        values = [true_value(state.play(other), depth - state.ply - 1, guess, ours) for other in state.moves()]
-        best = true_value(state, depth - state.ply, guess, ours)
+        values = [true_value(state.play(other), depth - state.ply - 1, guess, ours, known) for other in state.moves()]
+        best = true_value(state, depth - state.ply, guess, ours, known)
         assert values[list(state.moves()).index(move)] == best
         state = state.play(move)
     is_end = state.utility() is not None or not state.moves() or depth == state.ply

@@ -178,9 +178,14 @@ def samples(game_id: str, count: int, seed: int) -> list[Position]:
     return found[:count]
 
 
-def depth_for(position: Position, leaves: int) -> int:
-    """How deep to look for about so many leaves."""
-    return max(1, min(6, int(math.log(leaves) / math.log(max(2, len(position.moves()))))))
+def depth_for(position: Position, nodes: int) -> int:
+    """How deep to look for at most so many nodes."""
+    depth, level, seen = 0, [position], 1
+    while depth < 6 and seen <= nodes:
+        depth += 1
+        level = [here.play(move) for here in level for move in here.moves()]
+        seen += len(level)
+    return max(1, depth - 1)
 
 
 @pytest.mark.parametrize("game_id", game_ids())
