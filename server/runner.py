@@ -301,7 +301,8 @@ class RoomRunner:
                     await self._catch_up()
                 case Look():
                     await self._catch_up()
-            await self._answer_offer()
+            if self._loaded.offers:
+                await self._answer_offer()
             self._wake()
         except StoreError as error:
             self._behind = True

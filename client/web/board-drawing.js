@@ -19,6 +19,7 @@ import { h } from "./elements.js";
  * @property {string | null} hovered a cell that may be clicked and is pointed at
  * @property {Set<string>} next the cells that may be clicked
  * @property {MoveView | null} preview a move to hint at
+ * @property {boolean} [astray] a press found nothing to play
  * @property {string | null} [aim] a small cell that a finger has chosen and not yet confirmed
  */
 
@@ -27,6 +28,7 @@ const HEXAGON = Array.from({ length: 6 }, (_, i) => {
     return `${(HEXAGON_RADIUS * Math.cos(angle)).toFixed(3)},${(HEXAGON_RADIUS * Math.sin(angle)).toFixed(3)}`;
 }).join(" ");
 const HOLE = 0.425;
+const MOST_HINTS = 40;
 const KNOWN_MARKS = new Set(["last", "check", "win", "lane", "selected", "hint", "affects"]);
 
 /**
@@ -287,7 +289,9 @@ function marksOf(scene, state) {
     const { last = [], ...others } = scene.position?.marks ?? {};
     const given = Object.entries(others).flatMap(([name, cells]) => cells.map((cell) => ({ name, cell })));
     const lane = Object.values(targets).find((cells) => state.hovered !== null && cells.includes(state.hovered)) ?? [];
-    const hints = state.selection.length > 0 || board.style === "felt" ? [...state.next] : [];
+    // Where nearly everything may be played there is nothing to point out.
+    const astray = state.astray === true && state.next.size <= MOST_HINTS;
+    const hints = state.selection.length > 0 || board.style === "felt" || astray ? [...state.next] : [];
     const mark = (/** @type {string} */ name) => (/** @type {string} */ cell) => ({ name, cell });
     return [
         ...last.map(mark("last")),

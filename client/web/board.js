@@ -49,6 +49,8 @@ export class PlyBoard extends HTMLElement {
     #aim = null;
     /** @type {Gesture | null} */
     #gesture = null;
+    /** A press found nothing to play: everything that can be pressed is pointed out. */
+    #astray = false;
     #drawing = false;
     #stale = false;
 
@@ -79,6 +81,7 @@ export class PlyBoard extends HTMLElement {
         if (before?.moves !== scene.moves) {
             this.#selection = [];
             this.#aim = null;
+            this.#astray = false;
         }
         const { places, byId } = this.#layout;
         if (this.#current === null || !byId.has(this.#current)) this.#current = places[0]?.id ?? null;
@@ -119,6 +122,7 @@ export class PlyBoard extends HTMLElement {
             hovered: this.#hovered !== null && next.has(this.#hovered) ? this.#hovered : null,
             preview: pending ?? this.#preview(),
             aim: this.#aim,
+            astray: this.#astray,
         };
         this.classList.toggle("playable", moves.length > 0);
         render(this, drawBoard(this.#scene, this.#layout, state), this.#drawBeside(next));
@@ -166,7 +170,9 @@ export class PlyBoard extends HTMLElement {
         const { moves, board } = this.#scene;
         this.#aim = null;
         const step = click(moves, this.#selection, cell, board.targets ?? {});
+        this.#astray = moves.length > 0 && this.#selection.length + step.selection.length + step.finished.length === 0;
         this.#select(step.selection);
+        if (this.#astray) this.#say(`Nothing can be played on ${cell}`);
         if (step.finished.length === 1) this.#play(step.finished[0]);
         else if (step.finished.length > 1) this.#choose(step.finished);
     }

@@ -205,6 +205,17 @@ promise("every cell tells what is on it and what can be done with it", () => {
     );
 });
 
+promise("a press that finds nothing to play points out what can be pressed, until the next one", () => {
+    const { board, tap } = place();
+    const hints = () => board.querySelectorAll(".mark.hint").length;
+    tap("c3");
+    same(hints(), 1);
+    tap("a1");
+    same(hints(), 3);
+    tap("a1");
+    same(hints(), 0);
+});
+
 promise("a board without moves cannot be played on", () => {
     const { board, played, tap } = place({ moves: [] });
     tap("a1");

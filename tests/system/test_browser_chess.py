@@ -1,0 +1,96 @@
+"""What chess needs of the pages besides clicks: notation, claims, a promotion by touch, a board from both sides."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from engine.games.registry import game_ids
+from tests.browser import open_chromium
+from tests.system.browsing import DESKTOP, PHONE, Person, people
+from tests.system.serving import assert_no_traceback, serving
+from tests.system.test_browser_pages import audit
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.skipif("chess" not in game_ids(), reason="chess is not here yet"),
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    async with open_chromium() as browser:
+        yield browser
+
+
+async def move(person: Person, path: str, *, touch: bool = False) -> None:
+    """A move from cell to cell: "e2e4"."""
+    await person.turn()
+    for cell in (path[:2], path[2:4]):
+        await (person.cell(cell).tap() if touch else person.cell(cell).click())
+
+
+async def has_black_on_top(person: Person) -> bool:
+    """Whether the eighth row is above the first."""
+    top, bottom = [await person.cell(cell).bounding_box() for cell in ("a8", "a1")]
+    assert top is not None
+    assert bottom is not None
+    return top["y"] < bottom["y"]
+
+
+async def test_a_draw_is_claimed_and_the_moves_are_written_as_players_do(chromium: Browser, tmp_path: Path) -> None:
+    """Knights go out and home twice; whoever is to move may claim; who comes late reads the same moves."""
+    async with (
+        serving(tmp_path / "data") as server,
+        people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim),
+    ):
+        await ada.create("Chess", "A friend", side="White")
+        await bob.page.goto(ada.page.url)
+        await bob.button("Sit here").click()
+        for ply, path in enumerate(("g1f3", "g8f6", "f3g1", "f6g8") * 2):
+            await expect(ada.page.get_by_role("button", name="Claim a draw")).to_have_count(0)
+            await move((ada, bob)[ply % 2], path)
+        notation = ["Nf3", "Nf6", "Ng1", "Ng8"] * 2
+        await expect(ada.page.locator(".moves .move")).to_have_text(notation)
+        await kim.page.goto(ada.page.url)
+        await expect(kim.page.locator(".moves .move")).to_have_text(notation)
+        assert [await has_black_on_top(person) for person in (ada, bob, kim)] == [True, False, True]
+        await expect(bob.page.get_by_role("button", name="Claim a draw")).to_have_count(0)
+        await ada.page.get_by_role("button", name="Claim a draw").click()
+        for person in (ada, bob, kim):
+            await expect(person.status).to_have_text("Draw: the same position 3 times")
+        await kim.page.get_by_role("link", name="Replay", exact=True).click()
+        await kim.page.keyboard.press("End")
+        await expect(kim.page.locator(".moves .move")).to_have_text(notation)
+        assert_no_traceback(server)
+
+
+async def test_a_pawn_is_promoted_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
+    """The pieces to choose from are shown, large enough for a finger, and nothing there is wrong for axe."""
+    async with (
+        serving(tmp_path / "data") as server,
+        people(chromium, server.url, PHONE, PHONE) as (ada, bob),
+    ):
+        await ada.create("Chess", "A friend", side="White")
+        await bob.page.goto(ada.page.url)
+        await bob.button("Sit here").tap()
+        for ply, path in enumerate(["a2a4", "h7h5", "a4a5", "h5h4", "a5a6", "h4h3", "a6b7", "h3g2", "b7a8"]):
+            await move((ada, bob)[ply % 2], path, touch=True)
+        dialog = ada.page.get_by_role("dialog", name="Which move?")
+        await expect(dialog.locator(".sprite")).to_have_count(4)
+        for button in await dialog.locator("button.piece-choice").all():
+            box = await button.bounding_box()
+            assert box is not None
+            assert min(box["width"], box["height"]) >= 44
+        assert await audit(ada.page) == []
+        await dialog.get_by_role("button", name="knight").tap()
+        await expect(ada.page.locator(".moves .move").last).to_have_text("bxa8=N")
+        await expect(ada.cell("a8")).to_have_attribute("aria-label", "a8, white knight, last move")
+        await move(bob, "g2h1", touch=True)
+        await bob.page.get_by_role("dialog").get_by_role("button", name="Cancel").tap()
+        await move(bob, "g2h1", touch=True)
+        await bob.page.get_by_role("dialog").get_by_role("button", name="queen").tap()
+        await expect(bob.page.locator(".moves .move").last).to_have_text("gxh1=Q")
