@@ -54,7 +54,7 @@ run: $(VENV)/.run ## set up and start the server (PORT=8000, DATA=data); Ctrl-C 
 .PHONY: test
 test: check system ## everything: set up, check, then all tests, in a real Chromium too
 	@echo "Running all tests ..."
-	@$(BIN)/python -m pytest -m "not long" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: $(VENV)/.dev system ## the tests that take minutes

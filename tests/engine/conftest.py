@@ -1,18 +1,16 @@
-"""One fresh code cache for the whole run and its workers: the float audit needs code that was compiled now."""
+"""One fresh code cache for the whole run and its workers: some tests need games that were never compiled."""
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-_CACHE = tempfile.TemporaryDirectory(prefix="plyroom-test-code-", ignore_cleanup_errors=True)
-os.environ["PLYROOM_CACHE"] = _CACHE.name  # before anything imports the compiler
+os.environ["PLYROOM_CACHE"] = os.environ["PLYROOM_TEST_CACHE"]  # before anything imports the compiler
 
-from engine.games.registry import load_game  # noqa: E402
-from engine.search.driver import Searcher  # noqa: E402
+from engine.games.registry import load_game
+from engine.search.driver import Searcher
 
 
 @pytest.fixture(scope="session")

@@ -410,7 +410,7 @@ async def test_a_cold_game_warms_up_apart() -> None:
 
 async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str], Path]) -> None:
     """The only worker plays connect four while another process compiles; the loop is never held up for long."""
-    plug_in("planted", SOURCE)
+    plug_in("planted", f"{SOURCE}# like no other that was compiled in this run\n")
     states: list[WarmState] = []
     async with Pool(workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)) as small:
         await small.warm("connect-four")
