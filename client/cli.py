@@ -140,8 +140,9 @@ def games(url: Address | None, as_json: bool) -> None:
         levels = f"levels 1 to {game.levels}" if game.levels > 1 else "one level"
         click.echo(f"{game.id}: {game.title}, {levels}")
         for name, option in game.options.items():
+            values = [f"{value} (default)" if value == option.default else value for value in option.offered]
             more = ", or others like these" if option.free else ""
-            click.echo(f"    --option {name}={option.default}: {option.title}; {', '.join(option.offered)}{more}")
+            click.echo(f"    --option {name}=...: {option.title}; {', '.join(values)}{more}")
 
 
 def _games(url: Address | None) -> "tuple[GameInfo, ...]":

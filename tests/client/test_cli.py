@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from client.cli import main
-from engine.games.registry import game_ids
+from engine.games.registry import game_ids, load_game
 
 
 def plyroom(*arguments: str, **environ: str) -> Result:
@@ -38,16 +38,34 @@ def test_version_and_help() -> None:
 
 
 def test_games_lists_all_with_levels_and_options() -> None:
+    """Each game of the registry once, with its title, its levels, and each option's values, the default marked."""
     result = plyroom("games")
     assert result.exit_code == 0
-    assert [line.partition(":")[0] for line in result.stdout.splitlines() if not line.startswith(" ")] == game_ids()
-    assert "    --option rows=1-2-3: Sticks in each row; 1-2-3, 1-3-5-7, or others like these\n" in result.stdout
+    expected = []
+    for game in map(load_game, game_ids()):
+        levels = f"levels 1 to {game.levels}" if game.levels > 1 else "one level"
+        expected.append(f"{game.id}: {game.title}, {levels}")
+        for name, option in game.options.items():
+            values = ", ".join(f"{value} (default)" if value == option.default else value for value in option.offered)
+            more = ", or others like these" if option.free else ""
+            expected.append(f"    --option {name}=...: {option.title}; {values}{more}")
+    assert result.stdout.splitlines() == expected
+    assert "    --option rows=...: Sticks in each row; 1-2-3 (default), 1-3-5-7, or others like these" in expected
 
 
 def test_games_as_json_is_a_line_for_each() -> None:
-    games = [json.loads(line) for line in plyroom("games", "--json").stdout.splitlines()]
-    assert [game["id"] for game in games] == game_ids()
-    assert games[0].keys() == {"id", "title", "levels", "options", "rules"}
+    """The same from the registry, with the rules for players."""
+    told = [json.loads(line) for line in plyroom("games", "--json").stdout.splitlines()]
+    for line, game in zip(told, map(load_game, game_ids()), strict=True):
+        options = {
+            name: {"title": option.title, "default": option.default, "offered": list(option.offered)}
+            | ({"free": True} if option.free else {})
+            for name, option in game.options.items()
+        }
+        assert {
+            name: {k: v for k, v in o.items() if v is not False} for name, o in line.pop("options").items()
+        } == options
+        assert line == {"id": game.id, "title": game.title, "levels": game.levels, "rules": game.rules.RULES}
 
 
 @pytest.mark.parametrize(
