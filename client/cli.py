@@ -160,7 +160,13 @@ def _games(url: Address | None) -> "tuple[GameInfo, ...]":
         }
         return GameInfo(game.id, game.title, game.levels, options, game.rules.RULES)
 
-    return tuple(info(game_id) for game_id in game_ids())
+    offered = []
+    for game_id in game_ids():
+        try:
+            offered.append(info(game_id))
+        except Exception as error:  # a plug-in's file may raise anything; the other games can be played all the same
+            click.echo(f"{game_id} is left out: {type(error).__name__}: {error}", err=True)
+    return tuple(offered)
 
 
 # --- play, join, watch

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from engine import code_cache
-from engine.game import GameError, GameFault
+from engine.game import GameError
 from engine.games.registry import game_ids, load_game
 from engine.pool.messages import Answered, Failed, News, Progress, Ready, Run, Started, Taken, Warm, Warmed
 from engine.pool.process import DEFAULT_START, StartMethod, WorkerProcess, default_workers
@@ -253,6 +253,8 @@ class Pool:
             game = load_game(job.game)
         except GameError as error:
             raise SearchFailed(str(error)) from error
+        except Exception as error:  # a plug-in's file may raise anything while it is imported
+            raise SearchFailed(f"{job.game} cannot be loaded: {type(error).__name__}: {error}") from error
         if job.rules != game.digest:
             raise RulesChanged(f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}")
         quarantined = self._quarantine.error(job.game, job.rules)
@@ -527,8 +529,8 @@ class Pool:
         """A game that was compiled before needs no compiler process."""
         try:
             game = load_game(game_id)
-        except (GameError, GameFault, ImportError) as error:
-            self._settle(game_id, str(error))
+        except Exception as error:  # a plug-in's file may raise anything while it is imported
+            self._settle(game_id, f"{type(error).__name__}: {error}")
             return True
         if not code_cache.is_sealed(game_id, game.digest):
             return False

@@ -53,6 +53,15 @@ def test_games_lists_all_with_levels_and_options() -> None:
     assert "    --option rows=...: Sticks in each row; 1-2-3 (default), 1-3-5-7, or others like these" in expected
 
 
+def test_a_game_that_cannot_be_loaded_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a line that says why; the others are listed."""
+    monkeypatch.setattr("engine.games.registry.game_ids", lambda: ["sticks", "broken"])
+    result = plyroom("games", "--json")
+    assert result.exit_code == 0
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["sticks"]
+    assert "broken is left out: UnknownGame: there is no game 'broken'" in result.stderr
+
+
 def test_games_as_json_is_a_line_for_each() -> None:
     """The same from the registry, with the rules for players."""
     told = [json.loads(line) for line in plyroom("games", "--json").stdout.splitlines()]

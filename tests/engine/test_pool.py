@@ -355,6 +355,18 @@ async def test_a_poisonous_game_fails_alone(plug_in: Callable[[str, str], Path],
         assert small.warm_state("planted") == ("warm" if poison == "raises" else "failed")
 
 
+async def test_a_game_that_cannot_be_loaded_fails_alone(plug_in: Callable[[str, str], Path]) -> None:
+    """A file that is no Python keeps neither the pool from warming other games nor its own jobs from being answered."""
+    plug_in("planted", "this is no rules file")
+    async with Pool(workers=1, warm=["planted", "tic-tac-toe"]) as small:
+        with pytest.raises(SearchFailed, match="SyntaxError"):
+            await small.warm("planted")
+        with pytest.raises(SearchFailed, match="planted cannot be loaded: SyntaxError"):
+            await small.search(replace(job_of(), game="planted"))
+        await small.warm("tic-tac-toe")
+        assert (await small.search(job_of("tic-tac-toe", level=1))).move
+
+
 async def test_a_game_that_keeps_failing_is_quarantined(plug_in: Callable[[str, str], Path]) -> None:
     """After three failed searches in a row all further ones, waiting ones too, fail at once with the game's name;
     other games go on, wrong jobs and answers do not count, and edited rules begin anew.
