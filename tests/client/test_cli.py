@@ -1,6 +1,8 @@
 """The plyroom command, as far as it needs no server: wrong use, help, games, addresses."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -15,7 +17,17 @@ def plyroom(*arguments: str, **environ: str) -> Result:
     return CliRunner().invoke(main, arguments, prog_name="plyroom", env={"PLYROOM_URL": None, **environ})
 
 
-COMMANDS = sorted(main.commands)
+COMMANDS = sorted(name for name, command in main.commands.items() if command.add_help_option)
+"""The client's own; the others go on as a program of the server, which has the help."""
+
+SERVERS = sorted(set(main.commands) - set(COMMANDS))
+
+
+@pytest.mark.parametrize("command", SERVERS)
+def test_every_command_of_the_server_has_help(command: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "client", command, "--help"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.lower().startswith("usage:")
 
 
 def test_the_commands_are_these() -> None:
