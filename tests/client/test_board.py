@@ -78,16 +78,29 @@ Second to move"""),
 [ ] last move
 Black to move, 3 to 3"""),
     ("draughts", {}, "11-15 22-18 15x22", """\
-       w     w     w     w
-    w     w     w     w
-       w     w    [b]    w
-    20    19    18    17
-       16   [15]   14    13
-    b     11    b     b
-       b     b     b     b
-    b     b     b     b
+32     w     w     w     w   29
+28  w     w     w     w      25
+24     w     w    [b]    w   21
+20  20    19    18    17     17
+16     16   [15]   14    13  13
+12  b     11    b     b      9
+ 8     b     b     b     b   5
+ 4  b     b     b     b      1
 [ ] last move
 White to move"""),
+    ("international-draughts", {}, "32-28 19-23 28x19", """\
+ 1     b     b     b     b     b   5
+ 6  b     b     b     b     b      10
+11     b     b     b     b     b   15
+16  b     b     b    [w]    b      20
+21     21    22    23    24    25  25
+26  26    27   [28]   29    30     30
+31     w     32    w     w     w   35
+36  w     w     w     w     w      40
+41     w     w     w     w     w   45
+46  w     w     w     w     w      50
+[ ] last move
+Black to move"""),
 ]  # fmt: skip
 
 

@@ -1,0 +1,272 @@
+"""International draughts against pydraughts, and what tables of move counts do not show: draws, texts, clicks."""
+
+import random
+
+import draughts
+import numpy as np
+import pytest
+
+from engine.game import Game, GameFault, IllegalMove, MalformedMove, Outcome, Position, PositionError
+from engine.games.registry import load_game
+from tests.engine.games.planted import planted
+
+Way = tuple[int, int, frozenset[int]]
+"""A move as the rules count it: from, to, and the squares of the pieces that it takes."""
+
+
+def position_of(text: str) -> Position:
+    return load_game("international-draughts").position(text)
+
+
+def after(position: Position, *tokens: str) -> Position:
+    for token in tokens:
+        position = position.play(position.parse_move(token))
+    return position
+
+
+def our_ways(position: Position) -> set[Way]:
+    clicks = position.move_views()
+    assert len({(click.path[0], click.path[-1], click.affects) for click in clicks}) == len(clicks), position.text()
+    return {(int(click.path[0]), int(click.path[-1]), frozenset(map(int, click.affects))) for click in clicks}
+
+
+def pieces(position: Position) -> str:
+    """The position without its counts, as pydraughts reads it."""
+    return position.text().rpartition(":")[0]
+
+
+def token_of(move: draughts.Move) -> str:
+    return ("x" if move.has_captures else "-").join(map(str, move.steps_move))
+
+
+def compare(position: Position, chance: random.Random) -> None:
+    """The moves of a position, and where one of them leads; or that it is lost."""
+    board = draughts.Board(variant="standard", fen=pieces(position))
+    theirs = board.legal_moves()
+    assert our_ways(position) == {(m.steps_move[0], m.steps_move[-1], frozenset(m.captures)) for m in theirs}, (
+        position.text()
+    )
+    if not theirs:
+        outcome = position.outcome()
+        assert outcome is not None
+        assert outcome.winner == 1 - position.turn
+        return
+    move = chance.choice(theirs)
+    board.push(move)
+    child = position.play(position.parse_move(token_of(move)))
+    assert sorted(pieces(child)) == sorted(board.fen), (position.text(), token_of(move))
+    assert position.game.position(child.text()) == child, (position.text(), token_of(move))
+
+
+def compare_matches(game: Game, matches: int, seed: int, each: int) -> int:
+    """One position of so many of random matches, and their ends; how many positions."""
+    chance = random.Random(seed)
+    compared = 0
+    for _ in range(matches):
+        position = game.start()
+        while moves := position.moves():
+            if chance.randrange(each) == 0:
+                compare(position, chance)
+                compared += 1
+            position = position.play(chance.choice(moves))
+        outcome = position.outcome()
+        if outcome is not None and outcome.winner is not None:
+            compare(position, chance)
+    return compared
+
+
+def set_up(game: Game, chance: random.Random) -> Position:
+    """A random position with kings and loose pieces, in which captures are long."""
+    squares = chance.sample(range(1, 51), chance.randint(6, 16))
+    lists: tuple[list[str], list[str]] = ([], [])
+    for i, square in enumerate(squares):
+        side = int(i % 5 > 1)
+        crowned = square <= 5 if side == 0 else square > 45
+        lists[side].append(f"K{square}" if crowned or chance.random() < 0.3 else f"{square}")
+    return game.position(f"W:W{','.join(lists[0])}:B{','.join(lists[1])}:H0")
+
+
+ROUND = "W:W28:B22,12,13,23:H0"
+"""A capture that comes back to where it began, by two ways."""
+
+
+def compare_set_up(game: Game, count: int, seed: int) -> int:
+    """Random positions with kings; in how many of them there are captures of several pieces."""
+    chance = random.Random(seed)
+    compare(game.position(ROUND), chance)
+    long_captures = 0
+    for _ in range(count):
+        position = set_up(game, chance)
+        compare(position, chance)
+        long_captures += any(len(way[2]) > 1 for way in our_ways(position))
+    return long_captures
+
+
+def test_rules_are_those_of_pydraughts() -> None:
+    """On some hundred random positions moves, boards and losses are those of pydraughts."""
+    game = load_game("international-draughts")
+    assert compare_matches(game, matches=15, seed=1, each=10) >= 100
+    assert compare_set_up(game, 400, seed=1) >= 100
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_rules_are_those_of_pydraughts_on_many_positions() -> None:
+    """The same on 10,000."""
+    game = load_game("international-draughts")
+    compared = compare_matches(game, matches=40, seed=2, each=1)
+    compare_set_up(game, max(0, 10_000 - compared), seed=2)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("    if pieces == 0 or pieces < found // FOUND:", "    if pieces == 0:"),
+        ("        if over & other & ~gone:", "        if over & other:"),
+        ("        while flies and over & free:", "        while flies and over & (free | gone):"),
+        ("        if way == ahead:", "        if way == ahead or (not flies and way > 1):"),
+        ("land, start, next_looks, flies, other", "land, start, next_looks, bool(flies or land & FIRST_ROW), other"),
+        ("        while flies and over & free:", "        while False:"),
+        ("                land = beyond\n", "                land = ZERO\n"),
+        ("way if beyond & free else -1", "way"),
+        ("    n = all_captures(s, buf)\n    if n > 0:\n        return n\n", "    n = all_captures(s, buf)\n"),
+        ("        if buf[i] == move:\n            return found\n", "        pass\n"),
+        ("end & (LAST_ROW if side else FIRST_ROW)", "end & (FIRST_ROW if side else LAST_ROW)"),
+        ("    kings = s[2] & ~(start | gone)", "    kings = s[2] & ~start"),
+        ("s[1], free | here, ZERO, found, buf)", "s[1], free, ZERO, found, buf)"),
+    ],
+    ids=[
+        "any number of pieces",
+        "a piece is jumped over twice",
+        "taken pieces do not stand in the way",
+        "men capture down only",
+        "a man is crowned on the way",
+        "kings reach one square far",
+        "kings come down right behind",
+        "kings never go straight on",
+        "a capture is not compulsory",
+        "the same capture twice",
+        "the wrong row crowns",
+        "captured kings leave their crowns",
+        "no way back over one's own square",
+    ],
+)
+def test_a_fault_is_found(right: str, wrong: str) -> None:
+    """With one wrong line the comparison fails."""
+    with np.errstate(over="ignore"), pytest.raises((AssertionError, GameFault)):
+        compare_set_up(planted("international-draughts", right, wrong), 400, seed=1)
+
+
+# --- draws, texts and clicks
+
+
+def test_25_moves_of_kings_are_a_draw() -> None:
+    """A capture or a man's move begins the count anew."""
+    end = after(position_of("W:WK46,K47,K48,K49:BK3:H49"), "46-41")
+    assert end.outcome() == Outcome(None, "25 moves each of kings without a capture")
+    assert end.view().text == "Draw"
+    assert after(position_of("W:WK46,K47,K48,31:BK3:H49"), "31-27").outcome() is None
+
+
+def test_16_moves_against_a_single_king_are_a_draw() -> None:
+    """They count from the position in which the king is alone, men's moves and captures included."""
+    begun = after(position_of("B:WK46,K47,K48:BK3,K29:H0"), "3-8")
+    assert begun.text() == "W:WK46,K47,K48:BK8,K29:H1"
+    alone = after(position_of("W:WK42,K47,K48:BK3,K29:H7"), "42x24")
+    assert alone.text() == "B:WK24,K47,K48:BK3:H0"
+    assert after(alone, "3-8").text() == "W:WK24,K47,K48:BK8:H1,1,0"
+    drawn = after(position_of("W:WK46,K47,31:BK3:H5,31,0"), "31-27")
+    assert drawn.outcome() == Outcome(None, "16 moves each against a single king")
+    taken = after(position_of("B:WK6,K48,K14:BK3:H5,30,0"), "3x20")
+    assert taken.text() == "W:WK6,K48:BK20:H0,31,0"
+    assert after(taken, "6-11").outcome() == Outcome(None, "16 moves each against a single king")
+
+
+def test_5_moves_of_two_against_a_single_king_are_a_draw() -> None:
+    """The same for a king and another piece, or a king alone, against a king."""
+    assert after(position_of("W:WK46,K47:BK3:H8,8,8"), "46-41").outcome() is None
+    assert after(position_of("W:WK46,31:BK3:H8,9,9"), "31-27").outcome() == Outcome(
+        None, "5 moves each against a single king"
+    )
+    assert after(position_of("W:WK46:BK3:H9,9,9"), "46-41").outcome() == Outcome(
+        None, "5 moves each against a single king"
+    )
+
+
+def test_who_is_blocked_has_lost_even_at_the_end_of_the_count() -> None:
+    """The end of the moves comes before the end of the count."""
+    assert position_of("W:W46:B41,37:H50").outcome() == Outcome(1, "no move is left")
+    assert position_of("W:W:B41:H50").outcome() == Outcome(1, "no piece is left")
+
+
+def test_the_third_time_is_a_draw() -> None:
+    """The same position with the same side to move for the third time ends the match."""
+    position = position_of("W:WK50,K49,31:BK1:H0")
+    dance = ("50-44", "1-7", "44-50", "7-1")
+    assert after(position, *dance).outcome() is None
+    assert after(position, *dance, *dance).outcome() == Outcome(None, "the same position 3 times")
+
+
+def test_most_pieces_must_be_taken() -> None:
+    """Three pieces go before two and one; a king counts no more than a man."""
+    position = position_of("W:W28,K46:B22,12,13,K37:H0")
+    assert position.tokens() == ["28x17x8x19"]
+    assert set(position.move_views()[0].affects) == {"22", "12", "13"}
+    assert [position.notation(move) for move in position.moves()] == ["28x19"]
+    assert position.format_move(position.parse_move("28x19")) == "28x17x8x19"
+    assert after(position, "28x19").text() == "B:W19,K46:BK37:H0"
+
+
+def test_a_man_that_comes_by_the_last_row_stays_a_man() -> None:
+    """It becomes a king where its move ends only."""
+    position = position_of("W:W12:B8,9,K40:H0")
+    assert position.tokens() == ["12x3x14"]
+    assert after(position, "12x3x14").text() == "B:W14:BK40:H0"
+    assert after(position_of("W:W12:B8,K40:H0"), "12x3").text() == "B:WK3:BK40:H0"
+
+
+def test_ways_of_one_move_are_one_move() -> None:
+    """A king may come round by several squares; every way is read, and is the same move."""
+    position = position_of("W:WK46:B37,19,10:H0")
+    tokens = position.tokens()
+    assert len(tokens) == 1
+    assert {position.parse_move(way) for way in ("46x28x14x5", "46x23x14x5", "46x32x14x5", "46x5")} == {
+        position.parse_move(tokens[0])
+    }
+
+
+@pytest.mark.parametrize("token", ["51-46", "0-4", "32_28", "32-28-23", "x1", "1x", "1", "1-05"])
+def test_malformed_moves(token: str) -> None:
+    """What is no move of draughts at all."""
+    with pytest.raises(MalformedMove):
+        load_game("international-draughts").start().parse_move(token)
+
+
+@pytest.mark.parametrize("token", ["32-27-", "32-23", "32x23", "19-23", "32x14x5", "1-50"])
+def test_illegal_moves(token: str) -> None:
+    """What is a move, but not here."""
+    with pytest.raises(MalformedMove if token.endswith("-") else IllegalMove):
+        load_game("international-draughts").start().parse_move(token)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "W:W32:B51:H0",
+        "W:W32:B32:H0",
+        "W:W32,32:B1:H0",
+        "W:W1:B5:H0",
+        "W:W32:B50:H0",
+        "W:W32:B1",
+        "W:W32:B1:H51",
+        "W:W32:B1:H0,1",
+        "W:W32:B1:H0,33,0",
+        "X:W32:B1:H0",
+        "W:W32,:B1:H0",
+        "W:W20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40:B1:H0",
+    ],
+)
+def test_bad_positions(bad: str) -> None:
+    """No square twice, no man on the row that would crown it, twenty pieces at most, counts that can be."""
+    with pytest.raises(PositionError):
+        load_game("international-draughts").position(bad)
