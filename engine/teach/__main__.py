@@ -113,8 +113,10 @@ def _search(asked: argparse.Namespace) -> Trace:
     """The trace of what the options ask for."""
     plain = Plan()
     evaluator = asked.evaluator or plain.evaluator
+    tree = read_tree(asked) if asked.tree else None
+    usual = "minimax" if tree and tree.players > 1 else plain.algorithm
     plan = Plan(
-        algorithm=asked.algorithm or plain.algorithm,
+        algorithm=asked.algorithm or usual,
         depth=_depth(asked.depth, None if asked.tree else GAME_DEPTH),
         order=asked.order or plain.order,
         evaluator=evaluator,
@@ -124,7 +126,10 @@ def _search(asked: argparse.Namespace) -> Trace:
         max_nodes=_max_nodes(asked.max_nodes),
         max_trace=MAX_TRACE_NODES,
     )
-    root, title = _tree_root(asked) if asked.tree else _game_root(asked, plan)
+    if tree is None:
+        root, title = _game_root(asked, plan)
+    else:
+        root, title = TreeState.at_root(tree), tree.title or ("a tree" if asked.tree == "-" else Path(asked.tree).name)
     return explain(root, plan, title)
 
 
@@ -166,16 +171,12 @@ def _game_root(asked: argparse.Namespace, plan: Plan) -> tuple[State, str]:
     return GameState.at_root(position, plan.ends), game.title
 
 
-def _tree_root(asked: argparse.Namespace) -> tuple[State, str]:
-    for name in ("position", "option", "lose", "draw", "win"):
-        if getattr(asked, name) is not None:
-            raise NotPossible(f"--{name} goes with --game: a tree has its utilities written at its leaves")
-    tree = read_tree(asked.tree)
-    return TreeState.at_root(tree), tree.title or Path(asked.tree).name
-
-
-def read_tree(name: str) -> Tree:
+def read_tree(asked: argparse.Namespace) -> Tree:
     """The tree in a file, or on stdin for "-": JSON where it begins with a brace, text otherwise."""
+    for option in ("position", "option", "lose", "draw", "win"):
+        if getattr(asked, option) is not None:
+            raise NotPossible(f"--{option} goes with --game: a tree has its utilities written at its leaves")
+    name = asked.tree
     try:
         if name == "-":
             content = sys.stdin.buffer.read(MAX_TREE_TEXT + 1)

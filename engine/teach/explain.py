@@ -15,7 +15,6 @@ ALGORITHMS = ("minimax", "negamax", "alphabeta", "average", "random")
 FORMS = ("flat", "nodes", "map")
 """The same algorithm, written in three ways: `engine.teach.flat`, `polymorphic` and `mapping`."""
 PLAIN_LIMIT = 50_000
-"""So many nodes are counted to say what plain minimax would look at."""
 
 Algorithm = Callable[[Study, State, float], Value | None]
 
@@ -33,6 +32,8 @@ class Plan:
     scale: Scale | None = None
     max_nodes: int = MAX_NODES
     max_trace: int = MAX_TRACE_NODES
+    plain_limit: int = PLAIN_LIMIT
+    """So many nodes are counted at most to say what plain minimax would look at."""
 
     @property
     def ends(self) -> Scale:
@@ -77,7 +78,7 @@ def explain(
         view=study.view,
         value=value,
         line=line_names(root, study.line),
-        counts=counts_of(root, study, depth if plan.algorithm != "random" else 0),
+        counts=counts_of(root, study, depth, 0 if plan.algorithm == "random" else plan.plain_limit),
         nodes=nodes,
         skipped=skipped,
         steps=steps,
@@ -117,9 +118,9 @@ def line_names(root: State, line: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def counts_of(root: State, study: Study, depth: float) -> Counts:
-    """What was looked at, beside what plain minimax looks at, and the least that will do."""
-    size = Size.of(root, study, depth)
+def counts_of(root: State, study: Study, depth: float, limit: int) -> Counts:
+    """What was looked at, beside what plain minimax looks at (up to a limit), and the least that will do."""
+    size = Size.of(root, study, depth, limit)
     return Counts(
         nodes=study.visited,
         leaves=study.leaves,
@@ -134,6 +135,7 @@ def counts_of(root: State, study: Study, depth: float) -> Counts:
 class Size:
     """How large a whole tree is, and its shape if every node has as many children and every leaf is as deep."""
 
+    limit: int
     nodes: int = 0
     leaves: int = 0
     widths: frozenset[int] = frozenset()
@@ -141,14 +143,14 @@ class Size:
     alternates: bool = True
 
     @classmethod
-    def of(cls, root: State, study: Study, depth: float) -> "Size | None":
-        """The size of the tree that plain minimax looks at; None if it has more than PLAIN_LIMIT nodes."""
-        size = cls()
+    def of(cls, root: State, study: Study, depth: float, limit: int) -> "Size | None":
+        """The size of the tree that plain minimax looks at; None if it has more nodes than the limit."""
+        size = cls(limit)
         return size if size._add(root, study, depth, 0) else None
 
     def _add(self, state: State, study: Study, depth: float, level: int) -> bool:
         self.nodes += 1
-        if self.nodes > PLAIN_LIMIT:
+        if self.nodes > self.limit:
             return False
         if study.stops(state, depth):
             self.leaves += 1

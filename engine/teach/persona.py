@@ -10,6 +10,7 @@ from engine.teach.errors import NotPossible, TooLarge, UnknownName
 from engine.teach.evaluators import lot
 from engine.teach.explain import Plan, explain
 from engine.teach.state import GameState
+from engine.teach.study import MAX_NODES
 from engine.teach.trace import Number, Trace
 
 PERSONAS = ("average", "random")
@@ -48,7 +49,8 @@ def choose(persona: str, position: Position, depth: int, seed: int, max_nodes: i
 
 def _look(persona: str, position: Position, depth: int, seed: int, max_nodes: int) -> Trace:
     while True:
-        plan = Plan(algorithm=persona, depth=depth, seed=seed, max_nodes=max_nodes if depth > 1 else 1 << 30)
+        allowed = max_nodes if depth > 1 else MAX_NODES
+        plan = Plan(persona, depth, seed=seed, max_nodes=allowed, plain_limit=0)
         try:
             return explain(GameState.at_root(position, plan.ends), plan, position.game.title)
         except TooLarge:

@@ -25,7 +25,7 @@ def format_trace(trace: Trace, *, log: bool = True) -> str:
 
 def number_text(number: Number) -> str:
     """A number, short: 12.5, 101, 3.33333."""
-    return str(number) if isinstance(number, int) else f"{number:.6g}"
+    return str(number) if isinstance(number, int) else f"{number + 0.0:.6g}"  # + 0.0: no -0
 
 
 def value_text(value: OneValue) -> str:
@@ -114,8 +114,11 @@ def _result(trace: Trace) -> Iterator[str]:
         yield f"choice: {trace.line[0]}"
     else:
         yield f"value: {value_text(trace.value)}"
-        yield _wrapped(f"best line: {' '.join(trace.line) or 'none, no move was looked at'}")
-    yield from _count_lines(trace.counts)
+        nothing = "none, chance decides" if trace.counts.nodes > 1 else "none, no move was looked at"
+        yield _wrapped(f"best line: {' '.join(trace.line) or nothing}")
+    yield f"looked at: {_amount(trace.counts.nodes, trace.counts.leaves)}"
+    if trace.algorithm != "random":
+        yield from _count_lines(trace.counts)
     if trace.truncated:
         yield f"the trace holds the first {len(trace.nodes.parent):,} nodes only"
     elif len(trace.nodes.parent) <= LISTED:
@@ -123,15 +126,18 @@ def _result(trace: Trace) -> Iterator[str]:
 
 
 def _count_lines(counts: Counts) -> Iterator[str]:
-    yield f"looked at: {counts.nodes:,} nodes, {counts.leaves:,} leaves"
-    if counts.plain_nodes is None:
+    if counts.plain_nodes is None or counts.plain_leaves is None:
         yield "plain minimax: too many to count"
     else:
-        yield f"plain minimax: {counts.plain_nodes:,} nodes, {counts.plain_leaves:,} leaves"
+        yield f"plain minimax: {_amount(counts.plain_nodes, counts.plain_leaves)}"
     if counts.minimum_leaves is not None:
         yield f"least possible with perfect order: {counts.minimum_leaves:,} leaves"
     if counts.ordering:
         yield f"to sort the moves: {counts.ordering:,} nodes"
+
+
+def _amount(nodes: int, leaves: int) -> str:
+    return f"{nodes:,} node{'s' * (nodes != 1)}, {leaves:,} {'leaf' if leaves == 1 else 'leaves'}"
 
 
 def _lists(trace: Trace) -> Iterator[str]:

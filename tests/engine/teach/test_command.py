@@ -30,7 +30,7 @@ def test_commands_of_the_page(command: str, capsys: Output) -> None:
     assert main(shlex.split(command)) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert len(out) > 200
+    assert len(out) > 150
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -84,6 +84,11 @@ def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TREE.encode())))
     assert main(["--tree", "-", "--summary"]) == 0
     assert "value: 3" in capsys.readouterr().out
+    text.write_text("p1(<1, 5>, p2(<2, 0>, <0, 4>))")
+    assert main(["--tree", str(text)]) == 0
+    out = capsys.readouterr().out
+    assert "minimax, to the end" in out
+    assert "value: <1, 5>" in out
 
 
 WRONG = {

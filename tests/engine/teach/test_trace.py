@@ -141,6 +141,15 @@ def test_a_missing_estimate_is_told() -> None:
     assert on_tree(tree, "alphabeta", depth=1, evaluator="zero").value == 0
 
 
+def test_words_for_numbers() -> None:
+    """One node is no nodes, chance has no best line, and there is no minus before a zero."""
+    text = format_trace(on_tree(parse_tree("mean(-0.0, 0.5)"), "negamax"))
+    assert "best line: none, chance decides" in text
+    assert "looked at: 3 nodes, 2 leaves" in text
+    assert "score 0," in text
+    assert "looked at: 1 node, 1 leaf" in format_trace(on_tree(parse_tree("3"), "minimax"))
+
+
 def test_random_moves_by_lot() -> None:
     """The random player takes a legal move by its seed, looks at none, and every move comes up."""
     start = load_game("tic-tac-toe").start()
