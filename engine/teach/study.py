@@ -117,7 +117,8 @@ class Study:
         return self.order(self, state, state.moves(), depth)
 
     def close(self, visit: "Visit") -> None:
-        assert self._open.pop() is visit, "nodes are left in the reverse order of entering"
+        left = self._open.pop()
+        assert left is visit, "nodes are left in the reverse order of entering"
 
 
 class Visit:
