@@ -172,12 +172,14 @@ def depth_of_leaves(native: "NativeGame", position: Position) -> int:
 def minimax(position: Position, depth: int, ply: int) -> int:
     """The value of a position for its side to move, by trying everything: what the kernel's contract is about."""
     rules, state = position.game.rules, position.state
-    result = int(rules.status(state))
+    with np.errstate(over="ignore"):
+        result = int(rules.status(state))
+        if result == GOES_ON:
+            if position.game.drawn is not None and position.game.drawn(state):
+                return 0
+            if depth == 0:
+                return int(rules.evaluate(state, data_of(position.game)))
     if result == GOES_ON:
-        if position.game.drawn is not None and position.game.drawn(state):
-            return 0
-        if depth == 0:
-            return int(rules.evaluate(state, data_of(position.game)))
         result, moves = position.game.settle(state)
         if moves:
             return max(-minimax(position.play(move), depth - 1, ply + 1) for move in moves)

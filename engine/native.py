@@ -201,7 +201,9 @@ def _msb(x):  # type: ignore[no-untyped-def]
 
 # --- compiling a game
 
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+_RULE_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True}
+"""Rules are called by compiled code only; each entry for anybody else would cost its own compile time."""
 
 
 @dataclass(frozen=True)
@@ -340,7 +342,7 @@ def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
     texts = {name: str(getattr(f, jit.RULE)) for name, f in marked.items()}
     _refuse_unsigned_recursion(module, marked, texts)
     for name, function in marked.items():
-        namespace[name] = numba.njit(cache=bool(texts[name]), **_OPTIONS)(_copy(function, namespace, tag))
+        namespace[name] = numba.njit(cache=bool(texts[name]), **_RULE_OPTIONS)(_copy(function, namespace, tag))
     return namespace
 
 

@@ -101,6 +101,18 @@ White to move"""),
 46  w     w     w     w     w      50
 [ ] last move
 Black to move"""),
+    ("chess", {}, "e2e4 f7f6 d1h5", """\
+ 8  r  n  b  q !k! b  n  r
+ 7  p  p  p  p  p  .  p  p
+ 6  .  .  .  .  .  p  .  .
+ 5  .  .  .  .  .  .  . [Q]
+ 4  .  .  .  .  P  .  .  .
+ 3  .  .  .  .  .  .  .  .
+ 2  P  P  P  P  .  P  P  P
+ 1  R  N  B [.] K  B  N  R
+    a  b  c  d  e  f  g  h
+! ! in check, [ ] last move
+Black is in check"""),
 ]  # fmt: skip
 
 

@@ -27,9 +27,9 @@ NODES = 5_000_000
 """Counts above this are for the long run."""
 
 
-def perft_cases(game_id: str) -> Iterator[tuple[str, int, int]]:
+def perft_cases(file: Path) -> Iterator[tuple[str, int, int]]:
     """Position (or "start"), depth and count, of a game's table: `POSITION ;D1 count ;D2 count …` a line."""
-    for line in (TABLES / f"{game_id}.epd").read_text("utf-8").splitlines():
+    for line in file.read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             text, *counts = (part.strip() for part in line.split(";"))
             for count in counts:
@@ -48,7 +48,7 @@ def check_perft(searcher: Searcher, cases: Iterable[tuple[str, int, int]]) -> No
 @pytest.mark.parametrize("game_id", game_ids())
 def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
     """The compiled rules make exactly the published number of move sequences (finished games have no moves)."""
-    check_perft(searcher_of(game_id), (case for case in perft_cases(game_id) if case[2] <= NODES))
+    check_perft(searcher_of(game_id), (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] <= NODES))
 
 
 @pytest.mark.long
@@ -56,7 +56,7 @@ def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
 @pytest.mark.parametrize("game_id", game_ids())
 def test_perft_deeper(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
     """The same where it takes longer."""
-    check_perft(searcher_of(game_id), (case for case in perft_cases(game_id) if case[2] > NODES))
+    check_perft(searcher_of(game_id), (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] > NODES))
 
 
 def test_perft_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,440 @@
+"""Chess against python-chess, and what random play does not show: texts that are refused, draws to the ply, views."""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import chess
+import numpy as np
+import pytest
+
+from engine.data import load_data
+from engine.game import Game, GameError, IllegalMove, MalformedMove, Outcome, Position, PositionError
+from engine.games.registry import load_game
+from engine.search import driver
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import Job
+from tests.engine.games.planted import planted
+from tests.engine.test_games import NODES, check_perft, perft_cases
+
+START = chess.STARTING_FEN
+KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+CASTLES = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
+PROMOTIONS = "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N w - - 0 1"
+STARTS = [
+    START,
+    START,
+    START,
+    KIWIPETE,
+    CASTLES,
+    PROMOTIONS,
+    "4k3/pppppppp/8/8/8/8/PPPPPPPP/4K3 w - - 0 1",
+    "4k3/8/8/r6r/8/R6R/8/4K3 w - - 60 40",
+    "4k3/8/8/2Q3Q1/8/8/8/Q2K2Q1 w - - 140 90",
+    "1n2k1n1/8/8/8/8/8/8/1N2K1N1 w - - 130 90",
+]
+"""For matches to the end."""
+THEMES = [
+    (CASTLES, ""),
+    (CASTLES, "a1a8"),  # no right without its rook
+    ("4k3/8/8/8/8/8/4r3/R3K2R w KQ - 0 1", ""),  # no castling out of check
+    ("r3k3/8/8/8/8/8/8/RN2K3 w Qq - 0 1", ""),  # nor over a piece beside the rook
+    ("4k3/2p5/8/KP5r/8/8/8/8 b - - 0 1", "c7c5"),  # two pawns would leave the row at once
+    ("4k3/8/8/8/1p6/8/2P5/4K3 w - - 0 1", "c2c4 b4c3"),
+    ("3qk3/8/8/8/4N3/8/8/K3R3 w - - 0 1", "e4f6"),  # double check
+    ("4k3/8/8/8/7b/4p3/5P2/4K3 w - - 0 1", ""),  # a pinned pawn
+    ("4k3/8/8/8/8/4r3/4R3/4K3 w - - 0 1", ""),  # a pinned rook
+    ("4k3/8/8/8/8/8/8/3NK3 w - - 0 1", ""),  # dead
+    ("4kb2/8/8/8/8/8/8/4KB2 w - - 0 1", ""),  # not dead
+    ("7k/8/6K1/8/8/8/8/R7 w - - 149 100", "a1a8"),  # mate goes before the seventy-five moves
+    ("4k3/8/8/8/8/8/8/R3K3 w - - 97 60", ""),
+    ("4k3/8/8/8/8/8/8/R3K3 w - - 147 90", ""),
+]
+"""Played for a few plies, several times, with these first moves."""
+
+ENDINGS: dict[str, Callable[[chess.Board], bool]] = {
+    "checkmate": chess.Board.is_checkmate,
+    "stalemate": chess.Board.is_stalemate,
+    "not enough pieces to mate": chess.Board.is_insufficient_material,
+    "75 moves of each without a capture or a pawn move": chess.Board.is_seventyfive_moves,
+    "the same position 5 times": chess.Board.is_fivefold_repetition,
+}
+
+
+def position_of(text: str) -> Position:
+    return load_game("chess").position(text)
+
+
+def after(position: Position, *moves: str) -> Position:
+    for move in moves:
+        position = position.play(position.parse_move(move))
+    return position
+
+
+# --- against python-chess
+
+
+def shuffled_move(position: Position, board: chess.Board, chance: random.Random) -> int:
+    """Often back to where the piece came from, so that positions come again; else any move."""
+    if len(board.move_stack) >= 2 and chance.random() < 0.8:
+        last = board.move_stack[-2]
+        back = chess.Move(last.to_square, last.from_square)
+        if board.is_legal(back):
+            return position.parse_move(back.uci())
+    return chance.choice(position.moves())
+
+
+def compare_position(position: Position, board: chess.Board) -> Outcome | None:
+    """Text, moves, checks, claims and ends are the referee's."""
+    where = board.fen()
+    assert position.text() == where
+    outcome, expected = position.outcome(), board.outcome()
+    view = position.view()
+    assert (outcome is None) == (expected is None), where
+    assert ("check" in view.marks) == board.is_check(), where
+    if outcome is None:
+        assert sorted(position.tokens()) == sorted(move.uci() for move in board.legal_moves), where
+        assert (position.claim() is not None) == (board.is_repetition(3) or board.is_fifty_moves()), where
+        return None
+    assert expected is not None
+    assert outcome.winner == (None if expected.winner is None else int(not expected.winner)), where
+    assert ENDINGS[outcome.reason](board), where
+    assert outcome.winner is None or not position.game.drawn or not position.game.drawn(position.state), where
+    assert view.turn is None
+    return outcome
+
+
+def compare(game: Game, text: str, chance: random.Random, plies: int, first: str = "") -> Iterator[str]:
+    """Plays a random match in both and compares all there is; yields how each position stands: an ending, or ""."""
+    position, board = game.position(text), chess.Board(text)
+    shuffles = chance.random() < 0.3
+    script = iter(first.split())
+    for _ in range(plies):
+        outcome = compare_position(position, board)
+        yield outcome.reason if outcome else ""
+        if outcome:
+            return
+        if chance.random() < 0.05:
+            compare_notation(position, board)
+        if scripted := next(script, None):
+            move = position.parse_move(scripted)
+        else:
+            move = shuffled_move(position, board, chance) if shuffles else chance.choice(position.moves())
+        played = board.parse_uci(position.format_move(move))
+        position = position.play(move)
+        written = board.san_and_push(played)
+        assert position.view().played == written
+        assert game.position(position.text()) == position, "hash and score are kept up to date"
+
+
+def compare_notation(position: Position, board: chess.Board) -> None:
+    """Every legal move is written as the referee does, and read in more ways than that."""
+    for move in position.moves():
+        written = position.notation(move)
+        assert written == board.san(board.parse_uci(position.format_move(move))), board.fen()
+        for text in (written, written.rstrip("+#"), written.replace("x", ""), written.replace("O", "0")):
+            assert position.parse_move(text) == move, text
+
+
+def compare_many(game: Game, count: int, seed: int) -> Counter[str]:
+    """As many positions of random matches from various starts."""
+    chance = random.Random(seed)
+    seen: Counter[str] = Counter()
+    for text, first in 6 * THEMES:
+        seen.update(compare(game, text, chance, plies=8, first=first))
+    while seen.total() < count:
+        for text in STARTS:
+            seen.update(compare(game, text, chance, plies=400))
+    return seen
+
+
+def test_rules_are_those_of_python_chess() -> None:
+    """On 10,000 positions of random matches: moves, texts, notation, check, claims and each kind of ending."""
+    seen = compare_many(load_game("chess"), 10_000, seed=1)
+    assert seen.keys() == {*ENDINGS, ""}, seen
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_rules_are_those_of_python_chess_on_many_positions() -> None:
+    """The same on 200,000."""
+    compare_many(load_game("chess"), 200_000, seed=2)
+
+
+FAULTS = [
+    ("castling through check", "may_castle(s, safe & (king << ONE), ", "may_castle(s, king << ONE, "),
+    ("castling over a piece", "king >> ONE | king >> TWO | king >> U(3)", "king >> ONE | king >> TWO"),
+    ("castling out of check", "if rights and answers == FULL:", "if rights:"),
+    ("rights outlive the rook", "misc & RIGHTS & KEPT[origin] & KEPT[target]", "misc & RIGHTS & KEPT[origin]"),
+    ("two pawns leave the row", "without ^ pawn, s[THEIRS] ^ captured", "without ^ captured, s[THEIRS] ^ captured"),
+    ("en passant noted always", "            if en_passant_origins(after):\n", "            if True:\n"),
+    ("pinned pawn promotes", "sevens = pawns & (~pinned | LINES[SEVENS_OF + square])", "sevens = pawns"),
+    ("pinned slider leaves", "        if piece & pinned:\n", "        if piece & pinned & s[DIAGONALS]:\n"),
+    ("king hides in its own shadow", "lsb(target), occupied ^ king, s[THEIRS]", "lsb(target), occupied, s[THEIRS]"),
+    (
+        "double check answered",
+        "    if checkers & (checkers - ONE):\n        return ZERO",
+        "    if False:\n        return ZERO",
+    ),
+    ("clock not reset by a capture", "if kind == PAWN or is_capture else", "if kind == PAWN else"),
+    ("rook missing after castling", "        straights ^= jump\n", ""),
+    ("hash forgets the castled rook", "        hashed ^= HASHES[corner] ^ HASHES[beside]\n", ""),
+    ("distinction by row first", "if all(rival[0] != origin[0]", "if all(rival[0] < origin[0]"),
+    ("mate goes last", "and (not in_check(s) or count_moves(s) > 0) else 0", "else 0"),
+    ("one knight mates", "popcount(s[KNIGHTS]) == 1", "popcount(s[KNIGHTS]) == 0"),
+    ("bishops of two colours", "s[DIAGONALS] & DARK == ZERO or s[DIAGONALS] & ~DARK == ZERO", "True"),
+    ("limit one ply late", "CLAIM_PLIES, LIMIT_PLIES = 100, 150", "CLAIM_PLIES, LIMIT_PLIES = 100, 151"),
+    ("claim one ply early", "CLAIM_PLIES, LIMIT_PLIES = 100, 150", "CLAIM_PLIES, LIMIT_PLIES = 99, 150"),
+    ("draw at the fourth time", "REPETITION = 5", "REPETITION = 4"),
+    ("claim at the second time", "CLAIM_REPETITION = 3", "CLAIM_REPETITION = 2"),
+    (
+        "repetition blind to castling",
+        "    return s[HASH]\n",
+        "    return s[KINGS] ^ s[STRAIGHTS] ^ s[PAWNS] ^ s[OWN]\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
+def test_a_fault_is_found(right: str, wrong: str) -> None:
+    """With one wrong line the comparison fails."""
+    game = planted("chess", right, wrong)
+    with np.errstate(over="ignore"), pytest.raises((AssertionError, GameError, chess.IllegalMoveError)):
+        compare_many(game, 5_000, seed=1)
+
+
+SINGLE: list[tuple[str, str, str | None]] = [
+    # Mate with the 150th ply wins; any other 150th ply draws.
+    ("7k/8/6K1/8/8/8/8/R7 w - - 149 100", "a1a8", "checkmate"),
+    ("7k/8/6K1/8/8/8/8/R7 w - - 149 100", "a1a7", "75 moves of each without a capture or a pawn move"),
+    ("7k/8/5K2/8/8/8/8/R7 w - - 149 100", "a1a8", "75 moves of each without a capture or a pawn move"),
+    # The same pieces, but castling was possible at first: it takes one more round to come for the fifth time.
+    (CASTLES, 4 * "h1g1 h8g8 g1h1 g8h8 ", None),
+    (CASTLES, 4 * "h1g1 h8g8 g1h1 g8h8 " + "h1g1 h8g8", "the same position 5 times"),
+    # The first time an en passant capture was possible, so that one does not count either.
+    ("4k3/8/8/8/4pP2/8/8/R3K3 b - f3 0 1", 4 * "e8d8 e1d1 d8e8 d1e1 ", None),
+    ("4k3/8/8/8/5P2/8/8/R3K3 b - - 0 1", 4 * "e8d8 e1d1 d8e8 d1e1 ", "the same position 5 times"),
+]
+
+
+def check_single(game: Game, text: str, moves: str, expected: str | None) -> None:
+    position = after(game.position(text), *moves.split())
+    outcome = position.outcome()
+    assert (outcome.reason if outcome else None) == expected
+
+
+@pytest.mark.parametrize(("text", "moves", "expected"), SINGLE)
+def test_draws_to_the_ply(text: str, moves: str, expected: str | None) -> None:
+    """Counts end a match exactly when they are reached, and mate goes before them."""
+    check_single(load_game("chess"), text, moves, expected)
+
+
+# --- further tables of move counts, where there are some
+
+
+def suite_cases() -> Iterator[tuple[str, int, int]]:
+    """The files chess*.epd of the folder that PLYROOM_SUITES names."""
+    folder = os.environ.get("PLYROOM_SUITES")
+    if not folder:
+        pytest.skip("PLYROOM_SUITES names no folder of further tables")
+    files = sorted(Path(folder).glob("chess*.epd"))
+    assert files, f"there is no chess*.epd in {folder}"
+    for file in files:
+        yield from perft_cases(file)
+
+
+def test_perft_suite(searcher_of: Callable[[str], Searcher]) -> None:
+    """Counts up to 5 million."""
+    check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] <= NODES))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_perft_suite_deeper(searcher_of: Callable[[str], Searcher]) -> None:
+    """Counts above."""
+    check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] > NODES))
+
+
+# --- texts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "six fields"),
+        (START + " ", "six fields"),
+        (START.replace(" w ", "  w "), "six fields"),
+        ("8/8/8/8/8/8/8 w - - 0 1", "eight rows"),
+        ("4k3/8/8/8/8/8/8/4K4 w - - 0 1", "row 1 has 9 squares"),
+        ("4k2/8/8/8/8/8/8/4K3 w - - 0 1", "row 8 has 7 squares"),
+        ("4k3/44/8/8/8/8/8/4K3 w - - 0 1", "row 7"),
+        ("4k3/8/8/8/8/8/8/4X3 w - - 0 1", "row 1"),
+        ("8/8/8/8/8/8/8/4K3 w - - 0 1", "Black has exactly one king, not 0"),
+        ("4k3/8/8/8/8/8/8/K3K3 w - - 0 1", "White has exactly one king, not 2"),
+        ("P3k3/8/8/8/8/8/8/4K3 w - - 0 1", "first or last row"),
+        ("4k3/8/8/8/8/8/8/p3K3 w - - 0 1", "first or last row"),
+        ("4k3/8/8/8/8/P7/PPPPPPPP/4K3 w - - 0 1", "White has more pieces"),
+        ("4k3/8/8/8/8/QQ6/PPPPPPPP/4K3 w - - 0 1", "White has more pieces"),
+        ("4k3/nnnnnnnn/nnn5/8/8/8/8/4K3 w - - 0 1", "Black has more pieces"),
+        (START.replace(" w ", " W "), "w or b"),
+        ("4k3/8/8/8/8/8/8/R3K3 w K - 0 1", "K needs a king on e1 and a rook on h1"),
+        ("r3k3/8/8/8/8/8/8/R4K2 w Q - 0 1", "Q needs"),
+        ("4k2R/8/8/8/8/8/8/4K3 w k - 0 1", "k needs"),
+        (START.replace("KQkq", "QKkq"), "in this order"),
+        (START.replace("KQkq", "KK"), "in this order"),
+        (START.replace("KQkq", ""), "in this order"),
+        (START.replace(" - 0", " e6 0"), "no pawn can just have passed e6"),
+        (START.replace(" - 0", " e3 0"), "on row 6"),
+        ("4k3/4p3/8/4pP2/8/8/8/4K3 w - e6 0 1", "no pawn can just have passed e6"),
+        ("4k3/8/4n3/4pP2/8/8/8/4K3 w - e6 0 1", "no pawn can just have passed e6"),
+        (START.replace(" - 0", " i6 0"), "on row 6"),
+        (START.replace(" 0 1", " 151 1"), "halfmove clock is 0 to 150"),
+        (START.replace(" 0 1", " 00 1"), "halfmove clock"),
+        (START.replace(" 0 1", " -1 1"), "halfmove clock"),
+        (START.replace(" 0 1", " 0 0"), "number of the move is 1"),
+        (START.replace(" 0 1", " 0 1000000"), "number of the move"),
+        (START.replace(" 0 1", " 0 ٣"), "number of the move"),
+        ("4k3/8/8/8/8/8/8/K3R3 w - - 0 1", "not to move is in check"),
+        ("8/8/8/8/8/8/4k3/4K3 w - - 0 1", "not to move is in check"),
+    ],
+)
+def test_impossible_positions(text: str, expected: str) -> None:
+    """A FEN that cannot be is refused, with what was expected."""
+    with pytest.raises(PositionError, match=expected):
+        position_of(text)
+
+
+def test_en_passant_square_only_where_it_counts() -> None:
+    """The square is read after each double step, and kept only while a capture there is legal."""
+    assert position_of("4k3/8/8/8/4P3/8/8/4K3 b - e3 0 1").text() == "4k3/8/8/8/4P3/8/8/4K3 b - - 0 1"
+    pinned = "8/8/8/8/k3Pp1R/8/8/4K3 b - e3 0 1"
+    assert position_of(pinned).text() == pinned.replace("e3", "-")
+    free = "8/8/8/8/k3Pp2/8/8/4K2R b K e3 0 1"
+    assert position_of(free).text() == free
+    assert after(position_of("4k3/8/8/8/5p2/8/4P3/4K3 w - - 0 1"), "e2e4").text().split()[3] == "e3"
+
+
+def test_most_moves() -> None:
+    """The position with the most moves that is known."""
+    position = position_of("R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1")
+    assert len(position.moves()) == 218
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "token"),
+    [
+        (CASTLES, "O-O", "e1g1"),
+        (CASTLES, "0-0-0", "e1c1"),
+        (CASTLES, "O-O+", "e1g1"),
+        (CASTLES, "Kg1", None),
+        (CASTLES, "Rxh8", "h1h8"),
+        (CASTLES, "Rh8+", "h1h8"),
+        (CASTLES, "Ra1-b1", "a1b1"),
+        (PROMOTIONS, "bxc8=Q", "b7c8q"),
+        (PROMOTIONS, "bc8N", "b7c8n"),
+        (PROMOTIONS, "b7xa8=R", "b7a8r"),
+        (PROMOTIONS, "b8", None),
+        (PROMOTIONS, "b7b8q", "b7b8q"),
+        (START, "e4", "e2e4"),
+        (START, "e5", None),
+        (START, "Nf3", "g1f3"),
+        (START, "Ngf3", "g1f3"),
+        (START, "N1f3", "g1f3"),
+        (START, "Nd4", None),
+        (START, "O-O", None),
+        ("4k3/8/8/8/8/8/4K3/R6R w - - 0 1", "O-O", None),
+    ],
+)
+def test_ways_to_write_a_move(text: str, written: str, token: str | None) -> None:
+    """Coordinates, or what players write, with or without its marks; what fits no legal move is illegal."""
+    position = position_of(text)
+    if token is None:
+        with pytest.raises(IllegalMove):
+            position.parse_move(written)
+    else:
+        assert position.format_move(position.parse_move(written)) == token
+
+
+@pytest.mark.parametrize("text", ["e9", "e2e4e5", "Nf3!", "nf3", "Zf3", "O-O-O-O", "e8=K", "e7e8k", "--", "٣", "Rd1"])
+def test_no_move_at_all(text: str) -> None:
+    """Other texts are no move, and a text that fits several moves names none."""
+    with pytest.raises(MalformedMove, match="written like"):
+        position_of("4k3/8/8/8/8/8/4K3/R6R w - - 0 1").parse_move(text)
+
+
+# --- evaluation, search, views
+
+
+def test_evaluation_does_not_depend_on_the_side() -> None:
+    """A position with colours and rows exchanged has the same value for its side to move."""
+    game, chance = load_game("chess"), random.Random(3)
+    values = set()
+    with np.errstate(over="ignore"):
+        for text in STARTS:
+            board = chess.Board(text)
+            for _ in range(60):
+                if board.is_game_over():
+                    break
+                pair = (game.position(board.fen()), game.position(board.mirror().fen()))
+                mine, mirrored = (int(game.rules.evaluate(one.state, load_data(game))) for one in pair)
+                assert mine == mirrored, board.fen()
+                values.add(mine)
+                board.push(chance.choice(list(board.legal_moves)))
+    assert len(values) > 200
+    assert abs(int(game.rules.evaluate(game.start().state, load_data(game)))) < 30
+
+
+def test_a_match_of_the_ai_with_itself(searcher_of: Callable[[str], Searcher]) -> None:
+    """Level 3 plays a whole match, to an end that python-chess sees as well."""
+    game, searcher = load_game("chess"), searcher_of("chess")
+    position, board = game.start(), chess.Board()
+    while position.outcome() is None:
+        moves = tuple(move.uci() for move in board.move_stack)
+        job = Job(game.id, game.digest, {}, START, moves, "room", level=3, seed=len(moves))
+        move = driver.answer(job, searcher, lambda: Table(14), Control()).move
+        board.push(board.parse_uci(move))
+        position = after(position, move)
+    compare_position(position, board)
+
+
+def test_check_and_mate_are_shown() -> None:
+    """The king in check is marked, and the line of text says it; mate and stalemate are told apart."""
+    view = after(load_game("chess").start(), "e4", "f6", "Qh5").view()
+    assert view.text == "Black is in check"
+    assert view.marks == {"last": ("d1", "h5"), "check": ("e8",)}
+    assert view.played == "Qh5+"
+    mate = after(load_game("chess").start(), "f3", "e5", "g4", "Qh4#")
+    assert mate.outcome() == Outcome(1, "checkmate")
+    assert (mate.view().text, mate.view().turn) == ("Black wins by checkmate", None)
+    assert mate.view().marks["check"] == ("e1",)
+    stale = position_of("7k/5Q2/8/8/8/8/8/K7 b - - 0 1")
+    assert stale.outcome() == Outcome(None, "stalemate")
+    assert stale.view().text == "Draw by stalemate"
+    bare = position_of("7k/8/8/8/8/8/8/KN6 b - - 0 1")
+    assert bare.view().text == "Draw: not enough pieces to mate"
+
+
+def test_clicks() -> None:
+    """Castling is the king's two squares and shows the rook; a promotion is a choice; en passant shows who goes."""
+    castling = {click.id: click for click in position_of(CASTLES).move_views()}
+    assert castling["e1g1"].path == ("e1", "g1")
+    assert castling["e1g1"].affects == ("h1", "f1")
+    assert castling["e1c1"].affects == ("a1", "d1")
+    promotions = [click for click in position_of(PROMOTIONS).move_views() if click.path == ("b7", "b8")]
+    assert [click.choice for click in promotions] == ["queen", "rook", "bishop", "knight"]
+    assert promotions[3].ghost == ("b8", "N")
+    passing = {click.id: click for click in position_of("8/8/8/8/k3Pp2/8/8/4K3 b - e3 0 1").move_views()}
+    assert passing["f4e3"].affects == ("e4",)
+    assert passing["f4e3"].ghost == ("e3", "p")
+
+
+def test_claims_say_why() -> None:
+    """After fifty moves of each, or at the third time, the player to move may claim a draw."""
+    rooks = after(position_of("4k3/8/8/8/8/8/8/R3K3 w - - 98 60"), "a1a2")
+    assert rooks.claim() is None
+    assert after(rooks, "e8e7").claim() == "fifty moves without a capture or a pawn move"
+    twice = after(load_game("chess").start(), "Nf3", "Nf6", "Ng1", "Ng8", "Nf3", "Nf6", "Ng1")
+    assert twice.claim() is None
+    assert after(twice, "Ng8").claim() == "the same position 3 times"
