@@ -1,0 +1,278 @@
+"""Two nodes over one store and a real broker that dies, stalls, doubles, reorders and brings forgeries: nobody misses
+anything, nobody sees anything twice, and who plays on one node notices nothing (R10, R11).
+"""
+
+import asyncio
+import random
+import signal
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import aiomqtt
+import pytest
+
+from server import protocol as wire
+from server.bus import link as link_module
+from server.bus.base import Grown
+from server.bus.broker import Broker
+from server.bus.codec import ROOMS, Codec, room_topic
+from server.bus.mqtt import MqttBus, open_mqtt_bus
+from server.ports import Ports
+from server.store.base import Store, StoredEvent
+from server.store.sql import open_sqlite
+from tests.history import READER, History, check
+from tests.mosquitto import Mosquitto, mosquitto
+from tests.mqttproxy import mqtt_proxy
+from tests.server.crowd import CrowdClient, read_everything
+from tests.server.entries import new_database
+from tests.server.serving import Node, Socket, serve
+from tests.server.test_bus_contract import KEY, flowing
+from tests.server.test_two_nodes import HEALED_S, NAMES, QUICK, heals, hesitant, make_rooms
+from tests.server.world import World
+
+LAG_S = 2.0
+PROMPT_S = 0.5
+MARGIN_S = 0.25
+"""For a busy machine."""
+
+
+class Nodes(World):
+    """Nodes with a bus each."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        super().__init__(store=store)
+        self.buses: dict[str, MqttBus] = {}
+        rare_polls: dict[str, Any] = {**QUICK, "poll_s": 30.0}
+        self.settings = replace(self.settings, **rare_polls)
+
+    def ports(self, node: str, **changes: Any) -> Ports:
+        return super().ports(node, bus=self.buses[node], **changes)
+
+
+@asynccontextmanager
+async def two_nodes(world: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node, Node]]:
+    """Two nodes that hear each other; polls of good times are too rare to help."""
+    async with AsyncExitStack() as stack:
+        nodes = []
+        for name, broker in zip(("n1", "n2"), brokers, strict=True):
+            bus = world.buses[name] = await stack.enter_async_context(open_mqtt_bus(broker, name, KEY))
+            await flowing(bus)
+            nodes.append(await stack.enter_async_context(serve(world, name)))
+        yield nodes[0], nodes[1]
+
+
+async def play(world: Nodes, broker: Broker, commands: int, seed: int, trouble: Coroutine[Any, Any, None]) -> History:
+    """A crowd on two nodes while there is trouble; the history, in which everybody is at the tail at the end."""
+    world.engines.answer = hesitant
+    history = History()
+    async with two_nodes(world, broker, broker) as nodes:
+        urls = [f"ws://{node.host}/ws" for node in nodes]
+        clients = [CrowdClient(name, urls, history, seed) for name in NAMES]
+        rooms = await make_rooms(clients)
+        troubling = asyncio.create_task(trouble)
+        await asyncio.gather(*(client.play(commands) for client in clients))
+        await troubling
+        assert await heals(history, clients, HEALED_S), "I7: all are at the tail within 10 s"
+        for client in clients:
+            for link in client.links:
+                if link is not None and link.open:
+                    await link.close()
+        await read_everything(urls[0], rooms, history)
+    acks = sum(one.way == "in" and one.client != READER and one.message.get("t") == "ack" for one in history.entries)
+    assert acks > 2 * commands, "it is a test only if a lot happened"
+    return history
+
+
+async def kill_again_and_again(broker: Mosquitto, times: int) -> None:
+    for _ in range(times):
+        await asyncio.sleep(0.4)
+        await broker.kill()
+        await asyncio.sleep(0.2)
+        await broker.start()
+
+
+@pytest.mark.parametrize(
+    ("commands", "kills"), [(250, 4), pytest.param(2500, 50, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
+)
+async def test_a_crowd_while_the_broker_is_killed(commands: int, kills: int, tmp_path: Path) -> None:
+    """SIGKILL of the broker, time and again: the history is clean and everybody is whole again within 10 s."""
+    async with mosquitto(tmp_path) as broker, open_sqlite(new_database(tmp_path)) as store:
+        world = Nodes(store)
+        history = await play(world, broker.address, commands, 1, kill_again_and_again(broker, kills))
+        assert check(history) == []
+        assert all(bus.link.counts.connected > 1 for bus in world.buses.values())
+
+
+@pytest.mark.parametrize("commands", [250, pytest.param(2500, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+async def test_a_crowd_while_messages_are_doubled_and_reordered(commands: int, tmp_path: Path) -> None:
+    """R11: a fifth of the messages twice, half of them overtaking others within ten."""
+
+    async def nothing() -> None:
+        pass
+
+    async with mosquitto(tmp_path) as broker, mqtt_proxy(broker.port, seed=5) as proxy:
+        history = await play(Nodes(), replace(broker.address, port=proxy.port), commands, 2, nothing())
+        assert check(history) == []
+        assert min(proxy.doubled, proxy.reordered) > commands // 5
+
+
+# --- a broker that stalls ---------------------------------------------------------------------------------------------
+
+
+class Chatter:
+    """Ada says something on one node every now and then; Ben, on another node, writes down when he hears it."""
+
+    def __init__(self, ada: Socket, ben: Socket, room: str) -> None:
+        self.acked_s: dict[int, float] = {}
+        self.heard: list[tuple[int, float]] = []
+        self.slowest_ack_s = 0.0
+        self._ada, self._ben, self._room = ada, ben, room
+
+    async def talk(self, until: "asyncio.Task[None]") -> None:
+        loop = asyncio.get_running_loop()
+        listening = asyncio.create_task(self._listen())
+        while not until.done():
+            begun_s = loop.time()
+            ack = await self._ada.ack("chat", room=self._room, text="hello")
+            self.acked_s[ack["v"]] = loop.time()
+            self.slowest_ack_s = max(self.slowest_ack_s, loop.time() - begun_s)
+            await asyncio.sleep(0.02)
+        last = max(self.acked_s)
+        async with asyncio.timeout(LAG_S + MARGIN_S):
+            while not self.heard or self.heard[-1][0] < last:
+                await asyncio.sleep(0.01)
+        listening.cancel()
+        await asyncio.wait([listening])
+
+    async def _listen(self) -> None:
+        while True:
+            message = await self._ben.receive()
+            if message["t"] == "event" and message["v"] in range(3, 10**9):
+                self.heard.append((message["v"], asyncio.get_running_loop().time()))
+
+    def judge(self) -> None:
+        """Everything once, in order, soon; and Ada waited for nothing."""
+        vs = [v for v, _ in self.heard]
+        assert vs == sorted(self.acked_s), "each line once and in order"
+        assert max(at_s - self.acked_s[v] for v, at_s in self.heard) < LAG_S + MARGIN_S
+        assert self.slowest_ack_s < PROMPT_S
+
+
+@asynccontextmanager
+async def chatting(nodes: tuple[Node, Node]) -> AsyncIterator[Chatter]:
+    async with nodes[0].guest(name="Ada") as ada, nodes[1].guest(name="Ben") as ben:
+        room = (await ada.ack("create", game="tic-tac-toe"))["room"]
+        await ben.ack("join", room=room)
+        yield Chatter(ada, ben, room)
+
+
+async def stall(broker: Mosquitto, stop_s: float) -> None:
+    await asyncio.sleep(0.3)
+    broker.send_signal(signal.SIGSTOP)
+    await asyncio.sleep(stop_s)
+    broker.send_signal(signal.SIGCONT)
+    await asyncio.sleep(1.0)
+
+
+async def go_away(broker: Mosquitto, away_s: float) -> None:
+    await asyncio.sleep(0.3)
+    await broker.kill()
+    await asyncio.sleep(away_s)
+    await broker.start()
+    await asyncio.sleep(1.0)
+
+
+@pytest.mark.parametrize("trouble", [stall, go_away])
+@pytest.mark.parametrize("lasts_s", [5.0, pytest.param(60.0, marks=pytest.mark.long)])
+async def test_a_broker_that_is_not_there(trouble: Any, lasts_s: float, tmp_path: Path) -> None:
+    """F12: stopped or dead for a while: acks come as ever, the other node lags by 2 s at most, nothing is missed or
+    doubled; and when it is back the bus rings again.
+    """
+    async with mosquitto(tmp_path) as broker, two_nodes(world := Nodes(), broker.address, broker.address) as nodes:
+        async with chatting(nodes) as chatter:
+            await chatter.talk(asyncio.create_task(trouble(broker, lasts_s)))
+            chatter.judge()
+        for bus in world.buses.values():
+            await flowing(bus)
+        async with chatting(nodes) as chatter:
+            await chatter.talk(asyncio.create_task(asyncio.sleep(0.2)))
+            assert max(at_s - chatter.acked_s[v] for v, at_s in chatter.heard) < LAG_S / 4
+
+
+async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
+    """It serves, says that the bus is away, and hears of the other node when the broker comes."""
+    broker = Mosquitto(tmp_path)
+    world = Nodes()
+    async with AsyncExitStack() as stack:
+        nodes = []
+        for name in ("n1", "n2"):
+            world.buses[name] = await stack.enter_async_context(open_mqtt_bus(broker.address, name, KEY))
+            nodes.append(await stack.enter_async_context(serve(world, name)))
+        async with nodes[0].guest() as ada:
+            await ada.ack("create", game="tic-tac-toe")
+        assert (await nodes[0].get("/readyz")).json == {"status": "ok", "bus": "away"}
+        await broker.start()
+        stack.push_async_callback(broker.kill)
+        for bus in world.buses.values():
+            await flowing(bus)
+        assert (await nodes[0].get("/readyz")).json == {"status": "ok"}
+        async with chatting((nodes[0], nodes[1])) as chatter:
+            await chatter.talk(asyncio.create_task(asyncio.sleep(0.2)))
+            chatter.judge()
+
+
+# --- forgeries --------------------------------------------------------------------------------------------------------
+
+
+def forgeries(room: str, chance: random.Random) -> list[tuple[str, bytes]]:
+    """Nonsense, and what an enemy with an account at the broker might say, by topic and payload."""
+    said = wire.format_event_body(wire.Said("ada", "Ada", "never said"))
+    forged = Grown(room, "n9", (StoredEvent(chance.randrange(1, 60), 0, 0, said),))
+    topic, payload, _ = Codec(b"x" * 32).encode(forged)
+    _, right, _ = Codec(KEY).encode(Grown("elsewhere", "n9", forged.events))
+    any_topic = chance.choice([topic, f"{topic}/here", f"{topic}/thinking", "plyroom/1/lobby", "plyroom/1/nodes/n9"])
+    return [
+        (topic, payload),
+        (topic, right),
+        (any_topic, chance.randbytes(chance.randrange(1, 300))),
+        (any_topic, payload[: chance.randrange(len(payload))]),
+        (any_topic, b'{"seal":"","says":' + b"[" * 5000 + b"]" * 5000 + b"}"),
+        (any_topic, b'{"seal":"00","says":null}'),
+        (any_topic, "{\"seal\":\"\u00fc\",\"says\":{}}".encode()),
+        ("plyroom/1/nodes/" + chance.randbytes(4).hex(), b""),
+        ("plyroom/1/echo/plyroom-n1", chance.randbytes(8)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("rounds", [60, pytest.param(5000, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+async def test_forged_messages_are_counted_and_dropped(
+    rounds: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R11: forged, broken and huge payloads on every topic: refused and counted, nobody sees anything of them, the room
+    goes on, and the log shows no surprise.
+    """
+    async with mosquitto(tmp_path) as broker, two_nodes(world := Nodes(), broker.address, broker.address) as nodes:
+        async with chatting(nodes) as chatter, aiomqtt.Client("127.0.0.1", broker.port) as enemy:
+            room = chatter._room
+
+            async def flood() -> None:
+                chance = random.Random(7)
+                await enemy.publish(room_topic(room), b"x" * (link_module.MAX_BYTES + 5000))
+                for _ in range(rounds):
+                    for topic, payload in forgeries(room, chance):
+                        await enemy.publish(topic, payload, qos=1)
+
+            flooding = asyncio.create_task(flood())
+            await chatter.talk(flooding)
+            await flooding
+            chatter.judge()
+        bus = world.buses["n2"]
+        assert bus.link.counts.refused >= 4 * rounds
+        assert bus.link.counts.connected == 1
+    output = capsys.readouterr()
+    assert "not understood" not in output.out + output.err
+    assert "Traceback" not in output.out + output.err
+    assert ROOMS in output.out
