@@ -31,6 +31,11 @@ def admin_command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "server.admin", *arguments]
 
 
+def worker_command(*arguments: str) -> list[str]:
+    """How an engine worker is started."""
+    return [sys.executable, "-P", "-m", "server.worker", *arguments]
+
+
 def server_environ() -> dict[str, str]:
     """The environment in which `-m server` is found wherever this client was."""
     paths = [str(SOURCES), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]

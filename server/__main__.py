@@ -2,26 +2,23 @@
 
 import asyncio
 import contextlib
-import io
-import logging
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO, cast
 
 import click
-import structlog
-from aiohttp.http_exceptions import HttpProcessingError
 
 from engine.game import ignore_overflow
 from engine.pool.pool import Pool
 from server.app import Running, open_server, place
 from server.bus.broker import broker_of
 from server.listener import CannotListen, PortTaken
+from server.logs import log_to_stderr, stderr
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
 
@@ -40,7 +37,7 @@ ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
     help="A PostgreSQL database, postgresql://user:password@host/database. Better in PLYROOM_DATABASE or in a file that"
     " PLYROOM_DATABASE_FILE names: everybody here can see command lines.  [default: a file in the data folder]",
 )
-@click.option("--workers", type=click.IntRange(1, 64), help="Search processes.  [default: one a core, at most 4]")
+@click.option("--workers", type=click.IntRange(0, 64), help="Search processes, 0 for none here.  [default: up to 4]")
 @click.option("--until-eof", is_flag=True, help="Stop when standard input ends: for programs that start a server.")
 def main(
     host: str | None,
@@ -58,7 +55,7 @@ def main(
             settings = replace(settings, sole_node=False)
     except SettingError as error:
         raise click.ClickException(str(error)) from error
-    _log_to_stderr(settings.log)
+    log_to_stderr(settings.log)
     # The store's threads finish in fractions of a millisecond; at the default of 5 ms they wait longer for the
     # interpreter than for the disk.
     sys.setswitchinterval(0.0005)
@@ -88,10 +85,14 @@ async def _serve(settings: Settings, until_eof: bool) -> None:
             loop.add_signal_handler(number, stop.set)
     if until_eof:
         _stop_at_eof(loop, stop)
-    async with Pool(settings.workers) as pool, open_server(settings, pool) as running:
+    async with _pool(settings) as pool, open_server(settings, pool) as running:
         _announce(settings, running)
         await stop.wait()
-        _stderr.write("Stopping.\n")
+        stderr.write("Stopping.\n")
+
+
+def _pool(settings: Settings) -> AbstractAsyncContextManager[Pool | None]:
+    return Pool(settings.workers) if settings.workers else contextlib.nullcontext()
 
 
 def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
@@ -134,42 +135,6 @@ def _network_address(loopback: str) -> str | None:
             return None
         address = str(probe.getsockname()[0])
     return None if address.startswith("127.") or address == loopback else address
-
-
-class _Stderr(io.TextIOBase):
-    """Standard error for a log that must not end the server: what a full disk or closed pipe does not take is lost."""
-
-    def write(self, text: str) -> int:
-        with contextlib.suppress(OSError):
-            os.write(2, text.encode("utf-8", "backslashreplace"))
-        return len(text)
-
-
-_stderr = _Stderr()
-
-
-def _log_to_stderr(level: str) -> None:
-    """Lines for people on a terminal, JSON for machines elsewhere."""
-    console = sys.stderr.isatty()
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="%H:%M:%S" if console else "iso", utc=not console),
-            *([] if console else [structlog.processors.format_exc_info]),
-            structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _stderr)),
-    )
-    logging.basicConfig(level=logging.WARNING, stream=_stderr, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("websockets").setLevel(logging.ERROR)
-    logging.getLogger("aiohttp.server").addFilter(_is_our_fault)
-
-
-def _is_our_fault(record: logging.LogRecord) -> bool:
-    """Not when a client's bytes are no HTTP, or end too soon: aiohttp logs each of those with a traceback."""
-    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError | ConnectionError)
 
 
 if __name__ == "__main__":

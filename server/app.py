@@ -19,7 +19,7 @@ from server.bus.local import LocalBus
 from server.failpoint import kill_at
 from server.hub import Hub, open_hub
 from server.listener import listen
-from server.ports import Engines, Ports, random_id
+from server.ports import Engines, NoEngines, Ports, random_id
 from server.session import Sessions
 from server.settings import SettingError, Settings
 from server.store.base import Store, StoreUnavailable, wall_clock_ms
@@ -48,7 +48,7 @@ class Running:
 
 
 @asynccontextmanager
-async def open_server(settings: Settings, engines: Engines) -> AsyncIterator[Running]:
+async def open_server(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
     """A whole server until the block ends; StoreUnavailable or CannotListen say why there is none."""
     # A file belongs to one server; a database server keeps its nodes apart by itself.
     with nullcontext() if settings.database else exclusive(settings.data), watch_loop():
@@ -71,12 +71,23 @@ async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator
         yield bus
 
 
+def engines_over(bus: Bus, node: str, local: Engines | None) -> Engines:
+    """Who searches for this node: engine workers where there is a broker, and the pool here if there is one."""
+    if isinstance(bus, LocalBus):
+        return local or NoEngines()
+    from server.bus.mqtt import MqttBus
+    from server.seats.remote import RemoteEngines
+
+    assert isinstance(bus, MqttBus), "there is no other bus"
+    return RemoteEngines(bus.link, node, load_game, local)
+
+
 @asynccontextmanager
-async def _over_store(settings: Settings, engines: Engines) -> AsyncIterator[Running]:
+async def _over_store(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
     node = node_name(settings)
     async with open_store(settings) as store, open_bus(settings, node, store) as bus:
         ports = Ports(
-            node=node, settings=settings, store=store, bus=bus, engines=engines,
+            node=node, settings=settings, store=store, bus=bus, engines=engines_over(bus, node, engines),
             find_game=load_game, now_ms=wall_clock_ms, new_id=random_id, reached=kill_at(settings.failpoint),
         )  # fmt: skip
         async with open_node(ports, client_folder()) as running:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from engine.game import Game
-from engine.search.job import Info, Job, Load, Result
+from engine.search.job import Info, Job, Load, Result, SearchError
 from server.bus.base import Bus
 from server.failpoint import Reached, nowhere
 from server.metrics import Metrics
@@ -20,8 +20,12 @@ ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 """Letters for ids: none that people mistake for another."""
 
 
+class EnginesAway(SearchError):
+    """At this moment there is nobody who could search that game; somebody may come."""
+
+
 class Engines(Protocol):
-    """Whoever can search: the pool here, workers elsewhere later."""
+    """Whoever can search: the pool here, workers elsewhere."""
 
     def is_warm(self, game_id: str) -> bool:
         """Whether a search of that game starts at once; otherwise it is compiled first, which takes seconds."""
@@ -29,10 +33,24 @@ class Engines(Protocol):
     def load(self) -> Load:
         """How busy they are now."""
 
-    async def search(self, job: Job, on_info: OnInfo) -> Result:
-        """The answer; `on_info` is called in the event loop while it runs.
-        SearchError when there is none; cancelling it stops it.
+    async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
+        """The answer; `on_info` is called in the event loop while it runs; `time_ms` is what is left of the job's time
+        when somebody else has searched it before. SearchError when there is no answer, EnginesAway when nobody is
+        there; cancelling it stops it.
         """
+
+
+class NoEngines:
+    """Of a server that has no pool and knows no workers."""
+
+    def is_warm(self, game_id: str) -> bool:
+        return False
+
+    def load(self) -> Load:
+        return Load(0, 0, 0)
+
+    async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
+        raise EnginesAway("this server has no engine")
 
 
 class Follower(Protocol):

@@ -542,14 +542,14 @@ class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
 
 class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     """What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies:
-    a forced win). May be dropped.
+    a forced win). Absent: no engine is there, and the match waits for one. May be dropped.
     """
 
     room: str
     match: str
     ply: int
     seat: int
-    state: Literal["warming", "queued", "searching", "done"]
+    state: Literal["absent", "warming", "queued", "searching", "done"]
     depth: int = 0
     score: int = 0
     nodes: int = 0

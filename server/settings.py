@@ -25,7 +25,7 @@ class Settings:
     localhost and *.local (a guard against DNS rebinding).
     """
     workers: int = field(default_factory=lambda: max(1, min(4, os.cpu_count() or 1)))
-    """Search processes."""
+    """Search processes; 0 leaves all searching to engine workers."""
 
     silence_s: float = 20.0
     """A connection from which nothing came for so long is closed."""

@@ -251,7 +251,7 @@ class LineMode:
             self._ask_after_the_end()
 
     def _show_thinking(self, thinking: Thinking) -> None:
-        """A line when the AI warms up, one now and then while it thinks, and what it saw in the end."""
+        """A line when the AI warms up or has no engine, one now and then as it thinks, and what it saw in the end."""
         now_s = asyncio.get_running_loop().time()
         new_state = thinking.state != self._thought_state
         ended = thinking.state == "done"
@@ -260,7 +260,7 @@ class LineMode:
             self._thought_s = now_s
             due = False
         self._thought_state = thinking.state
-        if (new_state and thinking.state == "warming") or (ended and thinking.depth > 0) or due:
+        if (new_state and thinking.state in ("warming", "absent")) or (ended and thinking.depth > 0) or due:
             self._thought_s = now_s
             self._out.tell(f"  {words.thinking_text(self._thinker(thinking), thinking)}")
 

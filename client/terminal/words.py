@@ -75,6 +75,8 @@ def thinking_text(name: str, thinking: Thinking) -> str:
     match thinking.state:
         case "warming":
             return f"{name} is warming up: this game is compiled for its first use, which takes some seconds."
+        case "absent":
+            return f"{name} waits for an engine: none is there now."
         case "queued":
             return f"{name} waits for its turn to think."
         case _ if thinking.depth == 0:

@@ -375,14 +375,14 @@ export interface MoveView {
     ghost?: [string, string] | null;
 }
 
-/** What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a forced win). May be dropped. */
+/** What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a forced win). Absent: no engine is there, and the match waits for one. May be dropped. */
 export interface Thinking {
     t: "thinking";
     room: string;
     match: string;
     ply: number;
     seat: number;
-    state: "done" | "queued" | "searching" | "warming";
+    state: "absent" | "done" | "queued" | "searching" | "warming";
     depth?: number;
     score?: number;
     nodes?: number;

@@ -30,7 +30,9 @@ export function statusText(model, room) {
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";
     if (turn === mySeat(model)) return "Your turn";
-    return seats[turn]?.kind === "ai" ? `${occupantName(seats[turn])} is thinking` : `${sideName(board, turn)} to move`;
+    if (seats[turn]?.kind !== "ai") return `${sideName(board, turn)} to move`;
+    const isAbsent = room.thoughts[headPly(room)]?.state === "absent";
+    return `${occupantName(seats[turn])} ${isAbsent ? "waits for an engine: none is there now" : "is thinking"}`;
 }
 
 /**

@@ -196,6 +196,7 @@ export class RoomPage {
                 toMove &&
                 room.seats[seat]?.kind === "ai" &&
                 thoughts[ply] !== undefined &&
+                thoughts[ply].state !== "absent" &&
                 thoughts[ply].state !== "done",
             you: mySeat(this.#app.model) === seat,
             result: resultFor(room.match?.over, seat),

@@ -10,7 +10,7 @@ import { h } from "./elements.js";
 import { countText, scoreText, spanText } from "./words.js";
 
 /** @type {Record<Thought["state"], string>} */
-const STATES = { warming: "warming up", queued: "queued", searching: "thinking", done: "" };
+const STATES = { absent: "no engine", warming: "warming up", queued: "queued", searching: "thinking", done: "" };
 /** Scores beyond this fill the whole bar. */
 const FULL_BAR = 100;
 
@@ -55,6 +55,9 @@ export function drawThinking({ thought, heading, played }) {
  */
 function drawBody(thought, played) {
     if (thought === null) return h("p", { class: "muted none" }, "The AI has not thought yet.");
+    if (thought.state === "absent") {
+        return h("p", { class: "muted none" }, "No engine is there now. The match goes on as soon as one comes.");
+    }
     if (thought.state === "warming" && thought.depth === 0) {
         return h(
             "p",

@@ -23,8 +23,8 @@ from engine.pool.process import DEFAULT_START, StartMethod, WorkerProcess, defau
 from engine.pool.quarantine import Quarantine
 from engine.pool.waiting import FairQueue
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError, SearchFailed
-from engine.search.levels import Level, choose
-from engine.search.report import level_for, resolve
+from engine.search.levels import Level
+from engine.search.report import best_so_far, level_for
 
 TRIES = 3
 TAKE_S = 0.6
@@ -187,13 +187,18 @@ class Pool:
         await asyncio.gather(*(seat.process.close() for seat in self._seats))
         self._seats.clear()
 
-    async def search(self, job: Job, on_info: Callable[[Info], None] | None = None) -> Result:
-        """The answer to a job; on_info is called in the loop after each depth and several times a second.
+    async def search(
+        self, job: Job, on_info: Callable[[Info], None] | None = None, time_ms: int | None = None
+    ) -> Result:
+        """The answer to a job; on_info is called in the loop after each depth and several times a second. `time_ms` is
+        what is left of the job's time, waiting included, when somebody else has searched it before.
 
         Raises RulesChanged, PoolBusy, PoolClosed, GameQuarantined or another SearchFailed. Cancelling the caller ends
         the search within milliseconds.
         """
         ticket = self._admit(job, on_info)
+        if time_ms is not None and ticket.level.limit.time_ms is not None:
+            ticket.begun = asyncio.get_running_loop().time() - max(0, ticket.level.limit.time_ms - time_ms) / 1000
         self._waiting.put(ticket)
         self._ask_for(job.game)
         self._dispatch()
@@ -440,13 +445,12 @@ class Pool:
     def _answer_from(self, ticket: Ticket, info: Info) -> None:
         """The move that the level would choose by what the lost worker had told."""
         try:
-            position = resolve(ticket.job, load_game(ticket.job.game))
+            result = best_so_far(ticket.job, load_game(ticket.job.game), info)
         except SearchError as error:
             self._fail(ticket, error)
             return
         self.counts.answered += 1
-        chosen = choose(info.moves, ticket.level.margin, ticket.job.seed, position.digest())
-        ticket.answer.set_result(Result(chosen.move if ticket.level.margin else info.pv[0], info))
+        ticket.answer.set_result(result)
 
     def _new_process(self) -> WorkerProcess:
         return WorkerProcess(self._method, self._table_bytes, self._on_news, self._on_end)

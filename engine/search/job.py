@@ -23,7 +23,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
 
     `level` gives limit and choice from the game's levels; without one, `limit` holds and the best move is played.
     `seed` makes the bounded choice of the weaker levels repeatable. Jobs of one `affinity` (a room) share a table in a
-    worker when they can.
+    worker when they can. `digest`, when given, is that of the position to search: whoever comes to another one refuses.
     """
 
     game: str
@@ -35,6 +35,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     level: int | None = None
     limit: Limit = Limit()
     seed: int = 0
+    digest: str = ""
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from engine.game import Game, GameError, GameFault, Position
 from engine.search import kernel
-from engine.search.job import Bound, Info, Job, RootMove, RulesChanged, SearchFailed
-from engine.search.levels import Level, level_of
+from engine.search.job import Bound, Info, Job, Result, RootMove, RulesChanged, SearchFailed
+from engine.search.levels import Level, choose, level_of
 
 BOUNDS: dict[int, Bound] = {kernel.EXACT: "exact", kernel.LOWER: "lower", kernel.UPPER: "upper"}
 
@@ -44,7 +44,17 @@ def resolve(job: Job, game: Game) -> Position:
             position = position.play(position.parse_move(token))
     except (GameError, GameFault) as error:
         raise SearchFailed(f"the job cannot be searched: {error}") from error
+    if job.digest and position.digest() != job.digest:
+        raise SearchFailed("the moves of the job lead to another position than it says")
     return position
+
+
+def best_so_far(job: Job, game: Game, info: Info) -> Result:
+    """The answer that a search gives which ended here: the move that the level would choose by what is known."""
+    level = level_for(job, game)
+    if not level.margin:
+        return Result(info.pv[0], info)
+    return Result(choose(info.moves, level.margin, job.seed, resolve(job, game).digest()).move, info)
 
 
 def line_tokens(position: Position, line: Sequence[int]) -> tuple[str, ...]:

@@ -5,16 +5,22 @@ import hashlib
 from collections.abc import Callable, Sequence
 
 import msgspec
+import structlog
 
 from engine.search.job import GameQuarantined, Info, Job, Result, RulesChanged, SearchError
 from server import protocol as wire
 from server.frames import text_frame
-from server.ports import Ports
+from server.ports import EnginesAway, Ports
 from server.room.model import AiFailure, AiMove, AiReply, Match, Room
 from server.store.base import Thought
 
 THINKING_EVERY_MS = 100
 """The room hears of a search at most so often, and of its end always."""
+
+AWAY_S = 0.5
+"""Where there is no engine at all, one is looked for so often."""
+
+log = structlog.get_logger()
 
 _encode = msgspec.json.Encoder().encode
 
@@ -34,7 +40,7 @@ def job_for(room: Room, match: Match, seat: int) -> Job:
     return Job(
         game=room.game_id, rules=room.game.digest, options=dict(room.options), start=match.start,
         moves=tuple(played.move for played in match.moves), affinity=room.id, level=occupant.level,
-        seed=int.from_bytes(seed, "big"),
+        seed=int.from_bytes(seed, "big"), digest=match.digest,
     )  # fmt: skip
 
 
@@ -52,6 +58,10 @@ class Thoughts:
     def waiting(self, warm: bool) -> None:
         """The search is asked for: it waits for a free worker, or for its game to be compiled."""
         self._send(wire.Thinking(**self._fixed, state="queued" if warm else "warming"))  # type: ignore[arg-type]
+
+    def absent(self) -> None:
+        """There is nobody who could search; the match waits for somebody to come."""
+        self._send(wire.Thinking(**self._fixed, state="absent"))  # type: ignore[arg-type]
 
     def info(self, info: Info) -> None:
         """The search goes on."""
@@ -83,16 +93,24 @@ async def answer(
     thoughts = Thoughts(room, match, seat, ports.now_ms, tell)
     job = job_for(room, match, seat)
     key = command_id(match, room.v)
-    reason = ""
-    for _ in range(max(1, ports.settings.ai_tries)):
-        thoughts.waiting(ports.engines.is_warm(job.game))
+    reason, tries, is_absent = "", 0, False
+    while tries < max(1, ports.settings.ai_tries):
+        if not is_absent:
+            thoughts.waiting(ports.engines.is_warm(job.game))
         try:
             result = await ports.engines.search(job, thoughts.info)
+        except EnginesAway:
+            if not is_absent:
+                log.warning("no engine", room=room.id, game=job.game)
+                is_absent = True
+                thoughts.absent()
+            await asyncio.sleep(AWAY_S)
+            continue
         except (RulesChanged, GameQuarantined) as error:
             reason = str(error)
             break
         except SearchError as error:
-            reason = str(error)
+            reason, tries, is_absent = str(error), tries + 1, False
             continue
         thoughts.done(result.info)
         await _pace(ports, match, room.changed_ms)

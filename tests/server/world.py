@@ -233,7 +233,7 @@ class ScriptedEngines:
     def load(self) -> Load:
         return Load(len(self.jobs), 0, 1)
 
-    async def search(self, job: Job, on_info: OnInfo) -> Result:
+    async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
         self.jobs.append(job)
         self.asked.set()
         try:

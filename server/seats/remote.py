@@ -1,0 +1,371 @@
+"""Searches by engine workers elsewhere, and by the pool here when there is one.
+
+A server owns its searches: it picks the worker, watches it, and asks another one when it dies or falls silent, at most
+TRIES times, with the time that is left; then the pool here has its turn. An answer counts if it bears the search's id
+and its present try, and no other does.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import structlog
+
+from engine.game import Game
+from engine.search.job import GameQuarantined, Info, Job, Load, Result, RulesChanged, SearchFailed
+from engine.search.levels import Level
+from engine.search.report import best_so_far, level_for
+from server.bus import work
+from server.bus.link import Link
+from server.bus.work import Advert, Malformed
+from server.ports import Engines, EnginesAway, OnInfo
+
+log = structlog.get_logger()
+
+TRIES = 3
+TAKE_S = 1.0
+"""A worker says within this time that it has a search, or it is lost."""
+SILENCE_S = 1.5
+"""So long a worker that searches may be silent; it says something twice a second."""
+GRACE_S = 0.5
+"""How late an answer may be."""
+DEADLINE_S = 120.0
+"""Nobody waits longer for one try: a game may have to be compiled first."""
+ADVERT_S = 3.5
+"""A worker whose advert is older is not asked."""
+BUSY_S = 0.25
+"""A worker that refused for want of room is left alone for so long."""
+REFUSALS = 200
+"""After so many there is no hope."""
+WORTH_A_TRY_S = 0.1
+"""With less time left than this the best move so far is the answer."""
+HOMES = 10_000
+
+
+class _Lost(Exception):
+    """The worker is gone, silent or late."""
+
+
+class _Busy(Exception):
+    """The worker has no room."""
+
+
+class _Changed(Exception):
+    """The worker has other rules than it said."""
+
+
+@dataclass(eq=False, slots=True)
+class _Worker:
+    """A worker as this server knows it."""
+
+    advert: Advert
+    heard_s: float
+    busy_until_s: float = 0.0
+    mine: int = 0
+    """Searches that this server has given it and that are not answered yet."""
+
+    @property
+    def load(self) -> float:
+        """Searches a core."""
+        return max(self.mine, self.advert.running + self.advert.waiting) / self.advert.cores
+
+
+@dataclass(eq=False, slots=True)
+class _Ticket:
+    """A search on its way through workers."""
+
+    id: str
+    job: Job
+    game: Game
+    level: Level
+    on_info: OnInfo
+    attempt: int = 0
+    losses: int = 0
+    begun_s: float | None = None
+    latest: Info | None = None
+    shunned: set[str] = field(default_factory=set)
+
+    def left_s(self, now_s: float) -> float | None:
+        """What is left of the job's own time, which begins with its first search."""
+        if self.level.limit.time_ms is None:
+            return None
+        return self.level.limit.time_ms / 1000 - (now_s - (self.begun_s if self.begun_s is not None else now_s))
+
+
+@dataclass(eq=False, slots=True)
+class _Attempt:
+    """One try at one worker."""
+
+    ticket: _Ticket
+    worker: str
+    answer: asyncio.Future[Result]
+    silent_at_s: float
+
+    def fail(self, error: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+@dataclass(slots=True)
+class Counts:
+    """Since the start: searches answered by workers, tries lost with theirs, news that came too late or twice, and
+    payloads that were no news.
+    """
+
+    answered: int = 0
+    lost: int = 0
+    late: int = 0
+    malformed: int = 0
+
+
+class RemoteEngines:
+    """See `server.ports.Engines`. `node` is who this server is; `local` its own pool, if it has one."""
+
+    def __init__(self, link: Link, node: str, find_game: Callable[[str], Game], local: Engines | None) -> None:
+        self.counts = Counts()
+        self._link = link
+        self._node = node
+        self._find_game = find_game
+        self._local = local
+        self._workers: dict[str, _Worker] = {}
+        self._attempts: dict[str, _Attempt] = {}
+        self._home: dict[str, str] = {}
+        link.subscribe(f"{work.WORKERS}/+", self._on_advert)
+        link.subscribe(work.news_topic(node), self._on_news)
+        link.on_lapse(self._on_lapse)
+
+    # --- what the house calls
+
+    def is_warm(self, game_id: str) -> bool:
+        remote = any(game_id in worker.advert.games for worker in self._present())
+        return remote or (self._local is not None and self._local.is_warm(game_id))
+
+    def load(self) -> Load:
+        here = self._local.load() if self._local is not None else Load(0, 0, 0)
+        cores = sum(worker.advert.cores for worker in self._present())
+        return Load(here.running + len(self._attempts), here.waiting, here.workers + cores)
+
+    async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
+        game = self._find_game(job.game)
+        if job.rules != game.digest:
+            raise RulesChanged(f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}")
+        ticket = _Ticket(secrets.token_hex(12), job, game, level_for(job, game), on_info)
+        if time_ms is not None and ticket.level.limit.time_ms is not None:
+            ticket.begun_s = _now_s() - max(0, ticket.level.limit.time_ms - time_ms) / 1000
+        while True:
+            worker = self._choose(ticket)
+            if worker is None and self._local is not None:
+                return await self._search_here(ticket, self._local)
+            if worker is None:
+                if not self._able(ticket.job):
+                    raise EnginesAway(f"no engine is there for {job.game}")
+                await asyncio.sleep(BUSY_S)
+                continue
+            try:
+                return await self._attempt(ticket, worker)
+            except _Busy:
+                worker.busy_until_s = _now_s() + BUSY_S
+                if ticket.attempt >= REFUSALS:
+                    raise SearchFailed("no worker has room for this search") from None
+            except _Changed:
+                self._workers.pop(worker.advert.worker, None)  # until it advertises anew
+            except _Lost as lost:
+                self.counts.lost += 1
+                ticket.losses += 1
+                log.warning("search lost", worker=worker.advert.worker, game=job.game, reason=str(lost))
+                ticket.shunned.add(worker.advert.worker)
+                if (result := self._give_up(ticket)) is not None:
+                    return result
+
+    # --- choosing
+
+    def _present(self) -> list[_Worker]:
+        """The workers that one can count on."""
+        if not self._link.flows:
+            return []
+        since_s = _now_s() - ADVERT_S
+        return [worker for worker in self._workers.values() if worker.heard_s > since_s]
+
+    def _able(self, job: Job) -> list[_Worker]:
+        """Those with exactly these rules."""
+        found = []
+        for worker in self._present():
+            offer = worker.advert.games.get(job.game)
+            if offer is not None and offer.rules == job.rules:
+                found.append(worker)
+        return found
+
+    def _choose(self, ticket: _Ticket) -> _Worker | None:
+        """The worker to ask: the room's own if it has a free core, else the least loaded, the fastest of those; None
+        for the pool here, or when all are full.
+        """
+        if ticket.losses >= TRIES and self._local is not None:
+            return None
+        now_s = _now_s()
+        able = [worker for worker in self._able(ticket.job) if worker.busy_until_s <= now_s]
+        able = [worker for worker in able if worker.advert.worker not in ticket.shunned] or able
+        free = [worker for worker in able if worker.load < 1]
+        if not free and self._local is not None and (load := self._local.load()).running + load.waiting < load.workers:
+            return None
+        home = self._workers.get(self._home.get(ticket.job.affinity, ""))
+        if home is not None and home in free:
+            return home
+        game = ticket.job.game
+        return min(free or able, key=lambda one: (one.load, -one.advert.games[game].nps), default=None)
+
+    # --- one try
+
+    async def _attempt(self, ticket: _Ticket, worker: _Worker) -> Result:
+        ticket.attempt += 1
+        name, now_s = worker.advert.worker, _now_s()
+        left_s = ticket.left_s(now_s)
+        order = work.Search(
+            id=ticket.id, attempt=ticket.attempt, server=self._node, job=ticket.job, deadline_ms=int(DEADLINE_S * 1000),
+            time_ms=None if left_s is None or ticket.begun_s is None else max(1, round(left_s * 1000)),
+        )  # fmt: skip
+        payload = work.encode(order)
+        if len(payload) > work.MAX_BYTES:
+            raise SearchFailed(f"a search has at most {work.MAX_BYTES} bytes, not {len(payload)}")
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        attempt = self._attempts[ticket.id] = _Attempt(ticket, name, answer, now_s + TAKE_S)
+        self._move_in(ticket.job.affinity, name)
+        worker.mine += 1
+        self._link.publish(work.order_topic(name), payload, kept=True)
+        try:
+            return await self._watched(attempt, now_s)
+        except (_Lost, asyncio.CancelledError):
+            self._link.publish(work.order_topic(name), work.encode(work.Stop(ticket.id, ticket.attempt)), kept=True)
+            if ticket.begun_s is None:
+                ticket.begun_s = now_s  # what was lost here is not given to the next try
+            raise
+        finally:
+            worker.mine -= 1
+            del self._attempts[ticket.id]
+            if not answer.cancel():
+                answer.exception()  # it may have come when nobody waited any more
+
+    async def _watched(self, attempt: _Attempt, ordered_s: float) -> Result:
+        """The answer, or _Lost when the worker is silent for too long, or late."""
+        ticket = attempt.ticket
+        while True:
+            end_s = ordered_s + DEADLINE_S
+            left_s = ticket.left_s(now_s := _now_s())
+            if left_s is not None and ticket.begun_s is not None:
+                end_s = min(end_s, max(now_s + left_s, ordered_s + WORTH_A_TRY_S) + GRACE_S)
+            until_s = min(attempt.silent_at_s, end_s)
+            if until_s <= now_s:
+                raise _Lost("late" if end_s <= now_s else "silent")
+            await asyncio.wait([attempt.answer], timeout=until_s - now_s)
+            if attempt.answer.done():
+                return attempt.answer.result()
+
+    def _give_up(self, ticket: _Ticket) -> Result | None:
+        """After a lost try: the best so far when there is no time or no try left; None to go on."""
+        left_s = ticket.left_s(_now_s())
+        is_last = ticket.losses >= TRIES and self._local is None
+        is_late = left_s is not None and left_s < WORTH_A_TRY_S
+        if ticket.latest is not None and ticket.latest.pv and (is_last or is_late):
+            return best_so_far(ticket.job, ticket.game, ticket.latest)
+        if is_last:
+            raise SearchFailed(f"{ticket.losses} workers died or fell silent over this search")
+        return None
+
+    async def _search_here(self, ticket: _Ticket, local: Engines) -> Result:
+        left_s = ticket.left_s(_now_s()) if ticket.begun_s is not None else None
+        time_ms = None if left_s is None else round(max(left_s, WORTH_A_TRY_S) * 1000)
+        return await local.search(ticket.job, ticket.on_info, time_ms)
+
+    def _move_in(self, affinity: str, worker: str) -> None:
+        self._home.pop(affinity, None)
+        self._home[affinity] = worker
+        if len(self._home) > HOMES:
+            del self._home[next(iter(self._home))]
+
+    # --- from the broker
+
+    def _on_advert(self, topic: str, payload: bytes) -> None:
+        if not payload:
+            self._gone(topic)
+            return
+        try:
+            advert = work.parse_advert(topic, payload)
+        except Malformed as error:
+            self._refuse(topic, error)
+            return
+        known = self._workers.get(advert.worker)
+        if known is None:
+            self._workers[advert.worker] = _Worker(advert, _now_s())
+            log.info("engine worker", worker=advert.worker, cores=advert.cores, games=len(advert.games))
+        else:
+            known.advert, known.heard_s = advert, _now_s()
+
+    def _gone(self, topic: str) -> None:
+        for name in [name for name in self._workers if work.worker_topic(name) == topic]:
+            del self._workers[name]
+            log.info("engine worker gone", worker=name)
+            for attempt in tuple(self._attempts.values()):
+                if attempt.worker == name:
+                    attempt.fail(_Lost("gone"))
+
+    def _on_lapse(self, topics: frozenset[str] | None) -> None:
+        """Without a broker no answer comes; the pool here need not wait for that."""
+        if topics is None and not self._link.flows and self._local is not None:
+            for attempt in tuple(self._attempts.values()):
+                attempt.fail(_Lost("the broker is away"))
+
+    def _on_news(self, topic: str, payload: bytes) -> None:
+        try:
+            news = work.parse_news(payload)
+        except Malformed as error:
+            self._refuse(topic, error)
+            return
+        attempt = self._attempts.get(news.id)
+        if attempt is None or attempt.ticket.attempt != news.attempt or attempt.answer.done():
+            self.counts.late += 1
+            return
+        attempt.silent_at_s = _now_s() + SILENCE_S
+        match news:
+            case work.Taken():
+                pass
+            case work.Progress(info=info):
+                self._progress(attempt, info)
+            case work.Answered(result=result):
+                self.counts.answered += 1
+                attempt.answer.set_result(result)
+            case work.Refused(reason=reason, message=message):
+                attempt.fail(_refusal(reason, message))
+
+    def _progress(self, attempt: _Attempt, info: Info) -> None:
+        ticket = attempt.ticket
+        ticket.latest = info
+        if ticket.begun_s is None:
+            ticket.begun_s = _now_s() - info.time_ms / 1000
+        try:
+            ticket.on_info(info)
+        except Exception as error:
+            attempt.fail(error)
+
+    def _refuse(self, topic: str, error: Malformed) -> None:
+        self.counts.malformed += 1
+        self._link.counts.refused += 1
+        if self.counts.malformed.bit_count() == 1:  # 1, 2, 4, 8, …
+            log.warning(
+                "worker message refused", topic=topic[:80], reason=str(error)[:80], refused=self.counts.malformed
+            )
+
+
+def _refusal(reason: str, message: str) -> Exception:
+    match reason:
+        case "busy":
+            return _Busy()
+        case "game.changed":
+            return _Changed(message)
+        case "quarantined":
+            return GameQuarantined(message)
+        case _:
+            return SearchFailed(message or "the search failed")
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

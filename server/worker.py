@@ -1,0 +1,272 @@
+"""`python -m server.worker`: searches for the servers of a broker, from anywhere, until it is told to stop.
+
+It has a pool like a server's, advertises what it can play and how busy it is, takes orders at its own topic and sends
+news to whoever ordered. It knows no rooms and no people, and needs no way to the store.
+"""
+
+import asyncio
+import contextlib
+import platform
+import re
+import secrets
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import structlog
+
+from engine.game import ignore_overflow
+from engine.games.registry import game_ids, load_game
+from engine.pool.pool import Pool, PoolBusy
+from engine.search.job import GameQuarantined, Info, RulesChanged, SearchError, SearchFailed
+from server.bus import work
+from server.bus.broker import Broker, broker_of
+from server.bus.codec import NODES, node_topic
+from server.bus.link import Link, open_link
+from server.bus.work import Malformed, Offer
+from server.logs import log_to_stderr
+from server.settings import SettingError, settings_from_env
+
+log = structlog.get_logger()
+
+ADVERT_S = 1.0
+ALIVE_S = 0.5
+"""How often a worker says that it has a search."""
+PROGRESS_S = 0.1
+"""A search tells how far it has come at most so often."""
+QUEUE = 2
+"""So many searches a core may wait."""
+REMEMBERED = 1000
+"""Orders that are known again when they come twice."""
+
+
+class EngineWorker:
+    """Serves orders from a link with a pool; use `async with open_worker(…)`."""
+
+    def __init__(self, link: Link, pool: Pool, cores: int, games: tuple[str, ...]) -> None:
+        self.link = link
+        self._pool = pool
+        self._cores = cores
+        self._games = games
+        self._speeds: dict[str, int] = {}
+        self._running: dict[tuple[str, int], tuple[str, asyncio.Task[None]]] = {}
+        self._seen: dict[tuple[str, int], None] = {}
+        self._stopped: dict[tuple[str, int], None] = {}
+        self._changed = asyncio.Event()
+        link.subscribe(work.order_topic(link.name), self._on_order)
+        link.subscribe(f"{NODES}/+", self._on_node)
+
+    # --- what it advertises
+
+    async def run(self) -> None:
+        """Warms the games and keeps the advert, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._warm(), name="worker warming")
+            while True:
+                self._changed.clear()
+                self.link.set_status(work.encode(self.advert()))
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(ADVERT_S):
+                        await self._changed.wait()
+                        await asyncio.sleep(PROGRESS_S)
+
+    def advert(self) -> work.Advert:
+        """What can be searched at once, and how busy this worker is."""
+        warm = [game for game in self._games if self._pool.is_warm(game)]
+        offers = {game: Offer(load_game(game).digest, self._speeds.get(game, 0)) for game in warm}
+        load = self._pool.load()
+        return work.Advert(self.link.name, self._cores, offers, load.running, load.waiting)
+
+    async def _warm(self) -> None:
+        for game in self._games:
+            try:
+                await self._pool.warm(game)
+            except SearchFailed as error:
+                log.error("game left out", game=game, error=str(error))
+            self._changed.set()
+
+    # --- orders
+
+    def _on_order(self, topic: str, payload: bytes) -> None:
+        try:
+            order = work.parse_order(payload)
+        except Malformed as error:
+            self.link.counts.refused += 1
+            log.warning("order refused", reason=str(error)[:80], refused=self.link.counts.refused)
+            return
+        key = (order.id, order.attempt)
+        match order:
+            case work.Search() if key not in self._seen and key not in self._stopped:
+                _remember(self._seen, key)
+                self._search(order)
+            case work.Search():
+                pass  # the broker may bring it twice, or after its end
+            case work.Stop():
+                _remember(self._stopped, key)
+                if key in self._running:
+                    self._running[key][1].cancel()
+
+    def _on_node(self, topic: str, payload: bytes) -> None:
+        """A server that is gone waits for nothing."""
+        if not payload:
+            for server, task in tuple(self._running.values()):
+                if node_topic(server) == topic:
+                    task.cancel()
+
+    def _search(self, order: work.Search) -> None:
+        if order.job.game not in self._games:
+            self._refuse(order, "failed", f"this worker does not play {order.job.game}")
+        elif order.job.rules != (rules := load_game(order.job.game).digest):
+            self._refuse(order, "game.changed", f"the rules of {order.job.game} are {rules} here")
+        elif len(self._running) >= (1 + QUEUE) * self._cores:
+            self._refuse(order, "busy", f"{len(self._running)} searches are here already")
+        else:
+            key = (order.id, order.attempt)
+            task = asyncio.create_task(self._serve(order), name=f"search {order.id}")
+            self._running[key] = (order.server, task)
+            task.add_done_callback(lambda _: self._running.pop(key))
+        self._changed.set()
+
+    async def _serve(self, order: work.Search) -> None:
+        alive = asyncio.create_task(self._say_alive(order), name=f"alive {order.id}")
+        try:
+            async with asyncio.timeout(order.deadline_ms / 1000):
+                result = await self._pool.search(order.job, self._teller(order), order.time_ms)
+        except RulesChanged as error:
+            self._refuse(order, "game.changed", str(error))
+        except PoolBusy as error:
+            self._refuse(order, "busy", str(error))
+        except GameQuarantined as error:
+            self._refuse(order, "quarantined", str(error))
+        except SearchError as error:
+            self._refuse(order, "failed", str(error))
+        except TimeoutError:
+            log.warning("search beyond its deadline", game=order.job.game)
+        else:
+            if result.info.nodes > 0 and result.info.time_ms > 0:
+                before = self._speeds.get(order.job.game, result.info.nps)
+                self._speeds[order.job.game] = (3 * before + result.info.nps) // 4
+            self._tell(order, work.Answered(order.id, order.attempt, result), kept=True)
+        finally:
+            alive.cancel()
+            self._changed.set()
+
+    async def _say_alive(self, order: work.Search) -> None:
+        while True:
+            self._tell(order, work.Taken(order.id, order.attempt))
+            await asyncio.sleep(ALIVE_S)
+
+    def _teller(self, order: work.Search) -> Callable[[Info], None]:
+        """Tells the server of a search's progress, not more often than it can use."""
+        told_s = 0.0
+        loop = asyncio.get_running_loop()
+
+        def tell(info: Info) -> None:
+            nonlocal told_s
+            if loop.time() - told_s >= PROGRESS_S:
+                told_s = loop.time()
+                self._tell(order, work.Progress(order.id, order.attempt, info))
+
+        return tell
+
+    def _refuse(self, order: work.Search, reason: str, message: str) -> None:
+        log.info("search refused", reason=reason, message=message)
+        self._tell(order, work.Refused(order.id, order.attempt, reason, message[:1000]), kept=True)  # type: ignore[arg-type]
+
+    def _tell(self, order: work.Search, news: work.News, kept: bool = False) -> None:
+        self.link.publish(work.news_topic(order.server), work.encode(news), kept=kept)
+
+    async def close(self) -> None:
+        """Ends what is running; the servers learn from the advert that goes."""
+        tasks = [task for _, task in self._running.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _remember(known: dict[tuple[str, int], None], key: tuple[str, int]) -> None:
+    known[key] = None
+    if len(known) > REMEMBERED:
+        del known[next(iter(known))]
+
+
+@asynccontextmanager
+async def open_worker(
+    broker: Broker, name: str, cores: int, games: tuple[str, ...] | None = None
+) -> AsyncIterator[EngineWorker]:
+    """A worker that joins a broker, whether that is there yet or not; its name gets a random part."""
+    wanted = games or tuple(game_ids())
+    client_id = f"worker-{name}-{secrets.token_hex(3)}"
+    async with (
+        Pool(cores, warm=()) as pool,
+        open_link(broker, client_id, work.worker_topic(client_id)) as link,
+    ):
+        worker = EngineWorker(link, pool, cores, wanted)
+        task = asyncio.create_task(worker.run(), name="engine worker")
+        try:
+            yield worker
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+            await worker.close()
+
+
+def _check_games(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    wanted = tuple(part.strip() for part in value.split(",") if part.strip())
+    unknown = set(wanted) - set(game_ids())
+    if unknown or not wanted:
+        raise click.BadParameter(f"there are: {', '.join(game_ids())}")
+    return wanted
+
+
+def _check_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    name = value if value is not None else re.sub(r"[^\w-]", "-", platform.node(), flags=re.ASCII)[:40] or "somewhere"
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name):
+        raise click.BadParameter("letters, digits, - and _ are expected, at most 40")
+    return name
+
+
+@click.command()
+@click.option("--bus", help="The broker: mqtt://user:password@host:port, or mqtts://… for TLS.  [env: PLYROOM_BUS]")
+@click.option(
+    "--bus-file", type=click.Path(dir_okay=False, path_type=Path),
+    help="A file that holds the same: other users of this machine can read a command line.  [env: PLYROOM_BUS_FILE]",
+)  # fmt: skip
+@click.option("--games", callback=_check_games, help="Games to search, with commas.  [default: all there are]")
+@click.option("--cores", type=click.IntRange(1, 256), help="Search processes.  [default: one a core, at most 4]")
+@click.option("--name", callback=_check_name, help="What it is called in logs.  [default: this machine's name]")
+def main(bus: str | None, bus_file: Path | None, games: tuple[str, ...] | None, cores: int | None, name: str) -> None:
+    """Searches for Plyroom servers: every server on the same broker may send it positions."""
+    try:
+        settings = settings_from_env()
+        if bus is not None or bus_file is not None:
+            settings = replace(settings, bus=bus or "", bus_file=bus_file)
+        broker = broker_of(settings)
+        if broker is None:
+            raise SettingError("say where the broker is: --bus mqtt://host, PLYROOM_BUS or PLYROOM_BUS_FILE")
+    except SettingError as error:
+        raise click.ClickException(str(error)) from error
+    log_to_stderr(settings.log)
+    ignore_overflow()
+    cores = cores or max(1, settings.workers)
+    asyncio.run(_work(broker, name, cores, games))
+
+
+async def _work(broker: Broker, name: str, cores: int, games: tuple[str, ...] | None) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # Windows
+            loop.add_signal_handler(number, stop.set)
+    async with open_worker(broker, name, cores, games) as worker:
+        click.echo(f"{worker.link.name} searches for {broker} on {cores} cores. Ctrl-C stops it.")
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    main()

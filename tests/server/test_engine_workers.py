@@ -1,0 +1,297 @@
+"""The worker's side: what server/worker.py promises, with a pool that only pretends to search; and AI matches on two
+nodes while such workers die.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from engine.games.registry import load_game
+from engine.pool.pool import Pool
+from engine.search.job import Info, Job, Load, Result, RootMove
+from engine.search.report import resolve
+from server import protocol as wire
+from server.bus import work
+from server.bus.link import Link, open_link
+from server.bus.mqtt import open_mqtt_bus
+from server.hub import Hub, open_hub
+from server.seats.remote import RemoteEngines
+from server.worker import EngineWorker
+from tests.mosquitto import Mosquitto, mosquitto
+from tests.server.test_bus_contract import KEY, flowing
+from tests.server.test_remote_engines import GAME, PATIENCE_S, job
+from tests.server.world import Client, World
+
+AI1 = wire.AiSeat(level=1)
+
+
+class PretendingPool(Pool):
+    """Any legal move after a moment, with some progress before; told to hang, it only ends when it is cancelled."""
+
+    def __init__(self, delay_s: float = 0.1) -> None:
+        super().__init__(1, warm=())
+        self.delay_s = delay_s
+        self.hang = False
+        self.jobs: list[Job] = []
+        self.cancelled = 0
+        self._now = 0
+
+    def is_warm(self, game_id: str) -> bool:
+        return True
+
+    async def warm(self, game_id: str) -> None:
+        await asyncio.sleep(0)
+
+    def load(self) -> Load:
+        return Load(self._now, 0, 1)
+
+    async def search(
+        self, job: Job, on_info: Callable[[Info], None] | None = None, time_ms: int | None = None
+    ) -> Result:
+        self.jobs.append(job)
+        position = resolve(job, load_game(job.game))
+        move = random.choice(list(position.tokens()))
+        self._now += 1
+        try:
+            for step in range(1, 4):
+                await asyncio.sleep(1000 if self.hang else self.delay_s / 3)
+                info = Info(step, 0, 100 * step, 1000, step * 100, (move,), (RootMove(move, 0),))
+                if on_info is not None:
+                    on_info(info)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self._now -= 1
+        return Result(move, info)
+
+
+class Hand:
+    """A worker in this process, and how to kill it."""
+
+    def __init__(self, worker: EngineWorker, pool: PretendingPool, tasks: list["asyncio.Task[None]"]) -> None:
+        self.worker = worker
+        self.pool = pool
+        self._tasks = tasks
+
+    async def kill(self) -> None:
+        """What the others see of SIGKILL: the connection ends without a word, and nothing comes any more."""
+        self.worker.link._flows = False  # no farewell
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks)
+        await self.worker.close()
+
+
+def hire(broker: Mosquitto, name: str, cores: int = 1, games: tuple[str, ...] = (GAME.id,)) -> Hand:
+    """A worker that joins the broker."""
+    link = Link(broker.address, name, work.worker_topic(name))
+    pool = PretendingPool()
+    worker = EngineWorker(link, pool, cores, games)
+    return Hand(worker, pool, [asyncio.create_task(link.run()), asyncio.create_task(worker.run())])
+
+
+class Server:
+    """A server as a worker hears it: `news` is what came back."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.news: list[work.News] = []
+        self.adverts: dict[str, work.Advert] = {}
+        link.subscribe(work.news_topic(link.name), lambda topic, payload: self.news.append(work.parse_news(payload)))
+        link.subscribe(f"{work.WORKERS}/+", self._on_advert)
+        link.set_status(b"{}")
+
+    def _on_advert(self, topic: str, payload: bytes) -> None:
+        if payload:
+            advert = work.parse_advert(topic, payload)
+            self.adverts[advert.worker] = advert
+
+    def order(self, worker: str, key: str, one: Job | None = None, attempt: int = 1, deadline_ms: int = 60_000) -> None:
+        order = work.Search(key, attempt, self.link.name, one or job(), deadline_ms)
+        self.link.publish(work.order_topic(worker), work.encode(order), kept=True)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not holds():
+                await asyncio.sleep(0.005)
+
+    def of(self, kind: type[work.News], key: str) -> list[Any]:
+        return [one for one in self.news if isinstance(one, kind) and one.id == key]
+
+
+@asynccontextmanager
+async def workshop(folder: Path, cores: int = 1) -> AsyncIterator[tuple[Server, Hand]]:
+    """A server and a worker that know each other."""
+    async with mosquitto(folder) as broker, open_link(broker.address, "s1", "plyroom/1/nodes/s1") as link:
+        server = Server(link)
+        hand = hire(broker, "w1", cores)
+        try:
+            await server.until(lambda: bool(link.flows and "w1" in server.adverts and hand.worker.link.flows))
+            yield server, hand
+        finally:
+            await hand.kill()
+
+
+async def test_an_order_is_served(tmp_path: Path) -> None:
+    """Taken at once, progress, one answer; the same order a second time is the same order."""
+    async with workshop(tmp_path) as (server, hand):
+        for _ in range(3):
+            server.order("w1", "a")
+        await server.until(lambda: bool(server.of(work.Answered, "a")))
+        server.order("w1", "a")
+        server.order("w1", "b")
+        await server.until(lambda: bool(server.of(work.Answered, "b")))
+        assert isinstance(server.news[0], work.Taken)
+        assert server.of(work.Progress, "a")
+        assert len(server.of(work.Answered, "a")) == 1
+        assert len(hand.pool.jobs) == 2
+        await server.until(lambda: server.adverts["w1"].games[GAME.id].nps == 1000)
+
+
+async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) -> None:
+    """At most ten times a second."""
+    async with workshop(tmp_path) as (server, hand):
+        told: list[Info] = []
+        order = work.Search("a", 1, "s1", job(), 1000)
+        tell = hand.worker._teller(order)
+        for _ in range(100):
+            tell(Info(1, 0, 1, 1, 1, ("d",)))
+        await asyncio.sleep(0.11)
+        tell(Info(2, 0, 1, 1, 1, ("d",)))
+        await server.until(lambda: len(server.of(work.Progress, "a")) >= 2)
+        assert len(server.of(work.Progress, "a")) == 2
+        assert told == []
+
+
+async def test_what_it_refuses(tmp_path: Path) -> None:
+    """Other rules, another game, another position, and more than it can queue."""
+    async with workshop(tmp_path) as (server, hand):
+        server.order("w1", "rules", msgspec.structs.replace(job(), rules="0" * 16))
+        server.order("w1", "game", job(game="sticks"))
+        server.order("w1", "digest", msgspec.structs.replace(job(), digest="0" * 16))
+        server.order("w1", "moves", job(moves=("zz",)))
+        await server.until(lambda: len([one for one in server.news if isinstance(one, work.Refused)]) == 4)
+        reasons = {one.id: one.reason for one in server.news if isinstance(one, work.Refused)}
+        assert reasons == {"rules": "game.changed", "game": "failed", "digest": "failed", "moves": "failed"}
+        hand.pool.hang = True
+        for number in range(4):
+            server.order("w1", f"many{number}")
+        await server.until(lambda: bool(server.of(work.Refused, "many3")))
+        assert server.of(work.Refused, "many3")[0].reason == "busy"
+        assert hand.worker.advert().running == 3
+        for payload in (b"", b"{", b"[" * 9000, b'{"type":"Search"}', b"x" * (work.MAX_BYTES + 1)):
+            server.link.publish(work.order_topic("w1"), payload, kept=True)
+        await server.until(lambda: hand.worker.link.counts.refused == 5)
+
+
+async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
+    """And so do its deadline and the end of its server; a stop that overtakes its search holds it up as well."""
+    async with workshop(tmp_path, cores=4) as (server, hand):
+        hand.pool.hang = True
+        server.order("w1", "a")
+        server.order("w1", "b", deadline_ms=50)
+        server.order("w1", "c")
+        await server.until(lambda: hand.pool.cancelled == 1)
+        server.link.publish(work.order_topic("w1"), work.encode(work.Stop("a", 2)), kept=True)
+        server.link.publish(work.order_topic("w1"), work.encode(work.Stop("a", 1)), kept=True)
+        await server.until(lambda: hand.pool.cancelled == 2)
+        server.link.publish(work.order_topic("w1"), work.encode(work.Stop("late", 1)), kept=True)
+        server.order("w1", "late")
+        server.link.publish("plyroom/1/nodes/s1", b"", kept=True)
+        await server.until(lambda: hand.pool.cancelled == 3)
+        await server.until(lambda: hand.worker.advert().running == 0)
+        assert len(hand.pool.jobs) == 3
+
+
+# --- matches ----------------------------------------------------------------------------------------------------------
+
+
+class Duel:
+    """Two AI seats in a room, and when they moved; a rematch begins by itself."""
+
+    def __init__(self, hub: Hub, name: str) -> None:
+        self.host = Client(hub, name)
+        self.room = ""
+
+    async def begin(self) -> None:
+        self.room = await self.host.create(GAME.id, seats=(AI1, AI1))
+        await self.host.ack(self.host.join(self.room))
+
+    async def play(self) -> None:
+        """One match after the other."""
+        while True:
+            since = len(self.host.messages)
+            await self.host.event("finished", since)
+            await self.host.ack(wire.Rematch(id=self.host.new_id(), room=self.room))
+
+    def judge(self) -> int:
+        """Every ply once and in order, no match that failed; returns how many moves there were."""
+        ply = 0
+        for event in self.host.events():
+            match event["kind"]:
+                case "started":
+                    ply = 0
+                case "moved":
+                    assert event["ply"] == ply, "one move a turn"
+                    ply += 1
+                case "finished":
+                    assert event["how"] == "board", event
+        return sum(event["kind"] == "moved" for event in self.host.events())
+
+
+@asynccontextmanager
+async def node(world: World, broker: Mosquitto, name: str) -> AsyncIterator[tuple[Hub, RemoteEngines]]:
+    """A hub that has its searches done by workers."""
+    async with open_mqtt_bus(broker.address, name, KEY) as bus:
+        engines = RemoteEngines(bus.link, name, load_game, None)
+        await flowing(bus)
+        async with open_hub(world.ports(name, bus=bus, engines=engines)) as hub:
+            yield hub, engines
+
+
+@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(600)])])
+async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
+    """R12, I16: two nodes, four duels, three workers that die in the middle of a search again and again: every turn
+    gets one move, no match fails, and all go on.
+    """
+    world, chance = World(), random.Random(3)
+    world.settings = replace(world.settings, rooms_burst=100, ai_duel_pace_ms=0)
+    async with AsyncExitStack() as stack:
+        broker = await stack.enter_async_context(mosquitto(tmp_path))
+        nodes = [await stack.enter_async_context(node(world, broker, name)) for name in ("n1", "n2")]
+        hands = {name: hire(broker, name) for name in ("w0", "w1", "w2")}
+        duels = [Duel(nodes[number % 2][0], f"host{number}") for number in range(4)]
+        for one in duels:
+            await one.begin()
+        playing = [asyncio.create_task(one.play()) for one in duels]
+        for number in range(kills):
+            name = await busy(hands)
+            await asyncio.sleep(chance.random() * 0.1)
+            await hands.pop(name).kill()
+            hands[f"w{number + 3}"] = hire(broker, f"w{number + 3}")
+        moves = [len(one.host.events()) for one in duels]
+        async with asyncio.timeout(PATIENCE_S):
+            while any(len(one.host.events()) < before + 4 for one, before in zip(duels, moves, strict=True)):
+                await asyncio.sleep(0.01)
+        for task in playing:
+            task.cancel()
+        assert sum(one.judge() for one in duels) > kills
+        assert sum(engines.counts.lost for _, engines in nodes) >= kills // 2
+        for hand in hands.values():
+            await hand.kill()
+
+
+async def busy(hands: dict[str, Hand]) -> str:
+    """One of them that searches."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not (found := [name for name, hand in hands.items() if hand.worker._running]):
+            await asyncio.sleep(0.002)
+    return found[0]

@@ -1,0 +1,390 @@
+"""What server/seats/remote.py promises, with workers that follow a script over a real broker: a search is owned by its
+server, is asked again elsewhere when its worker dies or falls silent, and takes one answer, from the try that it is at.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from engine.games.registry import load_game
+from engine.search.job import Info, Job, Load, Result, RootMove, RulesChanged, SearchFailed
+from server.bus import work
+from server.bus.link import Link, open_link
+from server.bus.work import Advert, Offer
+from server.ports import EnginesAway, OnInfo
+from server.seats import remote
+from server.seats.remote import RemoteEngines
+from tests.mosquitto import Mosquitto, mosquitto
+from tests.server.world import ScriptedEngines
+
+GAME = load_game("connect-four")
+PATIENCE_S = 10.0
+
+
+def job(affinity: str = "r1", game: str = GAME.id, moves: tuple[str, ...] = (), level: int = 8) -> Job:
+    """A search of the top level, which takes its time."""
+    rules = load_game(game)
+    return Job(game, rules.digest, {}, rules.start().text(), moves, affinity, level=level)
+
+
+def now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def info(move: str = "d", time_ms: int = 50, depth: int = 3) -> Info:
+    return Info(depth, 7, 100, 2000, time_ms, (move,), (RootMove(move, 7),))
+
+
+class ScriptedWorker:
+    """A worker that says what a test wants; `orders` is what it was told."""
+
+    def __init__(self, link: Link, cores: int, games: dict[str, Offer]) -> None:
+        self.link = link
+        self.name = link.name
+        self.orders: list[work.Search] = []
+        self.stopped: list[work.Stop] = []
+        self.news: Callable[[work.Search], list[work.News]] = lambda order: []
+        self.advert = Advert(link.name, cores, games)
+        self._heard = asyncio.Event()
+        link.subscribe(work.order_topic(link.name), self._on_order)
+        link.set_status(work.encode(self.advert))
+
+    def _on_order(self, topic: str, payload: bytes) -> None:
+        order = work.parse_order(payload)
+        if isinstance(order, work.Stop):
+            self.stopped.append(order)
+        else:
+            self.orders.append(order)
+            for one in self.news(order):
+                self.say(order, one)
+        self._heard.set()
+
+    def say(self, order: work.Search, news: work.News) -> None:
+        """Says something to the server that sent the order."""
+        self.link.publish(work.news_topic(order.server), work.encode(news), kept=True)
+
+    def advertise(self, running: int = 0, waiting: int = 0, games: dict[str, Offer] | None = None) -> None:
+        """Shows another advert."""
+        self.advert = Advert(self.name, self.advert.cores, games or self.advert.games, running, waiting)
+        self.link.set_status(work.encode(self.advert))
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Waits until what it was told makes that so."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not holds():
+                self._heard.clear()
+                await self._heard.wait()
+
+
+def taken(order: work.Search) -> list[work.News]:
+    return [work.Taken(order.id, order.attempt)]
+
+
+def answers(move: str) -> Callable[[work.Search], list[work.News]]:
+    """The script of a worker that does its work."""
+
+    def script(order: work.Search) -> list[work.News]:
+        result = Result(move, info(move))
+        return [*taken(order), work.Progress(order.id, order.attempt, info(move)),
+                work.Answered(order.id, order.attempt, result)]  # fmt: skip
+
+    return script
+
+
+def refuses(reason: str) -> Callable[[work.Search], list[work.News]]:
+    return lambda order: [work.Refused(order.id, order.attempt, reason, "because")]  # type: ignore[arg-type]
+
+
+class Pool(ScriptedEngines):
+    """A pool that answers at once with a move of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: list[int | None] = []
+
+    def load(self) -> Load:
+        return Load(0, 0, 1)
+
+    async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
+        self.times.append(time_ms)
+        self.jobs.append(job)
+        return Result("g", info("g"))
+
+
+@dataclass
+class House:
+    """A broker, a server's engines and workers."""
+
+    broker: Mosquitto
+    stack: AsyncExitStack
+    engines: RemoteEngines
+    link: Link
+    workers: list[ScriptedWorker] = field(default_factory=list)
+
+    async def hire(self, cores: int = 1, games: dict[str, Offer] | None = None) -> ScriptedWorker:
+        """A worker that the engines know of."""
+        name = f"worker-{secrets.token_hex(3)}"
+        link = await self.stack.enter_async_context(open_link(self.broker.address, name, work.worker_topic(name)))
+        worker = ScriptedWorker(link, cores, games or {GAME.id: Offer(GAME.digest, 1000)})
+        self.workers.append(worker)
+        await self.until(lambda: link.flows and name in self.engines._workers)
+        return worker
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not holds():
+                await asyncio.sleep(0.005)
+
+    async def search(self, one: Job | None = None) -> Result:
+        async with asyncio.timeout(PATIENCE_S):
+            return await self.engines.search(one or job(), lambda info: None)
+
+    async def keep_alive(self) -> None:
+        """Adverts like those of workers who live; a script has none of its own."""
+        while True:
+            for worker in self.workers:
+                worker.link.set_status(work.encode(worker.advert))
+            await asyncio.sleep(0.5)
+
+
+@asynccontextmanager
+async def house(folder: Path, local: Pool | None = None) -> AsyncIterator[House]:
+    async with AsyncExitStack() as stack:
+        broker = await stack.enter_async_context(mosquitto(folder))
+        link = await stack.enter_async_context(open_link(broker.address, "server-1", "plyroom/1/nodes/server-1"))
+        engines = RemoteEngines(link, "server-1", load_game, local)
+        one = House(broker, stack, engines, link)
+        await one.until(lambda: link.flows)
+        beating = asyncio.create_task(one.keep_alive())
+        stack.callback(beating.cancel)
+        yield one
+
+
+async def test_a_worker_answers(tmp_path: Path) -> None:
+    """Progress comes while it searches, then the answer; the order names job, digest, try and deadline."""
+    async with house(tmp_path) as here:
+        worker = await here.hire()
+        worker.news = answers("d")
+        seen: list[Info] = []
+        result = await here.engines.search(wanted := job(), seen.append)
+        assert (result, seen) == (Result("d", info("d")), [info("d")])
+        (order,) = worker.orders
+        assert (order.job, order.attempt, order.server, order.time_ms) == (wanted, 1, "server-1", None)
+        assert here.engines.is_warm(GAME.id)
+        assert not here.engines.is_warm("othello")
+
+
+async def test_nobody_is_there(tmp_path: Path) -> None:
+    """EnginesAway, at once: without workers, with those of other games or other rules, and when the broker is away."""
+    async with house(tmp_path) as here:
+        with pytest.raises(EnginesAway):
+            await here.search()
+        await here.hire(games={"othello": Offer("x")})
+        await here.hire(games={GAME.id: Offer("another digest")})
+        with pytest.raises(EnginesAway):
+            await here.search()
+        with pytest.raises(RulesChanged):
+            await here.search(Job(GAME.id, "old", {}, "", (), "r1"))
+        worker = await here.hire()
+        worker.news = answers("d")
+        assert (await here.search()).move == "d"
+        await here.broker.kill()
+        await here.until(lambda: not here.link.flows)
+        with pytest.raises(EnginesAway):
+            await here.search()
+
+
+async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> None:
+    """I16: only the present try of a search that is waited for can answer it, once."""
+    async with house(tmp_path) as here:
+        first, second = await here.hire(), await here.hire()
+        first.news = taken
+        second.news = taken
+        searching = asyncio.create_task(here.search())
+        await here.until(lambda: bool(first.orders or second.orders))
+        lost, other = (first, second) if first.orders else (second, first)
+        order = lost.orders[0]
+        here.engines._gone(work.worker_topic(lost.name))  # as its will says
+        await other.until(lambda: bool(other.orders))
+        again = other.orders[0]
+        assert (again.id, again.attempt) == (order.id, 2)
+        lost.say(order, work.Answered(order.id, 1, Result("a", info("a"))))  # it was not dead after all
+        other.say(again, work.Answered(again.id, 3, Result("b", info("b"))))
+        other.say(again, work.Answered("another search", 2, Result("c", info("c"))))
+        for _ in range(2):
+            other.say(again, work.Answered(again.id, 2, Result("d", info("d"))))
+        assert (await searching).move == "d"
+        await here.until(lambda: here.engines.counts.late >= 4)
+        assert here.engines.counts.answered == 1
+        await lost.until(lambda: bool(lost.stopped))
+
+
+async def test_a_worker_that_dies_is_replaced_at_once(tmp_path: Path) -> None:
+    """Its will tells; the next one gets what is left of the time."""
+    async with house(tmp_path) as here:
+        first = await here.hire()
+        first.news = lambda order: [*taken(order), work.Progress(order.id, order.attempt, info(time_ms=400))]
+        searching = asyncio.create_task(here.search())
+        await first.until(lambda: bool(first.orders))
+        second = await here.hire()
+        second.news = answers("e")
+        begun_s = asyncio.get_running_loop().time()
+        here.workers.remove(first)
+        first.link._status = b""
+        first.link.publish(work.worker_topic(first.name), b"", kept=True)
+        assert (await searching).move == "e"
+        assert asyncio.get_running_loop().time() - begun_s < 0.5
+        assert (second.orders[0].attempt, second.orders[0].id) == (2, first.orders[0].id)
+        assert 1 <= (second.orders[0].time_ms or 0) <= 650
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_a_worker_that_falls_silent(has_begun: bool, tmp_path: Path) -> None:
+    """SIGSTOP: within the time plus 3 s another one has answered, or the best so far is the answer (R13)."""
+    async with house(tmp_path) as here:
+        first = await here.hire()
+        if has_begun:
+            first.news = lambda order: [*taken(order), work.Progress(order.id, order.attempt, info("c"))]
+        second = await here.hire(cores=4)
+        second.advertise(running=8)
+        second.news = answers("e")
+        await here.until(lambda: here.engines._workers[second.name].load > 1)
+        begun_s = asyncio.get_running_loop().time()
+        result = await here.search()
+        assert result.move == ("c" if has_begun else "e")
+        assert asyncio.get_running_loop().time() - begun_s < 1.0 + 3.0
+        assert (len(first.orders), len(second.orders)) == (1, 0 if has_begun else 1)
+        await first.until(lambda: bool(first.stopped))
+
+
+async def test_at_most_three_tries_then_the_pool_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R12: three workers lose the search; the pool of this server plays the move, without it the search has failed."""
+    monkeypatch.setattr(remote, "TAKE_S", 0.15)
+    async with house(tmp_path, pool := Pool()) as here:
+        workers = [await here.hire() for _ in range(4)]
+        assert (await here.search()).move == "g"
+        assert sorted(len(one.orders) for one in workers) == [0, 1, 1, 1]
+        assert pool.times[0] is not None
+        assert pool.times[0] < 700
+        here.engines._local = None
+        with pytest.raises(SearchFailed):
+            await here.search()
+        assert sum(len(one.orders) for one in workers) == 6
+
+
+async def test_without_a_broker_the_pool_here_goes_on(tmp_path: Path) -> None:
+    """A search under way elsewhere is taken up here as soon as the broker is known to be away."""
+    async with house(tmp_path, Pool()) as here:
+        worker = await here.hire()
+        worker.news = taken
+        searching = asyncio.create_task(here.search())
+        await worker.until(lambda: bool(worker.orders))
+        begun_s = asyncio.get_running_loop().time()
+        await here.broker.kill()
+        assert (await searching).move == "g"
+        assert asyncio.get_running_loop().time() - begun_s < 1.0
+
+
+async def test_cancelling_stops_the_worker(tmp_path: Path) -> None:
+    """Nobody waits any more: the worker is told so."""
+    async with house(tmp_path) as here:
+        worker = await here.hire()
+        worker.news = taken
+        searching = asyncio.create_task(here.search())
+        await worker.until(lambda: bool(worker.orders))
+        searching.cancel()
+        await worker.until(lambda: bool(worker.stopped))
+        order, stop = worker.orders[0], worker.stopped[0]
+        assert (stop.id, stop.attempt) == (order.id, order.attempt)
+        assert here.engines.load().running == 0
+
+
+async def test_who_is_asked(tmp_path: Path) -> None:
+    """The room's own worker if it has a free core; else the least loaded; the pool here before a queue elsewhere."""
+    async with house(tmp_path, pool := Pool()) as here:
+        big, small = await here.hire(cores=4), await here.hire()
+        big.news, small.news = answers("b"), answers("s")
+        big.advertise(running=1)
+        await here.until(lambda: here.engines._workers[big.name].load > 0)
+        assert (await here.search(job("room"))).move == "s"
+        big.advertise(running=0)
+        small.advertise(running=0)
+        await here.until(lambda: here.engines._workers[big.name].load == 0)
+        for _ in range(3):
+            assert (await here.search(job("room"))).move == "s", "it has the room's table"
+        small.advertise(running=1)
+        await here.until(lambda: here.engines._workers[small.name].load > 0)
+        assert (await here.search(job("room"))).move == "b"
+        big.advertise(running=4)
+        await here.until(lambda: here.engines._workers[big.name].load >= 1)
+        assert (await here.search(job("room"))).move == "g"
+        assert pool.times == [None]
+
+
+async def test_refusals(tmp_path: Path) -> None:
+    """Busy: another one is asked, or the same again later. Other rules: another one. Failed: so it has."""
+    async with house(tmp_path) as here:
+        first, second = await here.hire(), await here.hire(cores=2)
+        second.advertise(running=1)
+        await here.until(lambda: here.engines._workers[second.name].load > 0)
+        for reason in ("busy", "game.changed"):
+            first.news, second.news = refuses(reason), answers("d")
+            assert (await here.search(job(reason))).move == "d"
+            await here.until(lambda: here.engines._workers[first.name].busy_until_s < now_s())
+        assert len(first.orders) == 2
+        first.news = second.news = refuses("busy")
+        searching = asyncio.create_task(here.search(job("r2")))
+        await first.until(lambda: len(first.orders) >= 4)
+        first.news = second.news = answers("e")
+        assert (await searching).move == "e"
+        first.news = second.news = refuses("failed")
+        with pytest.raises(SearchFailed, match="because"):
+            await here.search()
+
+
+async def test_two_workers_with_different_games(tmp_path: Path) -> None:
+    """Each gets what it can play."""
+    async with house(tmp_path) as here:
+        sticks = load_game("sticks")
+        fours, other = await here.hire(), await here.hire(games={"sticks": Offer(sticks.digest)})
+        fours.news, other.news = answers("f"), answers("s")
+        for _ in range(3):
+            assert (await here.search(job(secrets.token_hex(4)))).move == "f"
+            assert (await here.search(job(secrets.token_hex(4), "sticks", level=3))).move == "s"
+
+
+async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
+    """Broken, huge and foreign adverts and news; the search goes on."""
+    async with house(tmp_path) as here:
+        worker = await here.hire()
+        worker.news = taken
+        searching = asyncio.create_task(here.search())
+        await worker.until(lambda: bool(worker.orders))
+        order = worker.orders[0]
+        good = work.encode(work.Answered(order.id, 1, Result("a", info("a"))))
+        bad = [b"", b"{", b"null", b"[" * 5000, b"\xff", good[:-1], good.replace(b'"depth":3', b'"depth":"3"'),
+               b'{"type":"Answered","x":1}', b" " * (work.MAX_BYTES + 1) + good]  # fmt: skip
+        for payload in bad:
+            worker.link.publish(work.news_topic("server-1"), payload, kept=True)
+            worker.link.publish(work.worker_topic("worker-enemy"), payload or b"{}", kept=True)
+        worker.link.publish(work.worker_topic("worker-enemy"), work.encode(worker.advert), kept=True)
+        worker.say(order, work.Answered(order.id, 1, Result("d", info("d"))))
+        assert (await searching).move == "d"
+        assert here.engines.counts.malformed == 2 * len(bad) + 1
+        assert "worker-enemy" not in here.engines._workers
+
+
+async def test_a_worker_whose_advert_grows_old_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is frozen says nothing, and his will does not speak either."""
+    async with house(tmp_path) as here:
+        await here.hire()
+        here.workers.clear()
+        monkeypatch.setattr(remote, "ADVERT_S", 0.1)
+        await here.until(lambda: not here.engines.is_warm(GAME.id))
+        with pytest.raises(EnginesAway):
+            await here.search()

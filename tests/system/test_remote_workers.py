@@ -1,0 +1,201 @@
+"""A server without a pool, and engine workers in processes of their own that come, die and stop."""
+
+import asyncio
+import random
+import signal
+import time
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.connection import Connection, connect
+from client.messages import Happened, RoomMessage
+from engine.search.levels import TIME_MS
+from server.bus import work
+from server.bus.broker import Broker
+from server.bus.link import open_link
+from server.protocol import AiSeat, Finished, Moved, MySeat, Thinking
+from tests.mosquitto import mosquitto
+from tests.system.journal import Journal, read_logs
+from tests.system.players import make_room
+from tests.system.serving import UNHURRIED, assert_no_traceback, serving
+from tests.system.test_workers import Opponent, is_move
+from tests.system.working import WorkerProcess, working
+
+pytestmark = pytest.mark.usefixtures("warm_engine")
+
+LATE_S = 3.0
+"""decisions.md 12: an AI whose worker elsewhere dies moves within its time and so much more."""
+GAME = "connect-four"
+
+
+def bus_settings(broker: Broker) -> dict[str, Any]:
+    return {"bus": f"mqtt://{broker.host}:{broker.port}", "workers": 0, "ai_pace_ms": 0, "ai_duel_pace_ms": 0}
+
+
+async def state_is(person: Opponent, state: str) -> None:
+    await person.until(lambda message: isinstance(message, Thinking) and message.state == state)
+
+
+async def test_a_server_without_engines_says_so_until_a_worker_comes(tmp_path: Path) -> None:
+    """The room shows that no engine is there and goes on when one comes; again when that has ended in good order."""
+    async with (
+        mosquitto(tmp_path) as broker,
+        serving(tmp_path / "data", **bus_settings(broker.address), **UNHURRIED) as server,
+        connect(server.url) as ada,
+    ):
+        room = await make_room(ada, GAME, {}, (MySeat(), AiSeat(level=3)))
+        async with aclosing(ada.follow(room)) as messages:
+            person = Opponent(ada, room, messages)
+            await person.move()
+            await state_is(person, "absent")
+            async with working(tmp_path, broker.address, "late", GAME) as worker:
+                await person.until(is_move)
+                await person.move()
+                await person.until(is_move)
+                assert await worker.stop() == 0
+                assert "Traceback" not in worker.errors, worker.errors
+            await person.move()
+            await state_is(person, "absent")
+        assert await server.stop() == 0
+        assert_no_traceback(server)
+
+
+async def test_a_worker_that_is_frozen(tmp_path: Path) -> None:
+    """SIGSTOP in the middle of a search: the AI moves within its time plus 3 s, and from then on by another worker."""
+    async with (
+        mosquitto(tmp_path) as broker,
+        working(tmp_path, broker.address, "one", GAME) as one,
+        serving(tmp_path / "data", **bus_settings(broker.address), **UNHURRIED) as server,
+        connect(server.url) as ada,
+    ):
+        room = await make_room(ada, GAME, {}, (MySeat(), AiSeat(level=8)))
+        async with aclosing(ada.follow(room)) as messages:
+            person = Opponent(ada, room, messages)
+            await person.move()
+            await person.until(is_move)
+            async with working(tmp_path, broker.address, "two", GAME):
+                await person.move()
+                await state_is(person, "searching")
+                begun_s = time.perf_counter()
+                one.send_signal(signal.SIGSTOP)
+                await person.until(is_move)
+                assert time.perf_counter() - begun_s < TIME_MS / 1000 + LATE_S
+                await person.move()
+                await person.until(is_move)
+        assert await server.stop() == 0
+    assert Journal().violations(read_logs(server.data)) == []
+    assert_no_traceback(server)
+
+
+class Adverts:
+    """What a broker shows of workers."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, work.Advert] = {}
+        self.changed = asyncio.Event()
+
+    def __call__(self, topic: str, payload: bytes) -> None:
+        if payload:
+            advert = work.parse_advert(topic, payload)
+            self.by_name[advert.worker] = advert
+        else:
+            self.by_name = {name: one for name, one in self.by_name.items() if work.worker_topic(name) != topic}
+        self.changed.set()
+
+    async def busy(self, workers: list[WorkerProcess], chance: random.Random) -> WorkerProcess:
+        """One of these workers that is searching."""
+        async with asyncio.timeout(60):
+            while True:
+                found = [one for one in workers if one.is_running and one.id in self.by_name]
+                found = [one for one in found if self.by_name[one.id].running]
+                if found:
+                    return chance.choice(found)
+                self.changed.clear()
+                await self.changed.wait()
+
+
+class Duel:
+    """Two AI seats against each other, and when they moved."""
+
+    def __init__(self, messages: AsyncGenerator[RoomMessage, None]) -> None:
+        self.plies: list[int] = []
+        self.moved_s: list[float] = []
+        self.absent_s: list[float] = []
+        self.over: Finished | None = None
+        self._messages = messages
+
+    async def watch(self) -> None:
+        """To the end of the match."""
+        async for message in self._messages:
+            if isinstance(message, Thinking) and message.state == "absent":
+                self.absent_s.append(time.perf_counter())
+            if isinstance(message, Happened) and isinstance(message.event, Moved):
+                self.plies.append(message.event.ply)
+                self.moved_s.append(time.perf_counter())
+            if isinstance(message, Happened) and isinstance(message.event, Finished):
+                self.over = message.event
+                return
+
+    def slowest_s(self) -> float:
+        """The longest that a move took while there was an engine at all."""
+        pairs = zip(self.moved_s, self.moved_s[1:], strict=False)
+        return max(
+            (after - before for before, after in pairs if not any(before < one < after for one in self.absent_s)),
+            default=0.0,
+        )
+
+
+async def duel(connection: Connection, stack: AsyncExitStack) -> tuple[Duel, "asyncio.Task[None]"]:
+    room = await make_room(connection, GAME, {}, (AiSeat(level=8), AiSeat(level=8)))
+    messages = await stack.enter_async_context(aclosing(connection.follow(room)))
+    one = Duel(messages)
+    return one, asyncio.create_task(one.watch())
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kills", [50])
+async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> None:
+    """R12, I16: SIGKILL of a worker that searches, time and again: every turn gets one move, in its time plus 3 s, and
+    no match fails.
+    """
+    starting: list[asyncio.Task[None]] = []
+    chance, adverts = random.Random(11), Adverts()
+    async with AsyncExitStack() as stack:
+        broker = await stack.enter_async_context(mosquitto(tmp_path))
+        server = await stack.enter_async_context(
+            serving(tmp_path / "data", **bus_settings(broker.address), **UNHURRIED)
+        )
+        workers = [
+            await stack.enter_async_context(working(tmp_path, broker.address, f"w{number}", GAME))
+            for number in range(3)
+        ]
+        link = await stack.enter_async_context(open_link(broker.address, "watcher", "plyroom/1/watcher"))
+        link.subscribe(f"{work.WORKERS}/+", adverts)
+        ada = await stack.enter_async_context(connect(server.url))
+        duels, past = [await duel(ada, stack) for _ in range(2)], []
+        for _ in range(kills):
+            victim = await adverts.busy(workers, chance)
+            await asyncio.sleep(chance.random() * 0.3)
+            await victim.kill()
+            starting.append(asyncio.create_task(victim.start()))
+            past += [one for one in duels if one[1].done()]
+            duels = [await duel(ada, stack) if one[1].done() else one for one in duels]
+        await asyncio.gather(*starting)
+        await adverts.busy(workers, chance)
+        for _, task in duels + past:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in duels + past), return_exceptions=True)
+        for one, _ in duels + past:
+            assert one.plies == list(range(len(one.plies))), "one move a turn"
+            assert one.over is None or one.over.how == "board", one.over
+            assert one.slowest_s() < TIME_MS / 1000 + LATE_S
+        assert sum(len(one.plies) for one, _ in duels + past) >= kills // 2
+        assert await server.stop() == 0
+        for worker in workers:
+            assert "Traceback" not in worker.errors, worker.errors
+    assert_no_traceback(server)
