@@ -117,27 +117,13 @@ def _administer(name: str, summary: str) -> None:
     )
     @click.pass_context
     def command(context: click.Context) -> None:
-        from client.own_server import admin_command
+        from client.own_server import admin_command, worker_command
 
-        _become(admin_command(name, *context.args))
+        _become(worker_command(*context.args) if name == "worker" else admin_command(name, *context.args))
 
 
 _administer("migrate", "Bring a database to the schema of this version.")
-
-
-@main.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-@click.option("--bus", help="The servers' MQTT broker: mqtt://user:password@host:port.  [env: PLYROOM_BUS]")
-@click.option("--games", help="Games to search, with commas.  [default: all there are]")
-@click.option("--cores", help="Search processes.  [default: one a core, at most 4]")
-@click.option("--name", help="What it is called in logs.  [default: this machine's name]")
-@click.pass_context
-def worker(context: click.Context, bus: str | None, games: str | None, cores: str | None, name: str | None) -> None:
-    """Search for Plyroom servers, from this machine. Further options: see `python -m server.worker --help`."""
-    from client.own_server import worker_command
-
-    given = [("--bus", bus), ("--games", games), ("--cores", cores), ("--name", name)]
-    arguments = [part for option, value in given if value is not None for part in (option, value)]
-    _become(worker_command(*arguments, *context.args))
+_administer("worker", "Search for the servers of a broker, from this machine.")
 
 
 @main.command()
