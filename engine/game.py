@@ -222,7 +222,7 @@ class Game:
     of a bad argument.
     """
 
-    __slots__ = ("claim_repetition", "digest", "drawn", "id", "repetition_times", "rules", "title")
+    __slots__ = ("claim", "claim_repetition", "digest", "drawn", "id", "repetition_times", "rules", "title")
 
     def __init__(self, rules: Rules, digest: str) -> None:
         file = getattr(rules, "__file__", rules)
@@ -231,6 +231,7 @@ class Game:
             raise GameFault(f"the rules file {file} does not define {', '.join(missing)}")
         self.rules = rules
         self.drawn: Callable[[State], int] | None = getattr(rules, "drawn", None)
+        self.claim: Callable[[State], str | None] | None = getattr(rules, "claim", None)
         self.repetition_times = int(getattr(rules, "REPETITION", 0))
         self.claim_repetition = int(getattr(rules, "CLAIM_REPETITION", 0))
         lacking = [name for name in ("repetition", "reversible") if not hasattr(rules, name)]
@@ -462,12 +463,11 @@ class Position:
 
     def claim(self) -> str | None:
         """Why the player to move may claim a draw here, in words; None when there is no reason or the match is over."""
-        if self._settle()[0] != GOES_ON:
+        times, reason = self.game.claim_repetition, self.game.claim
+        if (reason is None and not times) or self._settle()[0] != GOES_ON:
             return None
-        times = self.game.claim_repetition
         if times and self._occurrences() >= times:
             return f"the same position {_times(times)}"
-        reason = getattr(self.game.rules, "claim", None)
         if reason is None:
             return None
         try:

@@ -13,6 +13,7 @@ from client.model import MAX_CHAT_LINES, Model, apply
 from engine.games.registry import load_game
 from engine.view import BoardView, Grid, MoveView, PositionView
 from server.protocol import (
+    Accept,
     AddAi,
     Chat,
     Create,
@@ -23,6 +24,7 @@ from server.protocol import (
     MatchState,
     Move,
     Occupant,
+    OfferDraw,
     OpenSeat,
     Played,
     Presence,
@@ -101,7 +103,7 @@ commands = st.one_of(
     st.builds(lambda seat: AddAi(seat=seat, level=1, **HEAD), st.integers(0, 1)),
     st.builds(lambda seat: RemoveAi(seat=seat, **HEAD), st.integers(0, 1)),
     st.builds(lambda text: Chat(text=text, id="x", room=ROOM), st.text(min_size=1, max_size=5)),
-    st.sampled_from([kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline)]),
+    st.sampled_from([kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]),
 )
 seated: list[tuple[Author, Incoming]] = [(ADA, Sit(seat=0, **HEAD)), (BOB, Sit(seat=1, **HEAD))]
 played: list[tuple[Author, Incoming]] = [

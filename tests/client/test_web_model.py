@@ -39,6 +39,11 @@ async def page() -> AsyncIterator[Page]:
         yield await open_files(browser)
 
 
+DECISIONS = (
+    wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline, wire.OfferDraw, wire.Accept, wire.Claim,
+)  # fmt: skip
+
+
 def some_command(chance: random.Random, room: Room) -> wire.RoomCommand:
     """Any command, more often one that does something."""
     ply = room.match.ply if room.match else 0
@@ -50,7 +55,7 @@ def some_command(chance: random.Random, room: Room) -> wire.RoomCommand:
             wire.Chat(text=chance.choice(["hello", "<b>x</b>"]), to=chance.choice(["room", "spectators"]), **HEAD),
             wire.AddAi(seat=seat, level=1, **HEAD),
             wire.RemoveAi(seat=seat, **HEAD),
-            *(kind(**HEAD) for kind in (wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline)),
+            *(kind(**HEAD) for kind in DECISIONS),
         ]
     )
 
