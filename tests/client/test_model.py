@@ -293,3 +293,21 @@ def test_a_snapshot_may_take_v_back() -> None:
 def test_what_was_missing_comes_too_late_after_a_gap() -> None:
     model = play(at(1, started()), moved(3, 1), moved(2, 0))
     assert (model.v, model.ply, model.in_step) == (1, 0, False)
+
+
+def test_an_offer_of_a_draw_lapses_by_the_other_sides_move() -> None:
+    """As in the server's room, after every event; a move of the side that offered leaves it open."""
+    ben = Author("ben", "Ben")
+    moves = [Move(id=str(ply), room=ROOM, ply=ply, move=cell) for ply, cell in enumerate(("a1", "b1", "c1"))]
+    told: list[tuple[Author, Incoming]] = [
+        (ADA, Sit(id="s", room=ROOM, seat=0)), (ben, Sit(id="s", room=ROOM, seat=1)),
+        (ADA, OfferDraw(id="o", room=ROOM)), (ADA, moves[0]), (ben, moves[1]),
+        (ben, OfferDraw(id="o", room=ROOM)), (ADA, moves[2]),
+    ]  # fmt: skip
+    model = Model(room=ROOM)
+    seen = []
+    for room, happened in room_history(told):
+        model = apply(model, happened)
+        assert model.offers == room.offers
+        seen.append(model.offers)
+    assert seen[-5:] == [(0,), (0,), (), (1,), ()]

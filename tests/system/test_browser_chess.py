@@ -7,7 +7,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from engine.games.registry import game_ids
 from tests.browser import open_chromium
 from tests.system.browsing import DESKTOP, PHONE, Person, people
 from tests.system.serving import assert_no_traceback, serving
@@ -16,7 +15,6 @@ from tests.system.test_browser_pages import audit
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.skipif("chess" not in game_ids(), reason="chess is not here yet"),
 ]
 
 
