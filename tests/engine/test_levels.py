@@ -25,6 +25,11 @@ def answer(searcher: Searcher, job: Job) -> Result:
     return driver.answer(job, searcher, lambda: Table(14), Control(), time_ms=100)
 
 
+def timeless(searcher: Searcher, job: Job) -> Result:
+    """The answer of a machine without load: only depth and nodes end the search."""
+    return driver.answer(job, searcher, lambda: Table(14), Control(), clock=lambda: 0.0)
+
+
 @pytest.mark.parametrize("levels", range(1, 9))
 def test_ladder(levels: int) -> None:
     """However many levels a game has, they get stronger, and the top one is the best there is."""
@@ -44,16 +49,17 @@ def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> No
     other = Searcher(game)
     for level in range(1, game.levels):
         first = {}
-        for seed in range(8):
+        chooses = LADDER.index(level_of(game.levels, level)) < 5
+        for seed in range(8 if chooses else 2):
             job = job_of(game.start(), level, seed)
-            first[seed] = answer(searcher_of(game_id), job)
-            again = answer(other, job)
+            first[seed] = timeless(searcher_of(game_id), job)
+            again = timeless(other, job)
             assert (again.move, again.info.nodes, again.info.moves) == (
                 first[seed].move,
                 first[seed].info.nodes,
                 first[seed].info.moves,
             )
-        if LADDER.index(level_of(game.levels, level)) < 5:
+        if chooses:
             assert len({result.move for result in first.values()}) > 1
 
 
