@@ -124,6 +124,9 @@ def _administer(name: str, summary: str) -> None:
 
 _administer("migrate", "Bring a database to the schema of this version.")
 _administer("worker", "Search for the servers of a broker, from this machine.")
+_administer("backup", "Write everything to a file while servers run.")
+_administer("restore", "Fill an empty database from a backup.")
+_administer("verify", "Check every stored room: its log, its moves, what is kept beside it.")
 
 
 @main.command()

@@ -59,6 +59,18 @@ def upgrade(connection: Connection, revision: str = HEAD) -> None:
     """Runs the migrations that are lacking, in the transaction of the connection."""
     # Imported here because Alembic would take a third of a warm start.
     from alembic import command
+
+    command.upgrade(_config(connection), revision)
+
+
+def downgrade(connection: Connection) -> None:
+    """Takes all tables away, in the transaction of the connection."""
+    from alembic import command
+
+    command.downgrade(_config(connection), "base")
+
+
+def _config(connection: Connection) -> Any:
     from alembic.config import Config
 
     from migrations.env_config import FOLDER
@@ -66,7 +78,7 @@ def upgrade(connection: Connection, revision: str = HEAD) -> None:
     config = Config()
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+    return config
 
 
 def migrate(connection: Connection, where: str) -> tuple[str | None, str]:

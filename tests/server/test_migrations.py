@@ -5,9 +5,8 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from alembic import command
@@ -15,15 +14,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, MetaData, Table, insert, select, text, update
+from sqlalchemy import Connection, MetaData, insert, text, update
 
 from migrations.env_config import FOLDER
 from server.store import schema
 from server.store.base import StoreUnavailable
 from server.store.postgres import in_transaction, open_postgres
-from server.store.sql import open_sqlite
 from server.store.tables import meta, metadata
 from tests.postgres import PASSWORD, Postgres
+from tests.server.databases import Database, bare_database, content, migrate
 from tests.server.entries import entries, new_room
 
 T = TypeVar("T")
@@ -48,65 +47,10 @@ ROWS: dict[str, dict[str, Any]] = {
 """A row for each table as revision 0001 has it; what a later one adds, its migration must fill."""
 
 
-class Database(Protocol):
-    """An empty database of some kind."""
-
-    where: str
-
-    async def run(self, work: Callable[[Connection], T]) -> T:
-        """Runs a function in a transaction."""
-
-    def open(self) -> Any:
-        """The store in it."""
-
-
-class SqliteDatabase:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.where = str(path)
-
-    async def run(self, work: Callable[[Connection], T]) -> T:
-        def in_thread() -> T:
-            with schema.sqlite_engine(self.path).begin() as connection:
-                return work(connection)
-
-        return await asyncio.to_thread(in_thread)
-
-    def open(self) -> Any:
-        return open_sqlite(self.path)
-
-
-class PostgresDatabase:
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.where = url
-
-    async def run(self, work: Callable[[Connection], T]) -> T:
-        return await in_transaction(self.url, work)
-
-    def open(self) -> Any:
-        return open_postgres(self.url)
-
-
-@asynccontextmanager
-async def empty(kind: str, request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    if kind == "sqlite":
-        folder: Path = request.getfixturevalue("tmp_path")
-        yield SqliteDatabase(folder / "store.sqlite3")
-    else:
-        postgres: Postgres = request.getfixturevalue("postgres")
-        async with postgres.bare_database() as name:
-            yield PostgresDatabase(postgres.url(name))
-
-
 @pytest.fixture(params=["sqlite", "postgres"])
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    async with empty(request.param, request) as one:
+    async with bare_database(request.param, request) as one:
         yield one
-
-
-def migrate(connection: Connection) -> tuple[str | None, str]:
-    return schema.migrate(connection, "here")
 
 
 def fill(connection: Connection) -> None:
@@ -115,12 +59,6 @@ def fill(connection: Connection) -> None:
     found.reflect(connection)
     for name, row in ROWS.items():
         connection.execute(insert(found.tables[name]).values(row))
-
-
-def content(connection: Connection) -> dict[str, list[dict[str, Any]]]:
-    """All rows of the tables as the code knows them."""
-    tables: dict[str, Table] = dict(metadata.tables)
-    return {name: [dict(row._mapping) for row in connection.execute(select(table))] for name, table in tables.items()}
 
 
 async def test_the_migrations_make_the_tables(database: Database) -> None:

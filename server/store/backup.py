@@ -1,0 +1,183 @@
+"""A store as one portable file, and back: the same file for SQLite and PostgreSQL.
+
+The file is JSON lines under gzip. First a header with the schema's revision; then for each table a line with its
+columns and one line a row; last how many rows there were, so that a file that was cut short is known. What is read is
+one snapshot: all rooms are of the same moment, and each log is whole up to its head.
+
+Not in it: the epoch (a restored store gets a new one, which makes clients start anew), heartbeats, and the bus key.
+"""
+
+import gzip
+import json
+import secrets
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, BinaryIO
+
+from sqlalchemy import Boolean, Column, Connection, LargeBinary, MetaData, Table, func, insert, select
+
+from server.store import schema
+from server.store import tables as t
+from server.store.base import StoreError, wall_clock_ms
+
+FORMAT = 1
+KEPT = ("identities", "rooms", "events", "commands", "matches", "thoughts")
+"""The tables in a backup, in the order in which they are restored."""
+BATCH = 1000
+Row = list[Any]
+Told = Callable[[int, int], None]
+"""Is called now and then with how many rows are done, and of how many (0: that is not known)."""
+
+
+class BadBackup(StoreError):
+    """The file is no whole backup, or this program cannot read it."""
+
+
+# --- backup -----------------------------------------------------------------------------------------------------------
+
+
+def backup(connection: Connection, where: str, file: BinaryIO, told: Told) -> dict[str, int]:
+    """Writes what a snapshot holds; returns how many rows of each table."""
+    revision = schema.revision_of(connection)
+    schema.judge(revision, schema.needs_of(connection) if revision else None, where)
+    tables = _reflected(connection)
+    total = sum(_count(connection, table) for table in tables)
+    done: dict[str, int] = {}
+    with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
+        _write(packed, {"plyroom": "backup", "format": FORMAT, "schema": revision, "at_ms": wall_clock_ms()})
+        for table in tables:
+            _write(packed, {"table": table.name, "columns": {one.name: _kind(one) for one in table.columns}})
+            done[table.name] = 0
+            for row in _stream(connection, table):
+                _write(packed, row)
+                done[table.name] += 1
+                if done[table.name] % BATCH == 0:
+                    told(sum(done.values()), total)
+        _write(packed, {"rows": done})
+    told(total, total)
+    return done
+
+
+def _reflected(connection: Connection) -> list[Table]:
+    """The tables as the database has them, whatever its revision."""
+    found = MetaData()
+    found.reflect(connection, only=KEPT)
+    return [found.tables[name] for name in KEPT]
+
+
+def _count(connection: Connection, table: Table) -> int:
+    return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def _kind(column: Column[Any]) -> str:
+    """How a column's values stand in the file; binary ones that are not JSON themselves stand in hexadecimal."""
+    if isinstance(column.type, LargeBinary):
+        return "hex" if column.name == "token_hash" else "utf8"
+    return "bool" if isinstance(column.type, Boolean) else "plain"
+
+
+def _stream(connection: Connection, table: Table) -> Iterator[Row]:
+    """A table's rows in the order of its key, a few at a time."""
+    pack = [_PACK[_kind(one)] for one in table.columns]
+    query = select(table).order_by(*table.primary_key.columns)
+    with connection.execution_options(yield_per=BATCH).execute(query) as found:
+        for row in found:
+            yield [None if value is None else change(value) for value, change in zip(row, pack, strict=True)]
+
+
+_PACK: dict[str, Callable[[Any], Any]] = {
+    "hex": bytes.hex, "utf8": bytes.decode, "bool": bool, "plain": lambda value: value
+}  # fmt: skip
+_UNPACK: dict[str, Callable[[Any], Any]] = {
+    "hex": bytes.fromhex, "utf8": str.encode, "bool": bool, "plain": lambda value: value
+}  # fmt: skip
+
+
+def _write(packed: gzip.GzipFile, line: Any) -> None:
+    packed.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+
+
+# --- restore ----------------------------------------------------------------------------------------------------------
+
+
+def restore(connection: Connection, where: str, file: BinaryIO, told: Told) -> dict[str, int]:
+    """Fills an empty store in one transaction: all of the file or nothing. The schema is made as it was, and then
+    brought to this program's. Returns how many rows of each table; StoreError says why not.
+    """
+    lines = _lines(file)
+    header = next(lines, None)
+    if not isinstance(header, dict) or header.get("plyroom") != "backup":
+        raise BadBackup("this is no backup of Plyroom")
+    revision = str(header.get("schema"))
+    if header.get("format") != FORMAT or revision > schema.HEAD:
+        raise BadBackup(f"this backup was made by a newer Plyroom (its schema is {revision})")
+    _make_empty(connection, where, revision)
+    tables = {table.name: table for table in _reflected(connection)}
+    done = _fill(connection, tables, lines, told)
+    schema.migrate(connection, where)
+    connection.execute(t.meta.delete().where(t.meta.c.key == "epoch"))
+    connection.execute(insert(t.meta).values(key="epoch", value=secrets.token_hex(8)))
+    return done
+
+
+def _make_empty(connection: Connection, where: str, revision: str) -> None:
+    """The tables as that revision has them, with nothing in them; StoreError when there is something."""
+    found = schema.revision_of(connection)
+    if found is not None:
+        for table in _reflected(connection):
+            if _count(connection, table):
+                raise StoreError(f"the database {where} is not empty: a backup is restored into an empty one")
+        if connection.dialect.name == "postgresql":  # whoever has a file locks it
+            now_ms = func.extract("epoch", func.clock_timestamp()) * 1000
+            alive = select(func.count()).select_from(t.nodes).where(t.nodes.c.alive_until_ms > now_ms)
+            if connection.execute(alive).scalar_one():
+                raise StoreError(f"a server uses the database {where}: stop it first")
+        schema.downgrade(connection)
+    schema.upgrade(connection, revision)
+
+
+def _fill(connection: Connection, tables: dict[str, Table], lines: Iterator[Any], told: Told) -> dict[str, int]:
+    done: dict[str, int] = {}
+    names: list[str] = []
+    unpack: list[Callable[[Any], Any]] = []
+    table: Table | None = None
+    while batch := list(islice(lines, BATCH)):
+        rows: list[dict[str, Any]] = []
+        for line in batch:
+            if isinstance(line, list) and table is not None and len(line) == len(names):
+                values = (None if v is None else change(v) for v, change in zip(line, unpack, strict=True))
+                rows.append(dict(zip(names, values, strict=True)))
+                continue
+            _insert(connection, table, rows, done)
+            rows = []
+            match line:
+                case {"rows": counts}:
+                    if counts != done:
+                        raise BadBackup(f"the backup is damaged: {counts} rows were expected and {done} found")
+                    return done
+                case {"table": str(name), "columns": dict(columns)} if name in tables:
+                    table, names = tables[name], list(columns)
+                    unpack = [_UNPACK[kind] for kind in columns.values()]
+                    done[name] = 0
+                case _:
+                    raise BadBackup(f"the backup is damaged: a line of it begins {str(line)[:40]!r}")
+        _insert(connection, table, rows, done)
+        told(sum(done.values()), 0)
+    raise BadBackup("the backup was cut short: its end is missing")
+
+
+def _insert(connection: Connection, table: Table | None, rows: list[dict[str, Any]], done: dict[str, int]) -> None:
+    if rows:
+        assert table is not None, "rows come after their table's line"
+        connection.execute(insert(table), rows)
+        done[table.name] += len(rows)
+
+
+def _lines(file: BinaryIO) -> Iterator[Any]:
+    try:
+        with gzip.GzipFile(fileobj=file) as packed:
+            for line in packed:
+                yield json.loads(line)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise BadBackup(f"the backup cannot be read: {error}") from error

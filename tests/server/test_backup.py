@@ -1,0 +1,282 @@
+"""Backup and restore (R22): one file for both kinds of database, taken while servers run, restored whole or not."""
+
+import asyncio
+import gzip
+import io
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from sqlalchemy import Connection, update
+
+from engine.games.registry import load_game
+from server.admin import main
+from server.store import backup as copies
+from server.store import schema, tables
+from server.store.base import CommandKey, RoomHead, StoreError
+from server.verify import Report, verify
+from tests.server.databases import (
+    KINDS,
+    Database,
+    PostgresDatabase,
+    bare_database,
+    content,
+    empty_database,
+    migrate,
+    play_matches,
+)
+from tests.server.entries import NOW_MS, append, entries, new_room
+
+
+@pytest.fixture(params=KINDS)
+async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
+    async with empty_database(request.param, request) as one:
+        yield one
+
+
+def silent(done: int, total: int) -> None:
+    """Nobody looks."""
+
+
+async def taken(database: Database) -> bytes:
+    """A backup of it."""
+    out = io.BytesIO()
+    await database.run(lambda connection: copies.backup(connection, "here", out, silent), snapshot=True)
+    return out.getvalue()
+
+
+async def restored(database: Database, file: bytes) -> dict[str, int]:
+    return await database.run(lambda connection: copies.restore(connection, "here", io.BytesIO(file), silent))
+
+
+async def checked(database: Database) -> Report:
+    return await database.run(lambda connection: verify(connection, load_game, silent), snapshot=True)
+
+
+def lines(file: bytes) -> list[Any]:
+    return [json.loads(line) for line in gzip.decompress(file).splitlines()]
+
+
+def by_table(file: bytes) -> dict[str, list[dict[str, Any]]]:
+    """The rows in a backup."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    rows: list[dict[str, Any]] = []
+    columns: list[str] = []
+    for line in lines(file):
+        if isinstance(line, list):
+            rows.append(dict(zip(columns, line, strict=True)))
+        elif "table" in line:
+            rows, columns = found.setdefault(line["table"], []), list(line["columns"])
+    return found
+
+
+def packed(content: list[Any]) -> bytes:
+    return gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in content))
+
+
+# --- there and back ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", KINDS)
+async def test_a_backup_restores_to_the_same(database: Database, target: str, request: pytest.FixtureRequest) -> None:
+    """From each kind of database to each: every row is there as it was and rooms go on; only the epoch is another one,
+    so that clients start anew.
+    """
+    async with database.open() as store:
+        rooms = await play_matches(store)
+        await store.bus_key()
+        epoch = store.epoch
+        heads = await store.heads(rooms)
+    file = await taken(database)
+    async with bare_database(target, request, "target") as other:
+        rows = await restored(other, file)
+        before, after = await database.run(content), await other.run(content)
+        assert {name: after[name] for name in copies.KEPT} == {name: before[name] for name in copies.KEPT}
+        assert rows == {name: len(before[name]) for name in copies.KEPT}
+        assert after["nodes"] == []
+        assert (await checked(other)).problems == []
+        async with other.open() as store:
+            assert store.epoch != epoch
+            assert await store.heads(rooms) == heads
+            await store.append(append(rooms[0], heads[rooms[0]], CommandKey("cyd", "after")))
+            assert await store.find_command(rooms[0], CommandKey("cyd", "after")) is not None
+
+
+async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> None:
+    """R22: while others write, each backup holds every room as a prefix of its log, whole up to its head, and all rooms
+    of one moment: of two that are written one after the other, never the second without the first.
+    """
+    async with database.open() as store:
+        for room in ("a", "b"):
+            await store.create_room(new_room(room, count=1))
+        stop = asyncio.Event()
+
+        async def write() -> int:
+            v = 1
+            while not stop.is_set():
+                for room in ("a", "b"):
+                    await store.append(append(room, v, CommandKey("ada", str(v))))
+                v += 1
+            return v
+
+        writing = asyncio.create_task(write())
+        files = []
+        for _ in range(5):
+            head = await store.head("a")
+            assert head is not None
+            while (now := await store.head("a")) is not None and now.v < head.v + 5:
+                await asyncio.sleep(0)
+            files.append(await taken(database))
+        stop.set()
+        last = await writing
+        assert len(await store.events("a", 0, 10_000)) == last
+    seen = []
+    for file in files:
+        rows = by_table(file)
+        heads = {row["id"]: row["head"] for row in rows["rooms"]}
+        for room, head_v in heads.items():
+            assert [row["v"] for row in rows["events"] if row["room"] == room] == list(range(1, head_v + 1))
+        assert heads["b"] <= heads["a"] <= heads["b"] + 1
+        seen.append(heads["a"])
+    assert seen == sorted(set(seen)), "the store went on between them"
+
+
+async def test_no_secret_is_in_a_backup(database: Database) -> None:
+    """Neither the bus key nor the epoch, and of tokens their hashes only."""
+    async with database.open() as store:
+        await play_matches(store)
+        key, epoch = await store.bus_key(), store.epoch
+        text = gzip.decompress(await taken(database)).decode()
+    assert key.hex() not in text
+    assert epoch not in text
+    assert "psst" in text
+
+
+# --- what cannot be restored ------------------------------------------------------------------------------------------
+
+
+async def test_a_damaged_backup_restores_nothing(database: Database, request: pytest.FixtureRequest) -> None:
+    """Cut short anywhere, bytes turned over, rows left out, lines that are something else, another file: BadBackup, and
+    the database is as empty as it was.
+    """
+    async with database.open() as store:
+        await play_matches(store)
+    file = await taken(database)
+    whole = lines(file)
+    flipped = bytearray(file)
+    flipped[len(file) // 2] ^= 0x55
+    broken = {
+        "cut": [file[:n] for n in (0, 5, 40, len(file) // 2, len(file) - 9, len(file) - 1)],
+        "flipped": [bytes(flipped)],
+        "row": [packed(whole[:-5] + whole[-4:])],
+        "end": [packed(whole[:-1])],
+        "line": [packed([*whole[:3], {"table": "meta", "columns": {}}, *whole[3:]]), packed([*whole[:2], "x"])],
+        "other": [b"a letter", gzip.compress(b"a letter"), packed([{"some": "thing"}])],
+    }
+    async with bare_database("sqlite", request, "target") as other:
+        await other.run(migrate)
+        for kind, files in broken.items():
+            for one in files:
+                with pytest.raises(copies.BadBackup):
+                    await restored(other, one)
+                assert not any(rows for name, rows in (await other.run(content)).items() if name != "meta"), kind
+        await restored(other, file)
+
+
+async def test_a_backup_goes_into_an_empty_store_only(database: Database, request: pytest.FixtureRequest) -> None:
+    """Whatever is there stays, and nothing is added to it."""
+    async with bare_database("sqlite", request, "source") as source:
+        async with source.open() as store:
+            await store.create_room(new_room("r1"))
+        file = await taken(source)
+    async with database.open() as store:
+        await store.create_room(new_room("r2"))
+    with pytest.raises(StoreError, match="not empty"):
+        await restored(database, file)
+    async with database.open() as store:
+        assert await store.heads(["r1", "r2"]) == {"r2": 2}
+
+
+async def test_a_server_that_runs_is_not_restored_under(request: pytest.FixtureRequest) -> None:
+    """On PostgreSQL the heartbeats tell; a file is locked by whoever has it."""
+    async with empty_database("postgres", request) as database, database.open() as store:
+        await store.heartbeat("n1", 60_000)
+        with pytest.raises(StoreError, match="stop it first"):
+            await restored(database, packed([{"plyroom": "backup", "format": 1, "schema": "0002"}]))
+
+
+async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.FixtureRequest) -> None:
+    """It is restored as it was and then migrated; one of a newer schema is refused."""
+    async with (
+        bare_database("sqlite", request) as old,
+        bare_database("sqlite", request, "new") as new,
+        bare_database("sqlite", request, "newer") as newer,
+    ):
+        await old.run(lambda connection: schema.upgrade(connection, "0001"))
+        async with old.open() as store:
+            await store.create_room(new_room("r1", due_ms=NOW_MS))
+
+        def back(connection: Connection) -> None:
+            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+            connection.exec_driver_sql("DELETE FROM meta WHERE key = 'needs'")
+
+        await old.run(back)
+        file = await taken(old)
+        assert lines(file)[0]["schema"] == "0001"
+        await restored(new, file)
+        assert await new.run(schema.revision_of) == schema.HEAD
+        async with new.open() as store:
+            assert await store.events("r1", 0) == list(entries(1, 2))
+            assert await store.head("r1") == RoomHead(2, "n1", NOW_MS)
+        with pytest.raises(copies.BadBackup, match="newer Plyroom"):
+            await restored(newer, packed([{"plyroom": "backup", "format": 1, "schema": "9999"}]))
+
+
+# --- the commands -----------------------------------------------------------------------------------------------------
+
+
+def command(*arguments: object, database: str = "") -> Result:
+    return CliRunner().invoke(main, [str(one) for one in arguments], env={"PLYROOM_DATABASE": database})
+
+
+async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """backup, restore and verify: what they say, their exit codes, and that they do no harm to what is there."""
+    source = tmp_path / "source"
+    source.mkdir()
+    file = tmp_path / "copy.plyroom"
+    async with bare_database("sqlite", request) as made, made.open() as store:
+        await play_matches(store)
+        await asyncio.to_thread((tmp_path / "store.sqlite3").with_name, "x")
+    (tmp_path / "store.sqlite3").rename(source / "plyroom.sqlite3")
+    done = await asyncio.to_thread(command, "backup", file, "--data", source)
+    assert (done.exit_code, done.stdout.split(" of ")[0]) == (0, f"{file} holds 5 rooms with 31 events,")
+    assert file.stat().st_mode & 0o777 == 0o600
+    again = await asyncio.to_thread(command, "backup", file, "--data", source)
+    assert (again.exit_code, "already" in again.stderr) == (1, True)
+    nothing = await asyncio.to_thread(command, "backup", tmp_path / "none", "--data", tmp_path / "nowhere")
+    assert (nothing.exit_code, "there is no database" in nothing.stderr) == (1, True)
+    assert not (tmp_path / "none").exists()
+    assert not (tmp_path / "nowhere").exists()
+    done = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
+    assert done.exit_code == 0, done.stderr
+    again = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
+    assert (again.exit_code, "not empty" in again.stderr) == (1, True)
+    clean = await asyncio.to_thread(command, "verify", "--data", tmp_path / "target", "--json")
+    assert clean.exit_code == 0
+    assert json.loads(clean.stdout) == {"rooms": 5, "events": 31, "moves": 8, "unjudged": 0, "problems": 0}
+    async with bare_database("postgres", request) as other:
+        assert isinstance(other, PostgresDatabase)
+        url = other.url
+        moved = await asyncio.to_thread(command, "restore", file, database=url)
+        assert moved.exit_code == 0, moved.stderr
+        await other.run(lambda connection: connection.execute(update(tables.rooms).values(head=99)).rowcount)
+        found = await asyncio.to_thread(command, "verify", database=url)
+        assert found.exit_code == 1
+        assert len(found.stdout.splitlines()) == 5
+        assert "the head is 99, the log ends at" in found.stdout
+        assert "5 rooms, 31 events, 8 moves: 5 problems" in found.stderr
+        unknown = await asyncio.to_thread(command, "verify", database=url.rpartition("/")[0] + "/nowhere")
+        assert (unknown.exit_code, 'database "nowhere" does not exist' in unknown.stderr) == (1, True)
