@@ -202,4 +202,4 @@ def _place(settings: Settings) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="plyroom")
