@@ -111,26 +111,30 @@ def check_shape(trace: Trace, root: State) -> list[State]:
     """The states of the rows: parents come first, and what was visited and skipped are all moves, once."""
     nodes, skipped = trace.nodes, trace.skipped
     states = [root]
+    named = [{} if nodes.kind[0] == "leaf" else names_of(root)]
     moves: list[list[str]] = [[] for _ in nodes.parent]
     assert nodes.parent[0] == -1
     for row in range(1, len(nodes.parent)):
         parent = nodes.parent[row]
         assert 0 <= parent < row
         assert nodes.depth[row] == nodes.depth[parent] + 1
-        above = states[parent]
-        (move,) = [move for move in above.moves() if above.name(move) == nodes.move[row]]
-        states.append(above.play(move))
+        states.append(states[parent].play(named[parent][nodes.move[row]]))
+        named.append({} if nodes.kind[row] == "leaf" else names_of(states[row]))
         moves[parent].append(nodes.move[row])
     for parent, name, below in zip(skipped.parent, skipped.move, skipped.below, strict=True):
         assert nodes.reason[parent] == "cut"
         moves[parent].append(name)
         assert below is None or below == size_below(states[parent], name, trace.depth)
-    for row, state in enumerate(states):
-        expected = [] if nodes.kind[row] == "leaf" else [state.name(move) for move in state.moves()]
+    for row, expected in enumerate(named):
         assert sorted(moves[row]) == sorted(expected), "each child is visited or skipped"
     assert trace.counts.nodes == len(states)
     assert trace.counts.leaves == nodes.kind.count("leaf")
     return states
+
+
+def names_of(state: State) -> dict[str, int]:
+    """The moves of a state by their names."""
+    return {state.name(move): move for move in state.moves()}
 
 
 def size_below(state: State, name: str, depth: int | None) -> int:

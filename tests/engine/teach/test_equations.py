@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -181,37 +182,36 @@ def samples(game_id: str, count: int, seed: int) -> list[Position]:
 def depth_for(position: Position, nodes: int) -> int:
     """How deep to look for at most so many nodes."""
     depth, level, seen = 0, [position], 1
-    while depth < 6 and seen <= nodes:
+    while depth < 6 and (seen := seen + sum(len(here.moves()) for here in level)) <= nodes:
         depth += 1
         level = [here.play(move) for here in level for move in here.moves()]
-        seen += len(level)
-    return max(1, depth - 1)
+    return max(1, depth)
 
 
 @pytest.mark.parametrize("game_id", game_ids())
 @pytest.mark.parametrize("order", ["game", "best"])
 def test_games(game_id: str, order: str) -> None:
     """On positions of every game the algorithms agree as on trees, in all their forms; the traces are whole."""
-    for position in samples(game_id, 3, seed=11):
-        plan = Plan(depth=depth_for(position, 120), order=order)
+    for position in samples(game_id, 2, seed=11):
+        plan = Plan(depth=depth_for(position, 120), order=order, plain_limit=0)
         root = GameState.at_root(position, plan.ends)
         traces = {
-            algorithm: explain(root, Plan(algorithm, plan.depth, order))
+            algorithm: explain(root, replace(plan, algorithm=algorithm))
             for algorithm in ("minimax", "negamax", "alphabeta")
         }
         for trace in traces.values():
             check_trace(trace, root, estimate)
         assert len({(trace.value, trace.line) for trace in traces.values()}) == 1
         assert traces["alphabeta"].counts.nodes <= traces["minimax"].counts.nodes == traces["negamax"].counts.nodes
-        for form in FORMS:
-            assert same_but(explain(root, Plan("alphabeta", plan.depth, order, form=form)), traces["alphabeta"], "form")
+        for form in FORMS[1:]:
+            assert same_but(explain(root, replace(plan, form=form)), traces["alphabeta"], "form")
 
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_average_of_games(game_id: str) -> None:
     """Average min-max on positions of every game is what its definition says."""
     for position in samples(game_id, 2, seed=12):
-        plan = Plan("average", depth_for(position, 100))
+        plan = Plan("average", depth_for(position, 100), plain_limit=0)
         root = GameState.at_root(position, plan.ends)
         check_trace(explain(root, plan), root, estimate)
 

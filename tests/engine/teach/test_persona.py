@@ -14,9 +14,9 @@ from engine.teach.state import GameState
 @pytest.mark.parametrize("persona", PERSONAS)
 def test_personas_play_every_game(persona: str, game_id: str) -> None:
     """The choice is a legal move, the same for the same arguments, and the best of its scores."""
-    for line in playouts(load_game(game_id), 1, seed=5):
+    for line in list(playouts(load_game(game_id), 1, seed=5))[:2]:
         position = line[len(line) // 2]
-        first, again = (choose(persona, position, 2, seed=1, max_nodes=600) for _ in range(2))
+        first, again = (choose(persona, position, 2, seed=1, max_nodes=300) for _ in range(2))
         assert first == again
         assert first.move in position.tokens()
         if persona == "average":
