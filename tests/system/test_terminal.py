@@ -129,6 +129,35 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(env: dict[str, st
         assert screen.end() == 0
 
 
+def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str) -> None:
+    """Two people at chess: told in its notation to both, on a board turned round for Black; a draw is claimed."""
+    env = {**env, "NO_COLOR": "1"}
+    arguments = ("--url", url, "--as")
+    with on_a_terminal(plyroom("play", "chess", "--friend", *arguments, "Ada"), env) as ada:
+        link = room_link(ada)
+        with on_a_terminal(plyroom("join", link, *arguments, "Bob"), env) as bob:
+            for ply, move in enumerate(("Nf3", "Nf6", "f3g1", "Ng8") * 2):
+                mover, other = (ada, bob) if ply % 2 == 0 else (bob, ada)
+                mover.expect("Your move (or help)")
+                if ply == 0:
+                    mover.type("Nf6")
+                    mover.expect("error: ")
+                    mover.expect("Your move (or help)")
+                mover.type(move)
+                side, told = ("White", "Black")[ply % 2], "Ng1" if move == "f3g1" else move
+                for screen in (mover, other):
+                    screen.expect(f"{ply + 1}. {side}: {told}\n")
+            assert " 8  r  n  b  q  k  b  n  r" in ada.text
+            assert " 1  R  N  B  K  Q  B  N  R" in bob.text
+            ada.expect("You may claim a draw (the same position 3 times): type claim.")
+            ada.type("claim")
+            for screen in (ada, bob):
+                screen.expect("Draw: the same position 3 times.")
+                screen.expect("rematch or quit")
+                screen.type("quit")
+                assert screen.end() == 0
+
+
 def test_the_end_of_the_input_before_the_end_of_the_match_fails(env: dict[str, str], url: str) -> None:
     done = run(env, "play", "tic-tac-toe", "--url", url, typed="b2\n")
     assert done.returncode == 1
