@@ -6,6 +6,7 @@ itself: as long as its own echo comes back within a second, messages flow.
 """
 
 import asyncio
+import itertools
 import logging
 import math
 import random
@@ -14,6 +15,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 
 import aiomqtt
 import structlog
@@ -324,8 +326,7 @@ class Link:
         if len(payload) > MAX_BYTES:
             self.counts.refused += 1
             return
-        parent = topic.rpartition("/")[0]
-        for topics in (topic, f"{topic}/#", f"{parent}/#", f"{parent}/+"):
+        for topics in _filters(topic):
             if (one := self._subscriptions.get(topics)) is not None:
                 for receive in tuple(one.receivers):
                     try:
@@ -344,6 +345,13 @@ async def open_link(broker: Broker, name: str, status_topic: str) -> AsyncIterat
     finally:
         task.cancel()
         await asyncio.wait([task])
+
+
+@lru_cache(4096)
+def _filters(topic: str) -> tuple[str, ...]:
+    """The subscriptions that a topic belongs to."""
+    parents = list(itertools.accumulate(topic.split("/"), lambda above, level: f"{above}/{level}"))
+    return (topic, f"{topic.rpartition('/')[0]}/+", *(f"{parent}/#" for parent in parents))
 
 
 def _inbox(receive: Callable[[aiomqtt.Message], None]) -> type[asyncio.Queue[aiomqtt.Message]]:

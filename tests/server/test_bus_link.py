@@ -1,0 +1,318 @@
+"""What the connection to a broker promises: it comes back, keeps what must be kept within bounds, shows whether it is
+there, knows whether messages flow, logs in as it is told, and tells no secrets.
+"""
+
+import asyncio
+import gc
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import aiomqtt
+import pytest
+
+from server.bus import work
+from server.bus.broker import Broker, broker_of, parse_broker
+from server.bus.link import MAX_BYTES, OUTBOX, ROOT, Link, open_link
+from server.bus.outbox import TRIES, Letter, Outbox
+from server.settings import SettingError, Settings, settings_from_env
+from tests.mosquitto import mosquitto, mosquitto_path
+
+ACL = Path(__file__).parents[2] / "server" / "deploy" / "mosquitto.acl"
+USERS = {"server": "s3cret-of-servers", "worker": "s3cret-of-workers"}
+PATIENCE_S = 10.0
+
+
+async def until(holds: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
+    async with asyncio.timeout(within_s):
+        while not holds():
+            await asyncio.sleep(0.005)
+
+
+class Ear:
+    """Keeps what comes."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, bytes]] = []
+
+    def __call__(self, topic: str, payload: bytes) -> None:
+        self.heard.append((topic, payload))
+
+    @property
+    def payloads(self) -> list[bytes]:
+        return [payload for _, payload in self.heard]
+
+
+# --- where it is ------------------------------------------------------------------------------------------------------
+
+
+def test_a_broker_in_a_url(tmp_path: Path) -> None:
+    """Scheme, credentials (with %xx for what a URL cannot hold), host and port; the defaults of MQTT."""
+    assert parse_broker("mqtt://broker") == Broker("broker", 1883)
+    assert parse_broker(" mqtts://u:p%40ss%2F@broker:99/\n") == Broker("broker", 99, True, "u", "p@ss/")
+    assert parse_broker("mqtts://[::1]") == Broker("::1", 8883, True)
+    (ca := tmp_path / "ca.pem").write_text("x")
+    assert parse_broker("mqtts://broker", ca).ca == ca
+    for broker in (Broker("b", 1, True, "u", "secret"), Broker("::1", 1, user="u", password="secret")):
+        assert "secret" not in f"{broker} {broker!r}"
+    assert str(Broker("::1", 7)) == "mqtt://[::1]:7"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["broker", "http://broker", "mqtt://", "mqtt://u:s3cret@b:port", "mqtt://:s3cret@b", "mqtt://u:s3cret@b/topic"],
+)
+def test_a_broker_that_cannot_be(url: str) -> None:
+    """It says what was expected, and no secret."""
+    with pytest.raises(SettingError) as error:
+        parse_broker(url)
+    assert "s3cret" not in str(error.value)
+
+
+def test_the_broker_of_the_settings(tmp_path: Path) -> None:
+    """From the environment, or from a file that it names; not both; and no text of the settings has the password."""
+    path = tmp_path / "bus"
+    path.write_text("mqtt://u:s3cret@broker\n")
+    one = settings_from_env({"PLYROOM_BUS": "mqtt://u:s3cret@broker"})
+    other = settings_from_env({"PLYROOM_BUS_FILE": str(path)})
+    assert broker_of(one) == broker_of(other) == Broker("broker", 1883, user="u", password="s3cret")
+    assert "s3cret" not in repr(one)
+    assert broker_of(Settings()) is None
+    twice, no_file, no_ca = replace(one, bus_file=path), replace(one, bus="", bus_file=tmp_path / "no"), tmp_path / "no"
+    for wrong in (twice, no_file, replace(one, bus_ca=no_ca)):
+        with pytest.raises(SettingError) as error:
+            broker_of(wrong)
+        assert "s3cret" not in str(error.value)
+
+
+# --- the outbox -------------------------------------------------------------------------------------------------------
+
+
+async def test_an_outbox_is_bounded() -> None:
+    """The oldest that may be missed goes first, then the oldest of all; both are counted."""
+    box = Outbox(4)
+    for number in range(3):
+        box.put(Letter("kept", b"%d" % number, True))
+        box.put(Letter("other", b"%d" % number, False))
+    assert (len(box), box.dropped, box.lost) == (4, 2, 0)
+    for number in range(3, 6):
+        box.put(Letter("kept", b"%d" % number, True))
+    assert (len(box), box.dropped, box.lost) == (4, 3, 2)
+    assert [(await box.get()).payload for _ in range(4)] == [b"2", b"3", b"4", b"5"]
+
+
+async def test_what_was_under_way_goes_first() -> None:
+    """In its order, unless it may be missed or has been under way too often: it may be what breaks the connection."""
+    box = Outbox(10)
+    box.put(Letter("t", b"3", True))
+    box.put_back([Letter("t", b"1", True), Letter("t", b"x", False), Letter("t", b"2", True)])
+    poison = Letter("t", b"p", True, tries=TRIES - 1)
+    box.put_back([poison])
+    assert [(await box.get()).payload for _ in range(3)] == [b"1", b"2", b"3"]
+    assert (box.dropped, box.lost) == (1, 1)
+
+
+# --- the connection ---------------------------------------------------------------------------------------------------
+
+
+async def test_it_comes_back_with_its_subscriptions(tmp_path: Path) -> None:
+    """SIGKILL of the broker: what was to be kept and said meanwhile arrives, subscriptions hold again, old and new, and
+    those who listen are told that they may have missed something.
+    """
+    async with (
+        mosquitto(tmp_path) as broker,
+        open_link(broker.address, "a", f"{ROOT}/nodes/a") as one,
+        open_link(broker.address, "b", f"{ROOT}/nodes/b") as other,
+    ):
+        old, new = Ear(), Ear()
+        lapses: list[frozenset[str] | None] = []
+        other.subscribe("t/old", old)
+        await until(lambda: one.flows and other.flows)
+        other.on_lapse(lapses.append)
+        await broker.kill()
+        await until(lambda: not one.flows and not other.flows)
+        assert None in lapses
+        one.publish("t/old", b"1", kept=True)
+        one.publish("t/old", b"dropped")
+        other.subscribe("t/new/#", new)
+        lapses.clear()
+        await broker.start()
+        await until(lambda: one.flows and other.flows)
+        await until(lambda: {"t/old", "t/new/#"} <= {topics for lapse in lapses for topics in lapse or ()})
+        assert None in lapses
+        one.publish("t/old", b"2", kept=True)
+        one.publish("t/new/x", b"3")
+        await until(lambda: b"2" in old.payloads and b"3" in new.payloads)
+        assert b"dropped" not in old.payloads
+        assert one.outbox.dropped >= 1
+        assert (one.counts.connected, one.outbox.lost) == (2, 0)
+
+
+async def test_a_status_is_there_as_long_as_the_link(tmp_path: Path) -> None:
+    """Whoever comes later sees it; it ends with the link, in good order or not, and leaves nothing behind."""
+    async with mosquitto(tmp_path) as broker, open_link(broker.address, "ear", f"{ROOT}/nodes/ear") as ear:
+        heard = Ear()
+        ear.subscribe("status/+", heard)
+        dying = Link(broker.address, "dying", "status/dying")
+        dying.set_status(b"alive")
+        task = asyncio.create_task(dying.run())
+        async with open_link(broker.address, "leaving", "status/leaving") as leaving:
+            leaving.set_status(b"alive")
+            await until(lambda: heard.payloads.count(b"alive") == 2)
+            await until(lambda: dying.flows and leaving.flows)
+            dying._flows = False  # no farewell
+            task.cancel()
+            await asyncio.wait([task])
+            await until(lambda: ("status/dying", b"") in heard.heard)
+        await until(lambda: ("status/leaving", b"") in heard.heard)
+        async with open_link(broker.address, "late", f"{ROOT}/nodes/late") as late:
+            nothing = Ear()
+            late.subscribe("status/#", nothing)
+            await until(lambda: late.flows)
+            late.publish("status/end", b"x", kept=True)
+            ear.publish("status/end", b"x", kept=True)
+            await until(lambda: bool(nothing.heard))
+            assert nothing.payloads == [b"x"]
+
+
+async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -> None:
+    """SIGSTOP: within 2 s it is known; whatever is said then waits, within bounds, and arrives when it goes on."""
+    async with (
+        mosquitto(tmp_path, lines=("max_queued_messages 0",)) as broker,
+        open_link(broker.address, "a", f"{ROOT}/nodes/a") as one,
+        open_link(broker.address, "b", f"{ROOT}/nodes/b") as other,
+    ):
+        ear = Ear()
+        other.subscribe("t", ear)
+        await until(lambda: one.flows and other.flows)
+        broker.send_signal(signal.SIGSTOP)
+        await until(lambda: not one.flows, within_s=2.0)
+        for number in range(2 * OUTBOX):
+            one.publish("t", b"%d" % number, kept=True)
+        one.publish("t", b"x" * (MAX_BYTES + 1), kept=True)
+        assert len(one.outbox) <= OUTBOX
+        broker.send_signal(signal.SIGCONT)
+        await until(lambda: one.flows and b"%d" % (2 * OUTBOX - 1) in ear.payloads)
+        numbers = [int(payload) for payload in ear.payloads]
+        assert numbers == sorted(numbers)
+        assert one.outbox.lost == 2 * OUTBOX - len(numbers) + 1
+
+
+async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
+    """The broker throws it out for a double (one of its own that had been thought dead): it comes back."""
+    async with mosquitto(tmp_path) as broker, open_link(broker.address, "a", f"{ROOT}/nodes/a") as link:
+        await until(lambda: link.flows)
+        with suppress(aiomqtt.MqttError):
+            async with aiomqtt.Client(
+                "127.0.0.1", broker.port, identifier="a", protocol=aiomqtt.ProtocolVersion.V5, timeout=2
+            ):
+                await until(lambda: link.counts.connected == 2)
+        await until(lambda: link.flows)
+
+
+# --- logging in -------------------------------------------------------------------------------------------------------
+
+
+async def never_flows(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is refused, says so without secrets, and tries on."""
+    async with open_link(broker, "a", f"{ROOT}/nodes/a") as link:
+        await asyncio.sleep(0.5)
+        assert not link.flows
+        assert link.counts.connected == 0
+    output = "".join(capsys.readouterr())
+    assert "broker away" in output
+    assert "s3cret" not in output
+    assert "Traceback" not in output
+
+
+async def test_a_user_and_a_password(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With them it gets in; nobody else does."""
+    async with mosquitto(tmp_path, USERS) as broker:
+        async with open_link(broker.address_of("server"), "a", f"{ROOT}/nodes/a") as link:
+            await until(lambda: link.flows)
+        capsys.readouterr()
+        await never_flows(broker.address, capsys)
+        await never_flows(replace(broker.address_of("server"), password="s3cret"), capsys)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the broker's certificate it connects; a certificate that nobody vouches for is refused."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=IP:127.0.0.1"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    key.chmod(0o644)
+    async with mosquitto(tmp_path, lines=(f"certfile {certificate}", f"keyfile {key}")) as broker:
+        good = replace(broker.address, tls=True, ca=certificate)
+        ear = Ear()
+        async with open_link(good, "a", f"{ROOT}/nodes/a") as link, open_link(good, "b", f"{ROOT}/nodes/b") as other:
+            other.subscribe("t", ear)
+            await until(lambda: link.flows and other.flows)
+            link.publish("t", b"x" * 200_000, kept=True)
+            await until(lambda: bool(ear.heard))
+        capsys.readouterr()
+        await never_flows(replace(good, ca=None), capsys)
+    for _ in range(5):  # paho does not close a socket whose handshake fails, and a thread may still hold it
+        await asyncio.sleep(0.05)
+        gc.collect()
+
+
+async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
+    """The access list that we ship: a worker cannot say anything of rooms, nodes or the lobby, speak for another
+    worker, or hear of rooms and of others' orders; what it needs it may.
+    """
+    async with AsyncExitStack() as stack:
+        broker = await stack.enter_async_context(mosquitto(tmp_path, USERS, ACL))
+
+        async def connect(user: str, name: str, status_topic: str) -> Link:
+            return await stack.enter_async_context(open_link(broker.address_of(user), name, status_topic))
+
+        server = await connect("server", "server-1", f"{ROOT}/nodes/server-1")
+        worker = await connect("worker", "worker-1", work.worker_topic("worker-1"))
+        at_server, at_worker = Ear(), Ear()
+        server.subscribe(f"{ROOT}/#", at_server)
+        for topics in (
+            f"{ROOT}/#",
+            f"{ROOT}/rooms/#",
+            f"{ROOT}/jobs/#",
+            work.order_topic("worker-1"),
+            f"{ROOT}/nodes/+",
+        ):
+            worker.subscribe(topics, at_worker)
+        worker.set_status(b"advert")
+        await until(lambda: server.flows and worker.flows)
+        forbidden = [f"{ROOT}/rooms/r1", f"{ROOT}/rooms/r1/here", f"{ROOT}/lobby", f"{ROOT}/missed", f"{ROOT}/nodes/n9",
+                     work.worker_topic("worker-2"), work.order_topic("worker-2"), f"{ROOT}/echo/server-1"]  # fmt: skip
+        for topic in forbidden:
+            worker.publish(topic, b"forged", kept=True)
+        worker.publish(work.news_topic("server-1"), b"news", kept=True)
+        await until(lambda: (work.news_topic("server-1"), b"news") in at_server.heard)
+        assert not [topic for topic, payload in at_server.heard if payload == b"forged"]
+        await until(lambda: (work.worker_topic("worker-1"), b"advert") in at_server.heard)
+        for topic in (f"{ROOT}/rooms/r1", work.order_topic("worker-2"), work.order_topic("worker-1")):
+            server.publish(topic, topic.encode(), kept=True)
+        server.set_status(b"here")
+        await until(lambda: (f"{ROOT}/nodes/server-1", b"here") in at_worker.heard)
+        await until(lambda: work.order_topic("worker-1").encode() in at_worker.payloads)
+        heard = {topic for topic, _ in at_worker.heard} - {f"{ROOT}/echo/worker-1"}
+        assert heard == {work.order_topic("worker-1"), f"{ROOT}/nodes/server-1"}
+
+
+def test_the_broker_of_the_tests_is_the_one_we_ship_a_configuration_for(tmp_path: Path) -> None:
+    """Every line of the configuration that we ship is one that Mosquitto knows."""
+    lines = (ACL.parent / "mosquitto.conf").read_text("utf-8").replace("/mosquitto/config", str(tmp_path))
+    (tmp_path / "mosquitto.acl").write_text(ACL.read_text("utf-8"))
+    (tmp_path / "passwords").write_text("")
+    path = tmp_path / "mosquitto.conf"
+    path.write_text(lines.replace("listener 1883", "listener 0 127.0.0.1") + "bogus_setting 1\n")
+
+    done = subprocess.run([mosquitto_path(), "-c", str(path)], capture_output=True, text=True, timeout=10)
+    assert done.returncode != 0
+    assert "bogus_setting" in done.stderr + done.stdout, "it read all lines up to the one that it cannot know"

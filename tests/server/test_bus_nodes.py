@@ -1,0 +1,345 @@
+"""Nodes together, over a bus that rings, one that is bad, and a real broker: the lobby is the same everywhere, and each
+node knows who is on the others, until those are gone.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server import hub as hub_module
+from server import protocol as wire
+from server.bus.base import Gone, Here, Listed, Missed
+from server.bus.mqtt import MqttBus, open_mqtt_bus
+from server.frames import text_frame
+from server.hub import Hub, open_hub
+from server.lobby import COMPARE_S
+from server.store.base import StoredRoom
+from tests.mosquitto import mosquitto
+from tests.server.test_bus_contract import KEY, flowing
+from tests.server.world import BadBus, Client, FaultyStore, Message, World, settle, virtual
+
+SOON_S = 0.6
+"""Presence waits for a tenth of a second, the lobby for a quarter."""
+
+
+class Watcher(Client):
+    """Somebody who looks at the lobby; `lobby` is what they see."""
+
+    async def watch(self) -> "Watcher":
+        await self.hub.lobby.watch(self, text_frame(wire.format_message(wire.Ack("w", None))))
+        return self
+
+    @property
+    def lobby(self) -> dict[str, Message]:
+        seen: dict[str, Message] = {}
+        for one in self.of("lobby"):
+            if one["full"]:
+                seen = {}
+            seen.update({room["room"]: room for room in one.get("rooms", ())})
+            for room in one.get("gone", ()):
+                seen.pop(room, None)
+        return seen
+
+
+def present(client: Client) -> tuple[list[bool], int]:
+    """Who is there, as a client was told last."""
+    last = client.of("presence")[-1]
+    return last["seats"], last["watching"]
+
+
+@asynccontextmanager
+async def hubs(world: World, *names: str) -> AsyncIterator[list[Hub]]:
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(world.hub(name)) for name in names]
+
+
+# --- the lobby --------------------------------------------------------------------------------------------------------
+
+
+@virtual
+async def test_the_lobby_is_the_same_everywhere() -> None:
+    """A room that is made, filled, played and finished on one node shows so on all, though it is open on one only."""
+    async with hubs(World(), "n1", "n2", "n3") as (here, there, third):
+        watchers = [await Watcher(hub, f"w{number}").watch() for number, hub in enumerate((here, there, third))]
+        ada, ben = Client(here, "ada"), Client(here, "ben")
+        room = await ada.create("tic-tac-toe")
+        await asyncio.sleep(SOON_S)
+        assert [w.lobby[room]["state"] for w in watchers] == ["open"] * 3
+        await ben.ack(ben.sit(room, 1))
+        for client in (ada, ben):
+            await client.ack(client.join(room))
+        cyd = Client(here, "cyd")
+        await cyd.ack(cyd.join(room))
+        await ada.ack(ada.move(room, 0, "a1"))
+        await asyncio.sleep(SOON_S)
+        assert there.runner(room) is None
+        for watcher in watchers:
+            entry = watcher.lobby[room]
+            assert (entry["state"], entry["ply"], entry["watching"]) == ("playing", 1, 1)
+        late = await Watcher(third, "late").watch()
+        assert late.lobby == watchers[2].lobby
+        await ada.ack(ada.plain(wire.Resign, room))
+        await asyncio.sleep(SOON_S)
+        assert [w.lobby for w in watchers] == [{}] * 3
+
+
+@virtual
+async def test_a_lobby_that_missed_everything_reads_the_store() -> None:
+    """The bus is cut: within some seconds the other node's watchers see what came, what changed and what went."""
+    world = World()
+    bus = world.bus = BadBus()
+    async with hubs(world, "n1", "n2") as (here, there):
+        watcher = await Watcher(there, "w").watch()
+        ada = Client(here, "ada")
+        kept, gone = await ada.create("tic-tac-toe"), await ada.create("sticks")
+        await asyncio.sleep(SOON_S)
+        assert set(watcher.lobby) == {kept, gone}
+        bus.cut = True
+        new = await ada.create("connect-four")
+        ben = Client(here, "ben")
+        await ben.ack(ben.sit(kept, 1))
+        await ben.ack(ben.sit(gone, 1))
+        await ben.ack(ben.plain(wire.Abort, gone))
+        await asyncio.sleep(COMPARE_S + SOON_S)
+        assert {room: one["state"] for room, one in watcher.lobby.items()} == {kept: "playing", new: "open"}
+        before = len(watcher.of("lobby"))
+        await asyncio.sleep(5 * COMPARE_S)
+        assert len(watcher.of("lobby")) == before, "nothing new, nothing told"
+
+
+@virtual
+async def test_an_old_word_does_not_undo_what_a_node_knows_better() -> None:
+    """What another node says of a room that is open here is left alone; a look at the store changes no ply either."""
+    async with hubs(World(), "n1", "n2") as (here, there):
+        ada = Client(here, "ada")
+        room = await ada.create("tic-tac-toe", seats=(wire.MySeat(), wire.AiSeat(level=1)))
+        await ada.ack(ada.join(room))
+        await ada.ack(ada.move(room, 0, "b2"))
+        watchers = [await Watcher(hub, f"w{number}").watch() for number, hub in enumerate((here, there))]
+        await asyncio.sleep(SOON_S)
+        entry = wire.RoomSummary(
+            room=room, game="tic-tac-toe", title="x", options={}, seats=(None, None), state="open", created_ms=1, ply=0
+        )
+        here.on_node(Listed("n2", (entry,), ()))
+        here.on_node(Listed("n2", (), (room,)))
+        await asyncio.sleep(3 * COMPARE_S)
+        assert [(w.lobby[room]["title"], w.lobby[room]["ply"] >= 2) for w in watchers] == [("Tic-tac-toe", True)] * 2
+
+
+class SlowToList(FaultyStore):
+    """A store whose list of rooms is read, and arrives later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read, self.go = asyncio.Event(), asyncio.Event()
+
+    async def rooms(self, limit: int) -> list[StoredRoom]:
+        rooms = await super().rooms(limit)
+        self.read.set()
+        await self.go.wait()
+        return rooms
+
+
+@virtual
+async def test_what_another_node_says_while_the_list_is_read() -> None:
+    """It reaches whoever gets that list."""
+    store = SlowToList()
+    async with hubs(World(store=store), "n1", "n2") as (here, there):
+        watcher = Watcher(there, "w")
+        watching = asyncio.create_task(watcher.watch())
+        await store.read.wait()
+        room = await Client(here, "ada").create("tic-tac-toe")
+        await asyncio.sleep(SOON_S)
+        store.go.set()
+        await watching
+        assert room in watcher.lobby
+
+
+# --- presence ---------------------------------------------------------------------------------------------------------
+
+
+async def people(here: Hub, there: Hub) -> tuple[Client, Client, Client, str]:
+    """Ada on one node against Ben on another one, where Cyd watches."""
+    ada, ben, cyd = Client(here, "ada"), Client(there, "ben"), Client(there, "cyd")
+    room = await ada.create("tic-tac-toe")
+    await ben.ack(ben.sit(room, 1))
+    for client in (ada, ben, cyd):
+        await client.ack(client.join(room))
+    return ada, ben, cyd, room
+
+
+@virtual
+async def test_presence_is_that_of_all_nodes() -> None:
+    """Comings and goings elsewhere are told here, too."""
+    async with hubs(World(), "n1", "n2") as (here, there):
+        ada, ben, cyd, _ = await people(here, there)
+        await asyncio.sleep(SOON_S)
+        assert present(ada) == present(ben) == present(cyd) == ([True, True], 1)
+        cyd.close()
+        ben.close()
+        await asyncio.sleep(SOON_S)
+        assert present(ada) == ([True, False], 0)
+
+
+@pytest.mark.parametrize("how", ["ends", "falls silent"])
+@virtual
+async def test_who_was_on_a_node_that_is_gone(how: str) -> None:
+    """They are gone within seconds: at once when the node says so, else when it has not been heard of for a while."""
+    world = World()
+    bus = world.bus = BadBus()
+    async with hubs(world, "n1") as (here,):
+        async with AsyncExitStack() as stack:
+            there = await stack.enter_async_context(world.hub("n2"))
+            ada, *_ = await people(here, there)
+            await asyncio.sleep(SOON_S)
+            assert present(ada) == ([True, True], 1)
+            if how == "falls silent":
+                bus.cut = True
+                await asyncio.sleep(hub_module.SILENT_NODE_S + 2)
+                assert present(ada) == ([True, False], 0)
+                bus.cut = False
+                await asyncio.sleep(SOON_S + 1)
+                assert present(ada) == ([True, True], 1), "it was there all the time"
+        await asyncio.sleep(SOON_S)
+        assert present(ada) == ([True, False], 0)
+
+
+@virtual
+async def test_a_bus_that_is_known_to_be_away_takes_nobody_away() -> None:
+    """Then everybody is silent: what was known last is shown, and who is really gone goes when it is back."""
+    world = World()
+    bus = world.bus = BadBus()
+    async with hubs(world, "n1") as (here,):
+        async with AsyncExitStack() as stack:
+            there = await stack.enter_async_context(world.hub("n2"))
+            ada, *_ = await people(here, there)
+            await asyncio.sleep(SOON_S)
+            bus.cut, bus.flows = True, False
+            await asyncio.sleep(60)
+            assert present(ada) == ([True, True], 1)
+        bus.cut, bus.flows = False, True
+        await asyncio.sleep(hub_module.SILENT_NODE_S + 2)
+        assert present(ada) == ([True, False], 0)
+
+
+@virtual
+async def test_presence_that_was_lost_on_the_way_comes_again() -> None:
+    """Half a minute later everybody knows, whatever the bus has lost."""
+    world = World()
+    bus = world.bus = BadBus()
+    async with hubs(world, "n1", "n2") as (here, there):
+        ada, ben, _, room = await people(here, there)
+        await asyncio.sleep(SOON_S)
+        publish = bus.publish
+        bus.publish = lambda message: None if isinstance(message, Here) else publish(message)  # type: ignore[method-assign]
+        ben.close()
+        dan = Client(there, "dan")
+        await dan.ack(dan.join(room))
+        await asyncio.sleep(SOON_S)
+        assert present(ada) == ([True, True], 1)
+        bus.publish = publish  # type: ignore[method-assign]
+        await asyncio.sleep(35)
+        assert present(ada) == ([True, False], 2)
+
+
+# --- lapses and nodes that die ----------------------------------------------------------------------------------------
+
+
+@virtual
+async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
+    """decisions.md 15: within a second what another node committed is seen; in good times every 30 s."""
+    world = World()
+    bus = world.bus = BadBus()
+    async with hubs(world, "n1", "n2") as (here, there):
+        ada, ben, _, room = await people(here, there)
+        await settle()
+        bus.cut, bus.flows = True, False
+        bus._inner._lapse[1](None)
+        await asyncio.sleep(0.5)
+        for _ in range(5):
+            v = await ada.ack(ada.chat(room, "?"))
+            assert v is not None
+            async with asyncio.timeout(1.1):
+                await ben.at_v(v)
+            await asyncio.sleep(0.3)
+        bus.flows = True
+        bus._inner._lapse[1](None)
+        await asyncio.sleep(1)
+        v = await ada.ack(ada.chat(room, "?"))
+        assert v is not None
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(20):
+                await ben.at_v(v)
+        bus.publish(Missed("n1"))
+        bus._inner.publish(Missed("n1"))
+        async with asyncio.timeout(0.5):
+            await ben.at_v(v)
+
+
+@virtual
+async def test_a_will_hastens_the_take_over() -> None:
+    """The store's heartbeat decides; that a node is known to be gone only shortens the wait behind it to 0.2 s."""
+    world = World()
+    world.settings = replace(world.settings, heartbeat_s=10.0)
+    waiting = asyncio.Event()
+
+    async def never(_: Any) -> str:
+        await waiting.wait()
+        raise AssertionError
+
+    world.engines.answer = never
+    async with hubs(world, "n2") as (there,):
+        await settle()
+        async with world.hub("n1") as here:
+            await Client(here, "ada").create("tic-tac-toe", seats=(wire.AiSeat(level=1), wire.MySeat()))
+            await world.engines.asked.wait()
+        # It has ended; let its last heartbeat have been just now, as if it had died.
+        beaten_s = asyncio.get_running_loop().time()
+        await world.store.heartbeat("n1", 30_000)
+        world.engines.asked.clear()
+        there.on_node(Gone("n1"))
+        async with asyncio.timeout(60):
+            await world.engines.asked.wait()
+        waited_s = asyncio.get_running_loop().time() - beaten_s
+        assert 30.0 <= waited_s < 31.0
+
+
+# --- over a broker ----------------------------------------------------------------------------------------------------
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
+    """Lobby and presence on three nodes; one is killed, and its people are gone within a second by its will."""
+    world = World()
+    async with AsyncExitStack() as stack:
+        broker = await stack.enter_async_context(mosquitto(tmp_path))
+        buses: list[MqttBus] = []
+        nodes: list[Hub] = []
+        for name in ("n1", "n2", "n3"):
+            bus = await stack.enter_async_context(open_mqtt_bus(broker.address, name, KEY))
+            await flowing(bus)
+            buses.append(bus)
+            nodes.append(await stack.enter_async_context(open_hub(world.ports(name, bus=bus))))
+        watcher = await Watcher(nodes[2], "w").watch()
+        ada, _, _, room = await people(nodes[0], nodes[1])
+        await eventually(lambda: bool(ada.of("presence")) and present(ada) == ([True, True], 1))
+        await eventually(lambda: watcher.lobby.get(room, {}).get("watching") == 1)
+        await ada.ack(ada.move(room, 0, "a1"))
+        await eventually(lambda: watcher.lobby[room].get("ply") == 1)
+        died_s = asyncio.get_running_loop().time()
+        buses[1].link._flows = False  # no farewell
+        for task in asyncio.all_tasks():
+            if task.get_name() == "broker link" and task.get_coro().cr_frame.f_locals["self"] is buses[1].link:  # type: ignore[union-attr]
+                task.cancel()
+        await eventually(lambda: present(ada) == ([True, False], 0))
+        assert asyncio.get_running_loop().time() - died_s < 1.5
