@@ -97,8 +97,9 @@ bench: bench-engine ## the figures of docs/benchmarks.md
 	@$(BIN)/python -m server.bench
 
 .PHONY: bench-engine
-bench-engine: $(VENV)/.dev ## the search only: nodes per second beside C
+bench-engine: $(VENV)/.dev ## the engine only: search beside C, move generators beside other libraries
 	@$(BIN)/python -m engine.bench
+	@$(BIN)/python -m tests.engine.perft_peers
 
 # ---------------------------------------------------------------- tidying
 

@@ -1,0 +1,124 @@
+"""python -m tests.engine.perft_peers [GAME...]: move sequences per second of our rules, and of others' in the same run.
+
+Ours and the peer count in turn, each to a depth that takes it some tenths of a second; the last ply is not played by
+either, its moves are only counted. Seconds are those of the processor, so that other work on the machine counts less.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+import chess
+import draughts
+import pyspiel
+
+from engine.games.registry import load_game
+from engine.native import compile_game
+from engine.perft import perft
+
+
+def open_spiel(name: str, depth: int) -> int:
+    """OpenSpiel's count; in checkers each jump is a move to it."""
+
+    def count(state: pyspiel.State, plies: int) -> int:
+        if plies == 1 or state.is_terminal():
+            return len(state.legal_actions())
+        return sum(count(state.child(action), plies - 1) for action in state.legal_actions())
+
+    return count(pyspiel.load_game(name).new_initial_state(), depth)
+
+
+def pydraughts(variant: str, depth: int) -> int:
+    def count(board: draughts.Board, plies: int) -> int:
+        moves = board.legal_moves()
+        if plies == 1:
+            return len(moves)
+        total = 0
+        for move in moves:
+            board.push(move)
+            total += count(board, plies - 1)
+            board.pop()
+        return total
+
+    return count(draughts.Board(variant=variant), depth)
+
+
+def python_chess(variant: str, depth: int) -> int:
+    def count(board: chess.Board, plies: int) -> int:
+        if plies == 1:
+            return board.legal_moves.count()
+        total = 0
+        for move in board.legal_moves:
+            board.push(move)
+            total += count(board, plies - 1)
+            board.pop()
+        return total
+
+    return count(chess.Board(), depth)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A game with our depth and what is wanted, in millions a second; a peer, its name for the game, and its depth."""
+
+    game: str
+    depth: int
+    wanted: float | None
+    peer: Callable[[str, int], int]
+    variant: str
+    peer_depth: int
+
+
+ROWS = (
+    Row("chess", 5, 40, python_chess, "chess", 4),
+    Row("othello", 10, 250, open_spiel, "othello", 7),
+    Row("draughts", 10, 50, open_spiel, "checkers", 7),
+    Row("draughts", 10, 50, pydraughts, "english", 4),
+    Row("international-draughts", 9, None, pydraughts, "standard", 3),
+)
+
+
+def rate(function: Callable[[], int]) -> float:
+    """Millions of sequences a second of processor time."""
+    begun = time.process_time()
+    return function() / (time.process_time() - begun) / 1e6
+
+
+def measure(row: Row, rounds: int) -> tuple[float, float]:
+    """The medians of ours and the peer's."""
+    native = compile_game(load_game(row.game))
+    start = native.game.start()
+    perft(native, start, 1)
+    rates = [
+        (rate(lambda: perft(native, start, row.depth)), rate(lambda: row.peer(row.variant, row.peer_depth)))
+        for _ in range(rounds)
+    ]
+    return median(ours for ours, _ in rates), median(theirs for _, theirs in rates)
+
+
+def main() -> int:
+    """0 when all that is wanted is reached, else 1."""
+    parser = argparse.ArgumentParser(prog="python -m tests.engine.perft_peers", description=__doc__)
+    parser.add_argument("game", nargs="*")
+    parser.add_argument("--rounds", type=int, default=5)
+    asked = parser.parse_args()
+    code = 0
+    print(f"{'game':24} {'depth':>5} {'ours M/s':>9} {'wanted':>7}  {'peer':14} {'depth':>5} {'M/s':>9} {'ratio':>9}")
+    for row in ROWS:
+        if asked.game and row.game not in asked.game:
+            continue
+        ours, theirs = measure(row, asked.rounds)
+        code |= row.wanted is not None and ours < row.wanted
+        print(
+            f"{row.game:24} {row.depth:5} {ours:9.1f} {row.wanted or '':>7}  {row.peer.__name__:14} {row.peer_depth:5}"
+            f" {theirs:9.4f} {ours / theirs:9,.0f}",
+            flush=True,
+        )
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
