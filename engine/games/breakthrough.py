@@ -1,0 +1,229 @@
+"""Breakthrough: two rows of men each; the first man to reach the far side wins."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.game import GOES_ON, LOST, Option, State
+from engine.jit import U, lsb, msb, popcount, rule
+from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
+
+NAME = "breakthrough"
+TITLE = "Breakthrough"
+WORDS = 3  # White's men, Black's men, the side to move; bit = column + 8 * row
+MAX_MOVES = 48  # 16 men, 3 ways each
+LEVELS = 7
+OPTIONS: Mapping[str, Option] = {}
+DATA = ()
+RULES = """White and Black have sixteen men each on the two rows next to them. White begins.
+
+A man moves one square straight or diagonally forward, to an empty square. Diagonally forward it may also capture a man
+of the other side: it takes its place. Straight ahead it cannot capture: any man in front blocks it.
+Nobody has to capture.
+
+Whoever first brings a man to the row at the far side of the board wins. So does whoever captures all men of the other
+side. There are no draws: a man that stands farthest ahead can always move."""
+
+ONE, NONE = U(1), U(0)
+NOT_A = U(0xFEFEFEFEFEFEFEFE)
+NOT_H = U(0x7F7F7F7F7F7F7F7F)
+ROW_1, ROW_8 = U(0xFF), U(0xFF << 56)
+MAN = 100
+AHEAD = (0, 2, 5, 10, 20, 45, 90, 0)
+"""What a man is worth besides, by the rows that it has behind it."""
+HOME = 8
+"""Besides, for each man that still guards its own first row."""
+RUNNER = 120
+"""Besides, for the first man that nobody can stop any more."""
+SURE = 15_000
+"""A race that can only be won."""
+NEVER = 99
+
+SQUARES = tuple(f"{column}{row}" for row in "12345678" for column in "abcdefgh")
+BITS = tuple((square, 1 << bit) for bit, square in enumerate(SQUARES))
+TEXT_ROWS = tuple(tuple(range(8 * row, 8 * row + 8)) for row in reversed(range(8)))
+POSITION_TEXT = re.compile(r"([WB.]{8}(?:/[WB.]{8}){7}) (white|black)")
+MOVE_TEXT = re.compile(r"([a-h][1-8])([a-h][1-8])")
+NAMES = ("White", "Black")
+
+
+def init(options: Mapping[str, str]) -> State:
+    return (U(0xFFFF), U(0xFFFF << 48), NONE)
+
+
+@rule
+def status(s: State) -> int:
+    if s[2] == NONE:
+        return LOST if s[1] & ROW_1 or s[0] == NONE else GOES_ON
+    return LOST if s[0] & ROW_8 or s[1] == NONE else GOES_ON
+
+
+@rule
+def write(targets: np.uint64, step: int, side: int, buf: Any, n: int) -> int:
+    """Adds the moves to these squares, the farthest ahead first, each from the square a step before it."""
+    while targets:
+        to = msb(targets) if side == 0 else lsb(targets)
+        targets ^= ONE << U(to)
+        buf[n] = (to - step) | (to << 6)
+        n += 1
+    return n
+
+
+@rule
+def moves(s: State, buf: Any) -> int:
+    if s[2] == NONE:
+        side, ahead, left, right = 0, s[0] << U(8), (s[0] & NOT_A) << U(7), (s[0] & NOT_H) << U(9)
+        mine, other = s[0], s[1]
+        steps = (8, 7, 9)
+    else:
+        side, ahead, left, right = 1, s[1] >> U(8), (s[1] & NOT_A) >> U(9), (s[1] & NOT_H) >> U(7)
+        mine, other = s[1], s[0]
+        steps = (-8, -9, -7)
+    empty = ~(mine | other)
+    n = write(left & other, steps[1], side, buf, 0)
+    n = write(right & other, steps[2], side, buf, n)
+    n = write(ahead & empty, steps[0], side, buf, n)
+    n = write(left & empty, steps[1], side, buf, n)
+    return write(right & empty, steps[2], side, buf, n)
+
+
+@rule
+def play(s: State, m: int) -> State:
+    start, to = ONE << U(m & 63), ONE << U(m >> 6)
+    if s[2] == NONE:
+        return (s[0] ^ (start | to), s[1] & ~to, ONE)
+    return (s[0] & ~to, s[1] ^ (start | to), NONE)
+
+
+@rule
+def stuck(s: State) -> int:
+    return LOST
+
+
+@rule
+def key(s: State) -> np.uint64:
+    k = (s[0] ^ (s[0] >> U(29))) * U(0xBF58476D1CE4E5B9)
+    k = (k ^ (k >> U(32)) ^ s[1]) * U(0x94D049BB133111EB)
+    k = (k ^ (k >> U(31)) ^ s[2]) * U(0x9E3779B97F4A7C15)
+    return k ^ (k >> U(32)) | ONE
+
+
+@rule
+def below(p: np.uint64) -> np.uint64:
+    """All squares that men on these could come to by moving down the board, and their own."""
+    for _ in range(7):
+        p |= (p >> U(8)) | ((p & NOT_A) >> U(9)) | ((p & NOT_H) >> U(7))
+    return p
+
+
+@rule
+def above(p: np.uint64) -> np.uint64:
+    """The same up the board."""
+    for _ in range(7):
+        p |= (p << U(8)) | ((p & NOT_A) << U(7)) | ((p & NOT_H) << U(9))
+    return p
+
+
+@rule
+def worth(white: np.uint64, black: np.uint64) -> int:
+    """White's men less Black's, by number and place."""
+    total = MAN * (popcount(white) - popcount(black))
+    total += HOME * (popcount(white & ROW_1) - popcount(black & ROW_8))
+    for row in range(1, 7):
+        ahead = AHEAD[row]
+        total += ahead * popcount(white & (ROW_1 << U(8 * row)))
+        total -= ahead * popcount(black & (ROW_8 >> U(8 * row)))
+    return total
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    if s[0] == NONE or s[1] == NONE:
+        return 0
+    white, black = s[0] & ~below(s[1]), s[1] & ~above(s[0])  # runners: no man of the other side is in their way
+    white_run = 7 - (msb(white) >> 3) if white else NEVER
+    black_run = lsb(black) >> 3 if black else NEVER
+    white_first, black_first = 7 - (msb(s[0]) >> 3), lsb(s[1]) >> 3  # as fast as anybody could be
+    white_moves = 1 if s[2] == NONE else 0
+    total = worth(s[0], s[1])
+    if white_run < black_first + white_moves:
+        total = SURE - white_run
+    elif black_run < white_first + 1 - white_moves:
+        total = black_run - SURE
+    elif white_run < NEVER and white_run < black_run + white_moves:
+        total += RUNNER
+    elif black_run < NEVER:
+        total -= RUNNER
+    return total if s[2] == NONE else -total
+
+
+def turn(s: State) -> int:
+    return int(s[2])
+
+
+def parse_move(s: State, text: str) -> int:
+    match = MOVE_TEXT.fullmatch(text)
+    if not match:
+        raise ValueError("two squares are expected: a2a3")
+    return SQUARES.index(match[1]) | SQUARES.index(match[2]) << 6
+
+
+def format_move(s: State, m: int) -> str:
+    return SQUARES[m & 63] + SQUARES[m >> 6]
+
+
+def parse_position(text: str, options: Mapping[str, str]) -> State:
+    match = POSITION_TEXT.fullmatch(text)
+    if not match:
+        raise ValueError("eight rows of W, B or ., row 8 first, / between them, and the side to move are expected")
+    cells = match[1].replace("/", "")
+    bits = [1 << bit for row in TEXT_ROWS for bit in row]
+    white, black = (sum(bit for c, bit in zip(cells, bits, strict=True) if c == man) for man in "WB")
+    side = NAMES.index(match[2].capitalize())
+    if max(white.bit_count(), black.bit_count()) > 16:
+        raise ValueError("a side has at most sixteen men")
+    if (black == 0 or white & int(ROW_8)) if side == 0 else (white == 0 or black & int(ROW_1)):
+        raise ValueError("the side to move has won already")
+    if white | black == 0 or (white & int(ROW_8) and black & int(ROW_1)):
+        raise ValueError("only one side can have won")
+    return (U(white), U(black), U(side))
+
+
+def format_position(s: State) -> str:
+    white, black = int(s[0]), int(s[1])
+    rows = ["".join("W" if white >> bit & 1 else "B" if black >> bit & 1 else "." for bit in row) for row in TEXT_ROWS]
+    return f"{'/'.join(rows)} {NAMES[turn(s)].lower()}"
+
+
+def ending(s: State) -> str:
+    return "all men are captured" if s[turn(s)] == NONE else "a man has broken through"
+
+
+def board(options: Mapping[str, str]) -> BoardView:
+    return BoardView(
+        board=Grid(cols=8, rows=8, style="checker", flips=True),
+        kinds={"W": Kind(name="white man", side=0, text="W"), "B": Kind(name="black man", side=1, text="B")},
+        seats=(SeatView("White", "#f3efe4"), SeatView("Black", "#33302d")),
+    )
+
+
+def view(s: State, last: tuple[State, int] | None) -> PositionView:
+    white, black = int(s[0]), int(s[1])
+    pieces = {square: "W" if white & bit else "B" for square, bit in BITS if (white | black) & bit}
+    path: tuple[str, ...] = (SQUARES[last[1] & 63], SQUARES[last[1] >> 6]) if last else ()
+    marks: dict[str, tuple[str, ...]] = {"last": path}
+    side = turn(s)
+    if status(s) == LOST:
+        far = (int(ROW_1), int(ROW_8))[side]
+        marks["win"] = tuple(square for square, bit in BITS if (white, black)[1 - side] & far & bit)
+        return PositionView(pieces, None, f"{NAMES[1 - side]} wins", marks, path)
+    return PositionView(pieces, side, f"{NAMES[side]} to move", marks, path)
+
+
+def move_view(s: State, m: int) -> MoveView:
+    start, to = SQUARES[m & 63], SQUARES[m >> 6]
+    taken = (to,) if int(s[1 - turn(s)]) >> (m >> 6) & 1 else ()
+    text = f"{start}x{to}" if taken else f"{start}-{to}"
+    return MoveView(id=start + to, path=(start, to), text=text, affects=taken, ghost=(to, "WB"[turn(s)]))

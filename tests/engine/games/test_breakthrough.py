@@ -1,0 +1,159 @@
+"""Breakthrough against OpenSpiel's, and what tables of move counts do not show: ends, races, texts."""
+
+import random
+from collections.abc import Callable
+
+import pyspiel
+import pytest
+
+from engine.conformance_native import data_of
+from engine.game import Game, Outcome, Position, PositionError
+from engine.games.registry import load_game
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import Limit
+from tests.engine.games.planted import planted
+
+START = "BBBBBBBB/BBBBBBBB/......../......../......../......../WWWWWWWW/WWWWWWWW white"
+
+
+def referee_moves(referee: pyspiel.State) -> dict[str, int]:
+    """OpenSpiel's legal actions by our tokens; a capture has an asterisk there. Its Black begins, from the top."""
+    return {turned(referee.action_to_string(action).rstrip("*")): action for action in referee.legal_actions()}
+
+
+def turned(squares: str) -> str:
+    """The same squares with the board upside down."""
+    return "".join(str(9 - int(c)) if c.isdigit() else c for c in squares)
+
+
+def compare(game: Game, matches: int, seed: int) -> int:
+    """Plays random matches in both and compares all there is to compare; the number of positions."""
+    chance = random.Random(seed)
+    compared = 0
+    for _ in range(matches):
+        position, referee = game.start(), pyspiel.load_game("breakthrough").new_initial_state()
+        while not referee.is_terminal():
+            moves = referee_moves(referee)
+            assert sorted(position.tokens()) == sorted(moves), position.text()
+            assert position.turn == referee.current_player(), position.text()
+            compared += 1
+            token = chance.choice(sorted(moves))
+            position = position.play(position.parse_move(token))
+            referee.apply_action(moves[token])
+        outcome = position.outcome()
+        assert outcome is not None, position.text()
+        assert referee.returns() == ([1, -1] if outcome.winner == 0 else [-1, 1]), position.text()
+    return compared
+
+
+def test_rules_are_those_of_openspiel() -> None:
+    """On 10,000 random positions moves, sides and results are those of OpenSpiel."""
+    assert compare(load_game("breakthrough"), matches=175, seed=1) >= 10_000
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("NOT_H = U(0x7F7F7F7F7F7F7F7F)", "NOT_H = U(0xFFFFFFFFFFFFFFFF)"),
+        ("n = write(ahead & empty, steps[0], side, buf, n)", "n = write(ahead & ~mine, steps[0], side, buf, n)"),
+        ("return LOST if s[0] & ROW_8 or", "return LOST if s[0] & (ROW_8 << U(1)) or"),
+        ("return (s[0] ^ (start | to), s[1] & ~to, ONE)", "return (s[0] ^ (start | to), s[1], ONE)"),
+        ("(s[1] & NOT_A) >> U(9), (s[1] & NOT_H) >> U(7)\n", "(s[1] & NOT_H) >> U(9), (s[1] & NOT_A) >> U(7)\n"),
+    ],
+    ids=["around the edge", "straight captures", "a corner is no goal", "captures nothing", "black around the edge"],
+)
+def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
+    """The comparison turns red when a rule is wrong."""
+    with pytest.raises((AssertionError, ValueError)):
+        compare(planted("breakthrough", right, wrong), matches=40, seed=3)
+
+
+def upside_down(text: str) -> str:
+    """The position with the colours and the board changed about."""
+    rows, side = text.split()
+    swapped = rows.translate(str.maketrans("WB", "BW")).split("/")
+    return f"{'/'.join(swapped[::-1])} {'black' if side == 'white' else 'white'}"
+
+
+def random_positions(seed: int, matches: int) -> list[Position]:
+    chance = random.Random(seed)
+    found = []
+    for _ in range(matches):
+        position = load_game("breakthrough").start()
+        while moves := position.moves():
+            found.append(position)
+            position = position.play(chance.choice(moves))
+    return found
+
+
+def value(position: Position) -> int:
+    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+
+
+def test_evaluation_knows_no_colour() -> None:
+    """A position is worth the same with colours and board changed about."""
+    for position in random_positions(seed=4, matches=15):
+        other = position.game.position(upside_down(position.text()))
+        assert value(position) == value(other), position.text()
+
+
+def test_a_sure_race_is_won(searcher_of: Callable[[str], Searcher]) -> None:
+    """Where the evaluation says that a race can only be won, the search finds that very win."""
+    sure = [position for position in random_positions(seed=5, matches=60) if abs(value(position)) > 14_000]
+    tried = random.Random(6).sample(sure, 15)
+    for position in tried:
+        away = 15_000 - abs(value(position))
+        limit = Limit(depth=2 * away, nodes=3_000_000)
+        report = searcher_of("breakthrough").search(position, limit, Table(18), Control())
+        assert report.score * value(position) > 0, position.text()
+        assert abs(report.score) > 14_000, position.text()
+    assert any(value(position) < 0 for position in tried)
+
+
+@pytest.mark.parametrize(
+    ("text", "move", "outcome"),
+    [
+        ("......../W......./......../......../......../......../B......./........ white", "a7b8", (0, "through")),
+        ("......../W......./......../......../......../......../B......./........ black", "a2a1", (1, "through")),
+        ("......../......../......../...B..../....W.../......../......../........ white", "e4d5", (0, "captured")),
+    ],
+)
+def test_ends(text: str, move: str, outcome: tuple[int, str]) -> None:
+    """The far row wins for either side, and so does the capture of the last man."""
+    position = load_game("breakthrough").position(text)
+    ended = position.play(position.parse_move(move))
+    found = ended.outcome()
+    assert isinstance(found, Outcome)
+    assert (found.winner, outcome[1] in found.reason) == (outcome[0], True)
+    assert ended.view().turn is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        START.removesuffix(" white"),
+        START.replace("white", "red"),
+        START.replace("........", "WWWWWWWW", 1),
+        "W......./......../......../......../......../......../B......./........ white",
+        "......../......../......../......../......../......../B......./........ black",
+        "W......./......../......../......../......../......../......../B....... white",
+        "......../......../......../......../......../......../......../........ white",
+    ],
+)
+def test_impossible_positions(text: str) -> None:
+    """Too many men, a match that was won before, nobody on the board: no position."""
+    with pytest.raises(PositionError):
+        load_game("breakthrough").position(text)
+
+
+def test_clicks() -> None:
+    """A move is two clicks; a capture shows whom it takes."""
+    position = load_game("breakthrough").position(START).play(8 | 17 << 6)
+    assert position.text().endswith("black")
+    captures = load_game("breakthrough").position(
+        "......../......../......../...B..../....W.../......../......../........ white"
+    )
+    clicks = {click.id: click for click in captures.move_views()}
+    assert set(clicks) == {"e4d5", "e4e5", "e4f5"}
+    assert clicks["e4d5"].path == ("e4", "d5")
+    assert (clicks["e4d5"].affects, clicks["e4e5"].affects) == (("d5",), ())
