@@ -1,0 +1,326 @@
+"""Nine men's morris: place nine men each, then slide them; three in a line capture a man."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.game import GOES_ON, LOST, Option, State
+from engine.jit import U, lsb, popcount, rule
+from engine.view import BoardView, Kind, MoveView, PositionView, SeatView, Site, Sites
+
+NAME = "nine-mens-morris"
+TITLE = "Nine men's morris"
+WORDS = 3
+"""The men of the side to move, those of the other; then by bits: 0 the hand of the side to move, 4 that of the other,
+8 the side to move, 9 whether there is no flying, 16 the plies since the last man was placed or captured."""
+MAX_MOVES = 288  # far from reached: 32 steps along the lines, 9 men to choose a victim from
+LEVELS = 7
+OPTIONS: Mapping[str, Option] = {"flying": Option("With three men left, fly to any point", "yes", ("yes", "no"))}
+DATA = ()
+REPETITION = 3
+RULES = """The board has 24 points on three squares that lie inside each other, joined by four lines.
+White and Black have nine men each. White begins.
+
+First the men are placed, one a turn, on any empty point. When all are on the board, a turn is to slide one of your men
+along a line to the next point, if that is empty. A side that has only three men left may fly instead: its men go to any
+empty point (unless the match was made without flying).
+
+Three of your men in a row along a line are a mill. Whenever you close one, by placing or by moving, you take a man of
+the other side off the board, for good. You may not take it out of a mill, unless all of that side's men are in mills.
+A man that leaves a mill can come back and close it again. Two mills at once still take one man.
+
+A side that has fewer than three men left, on the board and in hand, has lost; so has one that cannot move.
+The match is a draw when the same position is there for the third time, or when both sides have made fifty moves each
+after the placing without a mill."""
+
+ONE, NONE = U(1), U(0)
+FULL = U(0xFFFFFF)
+HAND = U(15)
+SECOND, NO_FLYING = U(1 << 8), U(1 << 9)
+PATIENCE = 100  # plies
+REMEMBERED = 60
+"""From so many plies without a mill on, the key counts them: before, the draw is farther than one sees."""
+NOWHERE = 24
+
+POINTS = (
+    *("a7", "d7", "g7", "b6", "d6", "f6", "c5", "d5", "e5", "a4", "b4", "c4"),
+    *("e4", "f4", "g4", "c3", "d3", "e3", "b2", "d2", "f2", "a1", "d1", "g1"),
+)
+ROWS = tuple(tuple(range(first, first + 3)) for first in range(0, 24, 3))
+COLUMNS = ((0, 9, 21), (3, 10, 18), (6, 11, 15), (1, 4, 7), (16, 19, 22), (8, 12, 17), (5, 13, 20), (2, 14, 23))
+LINES = tuple(U(sum(1 << point for point in line)) for line in ROWS + COLUMNS)
+
+
+def _neighbours(point: int) -> int:
+    """The points one step away, as a set."""
+    at = [(line, line.index(point)) for line in ROWS + COLUMNS if point in line]
+    return sum(1 << line[i] for line, middle in at for i in (middle - 1, middle + 1) if 0 <= i < 3)
+
+
+NEIGHBOURS = np.array([_neighbours(point) for point in range(24)], np.uint64)
+
+MAN, OPEN_LINE, MILL, STEP = 100, 14, 10, 3
+"""What is worth how much: a man, an empty point that would close a mill, a mill, a way to move."""
+
+POSITION_TEXT = re.compile(r"([WB.]{3}(?:/[WB.]{3}){7}) (white|black) ([0-9])-([0-9]) ([0-9]{1,3}) (flying|no-flying)")
+MOVE_TEXT = re.compile(r"(?:([a-g][1-7])-)?([a-g][1-7])(?:x([a-g][1-7]))?")
+NAMES = ("White", "Black")
+
+
+def init(options: Mapping[str, str]) -> State:
+    return (NONE, NONE, U(9 | 9 << 4) | (NONE if options["flying"] == "yes" else NO_FLYING))
+
+
+@rule
+def status(s: State) -> int:
+    return LOST if popcount(s[0]) + np.int64(s[2] & HAND) < 3 else GOES_ON
+
+
+@rule
+def closing(men: np.uint64) -> np.uint64:
+    """The points where one more man would make a mill, whether they are empty or not."""
+    points: np.uint64 = NONE
+    for line in LINES:
+        missing = line & ~men
+        if popcount(missing) == 1:
+            points |= missing
+    return points
+
+
+@rule
+def victims(men: np.uint64) -> np.uint64:
+    """The men that may be captured: those outside of mills, or all when there are none."""
+    free = men
+    for line in LINES:
+        if men & line == line:
+            free &= ~line
+    return free if free else men
+
+
+@rule
+def reach(s: State, point: int) -> np.uint64:
+    """The points to which a man of the side to move may go."""
+    empty: np.uint64 = FULL & ~(s[0] | s[1])
+    if popcount(s[0]) == 3 and s[2] & NO_FLYING == NONE:
+        return empty
+    return empty & U(NEIGHBOURS[point])
+
+
+@rule
+def write(start: int, targets: np.uint64, prey: np.uint64, buf: Any, n: int) -> int:
+    """Adds the moves from a point to these, each with each man that it may capture; without prey there is no mill."""
+    while targets:
+        move = lsb(targets) | (start << 5)
+        targets &= targets - ONE
+        if prey == NONE:
+            buf[n] = move | (NOWHERE << 10)
+            n += 1
+        left = prey
+        while left:
+            buf[n] = move | (lsb(left) << 10)
+            left &= left - ONE
+            n += 1
+    return n
+
+
+@rule
+def moves(s: State, buf: Any) -> int:
+    if s[2] & HAND:
+        empty = FULL & ~(s[0] | s[1])
+        mills = closing(s[0]) & empty
+        n = write(NOWHERE, mills, victims(s[1]), buf, 0)
+        return write(NOWHERE, empty & ~mills, NONE, buf, n)
+    n = 0
+    for closes in (1, 0):  # captures first
+        men = s[0]
+        while men:
+            start = lsb(men)
+            men &= men - ONE
+            targets = reach(s, start)
+            mills = closing(s[0] ^ (ONE << U(start))) & targets
+            if closes:
+                n = write(start, mills, victims(s[1]), buf, n)
+            else:
+                n = write(start, targets & ~mills, NONE, buf, n)
+    return n
+
+
+@rule
+def play(s: State, m: int) -> State:
+    start, victim = (m >> 5) & 31, m >> 10
+    mine, other = s[0] | (ONE << U(m & 31)), s[1]
+    hand, waiting, count = s[2] & HAND, (s[2] >> U(4)) & HAND, (s[2] >> U(16)) + ONE
+    if start == NOWHERE:
+        hand -= ONE
+        count = NONE
+    else:
+        mine ^= ONE << U(start)
+    if victim != NOWHERE:
+        other ^= ONE << U(victim)
+        count = NONE
+    flags = (s[2] & (SECOND | NO_FLYING)) ^ SECOND
+    return (other, mine, waiting | (hand << U(4)) | flags | (count << U(16)))
+
+
+@rule
+def stuck(s: State) -> int:
+    return LOST
+
+
+@rule
+def drawn(s: State) -> int:
+    if s[2] >> U(16) < U(PATIENCE):
+        return 0
+    men = s[0]
+    while men:  # whoever cannot move has lost, also now
+        if reach(s, lsb(men)):
+            return 1
+        men &= men - ONE
+    return 0
+
+
+@rule
+def repetition(s: State) -> np.uint64:
+    """All but the count. The other hand follows from the one that is in it: White places first."""
+    return (ONE << U(63)) | s[0] | (s[1] << U(24)) | ((s[2] & HAND) << U(48)) | ((s[2] & (SECOND | NO_FLYING)) << U(44))
+
+
+@rule
+def reversible(s: State) -> int:
+    return int(np.int64(s[2] >> U(16)))
+
+
+@rule
+def key(s: State) -> np.uint64:
+    count = s[2] >> U(16)
+    late = count - U(REMEMBERED) if count > U(REMEMBERED) else NONE
+    return repetition(s) | (late << U(54))
+
+
+@rule
+def strength(men: np.uint64, other: np.uint64, hand: int) -> int:
+    """What the men of a side are worth against the others."""
+    empty = FULL & ~(men | other)
+    total = MAN * (popcount(men) + hand) + OPEN_LINE * popcount(closing(men) & empty)
+    for line in LINES:
+        if men & line == line:
+            total += MILL
+    left = men
+    while left:
+        total += STEP * popcount(NEIGHBOURS[lsb(left)] & empty)
+        left &= left - ONE
+    return total
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    mine = strength(s[0], s[1], int(np.int64(s[2] & HAND)))
+    return mine - strength(s[1], s[0], int(np.int64((s[2] >> U(4)) & HAND)))
+
+
+def turn(s: State) -> int:
+    return int(s[2]) >> 8 & 1
+
+
+def _parts(m: int) -> tuple[str | None, str, str | None]:
+    """Where a move comes from, where it goes and whom it captures."""
+    start, to, victim = m >> 5 & 31, m & 31, m >> 10
+    return (None if start == NOWHERE else POINTS[start]), POINTS[to], (None if victim == NOWHERE else POINTS[victim])
+
+
+def parse_move(s: State, text: str) -> int:
+    match = MOVE_TEXT.fullmatch(text)
+    if not match:
+        raise ValueError("d2 places, d2-d3 moves, xa1 behind it captures")
+    start, to, victim = (NOWHERE if name is None else POINTS.index(name) for name in match.groups())
+    return to | start << 5 | victim << 10
+
+
+def format_move(s: State, m: int) -> str:
+    start, to, victim = _parts(m)
+    return (f"{start}-" if start else "") + to + (f"x{victim}" if victim else "")
+
+
+def _sides(s: State) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Men and hand of White, and of Black."""
+    rest = int(s[2])
+    mine, other = (int(s[0]), rest & 15), (int(s[1]), rest >> 4 & 15)
+    return (mine, other) if turn(s) == 0 else (other, mine)
+
+
+def parse_position(text: str, options: Mapping[str, str]) -> State:
+    match = POSITION_TEXT.fullmatch(text)
+    if not match:
+        raise ValueError("points in rows from a7 to g1, side to move, hands, plies without a mill, flying are expected")
+    if (match[6] == "flying") != (options["flying"] == "yes"):
+        raise ValueError(f"this match is played with flying: {options['flying']}")
+    cells = match[1].replace("/", "")
+    men = [sum(1 << point for point, c in enumerate(cells) if c == man) for man in "WB"]
+    hands, count, side = [int(match[3]), int(match[4])], int(match[5]), NAMES.index(match[2].capitalize())
+    if hands[1] != hands[0] + (side if any(hands) else 0):
+        raise ValueError("White places a man first, then Black")
+    if any(now.bit_count() + hand > 9 for now, hand in zip(men, hands, strict=True)):
+        raise ValueError("a side has nine men at most")
+    if men[1 - side].bit_count() + hands[1 - side] < 3:
+        raise ValueError("only the side to move can have lost its men")
+    if count > (0 if any(hands) else PATIENCE):
+        raise ValueError(f"moves without a mill are counted after the placing, to {PATIENCE}")
+    flags = (int(SECOND) if side else 0) | (int(NO_FLYING) if match[6] == "no-flying" else 0)
+    rest = hands[side] | hands[1 - side] << 4 | flags | count << 16
+    return (U(men[side]), U(men[1 - side]), U(rest))
+
+
+def format_position(s: State) -> str:
+    (white, white_hand), (black, black_hand) = _sides(s)
+    rows = ["".join("W" if white >> p & 1 else "B" if black >> p & 1 else "." for p in row) for row in ROWS]
+    flying = "no-flying" if int(s[2]) & int(NO_FLYING) else "flying"
+    return f"{'/'.join(rows)} {NAMES[turn(s)].lower()} {white_hand}-{black_hand} {int(s[2]) >> 16} {flying}"
+
+
+def ending(s: State) -> str:
+    if status(s) == LOST:
+        return "fewer than three men are left"
+    return "fifty moves each without a mill" if drawn(s) else "no man can move"
+
+
+def board(options: Mapping[str, str]) -> BoardView:
+    return BoardView(
+        board=Sites(
+            sites=tuple(Site(name, ord(name[0]) - 97, 7 - int(name[1]), "point") for name in POINTS),
+            lines=tuple(tuple(POINTS[point] for point in line) for line in ROWS + COLUMNS),
+        ),
+        kinds={"W": Kind(name="white man", side=0, text="W"), "B": Kind(name="black man", side=1, text="B")},
+        seats=(SeatView("White", "#f3efe4"), SeatView("Black", "#33302d")),
+    )
+
+
+def _clicks(m: int) -> Iterator[str]:
+    return (name for name in _parts(m) if name)
+
+
+def view(s: State, last: tuple[State, int] | None) -> PositionView:
+    (white, white_hand), (black, black_hand) = _sides(s)
+    pieces = {name: "W" if white >> p & 1 else "B" for p, name in enumerate(POINTS) if (white | black) >> p & 1}
+    hands = {kind: hand for kind, hand in (("W", white_hand), ("B", black_hand)) if hand}
+    marks: dict[str, tuple[str, ...]] = {}
+    if last:
+        start, to, victim = _parts(last[1])
+        marks = {"last": tuple(name for name in (start, to) if name), "captured": (victim,) if victim else ()}
+    side, text, is_over = turn(s), f"{NAMES[turn(s)]} to move", False
+    if drawn(s):
+        text, is_over = "Draw", True
+    elif status(s) == LOST or moves(s, [0] * MAX_MOVES) == 0:
+        text, is_over = f"{NAMES[1 - side]} wins", True
+    elif int(s[2]) & 15:
+        text = f"{NAMES[side]} to place a man"
+    return PositionView(pieces, None if is_over else side, text, marks, tuple(_clicks(last[1])) if last else (), hands)
+
+
+def move_view(s: State, m: int) -> MoveView:
+    _, to, victim = _parts(m)
+    text = format_move(s, m)
+    return MoveView(
+        id=text, path=tuple(_clicks(m)), text=text, affects=(victim,) if victim else (), ghost=(to, "WB"[turn(s)])
+    )

@@ -1,0 +1,225 @@
+"""Nine men's morris against OpenSpiel's, and what it has not: draws, flying as an option; texts, views, symmetries."""
+
+import random
+import re
+from collections.abc import Iterator
+
+import pyspiel
+import pytest
+
+from engine.conformance_native import data_of
+from engine.game import Game, Outcome, Position, PositionError
+from engine.games.nine_mens_morris import POINTS
+from engine.games.registry import load_game
+from tests.engine.games.planted import planted
+
+GAME = "nine-mens-morris"
+
+
+def position_of(text: str, flying: str = "yes") -> Position:
+    return load_game(GAME).position(text, {"flying": flying})
+
+
+def referee_moves(referee: pyspiel.State) -> dict[str, tuple[int, ...]]:
+    """The legal moves by our tokens: to capture is an action of its own in OpenSpiel."""
+    found: dict[str, tuple[int, ...]] = {}
+    for action in referee.legal_actions():
+        start, to = (None, action) if action < 24 else divmod(action - 24, 24)
+        token = POINTS[to] if start is None else f"{POINTS[start]}-{POINTS[to]}"
+        after = referee.child(action)
+        if "Capture" not in str(after):
+            found[token] = (action,)
+            continue
+        # A match of 200 turns ends there, even before the capture; `compare` stops sooner.
+        for victim in after.legal_actions():
+            found[f"{token}x{POINTS[victim]}"] = (action, victim)
+    return found
+
+
+def referee_men(referee: pyspiel.State) -> tuple[str, str]:
+    """The points in our order, and the men in hand."""
+    board, _, words = str(referee).partition("Current player")
+    hands = re.search(r"Men to deploy: (\d) (\d)", words)
+    assert hands is not None
+    return re.sub(r"[^WB.]", "", board), f"{hands[1]}-{hands[2]}"
+
+
+def compare(game: Game, matches: int, seed: int) -> int:
+    """Plays random matches in both and compares all there is to compare; the number of positions.
+
+    A match of OpenSpiel is drawn after 200 turns; ours by repetition and by fifty moves each without a mill. The
+    comparison goes on without our draws (it is about single positions), and stops before OpenSpiel's.
+    """
+    chance = random.Random(seed)
+    compared = 0
+    for _ in range(matches):
+        position, referee = game.start(), pyspiel.load_game("nine_mens_morris").new_initial_state()
+        for _ in range(190):
+            if referee.is_terminal():
+                outcome = position.outcome()
+                assert outcome is not None, position.text()
+                assert referee.returns() == ([1, -1] if outcome.winner == 0 else [-1, 1]), position.text()
+                break
+            moves = referee_moves(referee)
+            assert sorted(position.tokens()) == sorted(moves), position.text()
+            points, _, hands, *_ = position.text().replace("/", "").split()
+            assert (points, hands) == referee_men(referee)
+            assert position.turn == referee.current_player(), position.text()
+            compared += 1
+            # Captures are preferred now and then: matches that come to three men are wanted.
+            captures = [token for token in moves if "x" in token]
+            token = chance.choice(sorted(captures if captures and chance.random() < 0.7 else moves))
+            position = game.position(position.play(position.parse_move(token)).text())
+            if position.text().split()[3] > "8":
+                position = game.position(re.sub(r" \d+ (flying)", r" 1 \1", position.text()))
+            for action in moves[token]:
+                referee.apply_action(action)
+    return compared
+
+
+def test_rules_are_those_of_openspiel() -> None:
+    """On 10,000 random positions moves with captures, men, hands, sides and results are those of OpenSpiel."""
+    assert compare(load_game(GAME), matches=230, seed=1) >= 10_000
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("return free if free else men", "return free"),
+        ("            free &= ~line\n", "            free &= ~NONE\n"),
+        ("if popcount(s[0]) == 3 and", "if popcount(s[0]) == 4 and"),
+        ("(8, 12, 17), (5, 13, 20)", "(5, 12, 17), (8, 13, 20)"),
+        ("mills = closing(s[0] ^ (ONE << U(start))) & targets", "mills = closing(s[0]) & targets"),
+        ("np.int64(s[2] & HAND) < 3", "np.int64(s[2] & HAND) < 4"),
+    ],
+    ids=["mills are safe", "mills are prey", "flying with four", "wrong lines", "mill with itself", "three lose"],
+)
+def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
+    """The comparison turns red when a rule is wrong."""
+    with pytest.raises((AssertionError, ValueError, IndexError)):
+        compare(planted(GAME, right, wrong), matches=60, seed=3)
+
+
+def symmetries() -> Iterator[list[int]]:
+    """Where each point goes: the square's turns and reflections, and the inner and outer ring changed about."""
+    places = {(ord(name[0]) - 100, int(name[1]) - 4): i for i, name in enumerate(POINTS)}
+    for swap_rings in (False, True):
+        for flip in (1, -1):
+            for turns in range(4):
+                image = []
+                for x, y in places:
+                    ring = max(abs(x), abs(y))
+                    scale = (4 - ring) / ring if swap_rings else 1
+                    a, b = round(x * scale) * flip, round(y * scale)
+                    for _ in range(turns):
+                        a, b = -b, a
+                    image.append(places[a, b])
+                yield image
+
+
+def value(position: Position) -> int:
+    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+
+
+def random_positions(seed: int, matches: int) -> list[Position]:
+    chance = random.Random(seed)
+    found = []
+    for _ in range(matches):
+        position = load_game(GAME).start()
+        while moves := position.moves():
+            found.append(position)
+            position = position.play(chance.choice(moves))
+    return found
+
+
+def test_sixteen_symmetries() -> None:
+    """However the board is turned, a position has as many moves and the same value."""
+    images = list(symmetries())
+    assert len({tuple(image) for image in images}) == 16
+    for position in random_positions(seed=4, matches=3)[::3]:
+        board, rest = position.text().split(" ", 1)
+        men = board.replace("/", "")
+        for image in images:
+            moved = [""] * 24
+            for point, to in enumerate(image):
+                moved[to] = men[point]
+            rows = "/".join("".join(moved[i : i + 3]) for i in range(0, 24, 3))
+            other = position_of(f"{rows} {rest}")
+            assert len(other.moves()) == len(position.moves()), other.text()
+            assert value(other) == value(position), other.text()
+
+
+THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
+
+
+def test_flying_is_an_option() -> None:
+    """With three men left one may go to every empty point, or, in a match without flying, only along the lines."""
+    assert len(position_of(THREE_EACH.format("white", 5, "flying")).moves()) > 40
+    walking = position_of(THREE_EACH.format("white", 5, "no-flying"), "no")
+    assert set(walking.tokens()) == {"d7-g7", "d7-d6", "a7-a4", "c4-b4", "c4-c5", "c4-c3"} - {"c4-c3"}
+    with pytest.raises(PositionError):
+        position_of(THREE_EACH.format("white", 5, "no-flying"))
+
+
+def test_fifty_moves_each_without_a_mill_are_a_draw() -> None:
+    """The hundredth ply without a mill ends the match, unless it leaves the other side without a move."""
+    position = position_of(THREE_EACH.format("white", 98, "flying"))
+    position = position.play(position.parse_move("d7-d6"))
+    assert position.outcome() is None
+    ended = position.play(position.parse_move("g1-g4"))
+    assert ended.outcome() == Outcome(None, "fifty moves each without a mill")
+    assert ended.view().text == "Draw"
+    assert position_of(ended.text()).outcome() == ended.outcome()
+
+
+def test_a_side_that_cannot_move_has_lost() -> None:
+    """Also where the count of plies would make it a draw."""
+    for count in (7, 100):
+        blocked = position_of(f"BWB/.../.../W../..W/.../.../BWB black 0-0 {count} flying")
+        assert blocked.outcome() == Outcome(0, "no man can move")
+        assert blocked.view().text == "White wins"
+
+
+def test_the_third_time_is_a_draw() -> None:
+    """The same position three times ends the match; a capture or a placed man begins anew."""
+    position = position_of("WW./..W/.../.W./.../BB./.B./..B white 0-0 0 flying")
+    for token in ("a7-a4", "g1-g4", "a4-a7", "g4-g1") * 2:
+        assert position.outcome() is None
+        position = position.play(position.parse_move(token))
+    assert position.outcome() == Outcome(None, "the same position 3 times")
+
+
+def test_clicks_and_hands() -> None:
+    """Place, move and capture are clicks in turn; the men in hand are shown until none is left."""
+    start = load_game(GAME).start()
+    assert start.view().hands == {"W": 9, "B": 9}
+    position = start
+    for token in ("a7", "a1", "d7", "d1"):
+        position = position.play(position.parse_move(token))
+    clicks = {click.id: click.path for click in position.move_views()}
+    assert {token: path for token, path in clicks.items() if token.startswith("g7")} == {
+        "g7xa1": ("g7", "a1"),
+        "g7xd1": ("g7", "d1"),
+    }
+    ended = position.play(position.parse_move("g7xd1"))
+    assert ended.view().marks == {"last": ("g7",), "captured": ("d1",)}
+    assert ended.view().hands == {"W": 6, "B": 7}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "W../.../.../.../.../.../.../... white 9-9 0 flying",
+        "W../.../.../.../.../.../.../... white 8-9 0 flying",
+        "W../.../.../.../.../.../.../... black 8-9 3 flying",
+        "WWW/WWW/WWW/W../.../.../.../BBB white 0-0 0 flying",
+        "WW./.../.../.../.../.../.../BBB black 0-0 0 flying",
+        "WWW/.../.../.../.../.../.../BBB black 0-0 101 flying",
+        "WWW/.../.../.../.../.../.../BBB black 0-0 5 no-flying",
+        "WWW/.../.../.../.../.../.../BBB green 0-0 5 flying",
+    ],
+)
+def test_impossible_positions(text: str) -> None:
+    """Wrong hands, too many men, a match that was over before, other options: no position."""
+    with pytest.raises(PositionError):
+        position_of(text)
