@@ -1,0 +1,313 @@
+"""Hex: two sides, each with two opposite edges of a board of hexagons; whoever joins theirs by a chain wins."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from engine.game import GOES_ON, LOST, Option, State
+from engine.jit import U, lsb, popcount, rule
+from engine.view import BoardView, Border, Kind, MoveView, PositionView, SeatView, Site, Sites
+
+NAME = "hex"
+TITLE = "Hex"
+WORDS = 13
+"""Sets of two words each, bit = column + 11 * row: the stones of the side to move, those that are joined to its first
+edge, those that are joined to its second edge; then the same of the other side. In the last word, bit 0 is the side to
+move and bit 1 the swap rule. What is joined to an edge grows with each stone, so that a win is seen at once."""
+MAX_MOVES = 121  # the swap takes the place of the cell that Red filled
+LEVELS = 4
+OPTIONS: Mapping[str, Option] = {"swap": Option("The second player may swap", "yes", ("yes", "no"))}
+DATA = ()
+RULES = """Red and Blue take turns to put a stone on any empty cell of the board. Red begins. Stones never move.
+
+The top and bottom edges belong to Red, the left and right edges to Blue; a corner cell belongs to both edges that meet
+there. Whoever first joins their two edges by an unbroken chain of their own stones wins. There are no draws:
+a full board always holds exactly one such chain.
+
+To begin is a great advantage. So Blue may, instead of a first stone, swap: Red's stone is taken away, and a blue stone
+is put on the cell that is its mirror image in the long diagonal (c2 becomes b3), which is worth to Blue exactly what
+the other was worth to Red. Then it is Red's turn. A match can be made without this rule."""
+
+Pair: TypeAlias = tuple[np.uint64, np.uint64]
+"""A set of cells."""
+
+SIZE = 11
+CELLS = tuple(f"{column}{row + 1}" for row in range(SIZE) for column in "abcdefghijk")
+SWAP = SIZE * SIZE
+ONE, NONE = U(1), U(0)
+SWAP_RULE = U(2)
+EMPTY: Pair = (NONE, NONE)
+
+
+def _pair(cells: int) -> Pair:
+    return U(cells & 0xFFFFFFFFFFFFFFFF), U(cells >> 64)
+
+
+BOARD = _pair((1 << SWAP) - 1)
+TOP, BOTTOM = _pair((1 << SIZE) - 1), _pair(((1 << SIZE) - 1) << SIZE * (SIZE - 1))
+LEFT, RIGHT = (_pair(sum(1 << column + SIZE * row for row in range(SIZE))) for column in (0, SIZE - 1))
+NOT_LEFT, NOT_RIGHT = (_pair(~(int(edge[0]) | int(edge[1]) << 64) & (1 << SWAP) - 1) for edge in (LEFT, RIGHT))
+MIDDLE_FIRST = sorted(range(SWAP), key=lambda cell: (cell % SIZE - 5) ** 2 + (cell // SIZE - 5) ** 2)
+ORDER = np.array(MIDDLE_FIRST, np.int64)
+
+STEP = 12
+"""What a stone that is still needed is worth."""
+WAYS = 5
+"""So many cells to join two halves on are counted; more are no better."""
+
+POSITION_TEXT = re.compile(r"([RB.]{11}(?:/[RB.]{11}){10}) (red|blue) (swap|no-swap)")
+NAMES = ("Red", "Blue")
+
+
+def init(options: Mapping[str, str]) -> State:
+    return (NONE,) * 12 + (SWAP_RULE if options["swap"] == "yes" else NONE,)
+
+
+@rule
+def status(s: State) -> int:
+    return LOST if (s[8] & s[10]) | (s[9] & s[11]) else GOES_ON
+
+
+@rule
+def moves(s: State, buf: Any) -> int:
+    n = 0
+    filled = (s[0] | s[6], s[1] | s[7])
+    for i in range(SWAP):
+        cell = ORDER[i]
+        if not filled[cell >> 6] & (ONE << U(cell & 63)):
+            buf[n] = cell
+            n += 1
+    if n == SWAP - 1 and s[12] == (ONE | SWAP_RULE):
+        buf[n] = SWAP
+        n += 1
+    return n
+
+
+@rule
+def up(p: Pair, by: int) -> Pair:
+    return (p[0] << U(by), (p[1] << U(by)) | (p[0] >> U(64 - by)))
+
+
+@rule
+def down(p: Pair, by: int) -> Pair:
+    return ((p[0] >> U(by)) | (p[1] << U(64 - by)), p[1] >> U(by))
+
+
+@rule
+def near(p: Pair) -> Pair:
+    """The cells beside these."""
+    inner, outer = (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1]), (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1])
+    a, b, c = up(inner, 1), up(outer, 10), up(p, 11)
+    d, e, f = down(outer, 1), down(inner, 10), down(p, 11)
+    return (a[0] | b[0] | c[0] | d[0] | e[0] | f[0], (a[1] | b[1] | c[1] | d[1] | e[1] | f[1]) & BOARD[1])
+
+
+@rule
+def touched(p: Pair) -> tuple[Pair, Pair]:
+    """The cells beside these, and those beside two of these or more."""
+    inner, outer = (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1]), (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1])
+    once, twice = up(p, 11), EMPTY
+    for q in (up(inner, 1), up(outer, 10), down(outer, 1), down(inner, 10), down(p, 11)):
+        twice = (twice[0] | (once[0] & q[0]), twice[1] | (once[1] & q[1]))
+        once = (once[0] | q[0], once[1] | q[1])
+    return (once[0], once[1] & BOARD[1]), (twice[0], twice[1] & BOARD[1])
+
+
+@rule
+def joined(seed: Pair, stones: Pair) -> Pair:
+    """The seed and all of the stones that hang together with it."""
+    while True:
+        grown = near(seed)
+        grown = (seed[0] | (grown[0] & stones[0]), seed[1] | (grown[1] & stones[1]))
+        if grown == seed:
+            return seed
+        seed = grown
+
+
+@rule
+def hold(held: Pair, stone: Pair, around: Pair, edge: Pair, stones: Pair) -> Pair:
+    """What is joined to an edge once a stone is there."""
+    if (stone[0] & edge[0]) | (stone[1] & edge[1]) | (around[0] & held[0]) | (around[1] & held[1]):
+        return joined((held[0] | stone[0], held[1] | stone[1]), stones)
+    return held
+
+
+@rule
+def play(s: State, m: int) -> State:
+    cell = m
+    theirs = (s[6], s[7], s[8], s[9], s[10], s[11])
+    if m == SWAP:
+        stone = lsb(s[6]) if s[6] else 64 + lsb(s[7])
+        cell = stone % SIZE * SIZE + stone // SIZE
+        theirs = (NONE, NONE, NONE, NONE, NONE, NONE)
+    put = (ONE << U(cell), NONE) if cell < 64 else (NONE, ONE << U(cell - 64))
+    around, stones = near(put), (s[0] | put[0], s[1] | put[1])
+    first, second = (TOP, BOTTOM) if s[12] & ONE == NONE else (LEFT, RIGHT)
+    a = hold((s[2], s[3]), put, around, first, stones)
+    b = hold((s[4], s[5]), put, around, second, stones)
+    return (*theirs, stones[0], stones[1], a[0], a[1], b[0], b[1], s[12] ^ ONE)
+
+
+@rule
+def stuck(s: State) -> int:
+    return LOST
+
+
+@rule
+def key(s: State) -> np.uint64:
+    k = (s[0] ^ (s[0] >> U(29))) * U(0xBF58476D1CE4E5B9)
+    k = (k ^ (k >> U(32)) ^ s[1]) * U(0x94D049BB133111EB)
+    k = (k ^ (k >> U(31)) ^ s[6]) * U(0xD6E8FEB86659FD93)
+    k = (k ^ (k >> U(32)) ^ s[7] ^ (s[12] << U(60))) * U(0xA0761D6478BD642F)
+    return (k ^ (k >> U(32))) | ONE
+
+
+@rule
+def grow(reached: Pair, sure: Pair, held: Pair, edge: Pair, empty: Pair) -> Pair:
+    """The cells that are reached with one more stone: on the edge, beside held stones, or where there is a sure way."""
+    if held[0] | held[1]:
+        beside = near(held)
+        sure = (sure[0] | beside[0], sure[1] | beside[1])
+    return (reached[0] | (empty[0] & (edge[0] | sure[0])), reached[1] | (empty[1] & (edge[1] | sure[1])))
+
+
+@rule
+def extend(held: Pair, sure: Pair, stones: Pair) -> Pair:
+    """The stones that are held, with those that there is a sure way to, and what hangs together with them."""
+    seed = (held[0] | (stones[0] & sure[0]), held[1] | (stones[1] & sure[1]))
+    if seed == held:
+        return held
+    return joined(seed, stones)
+
+
+@rule
+def distance(stones: Pair, empty: Pair, held_a: Pair, held_b: Pair, edge_a: Pair, edge_b: Pair) -> int:
+    """How far a side is from joining its edges: STEP for each stone that it needs against resistance, less a little
+    for each cell where two halves, which grow in turn from both edges, can meet.
+
+    The other side can close one way of two. So a way is sure where a cell lies beside two reached ones; a single way
+    counts one stone more.
+    """
+    reached_a, reached_b, once_a, once_b, sure_a, sure_b = EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY
+    for steps in range(2 * SIZE):
+        reached_a = grow(reached_a, sure_a, held_a, edge_a, empty)
+        ways = popcount(reached_a[0] & reached_b[0]) + popcount(reached_a[1] & reached_b[1])
+        if ways:
+            return STEP * steps - min(ways, WAYS)
+        once, twice = touched(reached_a)
+        sure_a, once_a = (twice[0] | once_a[0], twice[1] | once_a[1]), once
+        held_a = extend(held_a, sure_a, stones)
+        if (held_a[0] & held_b[0]) | (held_a[1] & held_b[1]):
+            return STEP * (steps + 1)
+        # Now it is the other half's turn to grow.
+        reached_a, reached_b, once_a, once_b = reached_b, reached_a, once_b, once_a
+        sure_a, sure_b, held_a, held_b, edge_a, edge_b = sure_b, sure_a, held_b, held_a, edge_b, edge_a
+    return STEP * 2 * SIZE
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    empty = (BOARD[0] & ~(s[0] | s[6]), BOARD[1] & ~(s[1] | s[7]))
+    a, b, c, d = TOP, BOTTOM, LEFT, RIGHT
+    if s[12] & ONE:
+        a, b, c, d = LEFT, RIGHT, TOP, BOTTOM
+    mine = distance((s[0], s[1]), empty, (s[2], s[3]), (s[4], s[5]), a, b)
+    return distance((s[6], s[7]), empty, (s[8], s[9]), (s[10], s[11]), c, d) - mine
+
+
+def turn(s: State) -> int:
+    return int(s[12]) & 1
+
+
+def _sides(s: State) -> tuple[int, int]:
+    """The red and the blue stones, as plain ints."""
+    mine, other = int(s[0]) | int(s[1]) << 64, int(s[6]) | int(s[7]) << 64
+    return (mine, other) if turn(s) == 0 else (other, mine)
+
+
+def parse_move(s: State, text: str) -> int:
+    return SWAP if text == "swap" else CELLS.index(text)
+
+
+def format_move(s: State, m: int) -> str:
+    return "swap" if m == SWAP else CELLS[m]
+
+
+def _held(stones: int, side: int) -> tuple[np.uint64, ...]:
+    """The six words of a side: its stones and those joined to its two edges."""
+    words = _pair(stones)
+    edges = ((TOP, BOTTOM), (LEFT, RIGHT))[side]
+    first, second = (joined((words[0] & edge[0], words[1] & edge[1]), words) for edge in edges)
+    return (*words, *first, *second)
+
+
+def parse_position(text: str, options: Mapping[str, str]) -> State:
+    match = POSITION_TEXT.fullmatch(text)
+    if not match:
+        raise ValueError("eleven rows of R, B or ., row 1 first, / between them, side to move, swap rule are expected")
+    if (match[3] == "swap") != (options["swap"] == "yes"):
+        raise ValueError(f"this match is played with swap: {options['swap']}")
+    cells = match[1].replace("/", "")
+    red, blue = (sum(1 << cell for cell, c in enumerate(cells) if c == stone) for stone in "RB")
+    side = NAMES.index(match[2].capitalize())
+    more = red.bit_count() - blue.bit_count()
+    was_swapped = match[3] == "swap" and blue and more == side - 1
+    if more != side and not was_swapped:
+        raise ValueError("Red and Blue put stones in turn")
+    sides = _held(red, 0), _held(blue, 1)
+    mine, other = sides[side], sides[1 - side]
+    if mine[2] & mine[4] or mine[3] & mine[5]:
+        raise ValueError("the side to move has joined its edges already")
+    return (*mine, *other, U(side) | (SWAP_RULE if match[3] == "swap" else NONE))
+
+
+def format_position(s: State) -> str:
+    red, blue = _sides(s)
+    cells = "".join("R" if red >> cell & 1 else "B" if blue >> cell & 1 else "." for cell in range(SWAP))
+    rows = "/".join(cells[start : start + SIZE] for start in range(0, SWAP, SIZE))
+    return f"{rows} {NAMES[turn(s)].lower()} {'swap' if s[12] & SWAP_RULE else 'no-swap'}"
+
+
+def ending(s: State) -> str:
+    return f"{NAMES[1 - turn(s)]} has joined both edges"
+
+
+def board(options: Mapping[str, str]) -> BoardView:
+    sites = tuple(Site(CELLS[c], c % SIZE + c // SIZE * 0.5, round(c // SIZE * 0.866, 3), "hex") for c in range(SWAP))
+    top, bottom = CELLS[:SIZE], CELLS[-SIZE:]
+    left, right = CELLS[::SIZE], CELLS[SIZE - 1 :: SIZE]
+    return BoardView(
+        board=Sites(sites, borders=(Border(0, top), Border(0, bottom), Border(1, left), Border(1, right))),
+        kinds={"R": Kind(name="red stone", side=0, text="R"), "B": Kind(name="blue stone", side=1, text="B")},
+        seats=(SeatView("Red", "#c0392b"), SeatView("Blue", "#2471a3")),
+        targets={"swap": ()} if options["swap"] == "yes" else {},
+    )
+
+
+def _lands(s: State, m: int) -> str:
+    """The cell that a move puts a stone on."""
+    if m < SWAP:
+        return CELLS[m]
+    stone = _sides(s)[0].bit_length() - 1
+    return CELLS[stone % SIZE * SIZE + stone // SIZE]
+
+
+def view(s: State, last: tuple[State, int] | None) -> PositionView:
+    red, blue = _sides(s)
+    pieces = {name: "R" if red >> cell & 1 else "B" for cell, name in enumerate(CELLS) if (red | blue) >> cell & 1}
+    marks: dict[str, tuple[str, ...]] = {"last": (_lands(*last),)} if last else {}
+    path = (format_move(*last),) if last else ()
+    side = turn(s)
+    if status(s) == LOST:
+        chain = int(s[8] & s[10]) | int(s[9] & s[11]) << 64
+        marks["win"] = tuple(name for cell, name in enumerate(CELLS) if chain >> cell & 1)
+        return PositionView(pieces, None, f"{NAMES[1 - side]} wins", marks, path)
+    return PositionView(pieces, side, f"{NAMES[side]} to move", marks, path)
+
+
+def move_view(s: State, m: int) -> MoveView:
+    name, lands = format_move(s, m), _lands(s, m)
+    text = f"Swap: blue on {lands}" if m == SWAP else name
+    return MoveView(id=name, path=(name,), text=text, ghost=(lands, "RB"[turn(s)]))

@@ -1,0 +1,179 @@
+"""Hex against OpenSpiel's, with and without the swap; what is joined to an edge, symmetries, texts and clicks."""
+
+import random
+
+import pyspiel
+import pytest
+
+from engine.conformance_native import data_of
+from engine.game import Game, Outcome, Position, PositionError
+from engine.games.hex import STEP
+from engine.games.registry import load_game
+from tests.engine.games.planted import planted
+
+ROWS = ["..........."] * 11
+
+
+def hex_position(text: str, swap: str = "yes") -> Position:
+    return load_game("hex").position(text, {"swap": swap})
+
+
+def with_stones(cells: dict[str, str], rest: str) -> str:
+    """A position text by cells."""
+    rows = ["".join(cells.get(f"{column}{row + 1}", ".") for column in "abcdefghijk") for row in range(11)]
+    return f"{'/'.join(rows)} {rest}"
+
+
+def compare(game: Game, matches: int, seed: int, swap: bool) -> int:
+    """Plays random matches in both and compares all there is to compare; the number of positions.
+
+    OpenSpiel has a swap too, but puts the stone elsewhere; so here nobody swaps, and only its offer is checked.
+    """
+    chance = random.Random(seed)
+    compared = 0
+    for _ in range(matches):
+        position = game.start({"swap": "yes" if swap else "no"})
+        referee = pyspiel.load_game("hex", {"board_size": 11, "swap": False}).new_initial_state()
+        moves = list(range(121))
+        while not referee.is_terminal():
+            assert sorted(set(position.moves()) - {121}) == referee.legal_actions(), position.text()
+            assert (121 in position.moves()) == (swap and len(moves) == 120), position.text()
+            compared += 1
+            move = chance.choice(moves)
+            moves.remove(move)
+            position = position.play(move)
+            referee.apply_action(move)
+            assert position.turn == len(moves) % 2 ^ 1
+        outcome = position.outcome()
+        assert outcome is not None, position.text()
+        assert referee.returns() == ([1, -1] if outcome.winner == 0 else [-1, 1]), position.text()
+    return compared
+
+
+@pytest.mark.parametrize("swap", [True, False])
+def test_rules_are_those_of_openspiel(swap: bool) -> None:
+    """On 10,000 random positions in all, moves, sides, the moment of a win and the winner are those of OpenSpiel."""
+    assert compare(load_game("hex"), matches=55, seed=1, swap=swap) >= 5_000
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("a, b, c = up(inner, 1), up(outer, 10), up(p, 11)\n    d, e, f = down(outer, 1)", "PLANTED"),
+        ("a = hold((s[2], s[3]), put, around, first, stones)", "a = hold((s[2], s[3]), put, around, second, stones)"),
+        ("| (around[0] & held[0]) | (around[1] & held[1]):", "| (around[0] & held[0]):"),
+        ("if n == SWAP - 1 and s[12] == (ONE | SWAP_RULE):", "if n == SWAP - 1:"),
+        ("        if grown == seed:\n            return seed\n", "        return grown\n"),
+    ],
+    ids=["around the edge", "wrong edge", "half of the neighbours", "always swap", "one step only"],
+)
+def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
+    """The comparison turns red when a rule is wrong."""
+    if wrong == "PLANTED":
+        wrong = right.replace("up(inner, 1)", "up(p, 1)")
+    game = planted("hex", right, wrong)
+    with pytest.raises((AssertionError, ValueError)):
+        assert [compare(game, matches=40, seed=3, swap=swap) for swap in (True, False)]
+
+
+def mirrored(text: str) -> str:
+    """The position with the colours and rows and columns changed about: the same for the other side."""
+    rows, side, swap = text.translate(str.maketrans("RB", "BR")).split()
+    turned = ["".join(column) for column in zip(*rows.split("/"), strict=True)]
+    return f"{'/'.join(turned)} {'blue' if side == 'red' else 'red'} {swap}"
+
+
+def turned(text: str) -> str:
+    """The position turned by half a circle."""
+    rows, rest = text.split(" ", 1)
+    return f"{rows[::-1]} {rest}"
+
+
+def value(position: Position) -> int:
+    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+
+
+def random_positions(seed: int, matches: int) -> list[Position]:
+    chance = random.Random(seed)
+    found = []
+    for _ in range(matches):
+        position = load_game("hex").start()
+        while moves := position.moves():
+            found.append(position)
+            position = position.play(chance.choice(moves))
+    return found
+
+
+def test_evaluation_knows_no_side() -> None:
+    """A position is worth the same to the other side in the mirror; turned by half a circle, two stones less or more.
+
+    The two halves of a way grow in turn, and it is always the one from the first edge that begins.
+    """
+    for position in random_positions(seed=4, matches=4)[::3]:
+        text = position.text()
+        assert abs(value(hex_position(turned(text))) - value(position)) <= 2 * STEP, text
+        if "B" in text:
+            assert value(hex_position(mirrored(text))) == value(position), text
+
+
+def test_a_bridge_counts_as_joined() -> None:
+    """Two stones that share two empty neighbours are nearly as good as a chain; a wall in between is worth nothing."""
+    bridge = value(hex_position(with_stones({"f5": "R", "e7": "R", "a1": "B", "k11": "B"}, "red swap")))
+    broken = value(hex_position(with_stones({"f5": "R", "e7": "R", "e6": "B", "f6": "B"}, "red swap")))
+    apart = value(hex_position(with_stones({"f5": "R", "k7": "R", "a1": "B", "k11": "B"}, "red swap")))
+    assert bridge > apart
+    assert bridge > broken + STEP
+
+
+def test_swap() -> None:
+    """The swap mirrors Red's stone into a blue one, is there at Blue's first move only, and is a button."""
+    position = load_game("hex").start()
+    assert "swap" not in position.tokens()
+    position = position.play(position.parse_move("c2"))
+    assert len(position.tokens()) == 121
+    click = next(click for click in position.move_views() if click.id == "swap")
+    assert (click.path, click.ghost) == (("swap",), ("b3", "B"))
+    swapped = position.play(position.parse_move("swap"))
+    assert swapped.view().pieces == {"b3": "B"}
+    assert (swapped.turn, swapped.view().last, swapped.view().marks["last"]) == (0, ("swap",), ("b3",))
+    assert len(swapped.tokens()) == 120
+    after = swapped.play(swapped.parse_move("c2"))
+    assert "swap" not in after.tokens()
+    assert hex_position(after.text()) == after
+    assert position.game.board(position.options).targets == {"swap": ()}
+    assert position.game.board({"swap": "no"}).targets == {}
+
+
+@pytest.mark.parametrize(("rows", "winner"), [("f", 0), ("6", 1)])
+def test_a_straight_chain_wins(rows: str, winner: int) -> None:
+    """A chain from edge to edge wins when its last stone is put, wherever that is, and the view marks it."""
+    columns = "abcdefghijk"
+    chain = [f"f{row}" for row in range(1, 12)] if winner == 0 else [f"{column}6" for column in columns]
+    spare = [f"b{row}" for row in range(1, 12)] if winner == 0 else [f"{column}2" for column in columns]
+    last = random.Random(7).choice(chain)
+    order = [cell for cell in chain if cell != last] + [last]
+    stones = dict.fromkeys(order[:-1], "RB"[winner]) | dict.fromkeys(spare[: 10 + winner], "BR"[winner])
+    position = hex_position(with_stones(stones, f"{('red', 'blue')[winner]} no-swap"), "no")
+    ended = position.play(position.parse_move(last))
+    assert ended.outcome() == Outcome(winner, f"{('Red', 'Blue')[winner]} has joined both edges")
+    assert set(ended.view().marks["win"]) == set(chain)
+    assert hex_position(ended.text(), "no").outcome() == ended.outcome()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/".join(ROWS) + " red",
+        "/".join(ROWS[1:]) + " red swap",
+        "/".join(ROWS) + " blue swap",
+        "/".join(ROWS) + " red no-swap",
+        with_stones({"a1": "R"}, "red swap"),
+        with_stones({"a1": "R", "b1": "R"}, "blue swap"),
+        with_stones({"a1": "B", "b1": "B"}, "red swap"),
+        with_stones({f"c{i}": "R" for i in range(1, 12)} | {f"d{i}": "B" for i in range(1, 12)}, "red swap"),
+    ],
+)
+def test_impossible_positions(text: str) -> None:
+    """Stones out of turn, a match that was over before, another option: no position."""
+    with pytest.raises(PositionError):
+        hex_position(text)
