@@ -1,0 +1,226 @@
+"""Gomoku against OpenSpiel's and against rows that are read as text; symmetries, threats, texts and views."""
+
+import random
+import re
+from collections.abc import Callable, Iterator
+
+import pyspiel
+import pytest
+
+from engine.conformance_native import data_of
+from engine.game import Game, Outcome, Position, PositionError
+from engine.games.registry import load_game
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import Limit
+from tests.engine.games.planted import planted
+
+SIZE = 15
+WORDS = {"five-or-more": r"B{5,}|W{5,}", "exactly-five": r"(?<!B)B{5}(?!B)|(?<!W)W{5}(?!W)"}
+
+
+def gomoku(text: str, win: str = "five-or-more") -> Position:
+    return load_game("gomoku").position(text, {"win": win})
+
+
+def with_stones(black: str, white: str, rest: str = "black five-or-more") -> str:
+    """A position text by cells."""
+    stones = dict.fromkeys(black.split(), "B") | dict.fromkeys(white.split(), "W")
+    rows = ["".join(stones.get(f"{chr(97 + x)}{y}", ".") for x in range(SIZE)) for y in range(SIZE, 0, -1)]
+    return f"{'/'.join(rows)} {rest}"
+
+
+def lines(rows: list[str]) -> Iterator[str]:
+    """All rows, columns and diagonals."""
+    yield from rows
+    yield from ("".join(row[x] for row in rows) for x in range(SIZE))
+    for board in (rows, rows[::-1]):
+        for shift in range(-SIZE + 1, SIZE):
+            yield "".join(board[y][y + shift] for y in range(SIZE) if 0 <= y + shift < SIZE)
+
+
+def has_row(text: str, win: str) -> bool:
+    """Is there a row that wins? Found in the words of the text, which knows nothing of bits."""
+    rows = text.split(" ")[0].split("/")
+    return any(re.search(WORDS[win], line) for line in lines(rows))
+
+
+def cell_number(move: int) -> int:
+    """Our bit as OpenSpiel counts."""
+    return move // 16 * SIZE + move % 16
+
+
+def compare(game: Game, matches: int, seed: int, win: str) -> int:
+    """Plays random matches and compares moves and results with OpenSpiel's (or, for exactly five, with the text's).
+
+    The number of positions.
+    """
+    chance = random.Random(seed)
+    compared = 0
+    for match in range(matches):
+        position, referee = game.start({"win": win}), pyspiel.load_game("gomoku").new_initial_state()
+        rank = {cell: chance.random() * (1 + match % 3 * (cell % SIZE)) for cell in range(SIZE * SIZE)}
+        free = sorted(rank, key=lambda cell: rank[cell])
+        while True:
+            moves = position.moves()
+            if win == "five-or-more":
+                assert (not moves) == referee.is_terminal(), position.text()
+                assert not moves or sorted(map(cell_number, moves)) == referee.legal_actions(), position.text()
+            else:
+                assert (not moves) == (has_row(position.text(), win) or not free), position.text()
+                assert not moves or sorted(map(cell_number, moves)) == sorted(free), position.text()
+            if not moves:
+                break
+            compared += 1
+            cell = free.pop(chance.randrange(min(4, len(free))))
+            position = position.play(next(move for move in moves if cell_number(move) == cell))
+            if win == "five-or-more":
+                referee.apply_action(cell)
+        outcome = position.outcome()
+        assert outcome is not None
+        assert outcome.winner == (1 - position.turn if has_row(position.text(), win) else None), position.text()
+        if win == "five-or-more":
+            black = referee.returns()[0]
+            assert outcome.winner == {1: 0, -1: 1, 0: None}[black], position.text()
+    return compared
+
+
+@pytest.mark.parametrize(("win", "matches"), [("five-or-more", 90), ("exactly-five", 60)])
+def test_rules_are_those_of_a_referee(win: str, matches: int) -> None:
+    """On 10,000 random positions in all, moves, the moment of a win and the winner are those of the referee."""
+    assert compare(load_game("gomoku"), matches, seed=1, win=win) >= matches * 67
+
+
+FAULTS = [
+    ("STEPS = (1, 15, 16, 17)", "STEPS = (1, 15, 16, 18)"),
+    ("            at = (at + way) & 255\n    ", "            at = (at + 2 * way) & 255\n    "),
+    ("if length == 5 or (length > 5 and exact == NONE):", "if length >= 5:"),
+    ("if length == 5 or (length > 5 and exact == NONE):", "if length == 5:"),
+    ("    near = spread(near)\n", "    near = BOARD\n    empty = without(empty, CENTRE)\n"),
+]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), FAULTS, ids=["no row", "gaps", "six is five", "six is none", "moves left out"]
+)
+def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
+    """The comparison turns red when a rule is wrong."""
+    game = planted("gomoku", right, wrong)
+    with pytest.raises((AssertionError, ValueError, StopIteration, RuntimeError)):
+        assert [compare(game, matches=60, seed=3, win=win) for win in WORDS]
+
+
+def images(text: str) -> Iterator[str]:
+    """The eight symmetries."""
+    board, rest = text.split(" ", 1)
+    rows = board.split("/")
+    for _ in range(4):
+        rows = ["".join(column) for column in zip(*rows[::-1], strict=True)]
+        yield f"{'/'.join(rows)} {rest}"
+        yield f"{'/'.join(row[::-1] for row in rows)} {rest}"
+
+
+def value(position: Position) -> int:
+    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+
+
+def random_positions(seed: int, matches: int, win: str = "five-or-more") -> list[Position]:
+    """Positions of matches that are crowded in the middle."""
+    chance = random.Random(seed)
+    found = []
+    for _ in range(matches):
+        position = load_game("gomoku").start({"win": win})
+        while moves := position.moves():
+            found.append(position)
+            position = position.play(chance.choice(moves[: 2 + len(found) % 7 * 4]))
+    return found
+
+
+@pytest.mark.parametrize("win", WORDS)
+def test_evaluation_has_eight_symmetries(win: str) -> None:
+    """However the board is turned, a position is worth the same, and its first moves are those that win."""
+    chance = random.Random(4)
+    for position in chance.sample(random_positions(seed=5, matches=12, win=win), 30):
+        for image in images(position.text()):
+            assert value(gomoku(image, win)) == value(position), image
+
+
+@pytest.mark.parametrize("win", WORDS)
+def test_a_win_in_one_is_known(win: str) -> None:
+    """The evaluation says so exactly where there is a winning move, and the moves begin with the winning ones."""
+    chance = random.Random(6)
+    wins = 0
+    for position in chance.sample(random_positions(seed=7, matches=20, win=win), 40):
+        rows = [move for move in position.moves() if position.play(move).outcome() is not None]
+        assert (value(position) == 19_000) == bool(rows), position.text()
+        assert sorted(position.moves()[: len(rows)]) == sorted(rows), position.text()
+        wins += bool(rows)
+    assert 2 < wins < 38
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_sure_win_is_won(seed: int, searcher_of: Callable[[str], Searcher]) -> None:
+    """Where the evaluation promises a win, by an open four or a three that nobody disturbs, the search finds it."""
+    chance = random.Random(seed)
+    sure = [position for position in random_positions(seed + 8, matches=40) if 18_000 < abs(value(position)) < 19_000]
+    for position in chance.sample(sure, 12):
+        limit = Limit(depth=5, nodes=2_000_000)
+        report = searcher_of("gomoku").search(position, limit, Table(16), Control())
+        assert report.score * value(position) > 0, position.text()
+        assert abs(report.score) > 29_000, position.text()
+
+
+def test_six_in_a_row() -> None:
+    """Six win, except where exactly five are asked for; there a five elsewhere still does."""
+    black, white = "a1 b1 c1 e1 f1", "a3 c5 e7 g9 i11"
+    free = gomoku(with_stones(black, white))
+    assert free.play(free.parse_move("d1")).outcome() == Outcome(0, "five in a row")
+    exact = gomoku(with_stones(black, white, "black exactly-five"), "exactly-five")
+    assert exact.play(exact.parse_move("d1")).outcome() is None
+    both = with_stones(f"{black} d2 d3 d4 d5", f"{white} k2 l4 m6 n8", "black exactly-five")
+    position = gomoku(both, "exactly-five")
+    ended = position.play(position.parse_move("d1"))
+    assert ended.outcome() == Outcome(0, "five in a row")
+    assert set(ended.view().marks["win"]) == {"d1", "d2", "d3", "d4", "d5"}
+    assert gomoku(ended.text(), "exactly-five").outcome() == ended.outcome()
+
+
+def test_rows_do_not_go_around_an_edge() -> None:
+    """The end of a row and the beginning of the next are not neighbours, nor are the top and the bottom."""
+    for black in ("m1 n1 o1 a2", "a13 a14 a15 a1", "m3 n2 o1 a2", "n14 o15 a1 b2", "a2 b1 o3 n4"):
+        position = gomoku(with_stones(black, "d5 e7 g8 i10"))
+        assert abs(value(position)) < 1_000, black
+        for cell in ("b2", "a2", "c3", "o2", "a3", "m13", "a12", "l1", "l4", "m5"):
+            if cell in position.tokens():
+                assert position.play(position.parse_move(cell)).outcome() is None, (black, cell)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        with_stones("", ""),
+        with_stones("h8", ""),
+        with_stones("", "h8"),
+        with_stones("", "", "white five-or-more"),
+        with_stones("", "", "black exactly-five"),
+        with_stones("", "", "red five-or-more"),
+        with_stones("a1 b1 c1 d1 e1", "a3 c5 e7 g9 i11"),
+        with_stones("", "").replace("./", "/", 1),
+    ],
+)
+def test_impossible_positions(text: str) -> None:
+    """Stones out of turn, a match that was over before, another option: no position; the empty board is one."""
+    if text == with_stones("", ""):
+        assert gomoku(text) == load_game("gomoku").start()
+        return
+    with pytest.raises(PositionError):
+        gomoku(text)
+
+
+def test_a_full_board_is_a_draw() -> None:
+    """Without a row on a full board nobody has won."""
+    rows = [("BBWW" * 5)[shift : shift + SIZE] for shift in (0, 2)]
+    text = "/".join(rows[y % 2] for y in range(SIZE))
+    assert text.count("B") - text.count("W") == 1
+    position = gomoku(f"{text} white five-or-more")
+    assert position.outcome() == Outcome(None, "the board is full")
+    assert position.view().text == "Draw"
