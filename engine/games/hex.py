@@ -75,7 +75,7 @@ def moves(s: State, buf: Any) -> int:
     n = 0
     filled = (s[0] | s[6], s[1] | s[7])
     for i in range(SWAP):
-        cell = ORDER[i]
+        cell = int(ORDER[i])
         if not filled[cell >> 6] & (ONE << U(cell & 63)):
             buf[n] = cell
             n += 1
