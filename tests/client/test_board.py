@@ -113,6 +113,71 @@ Black to move"""),
     a  b  c  d  e  f  g  h
 ! ! in check, [ ] last move
 Black is in check"""),
+    ("breakthrough", {}, "e2e3 d7d6 d2d3", """\
+ 8  B  B  B  B  B  B  B  B
+ 7  B  B  B  .  B  B  B  B
+ 6  .  .  .  B  .  .  .  .
+ 5  .  .  .  .  .  .  .  .
+ 4  .  .  .  .  .  .  .  .
+ 3  .  .  . [W] W  .  .  .
+ 2  W  W  W [.] .  W  W  W
+ 1  W  W  W  W  W  W  W  W
+    a  b  c  d  e  f  g  h
+[ ] last move
+Black to move"""),
+    ("nine-mens-morris", {}, "a7 a1 d7 d1 g7xd1", """\
+ 7  W-----------W----------[W]
+    |           |           |
+ 6  |   .-------.-------.   |
+    |   |       |       |   |
+ 5  |   |   .---.---.   |   |
+    |   |   |       |   |   |
+ 4  .---.---.       .---.---.
+    |   |   |       |   |   |
+ 3  |   |   .---.---.   |   |
+    |   |       |       |   |
+ 2  |   .-------.-------.   |
+    |           |           |
+ 1  B----------(.)----------.
+    a   b   c   d   e   f   g
+In hand: white man 6, black man 7
+[ ] last move, ( ) captured
+Black to place a man"""),
+    ("hex", {}, "c2 swap f6", """\
+   a   b   c   d   e   f   g   h   i   j   k
+ 1  .   .   .   .   .   .   .   .   .   .   .
+ 2    .   .   .   .   .   .   .   .   .   .   .
+ 3      .   B   .   .   .   .   .   .   .   .   .
+ 4        .   .   .   .   .   .   .   .   .   .   .
+ 5          .   .   .   .   .   .   .   .   .   .   .
+ 6            .   .   .   .   .  [R]  .   .   .   .   .
+ 7              .   .   .   .   .   .   .   .   .   .   .
+ 8                .   .   .   .   .   .   .   .   .   .   .
+ 9                  .   .   .   .   .   .   .   .   .   .   .
+10                    .   .   .   .   .   .   .   .   .   .   .
+11                      .   .   .   .   .   .   .   .   .   .   .
+Edges: Red (R) a1-k1, a11-k11; Blue (B) a1-a11, k1-k11
+[ ] last move
+Blue to move"""),
+    ("gomoku", {}, "h8 i9 h7 i8 h9 i7 h6 i6 h5", """\
+15  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+14  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+13  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+12  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+11  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+10  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+ 9  .  .  .  .  .  .  . *X* O  .  .  .  .  .  .
+ 8  .  .  .  .  .  .  . *X* O  .  .  .  .  .  .
+ 7  .  .  .  .  .  .  . *X* O  .  .  .  .  .  .
+ 6  .  .  .  .  .  .  . *X* O  .  .  .  .  .  .
+ 5  .  .  .  .  .  .  . *X] .  .  .  .  .  .  .
+ 4  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+ 3  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+ 2  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+ 1  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+    a  b  c  d  e  f  g  h  i  j  k  l  m  n  o
+* * winning row, [ ] last move
+Black wins"""),
 ]  # fmt: skip
 
 
@@ -150,7 +215,9 @@ def test_any_position_fits_on_a_page_and_shows_all_its_pieces(game_id: str, data
     assert all(len(line) <= COLS for line in lines)
     assert picture.replace("\n", "").isprintable()
     assert picture.endswith(view.text)
-    height = 1 + max(row for row, _ in lay_out(board.board).cells.values())
+    layout = lay_out(board.board)
+    above = -min(0, *(row for row, _, _ in layout.words)) if layout.words else 0
+    height = above + 1 + max(row for row, _ in layout.cells.values())
     for kind, look in board.kinds.items():
         count = list(view.pieces.values()).count(kind)
         drawn = "\n".join(lines[:height])
