@@ -85,6 +85,23 @@ async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
         await is_as_the_rules_say(ada, game)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("game", GAMES)
+async def test_a_person_plays_the_second_side_to_the_end_on_a_phone(
+    chromium: Browser, server: ServerProcess, game: str
+) -> None:
+    """By touch at first, small cells confirmed; against the next level; nothing for axe to find there either."""
+    side = load_game(game).board(load_game(game).check_options({})).seats[1].name
+    async with people(chromium, server.url, PHONE) as (ada,):
+        await ada.create(load_game(game).title, "The AI", level=min(2, load_game(game).levels), side=side)
+        await play_by_hand(ada, 2)
+        await fits(ada, down=False)
+        assert await audit(ada.page) == []
+        await play_on(ada, 1000, seed=7)
+        await expect(ada.status).to_have_text(RESULT)
+        await is_as_the_rules_say(ada, game)
+
+
 @pytest.mark.parametrize("game", GAMES)
 async def test_two_ai_seats_play_to_the_end_in_a_browser_and_on_a_terminal(
     chromium: Browser, server: ServerProcess, game: str, tmp_path: Path
