@@ -60,10 +60,13 @@ async def play_on(person: Person, most: int, seed: int = 1) -> int:
 
 
 async def play_by_hand(person: Person, moves: int) -> None:
-    """The first moves by a real mouse or finger: any cells that may be clicked, until it is a move."""
+    """The first moves by a real mouse or finger: any cells that may be clicked, until it is a move; or to the end."""
+    over = person.page.locator(".state.over")
     tap = bool(await person.page.evaluate("matchMedia('(pointer: coarse)').matches"))
     for _ in range(moves):
-        await person.turn()
+        await expect(over.or_(person.page.locator("ply-board.playable"))).to_be_visible()
+        if await over.count():
+            return
         before = len(await person.moves())
         seen: set[str] = set()
         while len(await person.moves()) == before:
