@@ -51,8 +51,7 @@ def main(
     given = {"host": host, "port": port, "data": data, "database": database, "workers": workers}
     try:
         settings = replace(settings_from_env(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-        if broker_of(settings) is not None:
-            settings = replace(settings, sole_node=False)
+        broker_of(settings)
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     log_to_stderr(settings.log)

@@ -201,6 +201,23 @@ async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -
         assert one.outbox.lost == 2 * OUTBOX - len(numbers) + 1
 
 
+async def test_what_was_under_way_when_the_broker_died(tmp_path: Path) -> None:
+    """It goes out again, in its order, to whoever is there then."""
+    async with mosquitto(tmp_path) as broker, open_link(broker.address, "a", f"{ROOT}/nodes/a") as link:
+        ear = Ear()
+        link.subscribe("t", ear, own=True)
+        await until(lambda: link.flows)
+        broker.send_signal(signal.SIGSTOP)
+        sent = [b"%d" % number for number in range(10)]
+        for payload in sent:
+            link.publish("t", payload, kept=True)
+        await until(lambda: len(link._under_way) == len(sent))
+        await broker.kill()
+        await broker.start()
+        await until(lambda: len(ear.heard) >= len(sent))
+        assert ear.payloads == sent
+
+
 async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
     """The broker throws it out for a double (one of its own that had been thought dead): it comes back."""
     async with mosquitto(tmp_path) as broker, open_link(broker.address, "a", f"{ROOT}/nodes/a") as link:
@@ -219,7 +236,8 @@ async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
 async def never_flows(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
     """It is refused, says so without secrets, and tries on."""
     async with open_link(broker, "a", f"{ROOT}/nodes/a") as link:
-        await asyncio.sleep(0.5)
+        await until(lambda: link._told_away)
+        await asyncio.sleep(0.3)
         assert not link.flows
         assert link.counts.connected == 0
     output = "".join(capsys.readouterr())

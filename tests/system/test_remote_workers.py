@@ -18,10 +18,10 @@ from server.bus import work
 from server.bus.broker import Broker
 from server.bus.link import open_link
 from server.protocol import AiSeat, Finished, Moved, MySeat, Thinking
-from tests.mosquitto import mosquitto
+from tests.mosquitto import Mosquitto, mosquitto
 from tests.system.journal import Journal, read_logs
 from tests.system.players import make_room
-from tests.system.serving import UNHURRIED, assert_no_traceback, serving
+from tests.system.serving import ROOT, UNHURRIED, assert_no_traceback, eventually, serving
 from tests.system.test_workers import Opponent, is_move
 from tests.system.working import WorkerProcess, working
 
@@ -30,6 +30,7 @@ pytestmark = pytest.mark.usefixtures("warm_engine")
 LATE_S = 3.0
 """decisions.md 12: an AI whose worker elsewhere dies moves within its time and so much more."""
 GAME = "connect-four"
+ACL = ROOT / "server" / "deploy" / "mosquitto.acl"
 
 
 def bus_settings(broker: Broker) -> dict[str, Any]:
@@ -89,6 +90,36 @@ async def test_a_worker_that_is_frozen(tmp_path: Path) -> None:
         assert await server.stop() == 0
     assert Journal().violations(read_logs(server.data)) == []
     assert_no_traceback(server)
+
+
+async def test_a_broker_that_comes_late_and_dies(tmp_path: Path) -> None:
+    """The server starts without its broker and says so, without the password; with it the AI plays, by the access list
+    that we ship; after SIGKILL of the broker it does again as soon as that is back.
+    """
+    users = {"server": "s3cret-of-servers", "worker": "s3cret-of-workers"}
+    broker = Mosquitto(tmp_path, users, ACL)
+    settings = {**bus_settings(broker.address), "bus": f"mqtt://server:{users['server']}@127.0.0.1:{broker.port}"}
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(tmp_path / "data", **settings, **UNHURRIED))
+        ada = await stack.enter_async_context(connect(server.url))
+        room = await make_room(ada, "tic-tac-toe", {}, (AiSeat(level=1), MySeat()))
+        person = Opponent(ada, room, await stack.enter_async_context(aclosing(ada.follow(room))))
+        await eventually(lambda: "broker away" in server.errors, "the server says that its broker is away")
+        await broker.start()
+        stack.push_async_callback(broker.kill)
+        worker = await stack.enter_async_context(working(tmp_path, broker.address_of("worker"), "w", "tic-tac-toe"))
+        while not person.model.moves:
+            await person.until(lambda message: True)
+        await broker.kill()
+        await person.move()
+        await state_is(person, "absent")
+        await broker.start()
+        await person.until(is_move)
+        assert await server.stop() == 0
+        assert await worker.stop() == 0
+    for errors in (server.errors, worker.errors):
+        assert "Traceback" not in errors, errors
+        assert "s3cret" not in errors
 
 
 class Adverts:
