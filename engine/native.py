@@ -202,8 +202,8 @@ def _msb(x):  # type: ignore[no-untyped-def]
 # --- compiling a game
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
-_RULE_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True}
-"""Rules are called by compiled code only; each entry for anybody else would cost its own compile time."""
+_INNER_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True}
+"""For what only compiled code calls: an entry for Python would cost its own compile time."""
 
 
 @dataclass(frozen=True)
@@ -321,9 +321,11 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     hooks = {name: rules[name] for name in (*HOOKS, *OPTIONAL_HOOKS) if name in rules}
     repeats = int(game.repetition_times != 0 or game.claim_repetition != 0)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
+    inner = _inner(template)
     for name, function in _own_functions(template).items():
         if name not in hooks:
-            namespace[name] = numba.njit(cache=True, **_OPTIONS)(_copy(function, namespace, tag))
+            options = _INNER_OPTIONS if name in inner else _OPTIONS
+            namespace[name] = numba.njit(cache=True, **options)(_copy(function, namespace, tag))
     data = Memory(load_data(game))
     found = rules_digest(module)
     if found != game.digest:  # the files are read at another time than the module was
@@ -342,7 +344,7 @@ def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
     texts = {name: str(getattr(f, jit.RULE)) for name, f in marked.items()}
     _refuse_unsigned_recursion(module, marked, texts)
     for name, function in marked.items():
-        namespace[name] = numba.njit(cache=bool(texts[name]), **_RULE_OPTIONS)(_copy(function, namespace, tag))
+        namespace[name] = numba.njit(cache=bool(texts[name]), **_INNER_OPTIONS)(_copy(function, namespace, tag))
     return namespace
 
 
@@ -355,6 +357,11 @@ def _refuse_unsigned_recursion(
         if not texts[name] and name in reachable(name, calls):
             line = f"{module.__file__}:{f.__code__.co_firstlineno}"
             raise GameFault(f'{line}: {name} calls itself: give its signature, such as @rule("i8(state, i8)")')
+
+
+def _inner(template: ModuleType) -> set[str]:
+    """The functions that are only called by others of the template."""
+    return {callee for callees in template.CALLS.values() for callee in callees}
 
 
 def _own_functions(module: ModuleType) -> dict[str, FunctionType]:

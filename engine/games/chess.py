@@ -237,28 +237,26 @@ def king_targets(s: State, answers: np.uint64, wanted: np.uint64) -> np.uint64:
     """Which of the wanted squares the king may go to, two squares away when castling."""
     king = s[KINGS] & s[OWN]
     occupied = s[OWN] | s[THEIRS]
-    around = KING_STEPS[lsb(king)] & wanted
-    safe = ZERO
-    while around:
-        target = lowest(around)
-        around ^= target
-        if not is_attacked(s, lsb(target), occupied ^ king, s[THEIRS]):
-            safe |= target
+    castling = ZERO
     rights = s[MISC] & (U(12) if s[MISC] & BLACK else U(3))
     if rights and answers == FULL:
-        if rights & U(5) and may_castle(s, safe & (king << ONE), king << TWO, king << ONE | king << TWO):
-            safe |= king << TWO
-        between = king >> ONE | king >> TWO | king >> U(3)
-        if rights & U(10) and may_castle(s, safe & (king >> ONE), king >> TWO, between):
-            safe |= king >> TWO
+        if rights & U(5) and not occupied & (king << ONE | king << TWO):
+            castling = king << TWO
+        if rights & U(10) and not occupied & (king >> ONE | king >> TWO | king >> U(3)):
+            castling |= king >> TWO
+    left = (KING_STEPS[lsb(king)] | castling) & wanted
+    safe = ZERO
+    while left:
+        target = lowest(left)
+        left ^= target
+        if not is_attacked(s, lsb(target), occupied ^ king, s[THEIRS]):
+            safe |= target
+    if castling:  # the square that the king passes must be safe as well
+        if not safe & (king << ONE):
+            safe &= ~(king << TWO)
+        if not safe & (king >> ONE):
+            safe &= ~(king >> TWO)
     return safe
-
-
-@rule
-def may_castle(s: State, passed: np.uint64, target: np.uint64, between: np.uint64) -> bool:
-    """Is there a safe square to pass, a safe target, and nothing between king and rook?"""
-    occupied = s[OWN] | s[THEIRS]
-    return bool(passed and not occupied & between and not is_attacked(s, lsb(target), occupied, s[THEIRS]))
 
 
 @rule
@@ -375,15 +373,16 @@ def write_moves(s: State, buf: Any, n: int, answers: np.uint64, pinned: np.uint6
         ahead = 8 - 16 * side_of(s)
         pushes, doubles, sevens, nines = pawn_targets(s, pinned)
         if wanted & s[THEIRS]:
-            n = write_promotions(buf, n, pushes & answers & LAST_RANKS, ahead)
-            for step in range(2):
-                targets = (nines if step else sevens) & answers
-                way = 9 if step else 7
-                way = way if ahead > 0 else -way
-                n = write_promotions(buf, n, targets & LAST_RANKS, way)
-                n = write_pawns(buf, n, targets & ~LAST_RANKS, way)
+            n = write_pawns(buf, n, pushes & answers & LAST_RANKS, ahead)
+            n = write_pawns(buf, n, sevens & answers, 7 if ahead > 0 else -7)
+            n = write_pawns(buf, n, nines & answers, 9 if ahead > 0 else -9)
             if s[MISC] & PASSED:
-                n = write_to(buf, n, en_passant_origins(s), passed_square(s))
+                passed = passed_square(s)
+                origins = en_passant_origins(s)
+                while origins:
+                    buf[n] = lsb(origins) | passed << 6
+                    n += 1
+                    origins &= origins - ONE
         else:
             n = write_pawns(buf, n, pushes & answers & ~LAST_RANKS, ahead)
             n = write_pawns(buf, n, doubles & answers, 2 * ahead)
@@ -425,28 +424,16 @@ def write_from(buf: Any, n: int, origin: int, targets: np.uint64) -> int:
 
 
 @rule
-def write_to(buf: Any, n: int, origins: np.uint64, target: int) -> int:
-    while origins:
-        buf[n] = lsb(origins) | target << 6
-        n += 1
-        origins &= origins - ONE
-    return n
-
-
-@rule
 def write_pawns(buf: Any, n: int, targets: np.uint64, way: int) -> int:
+    """Moves of pawns from so far behind; to a last row four promotions each, the queen first."""
     while targets:
-        buf[n] = lsb(targets) * 65 - way
+        m = lsb(targets) * 65 - way
+        kind = QUEEN if lowest(targets) & LAST_RANKS else PAWN
+        buf[n] = m | kind << 12
         n += 1
-        targets &= targets - ONE
-    return n
-
-
-@rule
-def write_promotions(buf: Any, n: int, targets: np.uint64, way: int) -> int:
-    while targets:
-        for i in range(4):
-            buf[n] = (lsb(targets) * 65 - way) | (QUEEN - i) << 12
+        while kind > KNIGHT:
+            kind -= 1
+            buf[n] = m | kind << 12
             n += 1
         targets &= targets - ONE
     return n
@@ -589,7 +576,7 @@ FULL_PHASE = 22
 
 def _pawn_scores(file: int, rank: int) -> tuple[int, int]:
     centre = (0, 2, 6, 12)[min(file, 7 - file)] if 2 <= rank <= 4 else 0
-    return 85 + (0, 0, 2, 8, 18, 35, 60, 0)[rank] + centre, 100 + (0, 0, 4, 12, 28, 55, 95, 0)[rank]
+    return 85 + (0, 0, 4, 8, 18, 35, 60, 0)[rank] + centre, 100 + (0, 0, 4, 12, 28, 55, 95, 0)[rank]
 
 
 def _officer_scores(kind: int, file: int, rank: int) -> tuple[int, int]:
@@ -680,12 +667,12 @@ def mobility(s: State, mine: np.uint64, safe: np.uint64) -> int:
     while pieces:
         n += popcount(diagonal_attacks(lsb(pieces), occupied) & safe) - 5
         pieces &= pieces - ONE
-    n *= 2
+    n *= 3
     pieces = s[STRAIGHTS] & mine & ~s[DIAGONALS]
     while pieces:
-        n += popcount(straight_attacks(lsb(pieces), occupied) & safe) - 6
+        n += 2 * popcount(straight_attacks(lsb(pieces), occupied) & safe) - 12
         pieces &= pieces - ONE
-    return n * (2 << 16 | 2)
+    return n * (1 << 16 | 1)
 
 
 @rule
@@ -706,7 +693,10 @@ def side_terms(s: State, mine: np.uint64, other: np.uint64, up: bool) -> int:
 @rule
 def evaluate(s: State, data: Any) -> int:
     is_white = side_of(s) == 0
-    terms = side_terms(s, s[OWN], s[THEIRS], is_white) - side_terms(s, s[THEIRS], s[OWN], not is_white)
+    terms = 0
+    for i in range(2):  # the other side first, which is then taken away
+        mine = s[OWN] if i else s[THEIRS]
+        terms = side_terms(s, mine, mine ^ s[OWN] ^ s[THEIRS], is_white == (i == 1)) - terms
     end_terms = ((terms + 32768) & 65535) - 32768
     mid = np.int64(s[SCORE] >> SCORE_SHIFT) - SCORE_BIAS
     end = np.int64(s[SCORE] & LOW_HALF) - SCORE_BIAS
