@@ -11,6 +11,7 @@ import logging
 import math
 import random
 import secrets
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -203,6 +204,7 @@ class Link:
             will=aiomqtt.Will(self._status_topic, b"", qos=1, retain=True), properties=properties,
             tls_context=ssl.create_default_context(cafile=broker.ca) if broker.tls else None,
             queue_type=_inbox(self._on_message), max_inflight_messages=WINDOW, logger=_quiet,
+            socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],  # without it an answer waits 40 ms twice
         )  # fmt: skip
         client.pending_calls_threshold = 2 * WINDOW + 10
         return client

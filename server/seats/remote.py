@@ -6,10 +6,12 @@ and its present try, and no other does.
 """
 
 import asyncio
+import hashlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
 import structlog
 
 from engine.game import Game
@@ -221,7 +223,8 @@ class RemoteEngines:
         name, now_s = worker.advert.worker, _now_s()
         left_s = ticket.left_s(now_s)
         order = work.Search(
-            id=ticket.id, attempt=ticket.attempt, server=self._node, job=ticket.job, deadline_ms=int(DEADLINE_S * 1000),
+            id=ticket.id, attempt=ticket.attempt, server=self._node, job=_nameless(ticket.job),
+            deadline_ms=int(DEADLINE_S * 1000),
             time_ms=None if left_s is None or ticket.begun_s is None else max(1, round(left_s * 1000)),
         )  # fmt: skip
         payload = work.encode(order)
@@ -365,6 +368,11 @@ def _refusal(reason: str, message: str) -> Exception:
             return GameQuarantined(message)
         case _:
             return SearchFailed(message or "the search failed")
+
+
+def _nameless(job: Job) -> Job:
+    """The job for somebody who need not know the room: whoever knows an unlisted room's name may enter it."""
+    return msgspec.structs.replace(job, affinity=hashlib.blake2b(job.affinity.encode(), digest_size=8).hexdigest())
 
 
 def _now_s() -> float:

@@ -4,11 +4,13 @@ server, is asked again elsewhere when its worker dies or falls silent, and takes
 
 import asyncio
 import secrets
+import statistics
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from engine.games.registry import load_game
@@ -166,17 +168,34 @@ async def house(folder: Path, local: Pool | None = None) -> AsyncIterator[House]
 
 
 async def test_a_worker_answers(tmp_path: Path) -> None:
-    """Progress comes while it searches, then the answer; the order names job, digest, try and deadline."""
+    """Progress comes while it searches, then the answer; the order is the job, with the try and without the room's
+    name: whoever knows that may enter an unlisted room.
+    """
     async with house(tmp_path) as here:
         worker = await here.hire()
         worker.news = answers("d")
         seen: list[Info] = []
-        result = await here.engines.search(wanted := job(), seen.append)
+        result = await here.engines.search(wanted := job("unlisted-room"), seen.append)
         assert (result, seen) == (Result("d", info("d")), [info("d")])
         (order,) = worker.orders
-        assert (order.job, order.attempt, order.server, order.time_ms) == (wanted, 1, "server-1", None)
+        assert (order.attempt, order.server, order.time_ms) == (1, "server-1", None)
+        assert msgspec.structs.replace(order.job, affinity="") == msgspec.structs.replace(wanted, affinity="")
+        assert wanted.affinity not in order.job.affinity
         assert here.engines.is_warm(GAME.id)
         assert not here.engines.is_warm("othello")
+
+
+async def test_an_answer_comes_at_once(tmp_path: Path) -> None:
+    """No packet waits for the acknowledgement of the one before (40 ms with Nagle's algorithm at both ends)."""
+    async with house(tmp_path) as here:
+        worker = await here.hire()
+        worker.news = answers("d")
+        took_s = []
+        for _ in range(15):
+            begun_s = now_s()
+            await here.search()
+            took_s.append(now_s() - begun_s)
+        assert statistics.median(took_s) < 0.03
 
 
 async def test_nobody_is_there(tmp_path: Path) -> None:
@@ -335,7 +354,8 @@ async def test_refusals(tmp_path: Path) -> None:
         for reason in ("busy", "game.changed"):
             first.news, second.news = refuses(reason), answers("d")
             assert (await here.search(job(reason))).move == "d"
-            await here.until(lambda: here.engines._workers[first.name].busy_until_s < now_s())
+            known = here.engines._workers
+            await here.until(lambda: first.name in known and known[first.name].busy_until_s < now_s())
         assert len(first.orders) == 2
         first.news = second.news = refuses("busy")
         searching = asyncio.create_task(here.search(job("r2")))
