@@ -351,10 +351,10 @@ async def test_refusals(tmp_path: Path) -> None:
         first, second = await here.hire(), await here.hire(cores=2)
         second.advertise(running=1)
         await here.until(lambda: here.engines._workers[second.name].load > 0)
+        known = here.engines._workers
         for reason in ("busy", "game.changed"):
             first.news, second.news = refuses(reason), answers("d")
             assert (await here.search(job(reason))).move == "d"
-            known = here.engines._workers
             await here.until(lambda: first.name in known and known[first.name].busy_until_s < now_s())
         assert len(first.orders) == 2
         first.news = second.news = refuses("busy")
