@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,12 +36,13 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Load:
-    """What one measured load gave: moves, wall and server CPU seconds, latencies in ms."""
+    """What one measured load gave: moves, wall, server and database CPU seconds, latencies in ms."""
 
     moves: int
     seconds: float
     cpu_s: float
     latencies_ms: list[float]
+    database_s: float = 0.0
 
     @property
     def per_s(self) -> float:
@@ -245,8 +246,10 @@ async def make_relay_pair(port: int, meter: Meter, number: int) -> Pair:
 MakePair = Callable[[int, Meter, int], Awaitable[Pair]]
 
 
-async def play(port: int, pid: int, make: MakePair, count: int, seconds: float, per_s: float | None) -> Load:
-    """`count` pairs play for so long after a short warm-up."""
+async def play(
+    port: int, pid: int, make: MakePair, count: int, seconds: float, per_s: float | None, database: int | None = None
+) -> Load:
+    """`count` pairs play for so long after a short warm-up; `database` is a process whose family's CPU is told, too."""
     meter = Meter(per_s)
     pairs = [await make(port, meter, number) for number in range(count)]
     await asyncio.sleep(0.3)
@@ -254,9 +257,13 @@ async def play(port: int, pid: int, make: MakePair, count: int, seconds: float, 
         meter.ready(pair.move)
     await asyncio.sleep(seconds / 4)
     meter.latencies_ms.clear()
+    database_s = family_cpu_seconds(database)
     moves, cpu_s, start_s = meter.moves, cpu_seconds(pid), time.perf_counter()
     await asyncio.sleep(seconds)
-    load = Load(meter.moves - moves, time.perf_counter() - start_s, cpu_seconds(pid) - cpu_s, list(meter.latencies_ms))
+    load = Load(
+        meter.moves - moves, time.perf_counter() - start_s, cpu_seconds(pid) - cpu_s, list(meter.latencies_ms),
+        family_cpu_seconds(database) - database_s,
+    )  # fmt: skip
     meter.close()
     for pair in pairs:
         for player in pair.players:
@@ -380,7 +387,7 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
     figures: dict[str, list[Load]] = {}
     for number in range(rounds):
         async with spawn(*server_command(folder / f"data{number}"), environment=UNLIMITED) as server:
-            for name, count, per_s in (("50 pairs", 50, None), ("500 pairs", 500, None), ("330 moves/s", 50, 330.0)):
+            for name, count, per_s in LOADS:
                 load = await play(server.port, server.pid, make_pair, count, seconds, per_s)
                 figures.setdefault(name, []).append(load)
         async with spawn(sys.executable, "-m", "server.bench", "--relay") as floor:
@@ -409,6 +416,62 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
         [sys.executable, "-c", "import server.app, sys; print('numba' in sys.modules)"], capture_output=True, text=True
     )
     print(f"{'importing the server imports numba':48} {'yes' if 'True' in modules.stdout else 'no':>9}")
+
+
+LOADS = (("50 pairs", 50, None), ("500 pairs", 500, None), ("330 moves/s", 50, 330.0))
+"""Pairs as fast as they are answered, and at a pace."""
+
+
+async def compare(rounds: int, seconds: float, folder: Path, url: str, postgres: int | None) -> None:
+    """Prints what a move costs on PostgreSQL beside SQLite, one node each, in turns. `postgres` is the process of a
+    server of PostgreSQL on this machine, whose CPU is then told, too.
+    """
+    print(f"{'raw write + fdatasync of 4 KiB':48} {fsync_ms(folder):9.2f} ms")
+    figures: dict[str, list[Load]] = {}
+    for number in range(rounds):
+        for kind in ("SQLite", "PostgreSQL"):
+            environment = UNLIMITED if kind == "SQLite" else {**UNLIMITED, "PLYROOM_DATABASE": url}
+            async with spawn(*server_command(folder / f"data{number}"), environment=environment) as server:
+                for name, count, per_s in LOADS:
+                    load = await play(server.port, server.pid, make_pair, count, seconds, per_s, postgres)
+                    figures.setdefault(f"{kind}, {name}", []).append(load)
+    for name, loads in figures.items():
+        print(f"{f'{name}: acknowledged durable moves':56} {median(one.per_s for one in loads):9.0f} /s")
+        print(f"{f'{name}: CPU a move, node':56} {median(one.cpu_us for one in loads):9.1f} us")
+        if name.startswith("PostgreSQL"):
+            beside = figures[name.replace("PostgreSQL", "SQLite")]
+            ratio = median(a.cpu_us / b.cpu_us for a, b in zip(loads, beside, strict=True))
+            print(f"{f'{name}: the node beside one on SQLite':56} {ratio:9.2f} x")
+            if postgres is not None:
+                cost_us = median(one.database_s / max(1, one.moves) * 1e6 for one in loads)
+                print(f"{f'{name}: CPU a move, database':56} {cost_us:9.1f} us")
+        for word, share in (("p50", 0.5), ("p99", 0.99)):
+            value = median(one.percentile(share) for one in loads)
+            print(f"{f'{name}: move to ack, {word}':56} {value:9.2f} ms", flush=True)
+
+
+def family_cpu_seconds(pid: int | None) -> float:
+    """User and system time of a process and its children, those that have ended among them."""
+    if pid is None:
+        return 0.0
+    total = 0.0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+            if stat.parent.name == str(pid):
+                total += sum(map(int, fields[11:15]))
+            elif fields[1] == str(pid):
+                total += int(fields[11]) + int(fields[12])
+    return total / TICKS_PER_S
+
+
+@contextlib.contextmanager
+def private_database() -> Iterator[tuple[str, int]]:
+    """The address of an empty database in a PostgreSQL of its own that syncs, and that server's process."""
+    from tests.postgres import SAFE, TEMPLATE, private_postgres
+
+    with private_postgres(**{**SAFE, "shared_buffers": "256MB", "autovacuum_naptime": "1min"}) as server:
+        yield server.url(TEMPLATE), server.pid
 
 
 async def memory_per_match(folder: Path, matches: int) -> float:
@@ -459,8 +522,18 @@ def report(name: str, value: float, unit: str, most: float) -> None:
 @click.option(
     "--data", type=click.Path(path_type=Path), help="Folder on the disk to measure.  [default: a temporary one]"
 )
+@click.option("--database", help="Compare moves on this empty PostgreSQL database with SQLite; nothing else.")
+@click.option("--postgres", is_flag=True, help="The same, with a PostgreSQL that is started for it.")
 @click.option("--relay", "as_relay", is_flag=True, hidden=True)
-def main(rounds: int, seconds: float, matches: int, data: Path | None, as_relay: bool) -> None:
+def main(
+    rounds: int,
+    seconds: float,
+    matches: int,
+    data: Path | None,
+    database: str | None,
+    postgres: bool,
+    as_relay: bool,
+) -> None:
     """Measures the server: moves, CPU, latency, memory, start."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -471,7 +544,13 @@ def main(rounds: int, seconds: float, matches: int, data: Path | None, as_relay:
         return
     folder = Path(tempfile.mkdtemp(prefix="plyroom-bench-", dir=data))
     try:
-        uvloop.run(measure(rounds, seconds, matches, folder))
+        if postgres:
+            with private_database() as (url, pid):
+                uvloop.run(compare(rounds, seconds, folder, url, pid))
+        elif database is not None:
+            uvloop.run(compare(rounds, seconds, folder, database, None))
+        else:
+            uvloop.run(measure(rounds, seconds, matches, folder))
     finally:
         shutil.rmtree(folder)
 

@@ -99,6 +99,12 @@ class Postgres:
         quoted = password.replace(":", "%3A").replace("/", "%2F").replace("@", "%40")
         return f"postgresql://{USER}:{quoted}@127.0.0.1:{port or self.port}/{database}"
 
+    @property
+    def pid(self) -> int:
+        """Its first process, the parent of all others."""
+        assert self._process is not None, "it was launched"
+        return self._process.pid
+
     def start(self) -> None:
         """Returns when it accepts connections."""
         self.launch()

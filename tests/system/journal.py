@@ -3,14 +3,17 @@
 import asyncio
 import sqlite3
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from client.messages import Happened
 from server.protocol import AnyEvent, Created, Finished, Hidden, Move, Moved, RoomCommand, Started
+from tests.postgres import Postgres
 from tests.referee import Foul, Referee, referee
 
 DATABASE = "plyroom.sqlite3"
@@ -29,19 +32,31 @@ class RoomLog:
     commands: dict[tuple[str, str], tuple[int, int]]
 
 
+HEADS = "SELECT id, head, due_ms IS NOT NULL FROM rooms"
+EVENTS = "SELECT room, v, body FROM events ORDER BY room, v"
+COMMANDS = "SELECT room, identity, id, first_v, last_v FROM commands"
+
+
 def read_logs(data: Path) -> dict[str, RoomLog]:
     """All rooms in a data folder, whether its server runs or not."""
     with closing(sqlite3.connect(data / DATABASE, timeout=10)) as database:
         database.execute("BEGIN")
-        heads = database.execute("SELECT id, head, due_ms IS NOT NULL FROM rooms").fetchall()
-        events: dict[str, dict[int, AnyEvent]] = defaultdict(dict)
-        for room, v, body in database.execute("SELECT room, v, body FROM events ORDER BY room, v"):
-            events[room][v] = _event.decode(body)
-        commands: dict[str, dict[tuple[str, str], tuple[int, int]]] = defaultdict(dict)
-        for room, identity, key, first, last in database.execute(
-            "SELECT room, identity, id, first_v, last_v FROM commands"
-        ):
-            commands[room][identity, key] = (first, last)
+        return _logs(*(database.execute(query).fetchall() for query in (HEADS, EVENTS, COMMANDS)))
+
+
+async def read_postgres_logs(postgres: Postgres, database: str) -> dict[str, RoomLog]:
+    """All rooms in a PostgreSQL database."""
+    async with postgres.session(database) as session, session.transaction(isolation="repeatable_read"):
+        return _logs(*[await session.fetch(query) for query in (HEADS, EVENTS, COMMANDS)])
+
+
+def _logs(heads: Iterable[Any], entries: Iterable[Any], keys: Iterable[Any]) -> dict[str, RoomLog]:
+    events: dict[str, dict[int, AnyEvent]] = defaultdict(dict)
+    for room, v, body in entries:
+        events[room][v] = _event.decode(body)
+    commands: dict[str, dict[tuple[str, str], tuple[int, int]]] = defaultdict(dict)
+    for room, identity, key, first, last in keys:
+        commands[room][identity, key] = (first, last)
     return {room: RoomLog(room, head, bool(due), events[room], commands[room]) for room, head, due in heads}
 
 

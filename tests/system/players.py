@@ -16,6 +16,9 @@ from tests.system.journal import Journal
 HASTY = Timing(ping_s=0.5, silence_s=3, retry_s=0.1, retry_max_s=0.4)
 """A client that comes back sooner than people's do, so that tests need not wait for it."""
 
+PATIENT = Timing(ping_s=2.5, silence_s=30, retry_s=4, retry_max_s=4)
+"""A client that sends a refused command again for as long as a database takes to come back."""
+
 LONG_STICKS = {"rows": "9-9-9-9"}
 """Options for matches of some twenty moves that cost next to nothing."""
 
@@ -100,10 +103,16 @@ async def make_room(
 
 
 async def two_people(
-    url: str, game: str, options: dict[str, str], journal: Journal, seed: int, enough: asyncio.Event
+    url: str,
+    game: str,
+    options: dict[str, str],
+    journal: Journal,
+    seed: int,
+    enough: asyncio.Event,
+    timing: Timing = HASTY,
 ) -> Model:
     """Two clients play each other until it is enough; returns what both saw at the end."""
-    async with connect(url, timing=HASTY) as ada, connect(url, timing=HASTY) as bob:
+    async with connect(url, timing=timing) as ada, connect(url, timing=timing) as bob:
         room = await make_room(ada, game, options)
         host = Player(ada, room, journal, seed, enough, host=True)
         guest = Player(bob, room, journal, seed + 1, enough, host=False)

@@ -1,0 +1,121 @@
+"""Whole servers on PostgreSQL: what players notice when the database goes, and that nothing secret is ever said."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from client.connection import State, connect
+from client.model import Model
+from server.protocol import Chat, Code, Join
+from tests.postgres import PASSWORD, SAFE, Postgres, private_postgres
+from tests.system.journal import Journal, read_postgres_logs
+from tests.system.players import LONG_STICKS, PATIENT, make_room, two_people
+from tests.system.rawsocket import RawSocket, raw_socket
+from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+
+NODES = 2
+MATCHES = 10
+PROMPT_S = 2.0
+SETTLED_S = 10.0
+
+
+@pytest.fixture(scope="module")
+def durable() -> Iterator[Postgres]:
+    """A PostgreSQL that syncs, to be killed and restarted."""
+    with private_postgres(**SAFE) as server:
+        yield server
+
+
+@pytest.mark.parametrize("ends", [["kill"], pytest.param(["kill", "immediate", "fast"] * 8, marks=pytest.mark.long)])
+async def test_a_database_that_goes_under_load_costs_no_move(
+    durable: Postgres, tmp_path: Path, ends: list[str]
+) -> None:
+    """R7: two nodes, matches on both, and the database killed, stopped at once, or restarted: whoever sends a command
+    is told store.retry within 2 s, no connection ends, and within 10 s of its return all play on; no acknowledged move
+    is missing or doubled (I1, I3, I9), and no password is in any log.
+    """
+    journal, enough = Journal(), asyncio.Event()
+    lost: list[State] = []
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(durable.database())
+        nodes = [
+            await stack.enter_async_context(
+                serving(tmp_path / f"node{n}", database=durable.url(database), poll_s=0.3, silence_s=60.0, **UNHURRIED)
+            )
+            for n in range(NODES)
+        ]
+        raws = [await stack.enter_async_context(raw_socket(node.port)) for node in nodes]
+        room = await _room(nodes[0], raws, lost, stack)
+        async with asyncio.TaskGroup() as tasks:
+            matches = [
+                tasks.create_task(
+                    two_people(nodes[n % NODES].url, "sticks", LONG_STICKS, journal, 2 * n, enough, PATIENT)
+                )
+                for n in range(MATCHES)
+            ]
+            for n, end in enumerate(ends):
+                await journal.more_acks(100)
+                await asyncio.to_thread(durable.kill if end == "kill" else _stopping(durable, end))
+                await asyncio.gather(*(_told_to_retry(raw, room, f"r{n}") for raw in raws))
+                await asyncio.to_thread(durable.start)
+                async with asyncio.timeout(SETTLED_S):
+                    await asyncio.gather(*(_taken(raw, room, f"r{n}") for raw in raws))
+                    await journal.more_acks(2 * MATCHES)
+            enough.set()
+        models: list[Model] = [match.result() for match in matches]
+        logs = await read_postgres_logs(durable, database)
+        assert lost == [State.CONNECTED], "no connection ended"
+        for node in nodes:
+            assert await node.stop() == 0
+            assert_no_traceback(node)
+            assert PASSWORD not in node.errors + "".join(node.announced)
+            assert f"postgresql://plyroom@127.0.0.1:{durable.port}/{database}" in "".join(node.announced)
+    assert journal.violations(logs) == []
+    assert journal.refused == []
+    assert all(model.match is not None and model.match.over is not None for model in models)
+
+
+def _stopping(server: Postgres, mode: str) -> Callable[[], None]:
+    return lambda: server.stop(mode)
+
+
+async def _room(node: ServerProcess, raws: list[RawSocket], states: list[State], stack: AsyncExitStack) -> str:
+    """A room for chat, which everybody has joined; `states` is what its host's connection goes through."""
+    host = await stack.enter_async_context(connect(node.url, timing=PATIENT, on_state=states.append))
+    room = await make_room(host, "tic-tac-toe")
+    for raw in raws:
+        await raw.hello()
+        raw.say(Join(id="join", room=room))
+        assert (await _answer(raw, "join"))["t"] == "ack"
+    return room
+
+
+async def _answer(raw: RawSocket, key: str) -> dict[str, object]:
+    while True:
+        message = await raw.message()
+        if message.get("id") == key:
+            return message
+
+
+async def _told_to_retry(raw: RawSocket, room: str, key: str) -> None:
+    """While the database is away a command is refused in time, in so many words."""
+    begun = time.perf_counter()
+    raw.say(Chat(id=key, room=room, text="is anybody there?"))
+    told = await _answer(raw, key)
+    assert (told["t"], told.get("code")) == ("error", Code.STORE_RETRY)
+    assert time.perf_counter() - begun < PROMPT_S
+
+
+async def _taken(raw: RawSocket, room: str, key: str) -> None:
+    """The same command, sent again until it is taken."""
+    while True:
+        raw.say(Chat(id=key, room=room, text="is anybody there?"))
+        told = await _answer(raw, key)
+        if told["t"] == "ack":
+            return
+        assert told.get("code") == Code.STORE_RETRY
+        await asyncio.sleep(0.1)  # as clients do
