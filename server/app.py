@@ -138,7 +138,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         watch = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, draining.is_set, lambda: hub.clock_ahead_ms)
         application = make_app(api, Pages(client, settings.names).routes())
-        gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load)
+        gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus)
         collector = NodeCollector(ports.metrics, gauges)
         runner = web.AppRunner(
             application,

@@ -75,6 +75,17 @@ Lapse = Callable[[frozenset[str] | None], None]
 """Told of rooms (None: of all) whose messages may have been missed."""
 
 
+class BusNumbers(Struct, frozen=True):
+    """What an operator wants to know of a bus, since the start: messages that came and were no good, that may be missed
+    and were dropped, and that should not have been; and how long the last message to oneself took.
+    """
+
+    refused: int = 0
+    dropped: int = 0
+    lost: int = 0
+    echo_s: float = 0.0
+
+
 class Bus(Protocol):
     """Passes messages to every subscriber on every node, perhaps on the sender's too."""
 
@@ -95,3 +106,6 @@ class Bus(Protocol):
 
     def on_lapse(self, call: Lapse) -> Callable[[], None]:
         """Calls when messages may have been missed, and when `flows` changes, until the returned function is called."""
+
+    def numbers(self) -> BusNumbers:
+        """What it counted."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from server.bus.base import BusMessage, Grown, Here, Lapse, Receive, ReceiveNode, Whisper
+from server.bus.base import BusMessage, BusNumbers, Grown, Here, Lapse, Receive, ReceiveNode, Whisper
 
 T = TypeVar("T")
 
@@ -42,6 +42,9 @@ class LocalBus:
 
     def on_lapse(self, call: Lapse) -> Callable[[], None]:
         return _added(self._lapse, call)
+
+    def numbers(self) -> BusNumbers:
+        return BusNumbers()
 
 
 def _added(calls: list[T], call: T) -> Callable[[], None]:

@@ -5,7 +5,20 @@ from contextlib import asynccontextmanager
 
 import structlog
 
-from server.bus.base import Beat, BusMessage, Gone, Grown, Here, Lapse, Listed, Missed, Receive, ReceiveNode, Whisper
+from server.bus.base import (
+    Beat,
+    BusMessage,
+    BusNumbers,
+    Gone,
+    Grown,
+    Here,
+    Lapse,
+    Listed,
+    Missed,
+    Receive,
+    ReceiveNode,
+    Whisper,
+)
 from server.bus.broker import Broker
 from server.bus.codec import ENTRIES, LOBBY, MISSED, NODES, Codec, Refused, node_topic, room_topic
 from server.bus.link import Link, open_link
@@ -81,6 +94,10 @@ class MqttBus:
     def on_lapse(self, call: Lapse) -> Callable[[], None]:
         self._lapse.append(call)
         return lambda: self._lapse.remove(call)
+
+    def numbers(self) -> BusNumbers:
+        link = self.link
+        return BusNumbers(link.counts.refused, link.outbox.dropped, link.outbox.lost, link.lag_s)
 
     # --- from the link ---
 

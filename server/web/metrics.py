@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from engine.search.job import Load
+from server.bus.base import Bus
 from server.listener import CannotListen
 from server.metrics import Histogram, Metrics
 from server.settings import Settings
@@ -44,6 +45,7 @@ class Gauges:
     rooms: Callable[[], int]
     connections: Callable[[], int]
     searches: Callable[[], Load]
+    bus: Bus
 
 
 class NodeCollector:
@@ -66,6 +68,14 @@ class NodeCollector:
         yield GaugeMetricFamily("plyroom_searches_running", "Searches under way", load.running)
         yield GaugeMetricFamily("plyroom_searches_waiting", "Searches that wait for a worker", load.waiting)
         yield GaugeMetricFamily("plyroom_search_workers", "Search processes that are ready", load.workers)
+        bus = self._gauges.bus.numbers()
+        yield GaugeMetricFamily(
+            "plyroom_bus_flows", "Whether messages to other nodes get through", self._gauges.bus.flows
+        )
+        yield GaugeMetricFamily("plyroom_bus_echo_seconds", "How long the last message to oneself took", bus.echo_s)
+        yield CounterMetricFamily("plyroom_bus_refused", "Bus messages that were broken or forged", bus.refused)
+        yield CounterMetricFamily("plyroom_bus_dropped", "Bus messages that may be missed and were", bus.dropped)
+        yield CounterMetricFamily("plyroom_bus_lost", "Bus messages that were dropped though they mattered", bus.lost)
 
 
 @asynccontextmanager

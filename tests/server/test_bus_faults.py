@@ -30,6 +30,7 @@ from tests.server.crowd import CrowdClient, read_everything
 from tests.server.entries import new_database
 from tests.server.serving import Node, Socket, serve
 from tests.server.test_bus_contract import KEY, flowing
+from tests.server.test_metrics import numbers
 from tests.server.test_two_nodes import HEALED_S, NAMES, QUICK, heals, hesitant, make_rooms
 from tests.server.world import World
 
@@ -45,7 +46,7 @@ class Nodes(World):
     def __init__(self, store: Store | None = None) -> None:
         super().__init__(store=store)
         self.buses: dict[str, MqttBus] = {}
-        rare_polls: dict[str, Any] = {**QUICK, "poll_s": 30.0}
+        rare_polls: dict[str, Any] = {**QUICK, "poll_s": 30.0, "silence_s": 1000.0}
         self.settings = replace(self.settings, **rare_polls)
 
     def ports(self, node: str, **changes: Any) -> Ports:
@@ -207,6 +208,23 @@ async def test_a_broker_that_is_not_there(trouble: Any, lasts_s: float, tmp_path
         async with chatting(nodes) as chatter:
             await chatter.talk(asyncio.create_task(asyncio.sleep(0.2)))
             assert max(at_s - chatter.acked_s[v] for v, at_s in chatter.heard) < LAG_S / 4
+
+
+async def test_what_an_operator_sees_of_the_bus(tmp_path: Path) -> None:
+    """Whether it flows, how long an echo takes, and what came that was no good, are among the metrics."""
+    async with mosquitto(tmp_path) as broker, open_mqtt_bus(broker.address, "n1", KEY) as bus:
+        await flowing(bus)
+        world = Nodes()
+        world.buses["n1"] = bus
+        async with serve(world, "n1", metrics_port=0) as node:
+            bus._on_node("plyroom/1/lobby", b"nonsense")
+            before = await numbers(node)
+            assert (before["plyroom_bus_flows"], before["plyroom_bus_refused_total"]) == (1, 1)
+            assert 0 < before["plyroom_bus_echo_seconds"] < 1
+            await broker.kill()
+            async with asyncio.timeout(5):
+                while (await numbers(node))["plyroom_bus_flows"]:
+                    await asyncio.sleep(0.01)
 
 
 async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from engine.game import Game
 from engine.games.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
 from server import protocol as wire
-from server.bus.base import Bus, BusMessage, Lapse, Receive, ReceiveNode
+from server.bus.base import Bus, BusMessage, BusNumbers, Lapse, Receive, ReceiveNode
 from server.bus.local import LocalBus
 from server.hub import Hub, open_hub
 from server.ports import OnInfo, Ports
@@ -200,6 +200,9 @@ class BadBus:
 
     def on_lapse(self, call: Lapse) -> Callable[[], None]:
         return self._inner.on_lapse(call)
+
+    def numbers(self) -> BusNumbers:
+        return self._inner.numbers()
 
 
 # --- the engines ------------------------------------------------------------------------------------------------------

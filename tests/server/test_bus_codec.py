@@ -1,0 +1,134 @@
+"""Bus messages as the broker sees them: what goes in comes out, and nothing else is taken for a message."""
+
+import json
+import random
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server import protocol as wire
+from server.bus.base import Beat, BusMessage, Gone, Grown, Here, Listed, Missed, Whisper
+from server.bus.codec import Codec, Refused, room_topic
+from server.bus.link import MAX_BYTES, _filters
+from server.frames import text_frame
+from server.store.base import StoredEvent
+from tests.server.test_bus_contract import ENTRY, KEY, MESSAGES, NODE_MESSAGES
+
+CODEC = Codec(KEY)
+TEXT = st.text(st.characters(exclude_characters="\x00", codec="utf-8"), min_size=1, max_size=24)
+V = st.integers(1, 2**53 - 200)
+
+
+@st.composite
+def growths(draw: st.DrawFn) -> Grown:
+    first = draw(V)
+    texts = draw(st.lists(st.text(max_size=40), min_size=1, max_size=4))
+    events = tuple(
+        StoredEvent(first + number, draw(V), number % 2, wire.format_event_body(wire.Said("ada", "Ada", text)))
+        for number, text in enumerate(texts)
+    )
+    return Grown(draw(TEXT), draw(TEXT), events)
+
+
+@st.composite
+def whispers(draw: st.DrawFn) -> Whisper:
+    room = draw(TEXT)
+    thinking = wire.Thinking(room=room, match="m", ply=draw(V), seat=1, state="done", pv=tuple(draw(st.lists(TEXT))))
+    return Whisper(room, draw(TEXT), text_frame(wire.format_message(thinking)))
+
+
+MESSAGE = st.one_of(
+    growths(),
+    whispers(),
+    st.builds(Here, TEXT, TEXT, st.frozensets(TEXT, max_size=5), V, st.booleans()),
+    st.builds(Beat, TEXT),
+    st.builds(Missed, TEXT),
+    st.builds(Gone, TEXT),
+    st.builds(Listed, TEXT, st.just((ENTRY,)), st.tuples(TEXT)),
+)
+
+
+@given(MESSAGE)
+def test_what_goes_in_comes_out(message: BusMessage) -> None:
+    """Whatever names and texts there are; a topic has no wildcard and no level that is not ours."""
+    topic, payload, _ = CODEC.encode(message)
+    assert CODEC.decode(topic, payload) == message
+    assert not set(topic) & set("+#\x00")
+    assert topic.startswith("plyroom/1/")
+    assert topic.count("/") <= 4
+
+
+@given(MESSAGE, st.randoms(use_true_random=False))
+def test_nothing_else_is_taken_for_a_message(message: BusMessage, chance: random.Random) -> None:
+    """A changed byte, a cut, another topic, another key: refused, and by no other exception."""
+    topic, payload, _ = CODEC.encode(message)
+    if not payload:
+        return
+    at = chance.randrange(len(payload))
+    changed = payload[:at] + bytes([payload[at] ^ (1 << chance.randrange(8))]) + payload[at + 1 :]
+    for where, what in (
+        (topic, payload[:at]), (f"{topic}x", payload), (topic, Codec(b"other").encode(message).payload),
+        ("plyroom/1/lobby/x", payload), (room_topic("elsewhere"), payload),
+    ):  # fmt: skip
+        if what:
+            with pytest.raises(Refused):
+                CODEC.decode(where, what)
+    with suppress(Refused):
+        assert CODEC.decode(topic, changed) == message, "no change of a byte makes another message"
+
+
+@given(st.binary(max_size=200), st.sampled_from([CODEC.encode(m).topic for m in (*MESSAGES, *NODE_MESSAGES)]))
+def test_random_bytes(payload: bytes, topic: str) -> None:
+    """They are refused; an empty payload is a will, at a node's topic only."""
+    if payload or "/nodes/" not in topic:
+        with pytest.raises(Refused):
+            CODEC.decode(topic, payload)
+
+
+GOOD = Grown("r1", "n1", (StoredEvent(3, 1, 0, wire.format_event_body(wire.Said("ada", "Ada", "hi"))),))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"events": []},
+        {"events": [{"v": 0, "at": 1, "audience": 0, "body": {"kind": "hidden"}}]},
+        {"events": [{"v": 1, "at": 1, "audience": 2, "body": {"kind": "seat_left", "seat": 0}}]},
+        {"events": [{"v": "1", "at": 1, "audience": 0, "body": {"kind": "seat_left", "seat": 0}}]},
+        {"events": [{"v": v, "at": 1, "audience": 0, "body": {"kind": "seat_left", "seat": 0}} for v in (1, 3)]},
+        {"events": [{"v": 1, "at": 1, "audience": 0, "body": {"kind": "seat_left"}}]},
+        {"events": [{"v": 1, "at": 1, "audience": 0, "body": {"kind": "no such kind"}}]},
+        {"room": "r2"},
+        {"room": "x" * 25},
+        {"node": ""},
+        {"more": 1},
+    ],
+)
+def test_a_sealed_message_is_judged_all_the_same(change: dict[str, object]) -> None:
+    """A node of another version, or one that is broken, has the key, too."""
+    topic, payload, _ = CODEC.encode(GOOD)
+    says = json.dumps({**json.loads(payload)["says"], **change}).encode()
+    with pytest.raises(Refused):
+        CODEC.decode(topic, CODEC._sealed(topic, says).payload)
+
+
+def test_thinking_is_nothing_but_thinking() -> None:
+    """A frame for clients that is something else, or of another room, does not reach them."""
+    for message in (wire.Pong(at=1), wire.Thinking(room="r2", match="m", ply=1, seat=0, state="done")):
+        topic, payload, _ = CODEC.encode(Whisper("r1", "n1", text_frame(wire.format_message(message))))
+        with pytest.raises(Refused):
+            CODEC.decode(topic, payload)
+
+
+def test_a_message_that_is_too_long() -> None:
+    """Refused before anybody reads it."""
+    topic, payload, _ = CODEC.encode(GOOD)
+    with pytest.raises(Refused, match="long"):
+        CODEC.decode(topic, payload + b" " * MAX_BYTES)
+
+
+def test_subscriptions_of_a_topic() -> None:
+    """MQTT 5, section 4.7.1: those for itself, for one level and for all below."""
+    assert set(_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}
