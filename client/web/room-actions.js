@@ -32,7 +32,7 @@ export function statusText(model, room) {
     if (turn === mySeat(model)) return "Your turn";
     if (seats[turn]?.kind !== "ai") return `${sideName(board, turn)} to move`;
     const isAbsent = room.thoughts[headPly(room)]?.state === "absent";
-    return `${occupantName(seats[turn])} ${isAbsent ? "waits for an engine: none is there now" : "is thinking"}`;
+    return `${occupantName(seats[turn])} ${isAbsent ? "waits for an engine" : "is thinking"}`;
 }
 
 /**

@@ -203,11 +203,19 @@ async def test_a_broker_that_is_not_there(trouble: Any, lasts_s: float, tmp_path
         async with chatting(nodes) as chatter:
             await chatter.talk(asyncio.create_task(trouble(broker, lasts_s)))
             chatter.judge()
-        for bus in world.buses.values():
-            await flowing(bus)
-        async with chatting(nodes) as chatter:
-            await chatter.talk(asyncio.create_task(asyncio.sleep(0.2)))
-            assert max(at_s - chatter.acked_s[v] for v, at_s in chatter.heard) < LAG_S / 4
+        lag_s = [await lag_of_a_moment(world, nodes)]
+        while min(lag_s) > LAG_S / 4 and len(lag_s) < 5:  # a busy machine takes a moment to calm down
+            lag_s.append(await lag_of_a_moment(world, nodes))
+        assert min(lag_s) < LAG_S / 4, "the bus rings again; the polls alone would take longer"
+
+
+async def lag_of_a_moment(world: Nodes, nodes: tuple[Node, Node]) -> float:
+    """How late the other node hears while the bus flows."""
+    for bus in world.buses.values():
+        await flowing(bus)
+    async with chatting(nodes) as chatter:
+        await chatter.talk(asyncio.create_task(asyncio.sleep(0.2)))
+        return max(at_s - chatter.acked_s[v] for v, at_s in chatter.heard)
 
 
 async def test_what_an_operator_sees_of_the_bus(tmp_path: Path) -> None:
