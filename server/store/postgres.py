@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import structlog
 from sqlalchemy import BigInteger, ColumnElement, Connection, cast, event, func
-from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
@@ -138,7 +138,7 @@ class _Pool:
         except DBAPIError as error:
             kind = _LinkGone if error.connection_invalidated else StoreUnavailable
             raise kind(f"the database failed: {_words(error)}") from error
-        except FAULTS as error:
+        except (*FAULTS, SQLAlchemyError) as error:
             raise _LinkGone(f"the database failed: {_words(error)}") from error
 
 
@@ -151,6 +151,9 @@ def _words(error: Exception) -> str:
     if isinstance(error, DBAPIError) and error.orig is not None:
         return str(error.orig.__cause__ or error.orig)
     return str(error) or type(error).__name__
+
+
+EPOCH = "SELECT value FROM meta WHERE key = 'epoch'"
 
 
 # --- the writer -------------------------------------------------------------------------------------------------------
@@ -166,6 +169,7 @@ class _Writer:
         self._url = url
         self._limits = limits
         self._link: Any = None
+        self._epoch: str | None = None
 
     async def open(self) -> str:
         """Looks at the database before anything is written; returns its epoch."""
@@ -176,7 +180,8 @@ class _Writer:
                 await link.execute(
                     "INSERT INTO meta (key, value) VALUES ('epoch', $1) ON CONFLICT DO NOTHING", secrets.token_hex(8)
                 )
-                return str(await link.fetchval("SELECT value FROM meta WHERE key = 'epoch'"))
+                self._epoch = str(await link.fetchval(EPOCH))
+                return self._epoch
         except FAULTS as error:
             raise StoreUnavailable(f"cannot use the database {self._url}: {_words(error)}") from error
 
@@ -211,11 +216,7 @@ class _Writer:
             link = await connect(self._url, self._limits, **DIRECT)
             try:
                 async with asyncio.timeout(self._limits.answer_s):
-                    read_only = await link.fetchval("SELECT current_setting('transaction_read_only') = 'on'")
-                if read_only:
-                    raise StoreUnavailable(
-                        f"the database {self._url} is read-only (a standby?): Plyroom needs the one that takes writes"
-                    )
+                    await self._check_server(link)
             except BaseException as error:
                 link.terminate()
                 if isinstance(error, FAULTS):
@@ -223,6 +224,15 @@ class _Writer:
                 raise
             self._link = link
         return self._link
+
+    async def _check_server(self, link: Any) -> None:
+        """It may be another one than before: what an address leads to changes when a server fails."""
+        if await link.fetchval("SELECT current_setting('transaction_read_only') = 'on'"):
+            raise StoreUnavailable(
+                f"the database {self._url} is read-only (a standby?): Plyroom needs the one that takes writes"
+            )
+        if self._epoch is not None and await link.fetchval(EPOCH) != self._epoch:
+            raise StoreUnavailable(f"the database {self._url} is another one than at the start: restart this server")
 
     async def commit(self, ops: list[Op]) -> list[Outcome]:
         """Commits a group and says what became of each; Contended when a row of it was there already."""

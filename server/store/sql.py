@@ -21,6 +21,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     create_engine,
+    delete,
     event,
     insert,
     literal,
@@ -68,6 +69,9 @@ CHECKPOINT_PAGES = 4000
 """The WAL grows to 16 MB before its pages go into the file: a room's page is written there once for many moves."""
 ANSWER_S = 6.0
 """A disk that takes longer counts as gone: every command has its answer within 10 s."""
+
+FORGOTTEN_MS = 24 * 3_600_000
+"""A node that has been gone for so long is not kept any more."""
 
 SELECT_EVENTS = (
     select(t.events.c.v, t.events.c.at_ms, t.events.c.audience, t.events.c.body)
@@ -309,6 +313,8 @@ class SqlStore:
         found = await self._change(known)
         if not found:
             found = await self._change(insert(t.nodes).values(id=node, alive_until_ms=alive_until).returning(until))
+            # A node has another id at each start; those that have been gone for long are of no use.
+            await self._change(delete(t.nodes).where(until < self._clock() - FORGOTTEN_MS).returning(until))
         return int(found[0][0]) - alive_for_ms
 
     # --- identities ---
@@ -367,7 +373,9 @@ class SqlStore:
         return bytes.fromhex(found[0][0])
 
     async def check(self) -> None:
-        await self._select(select(t.meta.c.value).where(t.meta.c.key == "epoch"))
+        found = await self._select(select(t.meta.c.value).where(t.meta.c.key == "epoch"))
+        if not found or found[0][0] != self._epoch:
+            raise StoreUnavailable("the database is another one than at the start: restart this server")
 
     # --- shared ---
 

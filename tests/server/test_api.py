@@ -199,6 +199,21 @@ async def test_a_mistake_of_ours_is_told_without_its_details() -> None:
     assert [line["event"] for line in logs if line["log_level"] == "error"] == ["request failed"]
 
 
+async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
+    """/readyz is 503 when the clock differs from the store's by more than 250 ms, either way, and says by how much."""
+    from aiohttp.test_utils import TestClient, TestServer
+
+    from server.web.api import Api, make_app
+
+    ahead = [0]
+    app = make_app(Api(World().ports("n1"), lambda: False, lambda: ahead[0]), [])
+    async with TestClient(TestServer(app)) as client:
+        for ahead[0], status in ((0, 200), (250, 200), (-250, 200), (251, 503), (-90_000, 503)):
+            answer = await client.get("/readyz")
+            assert answer.status == status
+        assert await answer.json() == {"status": "clock differs", "ahead_ms": -90_000}
+
+
 async def test_draining() -> None:
     """/readyz is 503 from the moment that the end begins; /livez stays."""
     from aiohttp import web

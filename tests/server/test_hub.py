@@ -280,6 +280,27 @@ async def test_another_node_takes_over_when_one_is_silent() -> None:
         assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5)
 
 
+@pytest.mark.parametrize("ahead_ms", [60_000, -60_000, 0])
+@virtual
+async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_ms: int) -> None:
+    """R15: heartbeats go by the store's clock, however far a node's own is off; each knows how far that is."""
+    world = World()
+    thinking = asyncio.Event()
+
+    async def never(job: Job) -> str:
+        await thinking.wait()
+        return ""
+
+    world.engines.answer = never
+    async with world.hub("n1") as hub, world.hub("n2", now_ms=lambda: world.now_ms() + ahead_ms) as other:
+        room = await Client(hub, "ada").create("sticks", seats=(wire.AiSeat(1), wire.MySeat()))
+        await asyncio.sleep(20)
+        head = await world.store.head(room)
+        assert head is not None
+        assert head.node == "n1", "its own node is alive"
+        assert (hub.clock_ahead_ms, other.clock_ahead_ms) == (0, ahead_ms)
+
+
 @virtual
 async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
     """R7: a room that was taken over and could not be read is read a moment later."""

@@ -539,6 +539,29 @@ async def test_a_server_that_only_reads_is_refused(postgres: Postgres) -> None:
             await store.append(append("r1", 2))
 
 
+async def test_another_database_behind_the_same_address_is_noticed(postgres: Postgres, database: str) -> None:
+    """One that was restored, or set up anew, under a running node: nothing is written to it, the node is not ready."""
+    async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
+        await store.create_room(new_room("r1"))
+        await store.check()
+        await other.execute("UPDATE meta SET value = 'restored' WHERE key = 'epoch'")
+        await other.fetchval(DISCONNECT)
+        with pytest.raises(StoreUnavailable, match="another one"):
+            await store.check()
+        with pytest.raises(StoreUnavailable, match="another one"):
+            await store.append(append("r1", 2, CommandKey("ada", "1")))
+        assert await store.events("r1", 2) == []
+
+
+async def test_nodes_that_are_long_gone_are_forgotten(postgres: Postgres, database: str) -> None:
+    """The first heartbeat of a node removes those of a day ago, and no others."""
+    async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
+        await store.heartbeat("yesterday's", -24 * 3_600_000 - 60_000)
+        await store.heartbeat("this morning's", -3_600_000)
+        await store.heartbeat("new", 1000)
+        assert [row[0] for row in await other.fetch("SELECT id FROM nodes ORDER BY id")] == ["new", "this morning's"]
+
+
 async def test_one_epoch_for_all_who_open_at_once(postgres: Postgres, database: str) -> None:
     """Nodes that start together agree on the epoch, whoever makes it."""
     stores = [open_postgres(postgres.url(database)) for _ in range(4)]
