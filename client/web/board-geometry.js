@@ -24,6 +24,8 @@
 /** How far the frame reaches beyond the outermost cells, and how much room the labels take. */
 const FRAME = 0.12;
 const LABEL = 0.34;
+/** The height of a name inside a cell: it fits into the corner beside a piece. */
+const NAME = 0.27;
 const LARGE_LABEL = 0.6;
 /** From so many cells on, labels are larger, for the cells are small. */
 const LARGE_FROM = 12;
@@ -142,7 +144,7 @@ function sitePlaces(board) {
 function gridLabels(board, flip, placed, frame, size) {
     if (board.labels === false) return [];
     if (board.names && !namedByPlace(board.names))
-        return placed.map(({ id, x, y }) => ({ x: x - 0.46, y: y - 0.36, text: id, size: LABEL, inside: true }));
+        return placed.map(({ id, x, y }) => ({ x: x - 0.48, y: y - 0.42, text: id, size: NAME, inside: true }));
     const labels = [];
     for (let col = 0; col < board.cols; col++) {
         const x = flip ? board.cols - 1 - col : col;

@@ -416,9 +416,7 @@ def _row_names(row: int) -> tuple[str | None, ...]:
 
 def board(options: Mapping[str, str]) -> BoardView:
     return BoardView(
-        board=Grid(
-            cols=8, rows=8, names=tuple(_row_names(row) for row in range(8)), style="checker", labels=False, flips=True
-        ),
+        board=Grid(cols=8, rows=8, names=tuple(_row_names(row) for row in range(8)), style="checker", flips=True),
         kinds={
             "b": Kind(name="black man", side=0, text="b"),
             "B": Kind(name="black king", side=0, shape="stack", text="B"),

@@ -510,7 +510,7 @@ def _row_names(row: int) -> tuple[str | None, ...]:
 def board(options: Mapping[str, str]) -> BoardView:
     names = tuple(_row_names(row) for row in range(10))
     return BoardView(
-        board=Grid(cols=10, rows=10, names=names, style="checker", labels=False, flips=True),
+        board=Grid(cols=10, rows=10, names=names, style="checker", flips=True),
         kinds={
             "w": Kind(name="white man", side=0, text="w"),
             "W": Kind(name="white king", side=0, shape="stack", text="W"),

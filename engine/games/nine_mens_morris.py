@@ -290,6 +290,7 @@ def board(options: Mapping[str, str]) -> BoardView:
         board=Sites(
             sites=tuple(Site(name, ord(name[0]) - 97, 7 - int(name[1]), "point") for name in POINTS),
             lines=tuple(tuple(POINTS[point] for point in line) for line in ROWS + COLUMNS),
+            style="points",
         ),
         kinds={"W": Kind(name="white man", side=0, text="W"), "B": Kind(name="black man", side=1, text="B")},
         seats=(SeatView("White", "#f3efe4"), SeatView("Black", "#33302d")),
