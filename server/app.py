@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -96,6 +97,8 @@ async def _over_store(settings: Settings, engines: Engines | None) -> AsyncItera
 
 def node_name(settings: Settings) -> str:
     """Another one at each start: what a node left behind when it died is not its own any more."""
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{0,40}", settings.node):
+        raise SettingError("PLYROOM_NODE has at most 40 letters, digits, dots, - and _")
     return "-".join(filter(None, (settings.node, secrets.token_hex(6))))
 
 

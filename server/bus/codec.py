@@ -20,7 +20,7 @@ from server.protocol import Count, RoomId
 from server.store.base import StoredEvent
 
 SEAL_BYTES = 16
-ENTRIES = 100
+ENTRIES = 50
 """Rooms in one message about the lobby."""
 
 Node = Annotated[str, Meta(min_length=1, max_length=64)]

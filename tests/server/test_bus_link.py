@@ -14,6 +14,7 @@ from pathlib import Path
 import aiomqtt
 import pytest
 
+from server.app import node_name
 from server.bus import work
 from server.bus.broker import Broker, broker_of, parse_broker
 from server.bus.link import MAX_BYTES, OUTBOX, ROOT, Link, open_link
@@ -86,6 +87,16 @@ def test_the_broker_of_the_settings(tmp_path: Path) -> None:
         with pytest.raises(SettingError) as error:
             broker_of(wrong)
         assert "s3cret" not in str(error.value)
+
+
+def test_a_node_has_a_name_of_its_own() -> None:
+    """What the settings say, and a random part; what topics cannot hold is refused."""
+    names = {node_name(Settings(node="attic")) for _ in range(3)} | {node_name(Settings()) for _ in range(3)}
+    assert len(names) == 6
+    assert sum(name.startswith("attic-") for name in names) == 3
+    for wrong in ("x" * 41, "a/b", "ü", "a b"):
+        with pytest.raises(SettingError):
+            node_name(Settings(node=wrong))
 
 
 # --- the outbox -------------------------------------------------------------------------------------------------------
