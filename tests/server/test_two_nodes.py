@@ -178,7 +178,7 @@ class ManyStores(World):
     ("backend", "commands"),
     [
         ("memory", 400), ("unreliable", 300), ("sqlite", 1000), ("postgres", 250),
-        pytest.param("postgres", 1000, marks=pytest.mark.long),
+        pytest.param("postgres", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
     ],
 )  # fmt: skip
 async def test_four_clients_with_a_thousand_commands_each(

@@ -10,7 +10,7 @@ from client.connection import Connection, Timing, connect
 from client.errors import Refused
 from client.messages import Happened
 from client.model import Model, apply
-from server.protocol import AiSeat, Create, Move, MySeat, OpenSeat, Rematch, RoomCommand, Sit, Snapshot
+from server.protocol import AiSeat, Code, Create, Move, MySeat, OpenSeat, Rematch, RoomCommand, Sit, Snapshot
 from tests.system.journal import Journal
 
 HASTY = Timing(ping_s=0.5, silence_s=3, retry_s=0.1, retry_max_s=0.4)
@@ -85,6 +85,9 @@ class Player:
         try:
             ack = await self._connection.command(command)
         except Refused as refusal:
+            if refusal.code == Code.STORE_RETRY:  # nobody knows whether it happened; the same command again tells
+                await self._say(command)
+                return
             self._journal.refused.append((self._connection.identity, command, refusal.code))
             raise
         self._journal.acked(self._connection.identity, command, ack.v)

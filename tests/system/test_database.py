@@ -17,6 +17,7 @@ from tests.system.players import LONG_STICKS, PATIENT, make_room, two_people
 from tests.system.rawsocket import RawSocket, raw_socket
 from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
+LONG = [pytest.mark.long, pytest.mark.timeout(900)]
 NODES = 2
 MATCHES = 10
 PROMPT_S = 2.0
@@ -30,7 +31,7 @@ def durable() -> Iterator[Postgres]:
         yield server
 
 
-@pytest.mark.parametrize("ends", [["kill"], pytest.param(["kill", "immediate", "fast"] * 8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("ends", [["kill"], pytest.param(["kill", "immediate", "fast"] * 8, marks=LONG)])
 async def test_a_database_that_goes_under_load_costs_no_move(
     durable: Postgres, tmp_path: Path, ends: list[str]
 ) -> None:
