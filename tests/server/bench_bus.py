@@ -1,0 +1,143 @@
+"""`python -m tests.server.bench_bus`: what the bus and engine workers cost, over a private Mosquitto on this machine.
+
+Both nodes are in this process, so a figure a message has its sending and its receiving in it. Medians of the rounds.
+"""
+
+import asyncio
+import secrets
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+import structlog
+from uvloop import new_event_loop
+
+from engine.games.registry import load_game
+from engine.pool.pool import Pool
+from engine.search.job import Job
+from server import protocol as wire
+from server.bus.base import Grown, RoomMessage
+from server.bus.mqtt import MqttBus, open_mqtt_bus
+from server.seats.remote import RemoteEngines
+from server.store.base import StoredEvent
+from server.worker import open_worker
+from tests.mosquitto import mosquitto
+from tests.server.test_bus_contract import KEY, flowing, subscribe
+
+ROUNDS = 5
+RATE_PER_S = 300
+MOVES = 600
+BURST = 4000
+SEARCHES = 200
+GAME = load_game("tic-tac-toe")
+BODY = wire.format_event_body(
+    wire.Moved(match="abcdefghijkm", ply=12, seat=0, move="e2e4", digest="0123456789abcdef", text="e4")
+)
+
+
+def move(v: int) -> Grown:
+    return Grown("r1", "n1", (StoredEvent(v, 1, 0, BODY),))
+
+
+class Ear:
+    """When each event arrived."""
+
+    def __init__(self) -> None:
+        self.arrived_s: dict[int, float] = {}
+        self.last = 0
+        self.done = asyncio.Event()
+
+    def __call__(self, message: RoomMessage) -> None:
+        assert isinstance(message, Grown)
+        self.arrived_s[message.events[0].v] = time.perf_counter()
+        if message.events[0].v == self.last:
+            self.done.set()
+
+    async def until(self, last: int) -> None:
+        if last not in self.arrived_s:
+            self.last = last
+            self.done.clear()
+            await self.done.wait()
+
+
+async def latencies_ms(bus: MqttBus, ear: Ear, first: int) -> list[float]:
+    """From publishing to hearing, at the rate of 300 moves a second."""
+    sent_s = {}
+    for v in range(first, first + MOVES):
+        sent_s[v] = time.perf_counter()
+        bus.publish(move(v))
+        await asyncio.sleep(1 / RATE_PER_S)
+    await ear.until(first + MOVES - 1)
+    return [1000 * (ear.arrived_s[v] - at_s) for v, at_s in sent_s.items()]
+
+
+async def burst(bus: MqttBus, ear: Ear, first: int) -> tuple[float, float]:
+    """Events a second and CPU in us an event, as fast as it goes."""
+    begun_s, cpu_s = time.perf_counter(), time.process_time()
+    for v in range(first, first + BURST):
+        bus.publish(move(v))
+    await ear.until(first + BURST - 1)
+    return BURST / (time.perf_counter() - begun_s), 1e6 * (time.process_time() - cpu_s) / BURST
+
+
+async def searches_ms(search: Callable[..., Coroutine[Any, Any, object]]) -> list[float]:
+    """How long searches of the lowest level take, one after the other."""
+    took = []
+    for _ in range(SEARCHES):
+        job = Job(GAME.id, GAME.digest, {}, GAME.start().text(), (), secrets.token_hex(4), level=1)
+        begun_s = time.perf_counter()
+        await search(job, lambda info: None)
+        took.append(1000 * (time.perf_counter() - begun_s))
+    return took
+
+
+def percentiles(values: list[float]) -> str:
+    cuts = statistics.quantiles(values, n=100)
+    return f"p50 {cuts[49]:.2f} ms, p99 {cuts[98]:.2f} ms"
+
+
+async def measure() -> None:
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        broker = await stack.enter_async_context(mosquitto(folder, lines=("max_queued_messages 0",)))
+        here, there = [await stack.enter_async_context(open_mqtt_bus(broker.address, n, KEY)) for n in ("n1", "n2")]
+        await flowing(here)
+        await flowing(there)
+        ear, v = Ear(), 1
+        await subscribe(there, ("r1", ear))  # type: ignore[arg-type]
+        latency: list[float] = []
+        rates: list[float] = []
+        costs: list[float] = []
+        for _ in range(ROUNDS):
+            latency += await latencies_ms(here, ear, v)
+            rate, cost = await burst(here, ear, v + MOVES)
+            rates.append(rate)
+            costs.append(cost)
+            v += MOVES + BURST
+        click.echo(f"an event from node to node at {RATE_PER_S}/s: {percentiles(latency)}")
+        rate, cost = statistics.median(rates), statistics.median(costs)
+        click.echo(f"events sent and received by one process: {rate:,.0f} /s, {cost:.0f} us of CPU each")
+        pool = await stack.enter_async_context(Pool(1, warm=()))
+        await pool.warm(GAME.id)
+        await stack.enter_async_context(open_worker(broker.address, "bench", 1, (GAME.id,)))
+        remote = RemoteEngines(here.link, "n1", load_game, None)
+        while not remote.is_warm(GAME.id):
+            await asyncio.sleep(0.05)
+        local_ms: list[float] = []
+        remote_ms: list[float] = []
+        for _ in range(ROUNDS):
+            local_ms += await searches_ms(pool.search)
+            remote_ms += await searches_ms(remote.search)
+        click.echo(f"a search of level 1 of {GAME.id}, by the pool here: {percentiles(local_ms)}")
+        click.echo(f"the same by a worker over the broker: {percentiles(remote_ms)}")
+
+
+if __name__ == "__main__":
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(measure())
