@@ -35,7 +35,7 @@ from tests.server.test_two_nodes import HEALED_S, NAMES, QUICK, heals, hesitant,
 from tests.server.world import World
 
 LAG_S = 2.0
-PROMPT_S = 0.5
+PROMPT_S = 1.0
 MARGIN_S = 0.25
 """For a busy machine."""
 
