@@ -61,7 +61,7 @@ def unprivileged() -> dict[str, Any]:
     raise RuntimeError("PostgreSQL must not run as root, and there is no user postgres or nobody")
 
 
-def _own(folder: Path) -> None:
+def give_away(folder: Path) -> None:
     """Gives a folder with all in it to PostgreSQL's user."""
     ids = unprivileged()
     if ids:
@@ -221,7 +221,7 @@ def private_postgres(**settings: str) -> Iterator[Postgres]:
         folder.chmod(0o755)
         shutil.copytree(_initialised(), folder / "data", symlinks=True)
         (folder / "data").chmod(0o700)
-        _own(folder)
+        give_away(folder)
         server.start()
         yield server
     finally:
@@ -245,7 +245,7 @@ def _initialised() -> Path:
     folder.chmod(0o755)
     secret = folder / "password"
     secret.write_text(PASSWORD)
-    _own(folder)
+    give_away(folder)
     command = [
         str(programs() / "initdb"), "-D", str(folder / "data"), "-U", USER, "-A", "scram-sha-256", f"--pwfile={secret}",
         "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions",

@@ -3,6 +3,7 @@ in words that hold no secret.
 """
 
 import asyncio
+import re
 import ssl
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -14,6 +15,7 @@ import asyncpg
 from server.store.base import StoreUnavailable
 
 SCHEMES = ("postgresql", "postgres")
+HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]*)(?::(\d{1,5}))?")
 
 
 class BadUrl(StoreUnavailable):
@@ -27,12 +29,7 @@ class PostgresUrl:
     secret: str
 
     def __post_init__(self) -> None:
-        try:
-            parts = urlsplit(self.secret)
-            _ = parts.port
-        except ValueError:
-            parts = None
-        if parts is None or parts.scheme not in SCHEMES:
+        if not _is_readable(self.secret):
             raise BadUrl(
                 "the database's address cannot be read; postgresql://user:password@host:5432/database was expected,"
                 " with each of : / @ ? # % in the password written as %3A %2F %40 %3F %23 %25"
@@ -47,6 +44,19 @@ class PostgresUrl:
         _, at, hosts = parts.netloc.rpartition("@")
         user = f"{quote(unquote(parts.username or ''))}@" if at else ""
         return f"{parts.scheme}://{user}{hosts}{parts.path}"
+
+
+def _is_readable(address: str) -> bool:
+    """Whether its parts are where they seem to be; a password with an odd character in it moves them."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    hosts = parts.netloc.rpartition("@")[2].split(",")
+    if parts.scheme not in SCHEMES or any("@" in part for part in (parts.path, parts.query, parts.fragment)):
+        return False
+    found = [HOST.fullmatch(host) for host in hosts]
+    return parts.netloc.count("@") <= 1 and all(one is not None and int(one[2] or 0) < 65536 for one in found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,21 +205,11 @@ async def test_a_server_says_what_its_database_lacks(postgres: Postgres, tmp_pat
     """
     async with postgres.bare_database() as name:
         url = postgres.url(name)
-        serve = ("-m", "server", "--port", "0", "--data", str(tmp_path))
-        unreadable_url = "postgresql://plyroom:wrong-secret@@host:x/y"
-        wrong_url = postgres.url(name, password="wrong-secret")
-        refused, wrong, unreadable = await asyncio.gather(
-            *(asyncio.to_thread(run, address, *serve) for address in (url, wrong_url, unreadable_url))
-        )
+        refused = await asyncio.to_thread(run, url, "-m", "server", "--port", "0", "--data", str(tmp_path))
         assert refused.returncode == 1
         assert "plyroom migrate" in refused.stderr
-        assert wrong.returncode == 1
-        assert "password authentication failed" in wrong.stderr
-        assert unreadable.returncode == 1
-        assert "postgresql://user:password@host:5432/database was expected" in unreadable.stderr
         migrated = await asyncio.to_thread(run, url, "-m", "client", "migrate")
         assert (migrated.returncode, migrated.stderr) == (0, "")
         assert migrated.stdout.endswith("is at 0002 now (before: no tables).\n")
-        for one in (refused, wrong, unreadable, migrated):
-            for secret in (PASSWORD, "a-secret", "wrong-secret"):
-                assert secret not in one.stdout + one.stderr
+        for one in (refused, migrated):
+            assert PASSWORD not in one.stdout + one.stderr

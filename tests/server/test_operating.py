@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from server.settings import SettingError, Settings, settings_from_env
+from server.store.postgres_link import BadUrl, PostgresUrl
 
 PAGE = Path(__file__).parents[2] / "docs/operating.md"
 WORDS = {"PLYROOM_WORKERS": "cores, at most 4", "PLYROOM_SOLE_NODE": "by the database"}
@@ -51,6 +52,41 @@ def test_settings_do_not_show_the_password() -> None:
     shown = repr(settings_from_env({"PLYROOM_DATABASE": "postgresql://user:password@host/name"}))
     assert "password" not in shown
     assert "max_rooms" in shown
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://user:hidden@@host:port/name", "postgresql://user:hid/den@host/name", "mysql://user:hidden@host/name",
+        "postgresql://user:hidden@host:99999/name", "hidden", "postgresql://user:12/hidden@host/name",
+        "postgresql://user:12?hidden@host/name", "postgresql://user:12#hidden@host/name", "postgresql://[user:hidden@host/name",
+    ],
+)  # fmt: skip
+def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
+    """What a wrong address says of itself holds no part of it: it may be the password."""
+    with pytest.raises(BadUrl, match=r"postgresql://user:password@host:5432/database was expected") as caught:
+        PostgresUrl(address)
+    for word in ("hidden", "hid/", "den@"):
+        assert word not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__}"
+
+
+def test_an_address_is_shown_without_its_secrets() -> None:
+    """User, host, port and database; neither password nor options, where a password may be as well."""
+    url = PostgresUrl("postgresql://us%40er:pass%2Fword@one:1,two:2/name?password=other&sslmode=require")
+    assert str(url) == "postgresql://us%40er@one:1,two:2/name"
+    assert repr(url) == "PostgresUrl('postgresql://us%40er@one:1,two:2/name')"
+
+
+def test_addresses_may_be_as_libpq_has_them() -> None:
+    """Without a user, with several hosts, by IPv6, by a socket's folder."""
+    for address in (
+        "postgresql:///name",
+        "postgres://host",
+        "postgresql://a,b:2/name",
+        "postgresql://u:p@[::1]:5/name",
+    ):
+        assert str(PostgresUrl(address)).startswith("postgres")
+    assert str(PostgresUrl("postgresql:///name?host=/run/postgresql")) == "postgresql:///name"
 
 
 def test_a_node_is_alone_on_sqlite_unless_it_is_said() -> None:

@@ -1,8 +1,12 @@
 """What the PostgreSQL store promises beyond the contract: two nodes at once, locks, links that go, servers that go."""
 
 import asyncio
+import shutil
+import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +28,7 @@ from server.store.postgres import open_postgres
 from server.store.postgres_group import _appending, commit_appends
 from server.store.postgres_link import Limits
 from server.store.sql import SqlStore
-from tests.postgres import DISCONNECT, PASSWORD, SAFE, Postgres, private_postgres
+from tests.postgres import DISCONNECT, PASSWORD, SAFE, Postgres, give_away, private_postgres
 from tests.server.entries import NOW_MS, append, entries, finished, listing, new_room, started
 from tests.system.faultproxy import FaultProxy, Toward, fault_proxy
 
@@ -432,7 +436,7 @@ async def test_rooms_taken_over_unseen_are_told_the_next_time(postgres: Postgres
 # --- servers that go --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("end", ["kill", "immediate", "fast"])
+@pytest.mark.parametrize("end", ["kill", "fast", pytest.param("immediate", marks=pytest.mark.long)])
 async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, end: str) -> None:
     """R7, R23: kill -9, `pg_ctl stop -m immediate` and a restart under load: what was acknowledged is in the log, once;
     while it is away writes fail within 2 s, and within 10 s of its return all have been made.
@@ -470,6 +474,32 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
             assert [event.body for event in events[1:]] == [b'{"n":%d}' % n for n in range(len(written[room]))]
 
 
+@pytest.mark.parametrize("turns", [1, pytest.param(20, marks=pytest.mark.long)])
+async def test_a_server_that_sleeps_is_given_up_in_time_and_makes_nothing_twice(durable: Postgres, turns: int) -> None:
+    """R16: a database that stops in the middle and goes on later, with what was asked of it before: writes and reads
+    are StoreUnavailable in time, and afterwards each command has happened once, whoever asked again.
+    """
+    limits = Limits(connect_s=0.5, statement_s=0.4, lock_s=0.2)
+    async with durable.database() as database, open_postgres(durable.url(database), limits) as store:
+        rooms = [f"r{n}" for n in range(5)]
+        await asyncio.gather(*(store.create_room(new_room(room, count=1)) for room in rooms))
+        for turn in range(turns):
+            key = CommandKey("ada", str(turn))
+            writing = [asyncio.create_task(outcome(store.append(append(room, turn + 1, key)))) for room in rooms]
+            await asyncio.sleep(0)  # they are on their way now
+            durable.pause()
+            try:
+                async with asyncio.timeout(5):
+                    assert {type(one) for one in await asyncio.gather(*writing)} <= {StoreUnavailable, type(None)}
+                    with pytest.raises(StoreUnavailable):
+                        await store.head("r1")
+            finally:
+                durable.resume()
+            made = await asyncio.gather(*(insist(store, room, key, b'{"kind":"danced"}') for room in rooms))
+            assert [v for _, v in made] == [turn + 2] * len(rooms)
+        assert set((await store.heads(rooms)).values()) == {turns + 1}
+
+
 # --- servers that cannot be used --------------------------------------------------------------------------------------
 
 
@@ -497,6 +527,51 @@ async def test_what_is_wrong_with_a_database_is_said(postgres: Postgres, databas
     async with postgres.bare_database() as bare:
         assert "plyroom migrate" in await refusal(postgres.url(bare))
     assert "SSL" in await refusal(postgres.url(database) + "?sslmode=require")
+
+
+async def test_of_several_hosts_the_one_that_takes_writes_is_used(postgres: Postgres, database: str) -> None:
+    """As libpq has it: the address names them all, and says what the one should be like."""
+    address = postgres.url(database).replace("@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:")
+    async with open_postgres(f"{address}?target_session_attrs=read-write", HASTY) as store:
+        await store.create_room(new_room("r1"))
+        assert await store.events("r1", 0) == list(entries(1, 2))
+
+
+async def test_tls_is_as_strict_as_the_address_says(tmp_path: Path) -> None:
+    """verify-full with the right authority gets through; with another one, or another host's name, it does not."""
+    for name in ("server", "other"):
+        make_certificate(tmp_path, name)
+    folder = Path(tempfile.mkdtemp(prefix="plyroom-certificate-"))  # where PostgreSQL's user can read it
+    try:
+        for ending in ("crt", "key"):
+            shutil.copy(tmp_path / f"server.{ending}", folder)
+        give_away(folder)
+        secure = {"ssl": "on", "ssl_cert_file": f"{folder}/server.crt", "ssl_key_file": f"{folder}/server.key"}
+        with private_postgres(**secure) as server:
+            async with server.database() as database:
+                plain = server.url(database)
+                strict = f"{plain}?sslmode=verify-full&sslrootcert={tmp_path}/server.crt"
+                async with open_postgres(strict, HASTY) as store, server.session(database) as session:
+                    await store.create_room(new_room("r1"))
+                    query = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)"
+                    assert await session.fetchval(f"{query} WHERE application_name = 'plyroom'")
+                wrong = strict.replace("server.crt", "other.crt")
+                assert "TLS failed" in await refusal(wrong)
+                assert "TLS failed" in await refusal(strict.replace("@127.0.0.1:", "@localhost:"))
+    finally:
+        shutil.rmtree(folder)
+
+
+def make_certificate(folder: Path, name: str) -> None:
+    """A certificate for 127.0.0.1 that vouches for itself."""
+    subprocess.run(
+        [
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+            "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1",
+            "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.crt",
+        ],
+        check=True, capture_output=True,
+    )  # fmt: skip
 
 
 async def test_no_more_connections_is_told_and_got_over(postgres: Postgres, database: str) -> None:

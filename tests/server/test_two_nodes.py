@@ -177,7 +177,7 @@ class ManyStores(World):
 @pytest.mark.parametrize(
     ("backend", "commands"),
     [
-        ("memory", 400), ("unreliable", 300), ("sqlite", 1000), ("postgres", 250),
+        ("memory", 400), ("unreliable", 300), ("sqlite", 1000), ("postgres", 150),
         pytest.param("postgres", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
     ],
 )  # fmt: skip

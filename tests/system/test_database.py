@@ -19,7 +19,7 @@ from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, 
 
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
 NODES = 2
-MATCHES = 10
+MATCHES = 6
 PROMPT_S = 2.0
 SETTLED_S = 10.0
 
@@ -59,7 +59,7 @@ async def test_a_database_that_goes_under_load_costs_no_move(
                 for n in range(MATCHES)
             ]
             for n, end in enumerate(ends):
-                await journal.more_acks(100)
+                await journal.more_acks(50)
                 await asyncio.to_thread(durable.kill if end == "kill" else _stopping(durable, end))
                 await asyncio.gather(*(_told_to_retry(raw, room, f"r{n}") for raw in raws))
                 await asyncio.to_thread(durable.start)
