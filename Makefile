@@ -49,6 +49,11 @@ $(VENV)/.npm-$(TYPESCRIPT)-$(AXE): | $(BIN)/python
 run: $(VENV)/.run ## set up and start the server (PORT=8000, DATA=data); Ctrl-C stops it
 	@exec $(BIN)/plyroom serve --port $(PORT) --data "$(DATA)"
 
+.PHONY: cluster
+cluster: $(VENV)/.dev ## the cluster of docker-compose.yml without Docker: 3 nodes, 2 workers, PostgreSQL, Mosquitto, proxy
+	@sh tests/setup/system.sh mosquitto postgresql haproxy
+	@exec $(BIN)/python -m tests.cluster
+
 # ---------------------------------------------------------------- checking
 
 .PHONY: test
@@ -87,8 +92,8 @@ fix: $(VENV)/.dev ## repair style where ruff can
 	@$(BIN)/ruff format .
 
 .PHONY: system
-system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL, Node
-	@sh tests/setup/system.sh chromium mosquitto postgresql node
+system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL, HAProxy, Node
+	@sh tests/setup/system.sh chromium mosquitto postgresql haproxy node
 
 # ---------------------------------------------------------------- measuring
 

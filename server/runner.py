@@ -379,6 +379,7 @@ class RoomRunner:
             except Conflict:
                 self._ports.metrics.conflicts += 1
                 await self._catch_up()
+                checked = False  # perhaps it was this very command that another node has committed
             except Duplicate as made:
                 self._ports.metrics.repeated += 1
                 self._remember(key, made.last_v)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 TESTS = Path(__file__).parent
-TIMED = ("system", "engine/test_pool.py", "server/test_watchdog.py")
+TIMED = ("system", "cluster", "engine/test_pool.py", "server/test_watchdog.py")
 """Folders and modules that measure how long something takes, or keep several processes busy."""
 
 if "PLYROOM_TEST_CACHE" not in os.environ:  # the processes of a run get it from the first one

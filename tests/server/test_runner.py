@@ -20,7 +20,7 @@ from server.runner import KEYS, MAILBOX, RESUME, TAIL
 from server.seats import ai
 from server.store.base import Append, CommandKey, Conflict, StoredEvent
 from tests.server.rooms import altered, raises
-from tests.server.world import Client, Fault, World, first_legal, settle, virtual
+from tests.server.world import Client, Fault, FaultyStore, World, first_legal, settle, virtual
 
 ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
 
@@ -216,6 +216,34 @@ async def test_a_lagging_node_does_not_refuse_wrongly() -> None:
         assert await ada.ack(ada.move(room, 2, "c3")) == 7, "nor that one of Ben's"
         assert [m["v"] for m in late.events()] == [5, 6]
         assert await late.refused(late.move(room, 1, "a2")) == Code.MOVE_STALE
+
+
+class LateStore(FaultyStore):
+    """A second node's way to the store of the world: its appends are late."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.__dict__.update({**world.store.__dict__, "faults": {}, "gates": {}, "waiting": {}, "calls": {}})
+
+
+@virtual
+async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
+    """I1: a command that is sent to two nodes is acknowledged by both, also by the one that had to catch up first and
+    was overtaken then: what it would refuse by now is already done.
+    """
+    async with playing() as (world, _, room, ada, ben):
+        late = LateStore(world)
+        async with world.hub("n2", store=late) as other:
+            again = Client(other, "ben")
+            await again.ack(again.join(room))
+            world.bus.cut = True  # type: ignore[attr-defined]
+            await ada.ack(ada.move(room, 0, "b2"))
+            gate = late.hold("append")
+            again.say(again.move(room, 1, "a1", key="m"))
+            await late.waiting["append"].wait()
+            v = await ben.ack(ben.move(room, 1, "a1", key="m"))
+            gate.set()
+            assert await again.answer("m") == {"t": "ack", "id": "m", "v": v}
 
 
 @virtual

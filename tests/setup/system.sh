@@ -12,6 +12,7 @@ is_there() {
         venv) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
         chromium) have chromium || have chromium-browser || have google-chrome ;;
         mosquitto) have mosquitto || [ -x /usr/sbin/mosquitto ] ;;
+        haproxy) have haproxy || [ -x /usr/sbin/haproxy ] ;;
         postgresql) have initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
         node) have node && have npm ;;
         *) echo "system.sh: unknown name: $1" >&2; exit 2 ;;
@@ -33,6 +34,7 @@ purpose() {
         venv) echo "Python's venv module" ;;
         chromium) echo "Chromium, for the browser tests" ;;
         mosquitto) echo "the Mosquitto broker, for the bus tests" ;;
+        haproxy) echo "HAProxy, for the cluster tests" ;;
         postgresql) echo "PostgreSQL's programs, for the store tests" ;;
         node) echo "Node and npm, for the type check of the browser client" ;;
     esac

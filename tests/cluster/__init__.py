@@ -1,0 +1,1 @@
+"""The cluster of docker-compose.yml as processes of this machine, without Docker: the same commands and settings."""

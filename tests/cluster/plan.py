@@ -1,0 +1,54 @@
+"""What docker-compose.yml says of a service, told for processes on this machine: other addresses, other folders."""
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = ROOT / "docker-compose.yml"
+DEPLOY = ROOT / "server" / "deploy"
+IMAGE_ENTRYPOINT = ["python", "-m", "server"]
+"""The ENTRYPOINT of server/Dockerfile."""
+
+PROGRAMS = {"python": [sys.executable], "plyroom": [str(Path(sys.executable).parent / "plyroom")]}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A process of the cluster: its arguments, and its settings in the environment."""
+
+    name: str
+    argv: list[str]
+    environ: dict[str, str]
+
+
+def compose() -> dict[str, Any]:
+    """The compose file, with what the environment may change at its defaults."""
+    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", COMPOSE.read_text("utf-8"))
+    read: dict[str, Any] = yaml.safe_load(text)
+    return read
+
+
+def service(name: str, places: Mapping[str, str]) -> Service:
+    """A service of ours as it runs here; `places` says what stands for the containers' addresses and paths."""
+    described = compose()["services"][name]
+    argv = [*described.get("entrypoint", IMAGE_ENTRYPOINT), *described["command"]]
+    environ = {key: moved(str(value), places) for key, value in described.get("environment", {}).items()}
+    return Service(name, [*PROGRAMS[argv[0]], *(moved(one, places) for one in argv[1:])], environ)
+
+
+def postgres_settings() -> dict[str, str]:
+    """The settings that the compose file gives to PostgreSQL."""
+    command = compose()["services"]["postgres"]["command"]
+    return dict(one.split("=", 1) for one in command[1:] if "=" in one)
+
+
+def moved(text: str, places: Mapping[str, str]) -> str:
+    """The text with each place of a container replaced by the one here, the longest names first."""
+    names = "|".join(re.escape(name) for name in sorted(places, key=len, reverse=True))
+    return re.sub(names, lambda found: places[found[0]], text)

@@ -1,0 +1,305 @@
+"""A cluster that runs here: PostgreSQL, Mosquitto, nodes, workers and the proxy, each to be killed and started again.
+
+async with cluster(folder, nodes=3, workers=2) as running:
+    async with connect(running.url) as client: ...
+"""
+
+import asyncio
+import ctypes
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from tests.cluster.plan import DEPLOY, ROOT, Service, moved, postgres_settings, service
+from tests.mosquitto import mosquitto_path
+from tests.mqttproxy import mqtt_proxy
+from tests.postgres import SAFE, Postgres, private_postgres
+from tests.system.faultproxy import FaultProxy, fault_proxy
+
+DATABASE = "plyroom"
+PR_SET_PDEATHSIG = 1
+START_S = 60.0
+STOP_S = 25.0
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on, no two the same."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
+
+
+class Member:
+    """One process of the cluster, through all its lives; what it says on standard error is kept."""
+
+    def __init__(self, described: Service, folder: Path, ready_port: int | None, ready_path: str | None = None) -> None:
+        self.name = described.name
+        self._argv = described.argv
+        self._environ = described.environ
+        self._ready = (ready_port, ready_path)
+        self._errors = folder / f"{described.name}.log"
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it was never started"
+        return self._process.pid
+
+    @property
+    def errors(self) -> str:
+        """What it wrote to standard error in all its lives."""
+        return self._errors.read_text("utf-8", "replace") if self._errors.exists() else ""
+
+    async def start(self, **settings: object) -> None:
+        """Returns when it is ready, RuntimeError if it ends. The settings are for this life only."""
+        await self.launch(**settings)
+        await self.ready()
+
+    async def launch(self, **settings: object) -> None:
+        """Starts it, and does not wait until it is ready."""
+        changes = {f"PLYROOM_{name.upper()}": str(value) for name, value in settings.items()}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("PLYROOM_") or name == "PLYROOM_CACHE"
+        }
+        with self._errors.open("ab") as errors:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._argv, cwd=ROOT, env=kept | self._environ | changes, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, preexec_fn=die_with_parent,
+            )  # fmt: skip
+
+    async def ready(self) -> None:
+        """Returns when it serves."""
+        port, path = self._ready
+        async with asyncio.timeout(START_S):
+            while port is not None and not await answers(port, path):
+                if self._process is not None and self._process.returncode is not None:
+                    raise RuntimeError(f"{self.name} ended at its start: {self.errors[-3000:]}")
+                await asyncio.sleep(0.02)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """To it alone."""
+        assert self._process is not None, "it was never started"
+        self._process.send_signal(number)
+
+    def signal_all(self, number: signal.Signals) -> None:
+        """To it and all that it started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+    async def wait(self, within_s: float = STOP_S) -> int:
+        """Its exit code, once it has ended."""
+        assert self._process is not None, "it was never started"
+        async with asyncio.timeout(within_s):
+            return await self._process.wait()
+
+    async def kill(self) -> None:
+        """SIGKILL, and it is gone; what it started ends by itself."""
+        if self._process is not None and self._process.returncode is None:
+            self.send_signal(signal.SIGKILL)
+            await self.wait()
+
+    async def stop(self) -> int:
+        """SIGTERM, and its exit code."""
+        self.send_signal(signal.SIGTERM)
+        return await self.wait()
+
+    def cpu_s(self) -> float:
+        """The processor time of it and all that it started."""
+        process = psutil.Process(self.pid)
+        times = [one.cpu_times() for one in (process, *process.children(recursive=True))]
+        return float(sum(one.user + one.system for one in times))
+
+
+def die_with_parent() -> None:
+    """Should the tests be killed, nothing of theirs goes on (Linux; elsewhere it does)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+async def answers(port: int, path: str | None) -> bool:
+    """Whether somebody listens there, and answers a GET of the path with 200."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    try:
+        if path is None:
+            return True
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        return b" 200 " in await reader.readline()
+    except OSError:
+        return False
+    finally:
+        writer.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The broker's port, and what stands between it and the others; the proxy before the database, if there is one."""
+
+    broker: int
+    nodes_to_broker: int
+    database: FaultProxy | None = None
+
+
+@asynccontextmanager
+async def good_lines(postgres: Postgres) -> AsyncIterator[Lines]:
+    """Nothing stands between anybody."""
+    (port,) = free_ports(1)
+    yield Lines(port, port)
+
+
+@asynccontextmanager
+async def bad_lines(postgres: Postgres, seed: int = 1) -> AsyncIterator[Lines]:
+    """A database that can be cut off, and a broker whose messages arrive twice and out of order."""
+    (port,) = free_ports(1)
+    async with fault_proxy(postgres.port) as database, mqtt_proxy(port, seed, 0.2, 0.2) as door:
+        yield Lines(port, door.port, database)
+
+
+class Cluster:
+    """Its members; `url` is the proxy's address, `urls` are those of the nodes themselves."""
+
+    def __init__(
+        self, folder: Path, postgres: Postgres, nodes: int, workers: int, rest: Mapping[str, str], lines: "Lines"
+    ) -> None:
+        self.folder = folder
+        self.postgres = postgres
+        self.lines = lines
+        self.database_url = postgres.url(DATABASE, port=lines.database.port if lines.database else None)
+        self.port, *ports = free_ports(2 * nodes + 1)
+        self._players, self._metrics = ports[:nodes], ports[nodes:]
+        self.places = {
+            "postgres:5432": f"127.0.0.1:{postgres.port}",
+            "mosquitto:1883": f"127.0.0.1:{lines.nodes_to_broker}",
+            "/run/secrets": str(folder / "secrets"),
+            "/mosquitto/config": str(folder),
+            "/tmp/": f"{folder}/",
+        }
+        self._make_files(nodes)
+        self.mosquitto = Member(self._broker(), folder, lines.broker)
+        self.nodes = [self._node(n, rest) for n in range(nodes)]
+        self.workers = [self._worker(n, rest) for n in range(workers)]
+        program = shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin") or "haproxy"
+        proxy = Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {})
+        self.proxy = Member(proxy, folder, self.port, "/livez")
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def urls(self) -> list[str]:
+        return [f"http://127.0.0.1:{port}" for port in self._players]
+
+    @property
+    def metrics_ports(self) -> list[int]:
+        return list(self._metrics)
+
+    @property
+    def members(self) -> list[Member]:
+        return [self.mosquitto, *self.nodes, *self.workers, self.proxy]
+
+    def _make_files(self, nodes: int) -> None:
+        """Secrets as secrets.sh makes them, and the configuration of broker and proxy, for these addresses."""
+        secrets = self.folder / "secrets"
+        secrets.mkdir()
+        (secrets / "database_url").write_text(self.database_url)
+        subprocess.run(["sh", DEPLOY / "secrets.sh", secrets], check=True, stdout=subprocess.DEVNULL)
+        for file in secrets.iterdir():
+            file.write_text(moved(file.read_text(), self.places))
+        config = moved((DEPLOY / "mosquitto.conf").read_text(), self.places)
+        # A port of its own instead of the container's, and only for this machine.
+        config = config.replace("listener 1883", f"listener {self.lines.broker} 127.0.0.1")
+        (self.folder / "mosquitto.conf").write_text(config + ("user root\n" if os.geteuid() == 0 else ""))
+        shutil.copy(DEPLOY / "mosquitto.acl", self.folder)
+        (self.folder / "haproxy.cfg").write_text(self._proxy_config(nodes))
+
+    def _proxy_config(self, nodes: int) -> str:
+        """The proxy's configuration with the nodes that there are here."""
+        text = (DEPLOY / "haproxy.cfg").read_text().replace("bind :8000", f"bind 127.0.0.1:{self.port}")
+        text = re.sub(r" check port \d+", " check", text)
+        kept = [line for line in text.splitlines() if not line.strip().startswith("server ")]
+        lines = [f"    server node{n + 1} 127.0.0.1:{self._players[n]} port {self._metrics[n]}" for n in range(nodes)]
+        return "\n".join([*kept, *lines, ""])
+
+    def _broker(self) -> Service:
+        made = self.folder / "mosquitto"
+        made.mkdir()
+        environ = {
+            "MADE": str(made),
+            "PASSWORDS": str(self.folder / "secrets" / "mosquitto_passwords"),
+            "CONFIG": str(self.folder / "mosquitto.conf"),
+            "PATH": f"{os.environ['PATH']}:{Path(mosquitto_path()).parent}",
+        }
+        return Service("mosquitto", ["sh", str(DEPLOY / "mosquitto.sh")], environ)
+
+    def _node(self, n: int, rest: Mapping[str, str]) -> Member:
+        places = {
+            **self.places,
+            "/tmp/data": str(self.folder / f"node{n + 1}"),
+            "0.0.0.0": "127.0.0.1",
+            "8000": str(self._players[n]),
+            "9100": str(self._metrics[n]),
+        }
+        found = service("node1", places)
+        environ = {**found.environ, "PLYROOM_NODE": f"node{n + 1}", **rest}
+        described = Service(f"node{n + 1}", found.argv, environ)
+        return Member(described, self.folder, self._metrics[n], "/readyz")
+
+    def _worker(self, n: int, rest: Mapping[str, str]) -> Member:
+        found = service("worker", self.places)
+        return Member(Service(f"worker{n + 1}", found.argv, {**found.environ, **rest}), self.folder, None)
+
+    async def migrate(self) -> None:
+        """Brings the database's schema up to date, as the service of that name does."""
+        member = Member(service("migrate", self.places), self.folder, None)
+        await member.launch()
+        if await member.wait(START_S) != 0:
+            raise RuntimeError(f"plyroom migrate failed: {member.errors[-3000:]}")
+
+    async def start(self) -> None:
+        """Starts all members, in the order that the compose file asks for, and returns when the proxy serves."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.migrate())
+            tasks.create_task(self.mosquitto.start())
+        async with asyncio.TaskGroup() as tasks:
+            for member in (*self.nodes, *self.workers):
+                tasks.create_task(member.start())
+        await self.proxy.start()
+
+
+@asynccontextmanager
+async def cluster(
+    folder: Path,
+    nodes: int = 3,
+    workers: int = 2,
+    settings: Mapping[str, object] | None = None,
+    lines: Callable[[Postgres], AbstractAsyncContextManager[Lines]] = good_lines,
+) -> AsyncIterator[Cluster]:
+    """A cluster that serves; at the end all is killed. Settings are added to those of the nodes and workers."""
+    rest = {f"PLYROOM_{name.upper()}": str(value) for name, value in (settings or {}).items()}
+    with private_postgres(**{**SAFE, **postgres_settings()}) as postgres:
+        async with postgres.session() as session:
+            await session.execute(f"CREATE DATABASE {DATABASE}")
+        async with lines(postgres) as between:
+            running = Cluster(folder, postgres, nodes, workers, rest, between)
+            try:
+                await running.start()
+                yield running
+            finally:
+                await asyncio.gather(*(member.kill() for member in running.members))

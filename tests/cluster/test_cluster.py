@@ -1,0 +1,77 @@
+"""The cluster of the compose file runs natively, serves a crowd through its proxy, and its parts fit together."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from server.bench import make_pair, play
+from tests.cluster.__main__ import UNLIMITED
+from tests.cluster.plan import DEPLOY, compose, service
+from tests.cluster.running import Cluster, cluster
+from tests.system.journal import Journal
+from tests.system.players import person_and_ai
+
+PAIRS = 200
+
+
+@pytest.mark.timeout(300)
+async def test_two_hundred_pairs_play_through_the_proxy(tmp_path: Path) -> None:
+    """Three nodes, two workers: every pair plays move after move, no command is refused, the AI of a room is searched
+    for by a worker, and no node says that anything went wrong.
+    """
+    async with cluster(tmp_path, nodes=3, workers=2, settings=UNLIMITED) as running:
+        load = await play(running.port, running.nodes[0].pid, make_pair, PAIRS, 5.0, None)
+        assert load.moves > PAIRS
+        enough = asyncio.Event()
+        enough.set()
+        await person_and_ai(running.url, "tic-tac-toe", {}, 1, Journal(), 1, enough)
+        served = [await connections_so_far(running, n) for n in range(3)]
+        assert min(served) > 0, "the proxy gives each node its share"
+        for member in running.nodes:
+            assert "Traceback" not in member.errors, member.errors[-3000:]
+            assert '"level": "error"' not in member.errors, member.errors[-3000:]
+
+
+async def connections_so_far(running: Cluster, n: int) -> float:
+    """How many commands a node has committed, as its metrics tell."""
+    async with ClientSession() as http:
+        answer = await http.get(f"http://127.0.0.1:{running.metrics_ports[n]}/metrics")
+        found = re.search(r"^plyroom_commands_total (\S+)$", await answer.text(), re.MULTILINE)
+    assert found is not None
+    return float(found[1])
+
+
+def test_the_compose_file_fits_what_it_names() -> None:
+    """Each secret is one that secrets.sh makes, each file that is mounted is there, each server of the proxy is a
+    service, and nothing of ours runs as root or may gain rights.
+    """
+    described = compose()
+    script = (DEPLOY / "secrets.sh").read_text()
+    for name, secret in described["secrets"].items():
+        assert secret["file"] == f"./secrets/{name}"
+        assert f"put {name} " in script
+    for name, one in described["services"].items():
+        for mount in one.get("volumes", []):
+            source = mount.partition(":")[0]
+            assert source in described["volumes"] or (DEPLOY.parents[1] / source).exists(), f"{name} mounts {source}"
+        assert set(one.get("secrets", [])) <= set(described["secrets"])
+        assert set(one.get("depends_on", {})) <= set(described["services"])
+        if one["image"] == "plyroom":
+            assert one["cap_drop"] == ["ALL"]
+            assert one["security_opt"] == ["no-new-privileges:true"]
+        assert re.fullmatch(r"plyroom|[a-z-]+:\d+\.\d+\S*", one["image"]), "a version is pinned"
+    nodes = re.findall(r"^ +server (\w+) \w+:8000$", (DEPLOY / "haproxy.cfg").read_text(), re.MULTILINE)
+    assert nodes
+    assert set(nodes) <= set(described["services"])
+
+
+def test_services_are_told_for_this_machine() -> None:
+    """Arguments and settings of a service come from the compose file, with this machine's places in them."""
+    found = service("node1", {"8000": "18000", "/run/secrets": "/elsewhere"})
+    assert found.argv[1:3] == ["-m", "server"]
+    assert "18000" in found.argv
+    assert found.environ["PLYROOM_BUS_FILE"] == "/elsewhere/bus_url"
+    assert found.environ["PLYROOM_NODE"] == "node1"
