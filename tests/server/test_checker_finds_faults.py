@@ -13,9 +13,11 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from engine.game import GOES_ON, LOST, WON, Game
 from engine.games.registry import load_game
+from engine.search.job import Job
 from server import protocol as wire
 from server import runner as runner_module
 from server import session as session_module
+from server.bus.base import Grown
 from server.frames import text_frame
 from server.protocol import Code
 from server.room import rules
@@ -24,11 +26,11 @@ from server.room.views import description
 from server.runner import Request, RoomRunner
 from server.store.base import Append, CommandKey, StoredEvent
 from tests import history
-from tests.server import crowd, test_runner, test_session
+from tests.server import crowd, test_runner, test_session, test_two_nodes
 from tests.server.rooms import altered
 from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
-from tests.server.world import FaultyStore, UnreliableStore, World
+from tests.server.world import FaultyStore, UnreliableStore, World, first_legal
 
 Patch = pytest.MonkeyPatch
 
@@ -139,6 +141,36 @@ def gap_in_v(patch: Patch) -> World:
     return World()
 
 
+def gap_of_the_bus_skipped(patch: Patch) -> World:
+    """A node that takes what another one says for the next event, though it has missed some before it."""
+
+    async def trusting(self: RoomRunner, grown: Grown) -> None:
+        if grown.events[-1].v > self._loaded.v:
+            self._apply(list(grown.events))
+            self._tell(list(grown.events))
+
+    patch.setattr(RoomRunner, "_grown", trusting)
+    return World()
+
+
+def ai_answer_to_an_old_position(patch: Patch) -> World:
+    """Searches that are not wanted any more go on, and whatever they answer is played."""
+    real = RoomRunner._wake
+
+    def lets_them_search(self: RoomRunner) -> None:
+        self._ai = None
+        real(self)
+
+    async def slow(job: Job) -> str:
+        await asyncio.sleep(0.05)
+        return await first_legal(job)
+
+    any_answer_of_an_ai_is_taken(patch)
+    patch.setattr(RoomRunner, "_wake", lets_them_search)
+    patch.setattr(test_two_nodes, "hesitant", slow)
+    return World()
+
+
 def hidden_event_leaked(patch: Patch) -> World:
     real = RoomRunner._frames
     patch.setattr(RoomRunner, "_frames", lambda self, events, player: real(self, events, False))
@@ -236,6 +268,8 @@ def old_state_after_a_change_of_node(patch: Patch) -> World:
         (seat_taken_twice, {"I12"}),
         (spectator_can_move, {"I13"}),
         (gap_in_v, {"I4"}),
+        (gap_of_the_bus_skipped, {"I4"}),
+        (ai_answer_to_an_old_position, {"I9"}),
         (hidden_event_leaked, {"I14"}),
         (the_head_is_not_compared, {"I1", "I5"}),
         (two_results, {"I11"}),
