@@ -5,7 +5,7 @@ import random
 import signal
 import time
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -138,16 +138,20 @@ class Adverts:
             self.by_name = {name: one for name, one in self.by_name.items() if work.worker_topic(name) != topic}
         self.changed.set()
 
-    async def busy(self, workers: list[WorkerProcess], chance: random.Random) -> WorkerProcess:
-        """One of these workers that is searching."""
+    async def busy(
+        self, workers: list[WorkerProcess], chance: random.Random, duels: "list[asyncio.Task[None]]"
+    ) -> WorkerProcess | None:
+        """One of these workers that is searching; None when a duel is over."""
         async with asyncio.timeout(60):
-            while True:
+            while not any(task.done() for task in duels):
                 found = [one for one in workers if one.is_running and one.id in self.by_name]
                 found = [one for one in found if self.by_name[one.id].running]
                 if found:
                     return chance.choice(found)
                 self.changed.clear()
-                await self.changed.wait()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.changed.wait(), 0.1)
+        return None
 
 
 class Duel:
@@ -225,17 +229,18 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
         link.subscribe(f"{work.WORKERS}/+", adverts)
         ada = await stack.enter_async_context(connect(server.url))
         duels, past = [await duel(ada, stack) for _ in range(2)], []
-        for _ in range(kills):
-            victim = await adverts.busy(workers, chance)
+        while len(kills_s) < kills:
+            past += [one for one in duels if one[1].done()]
+            duels = [await duel(ada, stack) if one[1].done() else one for one in duels]
+            victim = await adverts.busy(workers, chance, [task for _, task in duels])
+            if victim is None:
+                continue
             await asyncio.sleep(chance.random() * 0.3)
             kills_s.append(time.perf_counter())
             await victim.kill()
             starting.append(asyncio.create_task(victim.start()))
             await all_moved(duels)  # a search that three workers in a row die of would be given up
-            past += [one for one in duels if one[1].done()]
-            duels = [await duel(ada, stack) if one[1].done() else one for one in duels]
         await asyncio.gather(*starting)
-        await adverts.busy(workers, chance)
         for _, task in duels + past:
             task.cancel()
         await asyncio.gather(*(task for _, task in duels + past), return_exceptions=True)
