@@ -4,6 +4,7 @@ PostgreSQL refuses to run as root, so where the tests do, its processes belong t
 """
 
 import asyncio
+import atexit
 import os
 import pwd
 import shutil
@@ -14,7 +15,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -213,20 +214,44 @@ EMPTY = "".join(f"DELETE FROM {table};" for table in metadata.tables if table !=
 
 
 @contextmanager
+def _scratch(prefix: str) -> Iterator[Path]:
+    """A folder that PostgreSQL's user can reach, until the block ends. Should this process be killed, a shell that waits
+    for the end of its input ends the server in it, and removes it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    folder.chmod(0o755)
+    watch = subprocess.Popen(["sh", "-c", CLEAN_UP, "sh", folder], stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield folder
+    finally:
+        watch.communicate(b"done\n")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+CLEAN_UP = """
+    if read -r done; then exit; fi
+    if [ -f "$1/data/postmaster.pid" ]; then
+        pid=$(head -n 1 "$1/data/postmaster.pid")
+        kill -QUIT "$pid"
+        while kill -0 "$pid"; do sleep 0.1; done
+    fi 2>/dev/null
+    rm -rf "$1"
+"""
+
+
+@contextmanager
 def private_postgres(**settings: str) -> Iterator[Postgres]:
     """A PostgreSQL of its own with a migrated template, until the block ends. Settings are PostgreSQL's."""
-    folder = Path(tempfile.mkdtemp(prefix="plyroom-postgres-"))
-    server = Postgres(folder, **{**_BASE, "unix_socket_directories": str(folder), **settings})
-    try:
-        folder.chmod(0o755)
+    with _scratch("plyroom-postgres-") as folder:
+        server = Postgres(folder, **{**_BASE, "unix_socket_directories": str(folder), **settings})
         shutil.copytree(_initialised(), folder / "data", symlinks=True)
         (folder / "data").chmod(0o700)
         give_away(folder)
-        server.start()
-        yield server
-    finally:
-        server.kill()
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.kill()
 
 
 _BASE = {
@@ -238,11 +263,9 @@ _BASE = {
 @cache
 def _initialised() -> Path:
     """A data folder to copy, with the template in it: made once, removed at the end of the process."""
-    import atexit
-
-    folder = Path(tempfile.mkdtemp(prefix="plyroom-initdb-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    folder.chmod(0o755)
+    stack = ExitStack()
+    atexit.register(stack.close)
+    folder = stack.enter_context(_scratch("plyroom-initdb-"))
     secret = folder / "password"
     secret.write_text(PASSWORD)
     give_away(folder)
