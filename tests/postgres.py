@@ -215,8 +215,8 @@ EMPTY = "".join(f"DELETE FROM {table};" for table in metadata.tables if table !=
 
 @contextmanager
 def _scratch(prefix: str) -> Iterator[Path]:
-    """A folder that PostgreSQL's user can reach, until the block ends. Should this process be killed, a shell that waits
-    for the end of its input ends the server in it, and removes it.
+    """A folder that PostgreSQL's user can reach, until the block ends. Should this process be killed, a shell that
+    waits for the end of its input ends the server in it, and removes it.
     """
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     folder.chmod(0o755)
