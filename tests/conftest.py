@@ -1,12 +1,13 @@
 """What all tests share: property tests have no deadline (the machine may be busy), and repeat exactly in CI.
 
-With `-n 2 --dist loadgroup` (`make test`) the tests that watch a clock stay together, one after the other in a process;
+With `-n 2 --dist loadscope` (`make test`) the tests that watch a clock stay together, one after the other in a process;
 the others run beside them, a module at a time. One folder of compiled code serves all processes of a run.
 """
 
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -24,21 +25,24 @@ settings.register_profile("ci", parent=settings.get_profile("here"), derandomize
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Says which tests belong into one process."""
-    if item.config.pluginmanager.hasplugin("xdist"):
-        item.add_marker(pytest.mark.xdist_group("timed" if _is_timed(item) else _module(item)))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Says which tests belong into one process. (pytest-xdist's own groups do not work with pytest 9.2.)"""
+    from xdist.scheduler.loadscope import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid.partition("::")[0].removeprefix("tests/"))
+
+    return Groups(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Beside other processes the long group begins first."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: not _is_timed(item))
+        items.sort(key=lambda item: group_of(item.path.relative_to(TESTS).as_posix()) != "timed")
 
 
-def _module(item: pytest.Item) -> str:
-    return item.path.relative_to(TESTS).as_posix()
-
-
-def _is_timed(item: pytest.Item) -> bool:
-    return any(_module(item).startswith(f"{name}/") or _module(item) == name for name in TIMED)
+def group_of(module: str) -> str:
+    """The tests of one module run in one process, and all that are timed do."""
+    return "timed" if any(module.startswith(f"{name}/") or module == name for name in TIMED) else module
