@@ -13,8 +13,9 @@ import pytest
 from hypothesis import settings
 
 TESTS = Path(__file__).parent
-TIMED = ("system", "cluster", "engine/test_pool.py", "server/test_watchdog.py")
+TIMED = ("system", "engine/test_pool.py", "server/test_watchdog.py")
 """Folders and modules that measure how long something takes, or keep several processes busy."""
+LONGEST = {"timed": 0, "cluster/test_faults.py": 1}
 
 if "PLYROOM_TEST_CACHE" not in os.environ:  # the processes of a run get it from the first one
     _CACHE = tempfile.TemporaryDirectory(prefix="plyroom-test-code-", ignore_cleanup_errors=True)
@@ -38,9 +39,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Beside other processes the long group begins first."""
+    """Beside other processes the longest groups begin first."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: group_of(item.path.relative_to(TESTS).as_posix()) != "timed")
+        items.sort(key=lambda item: LONGEST.get(group_of(item.path.relative_to(TESTS).as_posix()), 9))
 
 
 def group_of(module: str) -> str:

@@ -54,10 +54,10 @@ async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, 
             friends = await make_room(ada, "edited")
             await bob.command(Sit(id=bob.new_id(), room=friends, seat=1))
             await ada.command(Move(id=ada.new_id(), room=friends, ply=0, move="b2"))
-            room = await make_room(ada, "edited", {}, (MySeat(), AiSeat(level=1)))
+            # The AI begins, so that nobody can have three in a row before it is to move without its worker.
+            room = await make_room(ada, "edited", {}, (AiSeat(level=1), MySeat()))
             async with aclosing(ada.follow(room)) as messages:
                 person = Opponent(ada, room, messages)
-                await person.move()
                 await person.until(is_move)
                 (site / "edited.bin").write_bytes(struct.pack("<q", 4))
                 await person.move()
