@@ -99,7 +99,10 @@ system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL,
 
 .PHONY: bench
 bench: bench-engine ## the figures of docs/benchmarks.md
+	@sh tests/setup/system.sh mosquitto postgresql haproxy
 	@$(BIN)/python -m server.bench
+	@$(BIN)/python -m server.bench --postgres
+	@$(BIN)/python -m tests.cluster.bench
 
 .PHONY: bench-engine
 bench-engine: $(VENV)/.dev ## the engine only: search beside C, move generators beside other libraries

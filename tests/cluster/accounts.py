@@ -1,0 +1,83 @@
+"""What the processes of a cluster have used so far: processor time and wakes; and what its nodes count."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from aiohttp import ClientSession
+
+from tests.cluster.running import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """By some processes: core-seconds, and how often a thread of theirs slept and woke up again."""
+
+    cpu_s: float
+    wakes: int
+
+    def __sub__(self, before: "Used") -> "Used":
+        return Used(self.cpu_s - before.cpu_s, self.wakes - before.wakes)
+
+
+def used_by(pids: Iterable[int]) -> Used:
+    """What these processes have used, to the nanosecond; those that have ended count no more."""
+    cpu_ns = wakes = 0
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").glob("*"):
+            with suppress(OSError):
+                cpu_ns += int((task / "schedstat").read_text().split()[0])
+                wakes += int((task / "status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0])
+    return Used(cpu_ns / 1e9, wakes)
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that it started."""
+    return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+
+
+def used_so_far(running: Cluster, players: int) -> dict[str, Used]:
+    """By kind of process; `players` is the process that plays."""
+    pids: dict[str, list[int]] = {
+        "node": [pid for member in running.nodes for pid in family(member.pid)],
+        "database": family(running.postgres.pid),
+        "broker": family(running.mosquitto.pid),
+        "proxy": family(running.proxy.pid),
+        "client": [players],
+    }
+    return {kind: used_by(some) for kind, some in pids.items()}
+
+
+def machine_busy_s() -> float:
+    """Core-seconds that everybody on this machine has used."""
+    fields = [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def since(now: Mapping[str, Used], before: Mapping[str, Used]) -> dict[str, Used]:
+    """What was used between."""
+    return {kind: now[kind] - before[kind] for kind in now}
+
+
+async def counted(running: Cluster, *names: str) -> dict[str, float]:
+    """Counters of all nodes together, as their metrics tell them: `conflicts`, `commands`, …"""
+    totals = dict.fromkeys(names, 0.0)
+    async with ClientSession() as http:
+        for port in running.metrics_ports:
+            text = await (await http.get(f"http://127.0.0.1:{port}/metrics")).text()
+            for name in names:
+                found = re.search(rf"^plyroom_{name}_total (\S+)$", text, re.MULTILINE)
+                assert found is not None, f"no metric of that name: {name}"
+                totals[name] += float(found[1])
+    return totals
+
+
+async def transactions(running: Cluster) -> int:
+    """How many the database has committed; it counts them a second late."""
+    async with running.postgres.session() as session:
+        found = await session.fetchval("SELECT xact_commit FROM pg_stat_database WHERE datname = 'plyroom'")
+    return int(found)

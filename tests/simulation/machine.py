@@ -1,0 +1,200 @@
+"""A discrete-event simulation of machines: processes of one thread each that take turns on the cores, and a disk.
+
+Pure: no clock but its own, and chance only from the generator that it is given.
+"""
+
+import heapq
+import random
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import count, pairwise
+
+Done = Callable[[], None]
+
+SLICE_S = 0.003
+"""A process that has work for longer lets another one have the core, as Linux does it."""
+
+
+class Simulation:
+    """The clock, and what is to happen when."""
+
+    def __init__(self, seed: int) -> None:
+        self.now_s = 0.0
+        self.chance = random.Random(seed)
+        self._happenings: list[tuple[float, int, Done]] = []
+        self._number = count()
+
+    def after(self, delay_s: float, call: Done) -> None:
+        """Calls so much later; what is due at the same time happens in the order of these calls."""
+        assert delay_s >= 0, "nothing happens in the past"
+        heapq.heappush(self._happenings, (self.now_s + delay_s, next(self._number), call))
+
+    def run(self, until_s: float) -> None:
+        """Lets everything happen up to that time."""
+        while self._happenings and self._happenings[0][0] <= until_s:
+            self.now_s, _, call = heapq.heappop(self._happenings)
+            call()
+        self.now_s = until_s
+
+
+class Machine:
+    """Some cores; processes that have work get them in turns. With tiny slices that is processor sharing."""
+
+    def __init__(self, simulation: Simulation, cores: int, slice_s: float = SLICE_S, crowded: float = 1.0) -> None:
+        """`crowded`: by how much work takes longer while another core is busy, too."""
+        assert cores > 0
+        self.simulation = simulation
+        self.cores = cores
+        self.busy_s = 0.0
+        """Core-seconds that were used."""
+        self._slice_s = slice_s
+        self._crowded = crowded
+        self._free = cores
+        self._ready: deque[Process] = deque()
+
+    def make_ready(self, process: "Process") -> None:
+        """The process has work."""
+        self._ready.append(process)
+        self._dispatch()
+
+    def _dispatch(self) -> None:
+        while self._free and self._ready:
+            self._free -= 1
+            self._go_on(self._ready.popleft(), self._slice_s)
+
+    def _go_on(self, process: "Process", slice_s: float) -> None:
+        """Runs the process until its item or its slice ends."""
+        slowness = self._crowded if self._free < self.cores - 1 else 1.0
+        work_s = min(process.item_left_s, slice_s / slowness)
+
+        def stop() -> None:
+            self.busy_s += work_s * slowness
+            process.used_s += work_s * slowness
+            process.worked(work_s)
+            left_s = slice_s - work_s * slowness
+            if not process.has_work:
+                process.awake = False
+                self._free += 1
+            elif left_s <= 1e-12 and self._ready:
+                self._free += 1
+                self._ready.append(process)
+            else:
+                self._go_on(process, left_s if left_s > 1e-12 else self._slice_s)
+                return
+            self._dispatch()
+
+        self.simulation.after(work_s * slowness, stop)
+
+
+class Process:
+    """One thread: does what it is given one after the other. Waking it costs extra: under load it sleeps less."""
+
+    def __init__(self, machine: Machine, wake_s: float = 0.0) -> None:
+        self.awake = False
+        self.used_s = 0.0
+        """Core-seconds that it used."""
+        self.wakes = 0
+        self._machine = machine
+        self._wake_s = wake_s
+        self._items: deque[tuple[float, Done | None]] = deque()
+        self.item_left_s = 0.0
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self._items)
+
+    @property
+    def waiting(self) -> int:
+        """Items that are not done."""
+        return len(self._items)
+
+    def give(self, work_s: float, done: Done | None = None) -> None:
+        """Adds an item; `done` is called when it is finished."""
+        assert work_s >= 0
+        self._items.append((work_s, done))
+        if len(self._items) == 1:
+            self.item_left_s = work_s
+            if not self.awake:
+                self.awake = True
+                self.wakes += 1
+                self.item_left_s += self._wake_s
+                self._machine.make_ready(self)
+
+    def worked(self, work_s: float) -> None:
+        """So much of the item at hand is done."""
+        self.item_left_s -= work_s
+        if self.item_left_s > 1e-12:
+            return
+        _, done = self._items.popleft()
+        if self._items:
+            self.item_left_s = self._items[0][0]
+        if done is not None:
+            done()
+
+
+class Disk:
+    """Makes written data durable: one flush at a time, and each covers all that asked before it began."""
+
+    def __init__(self, simulation: Simulation, draw_s: Callable[[], float]) -> None:
+        self.flushes = 0
+        self._simulation = simulation
+        self._draw_s = draw_s
+        self._asking: list[Done] = []
+        self._busy = False
+
+    def flush(self, done: Done) -> None:
+        """Calls when everything that was written until now is durable."""
+        self._asking.append(done)
+        if not self._busy:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._busy = True
+        self.flushes += 1
+        covered, self._asking = self._asking, []
+
+        def end() -> None:
+            self._busy = False
+            if self._asking:
+                self._begin()
+            for done in covered:
+                done()
+
+        self._simulation.after(self._draw_s(), end)
+
+
+def draws(quantiles: Sequence[tuple[float, float]], chance: random.Random) -> Callable[[], float]:
+    """Values with these (share, value) quantiles, linear between them; the first share is 0 and the last is 1."""
+    shares = [share for share, _ in quantiles]
+    values = [value for _, value in quantiles]
+    assert shares[0] == 0
+    assert shares[-1] == 1
+    assert all(earlier < later for earlier, later in pairwise(shares))
+
+    def draw() -> float:
+        place = chance.random()
+        n = min(bisect_right(shares, place), len(shares) - 1)
+        part = (place - shares[n - 1]) / (shares[n] - shares[n - 1])
+        return values[n - 1] + part * (values[n] - values[n - 1])
+
+    return draw
+
+
+def quantiles_of(values: Sequence[float]) -> list[tuple[float, float]]:
+    """The quantiles that `draws` wants, close together at the upper end."""
+    shares = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0]
+    ordered = sorted(values)
+    return [(share, ordered[min(len(ordered) - 1, int(share * len(ordered)))]) for share in shares]
+
+
+def mean_of(quantiles: Sequence[tuple[float, float]]) -> float:
+    """The mean of what `draws` gives."""
+    pairs = pairwise(quantiles)
+    return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairs)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that so large a share of them does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

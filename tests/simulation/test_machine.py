@@ -1,0 +1,246 @@
+"""The simulator obeys the laws of queues, whatever is simulated with it."""
+
+import itertools
+import math
+import random
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.simulation.machine import Disk, Machine, Process, Simulation, draws, mean_of, quantiles_of
+
+Jobs = list[tuple[float, float, int]]
+"""(when, work, for which process)"""
+
+jobs = st.lists(
+    st.tuples(st.floats(0, 10), st.floats(0.001, 2), st.integers(0, 3)), min_size=1, max_size=40
+)  # fmt: skip
+slices = st.sampled_from([0.01, 0.3, 100.0])
+
+
+class Run:
+    """Processes on a machine that get jobs; when each came and was done."""
+
+    def __init__(self, given_jobs: Jobs, cores: int, slice_s: float, wake_s: float = 0.0) -> None:
+        self.simulation = Simulation(1)
+        self.machine = Machine(self.simulation, cores, slice_s)
+        self.processes = [Process(self.machine, wake_s) for _ in range(4)]
+        self.done_s: list[tuple[float, float, float]] = []
+        """(came, done, work)"""
+        for at_s, work_s, which in given_jobs:
+            self.simulation.after(at_s, partial(self._give, work_s, which))
+
+    def _give(self, work_s: float, which: int) -> None:
+        came_s = self.simulation.now_s
+        self.processes[which].give(work_s, lambda: self.done_s.append((came_s, self.simulation.now_s, work_s)))
+
+    def finish(self) -> "Run":
+        self.simulation.run(1e6)
+        return self
+
+
+@given(jobs, st.integers(1, 3), slices)
+def test_no_work_is_lost_or_made(given_jobs: Jobs, cores: int, slice_s: float) -> None:
+    """Every job is done, none sooner than its work takes, and the cores were busy for just the work that was given."""
+    run = Run(given_jobs, cores, slice_s).finish()
+    assert len(run.done_s) == len(given_jobs)
+    assert all(done_s - came_s >= work_s - 1e-9 for came_s, done_s, work_s in run.done_s)
+    work_s = sum(work_s for _, work_s, _ in given_jobs)
+    assert run.machine.busy_s == pytest.approx(work_s)
+    assert sum(process.used_s for process in run.processes) == pytest.approx(work_s)
+
+
+@given(jobs, slices)
+def test_one_core_never_idles_while_there_is_work(given_jobs: Jobs, slice_s: float) -> None:
+    """The last job is done when Lindley's recursion says, in whatever order the core served them."""
+    end_s = 0.0
+    for at_s, work_s, _ in sorted(given_jobs):
+        end_s = max(end_s, at_s) + work_s
+    run = Run(given_jobs, 1, slice_s).finish()
+    assert max(done_s for _, done_s, _ in run.done_s) == pytest.approx(end_s)
+
+
+@given(jobs, st.integers(1, 3), slices)
+def test_a_process_is_one_thread_that_does_first_things_first(given_jobs: Jobs, cores: int, slice_s: float) -> None:
+    """With one process, more cores change nothing, and jobs end in the order in which they came."""
+    alone = [(at_s, work_s, 0) for at_s, work_s, _ in given_jobs]
+    run = Run(alone, cores, slice_s).finish()
+    assert [came_s for came_s, _, _ in run.done_s] == sorted(came_s for came_s, _, _ in run.done_s)
+    again = Run(alone, 1, 100.0).finish()
+    assert [done_s for _, done_s, _ in run.done_s] == pytest.approx([done_s for _, done_s, _ in again.done_s])
+
+
+@given(jobs, st.floats(0.01, 1))
+def test_waking_costs_once_for_each_time_that_a_process_slept(given_jobs: Jobs, wake_s: float) -> None:
+    """Core-seconds are the work and the wakes, and jobs that come together need one wake."""
+    run = Run(given_jobs, 2, 0.3, wake_s).finish()
+    wakes = sum(process.wakes for process in run.processes)
+    assert run.machine.busy_s == pytest.approx(sum(work_s for _, work_s, _ in given_jobs) + wakes * wake_s)
+    together = Run([(1.0, work_s, 0) for _, work_s, _ in given_jobs], 2, 0.3, wake_s).finish()
+    assert together.processes[0].wakes == 1
+
+
+def open_queue(
+    per_s: float, work_s: Callable[[random.Random], float], cores: int, slice_s: float, seconds: float, own: bool
+) -> tuple[float, float, float]:
+    """Jobs come by chance, each for a process of its own or all for one: the mean time in the system, the mean number
+    in it as seen at regular times, and the share of the cores that was used.
+    """
+    simulation = Simulation(7)
+    machine = Machine(simulation, cores, slice_s)
+    one = Process(machine)
+    times: list[float] = []
+    inside = 0
+    seen: list[int] = []
+
+    def come() -> None:
+        nonlocal inside
+        inside += 1
+        begun_s = simulation.now_s
+
+        def leave() -> None:
+            nonlocal inside
+            inside -= 1
+            times.append(simulation.now_s - begun_s)
+
+        (Process(machine) if own else one).give(work_s(simulation.chance), leave)
+        simulation.after(simulation.chance.expovariate(per_s), come)
+
+    def look() -> None:
+        seen.append(inside)
+        simulation.after(0.37, look)
+
+    simulation.after(0, come)
+    simulation.after(0, look)
+    simulation.run(seconds)
+    return sum(times) / len(times), sum(seen) / len(seen), machine.busy_s / (cores * seconds)
+
+
+def test_one_queue_is_md1() -> None:
+    """Pollaczek and Khinchine: with fixed work a job waits rho / (2 (1 - rho)) times its work."""
+    mean_s, number, used = open_queue(0.7, lambda chance: 1.0, 1, 100.0, 60_000, own=False)
+    assert mean_s == pytest.approx(1 + 0.7 / (2 * 0.3), rel=0.05)
+    assert used == pytest.approx(0.7, rel=0.03), "the utilisation law"
+    assert number == pytest.approx(0.7 * mean_s, rel=0.03), "Little's law"
+
+
+def test_two_cores_are_mm2() -> None:
+    """Erlang's formula for two cores: 1 / (1 - rho^2) times the work, in the mean."""
+    mean_s, number, used = open_queue(1.4, lambda chance: chance.expovariate(1.0), 2, 1e6, 40_000, own=True)
+    assert mean_s == pytest.approx(1 / (1 - 0.7**2), rel=0.05)
+    assert used == pytest.approx(0.7, rel=0.03)
+    assert number == pytest.approx(1.4 * mean_s, rel=0.03)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "mixed"])
+def test_tiny_slices_are_processor_sharing(kind: str) -> None:
+    """A shared core gives each job work / (1 - rho), however different the jobs are."""
+
+    def work_s(chance: random.Random) -> float:
+        if kind == "fixed":
+            return 1.0
+        return 0.25 if chance.random() < 0.8 else 4.0
+
+    mean_s, number, used = open_queue(0.6, work_s, 1, 0.05, 12_000, own=True)
+    assert mean_s == pytest.approx(1 / (1 - 0.6), rel=0.08)
+    assert used == pytest.approx(0.6, rel=0.05)
+    assert number == pytest.approx(0.6 * mean_s, rel=0.05)
+
+
+def test_a_closed_network_is_as_fast_as_mean_value_analysis_says() -> None:
+    """Ten customers think for 5 s and are served by two queues of 1 s and 0.6 s, by chance: the exact throughput."""
+    customers, think_s, services = 10, 5.0, (1.0, 0.6)
+    lengths = [0.0, 0.0]
+    throughput = 0.0
+    for n in range(1, customers + 1):
+        responses = [service * (1 + length) for service, length in zip(services, lengths, strict=True)]
+        throughput = n / (think_s + sum(responses))
+        lengths = [throughput * response for response in responses]
+
+    simulation = Simulation(3)
+    processes = [Process(Machine(simulation, 1, 1e6)) for _ in services]
+    rounds = 0
+
+    def think() -> None:
+        simulation.after(simulation.chance.expovariate(1 / think_s), first)
+
+    def first() -> None:
+        processes[0].give(simulation.chance.expovariate(1 / services[0]), second)
+
+    def second() -> None:
+        processes[1].give(simulation.chance.expovariate(1 / services[1]), end)
+
+    def end() -> None:
+        nonlocal rounds
+        rounds += 1
+        think()
+
+    for _ in range(customers):
+        think()
+    simulation.run(60_000)
+    assert rounds / 60_000 == pytest.approx(throughput, rel=0.02)
+
+
+def note(simulation: Simulation, ends: list[float]) -> None:
+    ends.append(simulation.now_s)
+
+
+def test_a_crowded_machine_is_slower() -> None:
+    """With hyperthreads the same work takes longer while the other core is busy, and as long as ever when it is not."""
+    for processes, slowness in ((1, 1.0), (2, 1.5)):
+        simulation = Simulation(1)
+        machine = Machine(simulation, 2, 0.01, crowded=1.5)
+        ends: list[float] = []
+        for _ in range(processes):
+            Process(machine).give(1.0, partial(note, simulation, ends))
+        simulation.run(10)
+        assert ends == pytest.approx([slowness] * processes, rel=0.02)
+        assert machine.busy_s == pytest.approx(slowness * processes, rel=0.02)
+
+
+@given(st.lists(st.floats(0, 5), min_size=1, max_size=60), st.floats(0.1, 1))
+def test_a_flush_covers_what_was_written_before_it_began(times: list[float], flush_s: float) -> None:
+    """Each waits for the next flush and at most the one under way, and those who wait together share one."""
+    simulation = Simulation(1)
+    disk = Disk(simulation, lambda: flush_s)
+    waits: list[float] = []
+    ends: set[float] = set()
+
+    def ask() -> None:
+        begun_s = simulation.now_s
+
+        def end() -> None:
+            waits.append(simulation.now_s - begun_s)
+            ends.add(simulation.now_s)
+
+        disk.flush(end)
+
+    for at_s in times:
+        simulation.after(at_s, ask)
+    simulation.run(1000)
+    assert len(waits) == len(times)
+    assert all(flush_s - 1e-9 <= wait_s <= 2 * flush_s + 1e-9 for wait_s in waits)
+    assert disk.flushes == len(ends)
+    assert all(later - earlier >= flush_s - 1e-9 for earlier, later in itertools.pairwise(sorted(ends)))
+
+
+def test_draws_have_the_quantiles_that_they_were_made_from() -> None:
+    """And `mean_of` is their mean."""
+    chance = random.Random(5)
+    values = [chance.expovariate(1.0) for _ in range(20_000)]
+    quantiles = quantiles_of(values)
+    draw = draws(quantiles, chance)
+    drawn = sorted(draw() for _ in range(20_000))
+    for share, value in quantiles[1:-1]:
+        assert drawn[int(share * len(drawn))] == pytest.approx(value, rel=0.1)
+    assert sum(drawn) / len(drawn) == pytest.approx(mean_of(quantiles), rel=0.05)
+    assert math.isclose(quantiles[0][1], min(values))
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    """Chance comes from the seed alone."""
+    first, second = (open_queue(0.5, lambda chance: chance.expovariate(1.0), 1, 0.1, 500, own=True) for _ in range(2))
+    assert first == second
