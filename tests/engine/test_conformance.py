@@ -48,7 +48,7 @@ REPEATED = (
     "@rule\ndef repetition(s: State) -> np.uint64:\n    return {}\n\n\n"
     "@rule\ndef reversible(s: State) -> int:\n    return {}\n\n\ndef turn("
 )
-SLOW = "    crosses, noughts = _sides(s)\n    sum(range(400_000))\n    pieces"
+SLOW = "    crosses, noughts = _sides(s)\n    sum(range(4_000_000))\n    pieces"
 TOLD = [
     ("style", "empty - ONE", "empty - 1", r"plugged_planted\.py:\d+: the number 1 next to a word.*U\(\.\.\.\)"),
     ("style", "@rule\ndef stuck", "def stuck", r"\.py:\d+: the hook stuck is not marked; write @rule"),
