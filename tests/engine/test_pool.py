@@ -202,10 +202,9 @@ async def test_three_dead_workers_are_enough(pool: Pool) -> None:
             killed.add(pids[0])
             os.kill(pids[0], signal.SIGKILL)
         await asyncio.sleep(0)
-    try:
-        assert (await task).move, "one of them had shown a best move before it died"
-    except SearchFailed as failure:
-        assert "3 workers" in str(failure)
+    (answer,) = await asyncio.gather(task, return_exceptions=True)
+    has_shown_a_move = isinstance(answer, Result)
+    assert has_shown_a_move or (isinstance(answer, SearchFailed) and "3 workers" in str(answer))
     assert len(killed) == 3
     await until(lambda: pool.ready_workers == 2)
     assert (await pool.search(timed(50))).move
