@@ -59,6 +59,8 @@ class Worker:
         self._driver = driver
         self._pipe = pipe
         self._sending = threading.Lock()
+        self._telling = threading.Lock()
+        self._told_nodes = 0
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._control = driver.Control(control_words)
         self._searchers: dict[str, Any] = {}
@@ -99,8 +101,16 @@ class Worker:
         with self._sending, contextlib.suppress(BrokenPipeError):  # the reader sees the end of the pipe too
             self._pipe.send_bytes(encode(news))
 
+    def _tell(self, number: int, info: Info) -> None:
+        """Tells how far a search has come, unless more was told: a completed depth may overtake the companion."""
+        with self._telling:
+            if info.nodes >= self._told_nodes:
+                self._told_nodes = info.nodes
+                self._send(Progress(number, info))
+
     def _run(self, order: Run) -> News:
         """Whatever goes wrong in the rules of a game is the answer to this order only."""
+        self._told_nodes = 0
         try:
             searcher = self._searcher(order.job.game)
             self._loading = None
@@ -110,7 +120,7 @@ class Worker:
                 searcher,
                 lambda: self._table(order.job.affinity, order.job.game),
                 self._control,
-                on_info=lambda info: self._send(Progress(order.number, info)),
+                on_info=lambda info: self._tell(order.number, info),
                 watch=lambda running: self._watch(order.number, running),
                 time_ms=order.time_ms,
             )
@@ -177,7 +187,7 @@ class Worker:
                 running.expire()
                 deadline = None
             elif (info := _live(running)) is not None:
-                self._send(Progress(number, info))
+                self._tell(number, info)
 
 
 def _live(running: Any) -> Info | None:
