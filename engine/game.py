@@ -161,6 +161,8 @@ class MoreRules(Protocol):
     """So many occurrences of a position end the match as a draw; 0, the default: it does not matter."""
     CLAIM_REPETITION: int
     """So many occurrences let the player to move claim a draw; 0 is the default."""
+    SOLVER: str
+    """The module of the game's exact solver (see `engine.solvers.base`); "", the default, where it has none."""
 
     def drawn(self, s: State) -> int:
         """(rule) 1 where the match is a draw although moves are left: by a count of moves, or for want of material.

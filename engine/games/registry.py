@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import importlib.util
 import sys
 from functools import cache
 from importlib import import_module
@@ -51,10 +52,11 @@ def forget() -> None:
 
 def rules_digest(module: ModuleType) -> str:
     """16 hex digits over everything that decides how a game plays and searches:
-    its file, its DATA, the engine around it. GameFault when one of them cannot be read.
+    its file, its DATA, its solver, the engine around it. GameFault when one of them cannot be read.
     """
     file = Path(str(module.__file__))
-    paths = [file, *(file.parent / name for name in module.DATA), *(ENGINE / name for name in COMMON)]
+    data = [file.parent / name for name in module.DATA]
+    paths = [file, *data, *_solver_files(module), *(ENGINE / name for name in COMMON)]
     total = hashlib.blake2b(digest_size=8)
     for path in paths:
         try:
@@ -64,6 +66,21 @@ def rules_digest(module: ModuleType) -> str:
         total.update(len(content).to_bytes(8, "big"))
         total.update(content)
     return total.hexdigest()
+
+
+def _solver_files(module: ModuleType) -> list[Path]:
+    """The files of the solver that a game names, found without importing it: `name.py` and `name_*.py` beside it."""
+    name = getattr(module, "SOLVER", "")
+    if not name:
+        return []
+    try:
+        spec = importlib.util.find_spec(name)
+    except ImportError:
+        spec = None
+    if spec is None or spec.origin is None:
+        raise GameFault(f"there is no module {name!r}, which {module.NAME} names as its solver")
+    file = Path(spec.origin)
+    return [file, *sorted(file.parent.glob(f"{file.stem}_*.py"))]
 
 
 @cache

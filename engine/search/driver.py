@@ -19,12 +19,15 @@ from engine.native import Memory, NativeGame, compile_game
 from engine.search import kernel
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import choose
-from engine.search.report import Report, level_for, line_tokens, nodes_per_second, resolve, to_info
+from engine.search.report import Report, level_for, line_tokens, nodes_per_second, resolve, solved_info, to_info
+from engine.solvers.base import Solution, named_solver
 
 NO_LIMIT = 1 << 62
 SMALL_TABLE_BITS = 16
 NEXT_DEPTH_SHARE = 0.6
 """A depth is not begun when this much of the time is gone: it would hardly be completed."""
+SOLVER_SHARE = 0.8
+"""So much of the time a solver may take; if it has no result by then, a search takes the rest."""
 
 
 class Cancelled(Exception):
@@ -90,14 +93,17 @@ class Searcher:
     def __init__(self, game: Game, template: ModuleType = kernel) -> None:
         self.game = game
         self.native: NativeGame = compile_game(game, template)
+        self.solver = named_solver(game)
         self._max_moves = int(game.rules.MAX_MOVES)
         self._root_at = kernel.root_offset(self._max_moves)
         self._work = np.zeros(kernel.work_words(self._max_moves), np.int64)
         self._memory = Memory(self._work)
 
     def prepare(self) -> None:
-        """Compiles the search or loads it from the cache."""
+        """Compiles the search and the game's solver, or loads them from the cache."""
         self.native.function("root")
+        if self.solver is not None:
+            self.solver.prepare()
 
     def expire(self) -> None:
         """Ends the running search as soon as a depth is complete; may be called from another thread."""
@@ -121,7 +127,7 @@ class Searcher:
         The caller sees to the time limit: it calls `expire`, from within `around`. `exact_depth` is the profile in
         which the score is that of a plain minimax to the same depth.
         """
-        self.prepare()
+        self.native.function("root")
         moves = position.moves()
         if not moves:
             raise SearchFailed("the match is over, there is nothing to search")
@@ -207,13 +213,21 @@ def answer(
 ) -> Result:
     """Runs a job, in `time_ms` where that is less than the job's own time.
 
-    `table` gives the room's table; it is asked for only where the level does not promise the same move each time.
+    Where time alone is the limit, the game's solver is asked first, for a position that is in its reach. `table` gives
+    the room's table; it is asked for only where the level does not promise the same move each time.
     """
     position = resolve(job, searcher.game)
     level = level_for(job, searcher.game)
     times = [given for given in (level.limit.time_ms, time_ms) if given is not None]
     limit = msgspec.structs.replace(level.limit, time_ms=min(times, default=None))
     begun = clock()
+    solution = _solved(position, limit, searcher, control, watch)
+    if solution is not None:
+        solved = solved_info(position, solution)
+        on_info(solved)
+        return Result(solved.pv[0], solved)
+    if limit.time_ms is not None:
+        limit = msgspec.structs.replace(limit, time_ms=max(0, round(limit.time_ms - (clock() - begun) * 1000)))
     latest: list[Info] = []
 
     def found(report: Report) -> None:
@@ -236,6 +250,18 @@ def answer(
     )
     info = latest[0]
     return Result(choose(info.moves, level.margin, job.seed, position.digest()).move, info)
+
+
+def _solved(position: Position, limit: Limit, searcher: Searcher, control: Control, watch: Watch) -> Solution | None:
+    """What the game's solver says, if it has one that is surely in time."""
+    solver = searcher.solver
+    if solver is None or limit.depth is not None or limit.nodes is not None or not position.moves():
+        return None
+    time_ms = None if limit.time_ms is None else round(limit.time_ms * SOLVER_SHARE)
+    if not solver.reaches(position, time_ms):
+        return None
+    running = Running(None if time_ms is None else time_ms / 1000, solver.expire, lambda: None)
+    return solver.solve(position, limit, control, around=lambda: watch(running))
 
 
 def _live_info(position: Position, latest: Info, control: Control, seconds: float) -> Info:

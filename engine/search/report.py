@@ -7,6 +7,7 @@ from engine.game import Game, GameError, GameFault, Position
 from engine.search import kernel
 from engine.search.job import Bound, Info, Job, Result, RootMove, RulesChanged, SearchFailed
 from engine.search.levels import Level, choose, level_of
+from engine.solvers.base import Solution
 
 BOUNDS: dict[int, Bound] = {kernel.EXACT: "exact", kernel.LOWER: "lower", kernel.UPPER: "upper"}
 
@@ -80,6 +81,19 @@ def to_info(position: Position, report: Report) -> Info:
         time_ms=round(report.seconds * 1000),
         pv=line_tokens(position, report.line),
         moves=moves,
+    )
+
+
+def solved_info(position: Position, solution: Solution) -> Info:
+    """A solution in tokens and in the search's units."""
+    return Info(
+        depth=solution.depth,
+        score=solution.value,
+        nodes=solution.nodes,
+        nps=nodes_per_second(solution.nodes, solution.seconds),
+        time_ms=round(solution.seconds * 1000),
+        pv=line_tokens(position, solution.line),
+        moves=tuple(RootMove(position.format_move(m.move), m.value, m.bound) for m in solution.moves),
     )
 
 

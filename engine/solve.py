@@ -1,0 +1,236 @@
+"""python -m engine.solve GAME: the exact result of a position, when both sides play their best.
+
+A game with a solver of its own is solved by that, any other one by the general search, if it comes to the end of all
+lines within the limits.
+"""
+
+import argparse
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+
+import msgspec
+
+from engine.game import Game, GameError, GameFault, OptionError, Position
+from engine.games.registry import load_game
+from engine.search.job import Limit
+from engine.solvers.base import Around, Problem, ProblemError, Solution, Solver, named_solver
+
+SECONDS = 60.0
+"""How long a position may take by default."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What solving a file of positions gave: means a position; `wrong` and `open` are line numbers, open ones had no
+    result within the limits.
+    """
+
+    positions: int
+    checked: int
+    wrong: list[int]
+    open: list[int]
+    mean_us: float
+    mean_nodes: float
+
+
+def solver_of(game: Game) -> Solver:
+    """The game's own solver, or the general search as one."""
+    from engine.solvers.general import SearchSolver
+
+    return named_solver(game) or SearchSolver(game)
+
+
+def timed(solver: Solver, seconds: float) -> Around:
+    """A computation that is ended after so many seconds."""
+
+    @contextmanager
+    def around() -> Iterator[None]:
+        timer = threading.Timer(seconds, solver.expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    return around
+
+
+def read_options(texts: Sequence[str]) -> dict[str, str]:
+    """The options of NAME=VALUE texts; OptionError for another text."""
+    for text in texts:
+        if "=" not in text:
+            raise OptionError(f"an option is NAME=VALUE, not {text[:40]!r}")
+    return dict(text.split("=", 1) for text in texts)
+
+
+def read_problem(solver: Solver, text: str, options: Mapping[str, str]) -> Problem:
+    """The position of a text; ProblemError or another GameError says why it cannot be solved."""
+    problem = solver.problem(text, options)
+    if not problem.position.moves():
+        raise ProblemError(f"{text[:80]!r}: the match is over there, nothing is left to solve")
+    return problem
+
+
+def read_suite(solver: Solver, path: Path, options: Mapping[str, str]) -> dict[int, Problem]:
+    """The problems of a file by line number: one a line, empty lines and those that begin with # left out."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProblemError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from error
+    problems = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        try:
+            problems[number] = read_problem(solver, line.strip(), options)
+        except GameError as error:
+            raise ProblemError(f"{path}, line {number}: {error}") from error
+    if not problems:
+        raise ProblemError(f"{path} has no positions")
+    return problems
+
+
+def solve_suite(solver: Solver, problems: dict[int, Problem], limit: Limit, seconds: float) -> Suite:
+    """Solves all, each within the seconds on average, and compares with the scores that are given."""
+    from engine.search.driver import Control
+
+    positions = [problem.position for problem in problems.values()]
+    around = timed(solver, seconds * len(positions))
+    batch = solver.solve_batch(positions, limit, Control(), around=around)
+    found = list(zip(problems.items(), batch.scores, strict=True))
+    return Suite(
+        positions=len(positions),
+        checked=sum(p.score is not None for p in problems.values()),
+        wrong=[n for (n, p), score in found if None not in (p.score, score) and p.score != score],
+        open=[n for (n, _), score in found if score is None],
+        mean_us=batch.seconds / len(positions) * 1e6,
+        mean_nodes=fmean(batch.nodes),
+    )
+
+
+def moves_as_tokens(position: Position, solution: Solution) -> tuple[list[str], list[str]]:
+    """The best moves, and the line."""
+    line, here = [], position
+    for move in solution.line:
+        line.append(here.format_move(move))
+        here = here.play(move)
+    return [position.format_move(move) for move in solution.best_moves], line
+
+
+def as_dict(solver: Solver, position: Position, solution: Solution) -> dict[str, object]:
+    """A solution for a program to read."""
+    best, line = moves_as_tokens(position, solution)
+    return {
+        "game": solver.game.id,
+        "position": position.text(),
+        "score": solution.score,
+        "bound": solution.bound,
+        "result": solver.describe(solution),
+        "best_moves": best,
+        "moves": {
+            position.format_move(m.move): {"score": m.score, "bound": m.bound, "value": m.value} for m in solution.moves
+        },
+        "line": line,
+        "nodes": solution.nodes,
+        "seconds": round(solution.seconds, 6),
+    }
+
+
+def as_text(solver: Solver, position: Position, solution: Solution) -> str:
+    """A solution for people."""
+    signs = {"exact": "", "lower": ">= ", "upper": "<= "}
+    best, line = moves_as_tokens(position, solution)
+    moves = ", ".join(f"{position.format_move(m.move)} {signs[m.bound]}{m.score:+d}" for m in solution.moves)
+    return "\n".join(
+        [
+            f"position    {position.text()}",
+            f"score       {signs[solution.bound]}{solution.score:+d}, {solver.describe(solution)} for the side to move",
+            f"best moves  {', '.join(best)}",
+            f"all moves   {moves}",
+            f"line        {' '.join(line)}",
+            f"nodes       {solution.nodes:,}",
+            f"seconds     {solution.seconds:.6f}",
+        ]
+    )
+
+
+def suite_as_text(suite: Suite) -> str:
+    lines = [
+        f"positions   {suite.positions}, {suite.checked} with a known score",
+        f"wrong       {len(suite.wrong)}" + (f", lines {', '.join(map(str, suite.wrong))}" if suite.wrong else ""),
+        f"mean time   {suite.mean_us:,.2f} us a position",
+        f"mean nodes  {suite.mean_nodes:,.1f}",
+    ]
+    if suite.open:
+        lines.insert(2, f"unsolved    {len(suite.open)}, lines {', '.join(map(str, suite.open))}")
+    return "\n".join(lines)
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m engine.solve",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Exit codes: 0 solved, 1 not solved within the limits or a score is wrong, 2 for a bad argument.",
+    )
+    parser.add_argument("game")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--position", metavar="TEXT", help="the position to solve; the start of the game by default")
+    what.add_argument(
+        "--file", metavar="F", type=Path, help="solve one position a line, check the scores that are beside them"
+    )
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the game")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a position, {SECONDS:g} by default")
+    parser.add_argument("--nodes", type=int, help="at most so many nodes a position")
+    parser.add_argument("--json", action="store_true", help="one line of JSON")
+    return parser
+
+
+def solve_one(solver: Solver, asked: argparse.Namespace) -> int:
+    """Solves the position that was asked for and prints what it is worth."""
+    from engine.search.driver import Control
+
+    if asked.position is not None:
+        position = read_problem(solver, asked.position, read_options(asked.option)).position
+    else:
+        position = solver.game.start(read_options(asked.option))
+    limit = Limit(nodes=asked.nodes)
+    solution = solver.solve(position, limit, Control(), around=timed(solver, asked.seconds))
+    if solution is None:
+        told = f" and {asked.nodes:,} nodes" if asked.nodes else ""
+        print(f"solve: not solved within {asked.seconds:g} s{told}", file=sys.stderr)
+        return 1
+    if asked.json:
+        print(msgspec.json.encode(as_dict(solver, position, solution)).decode())
+    else:
+        print(as_text(solver, position, solution))
+    return 0
+
+
+def solve_file(solver: Solver, asked: argparse.Namespace) -> int:
+    """Solves a file and prints means."""
+    problems = read_suite(solver, asked.file, read_options(asked.option))
+    suite = solve_suite(solver, problems, Limit(nodes=asked.nodes), asked.seconds)
+    print(msgspec.json.encode(asdict(suite)).decode() if asked.json else suite_as_text(suite))
+    return 1 if suite.wrong or suite.open else 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    asked = parser().parse_args(arguments)
+    try:
+        solver = solver_of(load_game(asked.game))
+        solver.prepare()
+        return solve_file(solver, asked) if asked.file is not None else solve_one(solver, asked)
+    except (GameError, GameFault) as error:
+        print(f"solve: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
