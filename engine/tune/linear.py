@@ -1,0 +1,68 @@
+"""An evaluation as a sum: for each position its value and what each tuned number adds to it, found by trying."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.game import Game
+from engine.native import Memory, NativeGame, compile_game
+from engine.tune import template
+from engine.tune.template import NOTED, UNIT
+from engine.tune.traced import new_log
+
+BENDS = 0.02
+"""A coefficient bends when it differs by more than this share upwards and downwards, and by more than rounding."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sparse rows: position i has the entries from begins[i] to begins[i + 1], each a column (which of the tuned
+    numbers) and its coefficient; `values` are the evaluations with the numbers as they are.
+    """
+
+    values: Any
+    begins: Any
+    columns: Any
+    coefficients: Any
+    bent: float
+    """The share of coefficients that hold only near the numbers as they are."""
+
+
+class Evaluation:
+    """The compiled evaluation of a game, with numbers of one's own."""
+
+    def __init__(self, game: Game) -> None:
+        self.native: NativeGame = compile_game(game, template)
+        self.numbers = self.native.data.array.copy()
+
+    def values(self, states: list[tuple[int, ...]], numbers: Any) -> Any:
+        """What the evaluation says to each state with these numbers."""
+        function, memory = self.native.function("value"), Memory(np.array(numbers, np.int64))
+        return np.array([function(state, memory) for state in states], float)
+
+    def sums(self, states: list[tuple[int, ...]], tuned: Any, on_state: Callable[[int], None] = lambda i: None) -> Sums:
+        """The evaluation of each state as a sum over the numbers with the indexes `tuned`, near the present ones."""
+        function = self.native.function("coefficients")
+        data, log = Memory(self.numbers.copy()), Memory(new_log(len(self.numbers)))
+        out = Memory(np.zeros(NOTED * len(self.numbers), np.int64))
+        column_of = np.full(len(self.numbers), -1, np.int32)
+        column_of[tuned] = np.arange(len(tuned), dtype=np.int32)
+        begins, columns, coefficients = [0], [], []
+        bent = total = 0
+        for i, state in enumerate(states):
+            noted = out.array[: NOTED * function(state, data, log, out)].reshape(-1, NOTED)
+            column, up, down = column_of[noted[:, 0]], noted[:, 1], noted[:, 2]
+            used = (column >= 0) & ((up != 0) | (down != 0))
+            column, up, down = column[used], up[used], down[used]
+            bent += int(np.count_nonzero(np.abs(up - down) > np.maximum(BENDS * np.abs(up), UNIT / 64)))
+            total += len(column)
+            columns.append(column)
+            coefficients.append(((up + down) / (2 * UNIT)).astype(np.float32))
+            begins.append(total)
+            on_state(i)
+        values = self.values(states, self.numbers)
+        return Sums(
+            values, np.array(begins), np.concatenate(columns), np.concatenate(coefficients), bent / max(total, 1)
+        )

@@ -1,0 +1,89 @@
+"""Positions with results, from work files of self-play and from files of positions, as the states to learn from."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.game import Game, GameError, Position
+from engine.tune.errors import TuneError
+from engine.tune.games import read_matches, read_plan
+
+RESULTS = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5, "1": 1.0, "0": 0.0, "0.5": 0.5, "1.0": 1.0, "0.0": 0.0}
+
+
+@dataclass(frozen=True)
+class Samples:
+    """States with what came of them for the side to move, 0 to 1, and what a search thought of them (where known);
+    those of one match have the same number.
+    """
+
+    states: list[tuple[int, ...]]
+    results: Any
+    scores: Any
+    matches: Any
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+
+def read_samples(game: Game, work: Iterable[Path], positions: Iterable[Path], options: Mapping[str, str]) -> Samples:
+    """All positions of the files; TuneError when there are none, or one is not of this game."""
+    states, results, scores, matches = [], [], [], []
+    lines: list[list[Sample]] = [line for path in work for line in _from_matches(game, path)]
+    lines += [[one] for path in positions for one in _from_positions(game, path, options)]
+    for number, line in enumerate(lines):
+        for position, result, score in line:
+            states.append(tuple(int(word) for word in position.state))
+            results.append(result if position.turn == 0 else 1 - result)
+            scores.append(score)
+            matches.append(number)
+    if not states:
+        raise TuneError("there are no positions to learn from")
+    return Samples(states, np.array(results), np.array(scores, float), np.array(matches))
+
+
+Sample = tuple[Position, float, float]
+"""A position, the first seat's result, and the search's score for the side to move (NaN where it is not known)."""
+
+
+def _from_matches(game: Game, path: Path) -> Iterator[list[Sample]]:
+    plan = read_plan(path)
+    if plan is None:
+        return
+    if plan.game != game.id:
+        raise TuneError(f"{path} holds matches of {plan.game}, not of {game.id}")
+    for played in read_matches(path):
+        scores = dict(zip(played.kept, played.scores, strict=True))
+        try:
+            position = game.start(plan.options)
+            found: list[Sample] = []
+            for ply, token in enumerate(played.moves.split()):
+                if ply in scores:
+                    found.append((position, played.result, scores[ply]))
+                position = position.replay(token)
+        except GameError as error:
+            raise TuneError(f"{path}, match {played.number}: {error}") from error
+        yield found
+
+
+def _from_positions(game: Game, path: Path, options: Mapping[str, str]) -> Iterator[Sample]:
+    """Lines of a position's text, a semicolon and the result of the first seat: 1-0, 0-1 or 1/2-1/2."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TuneError(f"{path} cannot be read: {error}") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        text, _, result = line.rpartition(";")
+        if result.strip() not in RESULTS:
+            raise TuneError(f"{path}, line {number}: a position, a semicolon and 1-0, 0-1 or 1/2-1/2 are expected")
+        try:
+            position = game.position(text.strip(), options)
+        except GameError as error:
+            raise TuneError(f"{path}, line {number}: {error}") from error
+        if position.moves():
+            yield position, RESULTS[result.strip()], float("nan")

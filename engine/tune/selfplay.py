@@ -1,0 +1,88 @@
+"""Self-play at fixed nodes from random openings: the positions that the tuner learns from."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.game import Game, Position
+from engine.search import kernel
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import Limit
+from engine.tune.games import Plan, Played, WorkFile
+
+TABLE_BITS = 16
+LONGEST = 600
+"""A match of more plies counts as a draw."""
+
+
+class SelfPlay:
+    """Plays the matches of a plan: each depends on its number only."""
+
+    def __init__(self, game: Game, plan: Plan) -> None:
+        self.game = game
+        self.plan = plan
+        self._searcher = Searcher(game)
+        self._table = Table(TABLE_BITS)
+        self._control = Control()
+
+    def fill(self, file: WorkFile, count: int, on_match: Callable[[int], None] = lambda count: None) -> None:
+        """Plays until the file has so many matches."""
+        while file.count < count:
+            file.add(self.match(file.count))
+            on_match(file.count)
+
+    def match(self, number: int) -> Played:
+        """A random opening, then the best moves of both sides; a forced end that is seen is taken for the end."""
+        position, moves = opening(self.game, self.plan, random.Random(f"{self.plan.seed}:{number}"))
+        self._table.memory.array.fill(0)
+        kept: list[int] = []
+        scores: list[int] = []
+        while position.moves() and len(moves) < LONGEST:
+            report = self._searcher.search(position, Limit(nodes=self.plan.nodes), self._table, self._control)
+            if abs(report.score) > kernel.DECIDED:
+                return Played(number, " ".join(moves), _points(position.turn, report.score), tuple(kept), tuple(scores))
+            move = report.line[0]
+            if is_quiet(position, move):
+                kept.append(len(moves))
+                scores.append(report.score)
+            moves.append(position.format_move(move))
+            position = position.play(move)
+        outcome = position.outcome()
+        result = 0.5 if outcome is None or outcome.winner is None else float(outcome.winner == 0)
+        return Played(number, " ".join(moves), result, tuple(kept), tuple(scores))
+
+
+def opening(game: Game, plan: Plan, chance: random.Random) -> tuple[Position, list[str]]:
+    """So many random moves as the plan wants, and where they lead; others where the match is over by then."""
+    while True:
+        position = game.start(plan.options)
+        played = []
+        for _ in range(chance.randint(plan.least_random, plan.most_random)):
+            moves = position.moves()
+            if not moves:
+                break
+            move = chance.choice(moves)
+            played.append(position.format_move(move))
+            position = position.play(move)
+        if position.moves():
+            return position, played
+
+
+def is_quiet(position: Position, best: int) -> bool:
+    """Does an evaluation mean something here: a free choice, and the best move is none that changes much?"""
+    rules: Any = position.game.rules
+    state = position.state
+    with np.errstate(over="ignore"):
+        if hasattr(rules, "tense") and rules.tense(state):
+            return False
+        if hasattr(rules, "noisy"):
+            buffer = [0] * int(rules.MAX_MOVES)
+            return best not in buffer[: rules.noisy(state, buffer)]
+    return True
+
+
+def _points(turn: int, score: int) -> float:
+    """The first seat's, of a match whose end is forced."""
+    return float((score > 0) == (turn == 0))

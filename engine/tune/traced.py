@@ -1,0 +1,91 @@
+# mypy: disable-error-code="no-untyped-call, untyped-decorator, call-arg"
+"""DATA that notes which of its numbers are read: compiled rules take it in place of the plain pointer.
+
+So the tuner learns which numbers an evaluation depends on in a position from the evaluation itself, be it one of a few
+numbers or of a hundred thousand, and a game needs no second description of its features.
+"""
+
+import operator
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, make_attribute_wrapper, models, overload, register_model
+
+from engine import jit
+from engine.native import INT, INTS
+
+COUNT, MARK, SIZE, FOUND = 0, 1, 2, 3
+"""The words of a log: how many numbers were read, what marks those of this evaluation, the size of DATA; then their
+indexes, and then for each number of DATA the mark of the evaluation that read it last."""
+
+
+def log_words(size: int) -> int:
+    """How long the log of DATA of a size is."""
+    return FOUND + 2 * size
+
+
+def new_log(size: int) -> Any:
+    log = np.zeros(log_words(size), np.int64)
+    log[SIZE] = size
+    return log
+
+
+class TracedType(types.Type):
+    """DATA, its log, and the index that counts as 0."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Traced")
+
+
+TRACED = TracedType()
+
+
+@register_model(TracedType)
+class _TracedModel(models.StructModel):
+    def __init__(self, manager: Any, fe_type: TracedType) -> None:
+        super().__init__(manager, fe_type, [("data", INTS), ("log", INTS), ("offset", INT)])
+
+
+for _name in ("data", "log", "offset"):
+    make_attribute_wrapper(TracedType, _name, _name)
+
+
+@intrinsic
+def _traced(typing_context, data, log, offset):  # type: ignore[no-untyped-def]
+    """The DATA as rules get it, its reads noted in the log."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        made = cgutils.create_struct_proxy(TRACED)(context, builder)
+        made.data, made.log, made.offset = arguments
+        return made._getvalue()
+
+    return TRACED(INTS, INTS, INT), generate
+
+
+traced: Any = _traced
+"""Called in compiled code as `traced(data, log, 0)`: numba gives the first argument itself."""
+
+
+def _read(memory, index):  # type: ignore[no-untyped-def]
+    log = memory.log
+    place = memory.offset + np.int64(index)
+    seen = FOUND + log[SIZE] + place
+    if log[seen] != log[MARK]:
+        log[seen] = log[MARK]
+        log[FOUND + log[COUNT]] = place
+        log[COUNT] += 1
+    return memory.data[place]
+
+
+@overload(operator.getitem)
+def _getitem(memory, index):  # type: ignore[no-untyped-def]
+    return _read if isinstance(memory, TracedType) else None
+
+
+@overload(jit.at)
+def _at(memory, index):  # type: ignore[no-untyped-def]
+    if isinstance(memory, TracedType):
+        return lambda memory, index: traced(memory.data, memory.log, memory.offset + np.int64(index))
+    return None

@@ -1,0 +1,152 @@
+"""One tuning from end to end: positions in, DATA files with better numbers out, and what was gained in figures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from engine.data import NumberFile, format_rows, number_files
+from engine.game import Game
+from engine.tune.errors import TuneError
+from engine.tune.fit import OnRound, Settings, fit, fitted_scale, is_validation, sigmoid, surprise
+from engine.tune.linear import Evaluation, Sums
+from engine.tune.samples import Samples
+
+
+class Gain(msgspec.Struct, frozen=True):
+    """What a fit found: losses are mean surprises in nats, measured with the rounded numbers by the evaluation itself;
+    `bent` is the share of coefficients that hold only near the old numbers.
+    """
+
+    game: str
+    positions: int
+    matches: int
+    numbers: int
+    changed: int
+    scale: float
+    rounds: int
+    bent: float
+    learning_before: float
+    learning_after: float
+    validation_before: float
+    validation_after: float
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The new numbers of all DATA words, and the gain."""
+
+    numbers: Any
+    gain: Gain
+
+
+def require_numbers(game: Game) -> list[NumberFile]:
+    """The files of numbers of a game; TuneError says what it lacks."""
+    files = number_files(game)
+    if not any(row.numbers for file in files for row in file.rows):
+        names = ", ".join(game.rules.DATA) or "nothing"
+        raise TuneError(
+            f"{game.id} has no numbers to tune: its DATA names {names}. A DATA file whose name ends in .txt, with rows"
+            " such as `man: 100`, holds numbers that its evaluate reads as data[0], data[1] and so on"
+        )
+    return files
+
+
+def tuned_indexes(files: Sequence[NumberFile], only: Sequence[str], frozen: Sequence[str]) -> Any:
+    """The places of the numbers to tune: those of all rows, or of the rows named `only`, without the frozen ones."""
+    rows = [row for file in files for row in file.rows]
+    names = {row.name for row in rows}
+    unknown = [name for name in (*only, *frozen) if name not in names]
+    if unknown:
+        raise TuneError(f"there is no row {', '.join(unknown)}; there are: {', '.join(sorted(names))}")
+    chosen = [row for row in rows if (not only or row.name in only) and row.name not in frozen]
+    indexes = [place for row in chosen for place in range(row.first, row.first + len(row.numbers))]
+    if not indexes:
+        raise TuneError("no numbers are left to tune")
+    return np.array(indexes)
+
+
+def tune(
+    game: Game,
+    samples: Samples,
+    tuned: Any,
+    settings: Settings,
+    scale: float | None = None,
+    on_round: OnRound = lambda number, learning, validation: None,
+    on_state: Callable[[int], None] = lambda i: None,
+) -> Tuned:
+    """Fits the numbers with these indexes to the samples; positions in which none of them counts are left out."""
+    evaluation = Evaluation(game)
+    sums = evaluation.sums(samples.states, tuned, on_state)
+    counting = np.flatnonzero(np.diff(sums.begins) > 0)
+    if not len(counting):
+        raise TuneError("the evaluation reads none of the numbers in any of the positions")
+    sums, matches = _only(sums, counting), samples.matches[counting]
+    results, scores = samples.results[counting], samples.scores[counting]
+    scale = fitted_scale(sums.values, results) if scale is None else scale
+    targets = _targets(results, scores, scale, settings.score_weight)
+    start = evaluation.numbers[tuned].astype(float)
+    fitted = fit(sums, start, targets, matches, scale, settings, on_round)
+    numbers = evaluation.numbers.copy()
+    numbers[tuned] = np.rint(fitted.numbers).astype(np.int64)
+    values = evaluation.values([samples.states[i] for i in counting], numbers)
+    before, after = (_losses(v, scale, targets, matches, settings) for v in (sums.values, values))
+    gain = Gain(
+        game=game.id,
+        positions=len(counting),
+        matches=len(np.unique(matches)),
+        numbers=len(tuned),
+        changed=int(np.count_nonzero(numbers != evaluation.numbers)),
+        scale=round(scale, 1),
+        rounds=fitted.rounds,
+        bent=round(sums.bent, 4),
+        learning_before=round(before[0], 5),
+        learning_after=round(after[0], 5),
+        validation_before=round(before[1], 5),
+        validation_after=round(after[1], 5),
+    )
+    return Tuned(numbers, gain)
+
+
+def _only(sums: Sums, chosen: Any) -> Sums:
+    """The rows that were chosen, where the others have no entries."""
+    begins = np.append(sums.begins[chosen], sums.begins[-1])
+    return Sums(sums.values[chosen], begins, sums.columns, sums.coefficients, sums.bent)
+
+
+def _targets(results: Any, scores: Any, scale: float, score_weight: float) -> Any:
+    known = ~np.isnan(scores)
+    told = sigmoid(np.where(known, scores, 0.0) / scale)
+    weight = np.where(known, score_weight, 0.0)
+    return (1 - weight) * results + weight * told
+
+
+def _losses(values: Any, scale: float, targets: Any, matches: Any, settings: Settings) -> tuple[float, float]:
+    """Of learning and validation."""
+    held = is_validation(matches, settings)
+    first, second = (surprise(values[part] / scale, targets[part]) for part in (~held, held))
+    return first, second
+
+
+def write_numbers(file: NumberFile, numbers: Any, comments: Sequence[str], path: Path | None = None) -> Path:
+    """Writes a file's rows with their new numbers, and comments at its head; returns where."""
+    rows = [(row.name, numbers[row.first : row.first + len(row.numbers)].tolist()) for row in file.rows]
+    path = path or file.path
+    draft = path.with_name(path.name + ".draft")
+    draft.write_text(format_rows(rows, comments), "utf-8")
+    draft.replace(path)
+    return path
+
+
+def comments_of(command: str, gain: Gain) -> list[str]:
+    """What the head of a file of tuned numbers says."""
+    return [
+        "Tuned from self-play; the command that made these numbers, and what it found:",
+        command,
+        f"{gain.positions:,} positions of {gain.matches:,} matches, {gain.numbers:,} numbers, scale {gain.scale}",
+        f"loss of learning {gain.learning_before:.5f} -> {gain.learning_after:.5f}, of validation"
+        f" {gain.validation_before:.5f} -> {gain.validation_after:.5f}",
+    ]

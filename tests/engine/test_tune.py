@@ -1,0 +1,382 @@
+"""The tuner: coefficients found by trying are right, a fit finds numbers that are known, and runs can be repeated."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.data import format_rows, load_data, number_files, parse_rows
+from engine.game import Game, GameFault
+from engine.games import registry, tic_tac_toe
+from engine.games.registry import load_game
+from engine.tune.__main__ import main
+from engine.tune.errors import TuneError
+from engine.tune.fit import Settings, fit, fitted_scale, sigmoid, surprise
+from engine.tune.games import Plan, Played, WorkFile, read_matches
+from engine.tune.linear import Evaluation, Sums
+from engine.tune.samples import Samples
+from engine.tune.selfplay import SelfPlay
+from engine.tune.tuning import require_numbers, tune, tuned_indexes
+
+Install = Callable[[str, str], Path]
+
+PLAIN = "def evaluate(s: State, data: Any) -> int:\n    return 0\n"
+EVALUATE = """def lead(s: State, cell: int) -> int:
+    return popcount(s[0] >> U(cell) & U(1)) - popcount(s[1] >> U(cell) & U(1))
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    total = 0
+    for cell in range(9):
+        if s[0] >> U(cell) & U(1) or s[1] >> U(cell) & U(1):
+            total += at(data, 2)[cell] * lead(s, cell)
+    return (16 * data[0] + total) // 16
+"""
+"""Number 0 counts always, 1 never, 11 is out of reach, and the cells have theirs from 2 on, in sixteenths."""
+SOURCE = (
+    Path(tic_tac_toe.__file__)
+    .read_text("utf-8")
+    .replace('"tic-tac-toe"', '"planted"')
+    .replace("DATA = ()", 'DATA = ("planted.bin", "planted.txt")')
+    .replace(PLAIN, EVALUATE)
+)
+NUMBERS = "# by hand\nbias: 7\nunused: 3\ncell: 100 -200*3 50 0*4 900\nspare: 5 5\n"
+WIDTH = 12
+TEXT_FIRST = 1
+"""The first file is one word that is no number to tune."""
+
+
+@pytest.fixture
+def planted(plug_in: Install) -> Path:
+    """A game with an evaluation that is a sum of DATA; gives the file of numbers."""
+    source = SOURCE.replace("import U, ", "import U, at, popcount, ").replace("data[0]", "data[1]")
+    file = plug_in("planted", source.replace("at(data, 2)", "at(data, 3)"))
+    (file.parent / "planted.bin").write_bytes(bytes(8))
+    numbers = file.parent / "planted.txt"
+    numbers.write_text(NUMBERS)
+    registry.forget()
+    return numbers
+
+
+def random_states(count: int, seed: int) -> list[tuple[int, ...]]:
+    """Any boards, not only those of matches."""
+    chance = np.random.Generator(np.random.PCG64(seed))
+    mine = chance.integers(0, 512, count)
+    other = chance.integers(0, 512, count) & ~mine
+    return list(zip(mine.tolist(), other.tolist(), strict=True))
+
+
+def samples_of(states: list[tuple[int, ...]], results: Any) -> Samples:
+    count = len(states)
+    return Samples(states, results, np.full(count, np.nan), np.arange(count) // 5)
+
+
+# --- numbers as text
+
+
+@pytest.mark.parametrize("numbers", [[0], [1, 1, 1, 1, -5], [7] * 1000 + [3], list(range(-300, 300)), []])
+def test_numbers_are_read_as_they_were_written(numbers: list[int]) -> None:
+    """Also in rows of many lines, and with comments."""
+    text = format_rows([("a row", numbers), ("b", [2])], ["made by hand"])
+    assert max(map(len, text.splitlines())) <= 120
+    rows = parse_rows(text, 10)
+    assert [value for row in rows if row.name == "a row" for value in row.numbers] == numbers
+    assert (rows[-1].name, rows[-1].first, rows[-1].numbers) == ("b", 10 + len(numbers), (2,))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("12", "a name, a colon"), (": 3", "a name, a colon"), ("man: 3.5", "'3.5' is not a whole"), ("m: x*2", "'x"),
+     ("m: 3*", "not a whole"), ("m: 3*0", "too large"), ("m: 2147483648", "too large")],
+)  # fmt: skip
+def test_a_wrong_line_is_named(line: str, told: str) -> None:
+    """With its number and what is wrong with it."""
+    with pytest.raises(GameFault, match=f"line 3: .*{told}"):
+        parse_rows(f"# comment\nok: 1\n{line}\n")
+
+
+def test_rows_know_their_places(planted: Path) -> None:
+    """Raw words and text make one array, and rows have the indexes that the rules use."""
+    data = load_data(load_game("planted"))
+    (file,) = number_files(load_game("planted"))
+    assert file.path == planted
+    assert data.tolist() == [0, 7, 3, 100, -200, -200, -200, 50, 0, 0, 0, 0, 900, 5, 5]
+    for row in file.rows:
+        assert tuple(data[row.first : row.first + len(row.numbers)].tolist()) == row.numbers
+
+
+# --- coefficients
+
+
+@pytest.mark.usefixtures("planted")
+def test_coefficients_are_what_the_evaluation_adds_up() -> None:
+    """With other numbers the sum gives what the evaluation gives, to its rounding; numbers that are not read have no
+    entry, nor have those that are not to be tuned.
+    """
+    game = load_game("planted")
+    evaluation = Evaluation(game)
+    states = random_states(300, 1)
+    tuned = tuned_indexes(require_numbers(game), (), ["unused"])
+    sums = evaluation.sums(states, tuned)
+    changed = evaluation.numbers.copy()
+    chance = np.random.Generator(np.random.PCG64(2))
+    changed[tuned] += chance.integers(-400, 400, len(tuned))
+    predicted = sums.values + totals(sums, (changed - evaluation.numbers)[tuned])
+    assert np.abs(predicted - evaluation.values(states, changed)).max() <= 2
+    assert sums.bent == 0
+    occupied = [(mine | other).bit_count() for mine, other in states]
+    assert np.diff(sums.begins).tolist() == [1 + count for count in occupied]
+
+
+def totals(sums: Sums, change: Any) -> Any:
+    """The sum of each row."""
+    spans = zip(sums.begins[:-1], sums.begins[1:], strict=True)
+    return np.array([(sums.coefficients[a:b] * change[sums.columns[a:b]]).sum() for a, b in spans])
+
+
+def test_bent_coefficients_are_counted(plug_in: Install, planted: Path) -> None:
+    """An evaluation that is no sum is told apart from one that is."""
+    bent = (planted.parent / "plugged_planted.py").read_text().replace("(16 * data[1] + total)", "abs(total)")
+    plug_in("planted", bent)
+    for text, share in (("all: 100000*14", 0), ("all: 0*14", 1)):
+        planted.write_text(text + "\n")
+        registry.forget()
+        game = load_game("planted")
+        assert Evaluation(game).sums([(1, 0), (3, 4)], tuned_indexes(require_numbers(game), (), ())).bent == share
+
+
+# --- fitting
+
+
+@pytest.mark.usefixtures("planted")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_fit_finds_the_numbers_that_made_the_results(seed: int) -> None:
+    """From wrong numbers to those under which the results were drawn, within what chance allows; the same to the bit
+    when it is done again, and others with another seed.
+    """
+    game = load_game("planted")
+    states = random_states(20_000, seed)
+    evaluation = Evaluation(game)
+    chance = np.random.Generator(np.random.PCG64(seed + 10))
+    true = evaluation.numbers.copy()
+    cells = slice(3, 12)
+    true[cells] = chance.integers(-800, 800, 9)
+    true[1] = 40
+    results = (chance.random(len(states)) < sigmoid(evaluation.values(states, true) / 100)).astype(float)
+    tuned = tuned_indexes(require_numbers(game), (), ["unused", "spare"])
+    settings = Settings(seed=seed, batch=256, rounds=40)
+    found = tune(game, samples_of(states, results), tuned, settings, 100.0)
+    # One number's share of 20,000 positions leaves an error of about 100 * 16 / sqrt(20,000 * 2 / 3 * 0.1).
+    assert np.abs(found.numbers - true)[cells].max() < 4 * 45
+    assert abs(found.numbers[1] - true[1]) < 4 * 2
+    assert found.gain.validation_after < found.gain.validation_before
+    again = tune(game, samples_of(states, results), tuned, settings, 100.0)
+    assert (again.numbers == found.numbers).all()
+    assert again.gain == found.gain
+    other = tune(game, samples_of(states, results), tuned, Settings(seed=seed + 5, batch=256, rounds=2), 100.0)
+    assert (other.numbers != found.numbers).any()
+
+
+def synthetic(count: int, width: int, seed: int) -> tuple[Sums, Any]:
+    """Dense rows with random coefficients, evaluations all 0."""
+    chance = np.random.Generator(np.random.PCG64(seed))
+    coefficients = chance.normal(0, 1, count * width).astype(np.float32)
+    begins, columns = np.arange(count + 1) * width, np.tile(np.arange(width, dtype=np.int32), count)
+    return Sums(np.zeros(count), begins, columns, coefficients, 0.0), chance
+
+
+def test_the_gradient_is_that_of_the_loss() -> None:
+    """Compared with differences of the loss itself."""
+    from engine.tune.fit import cut
+
+    sums, chance = synthetic(200, 6, 3)
+    (batch,) = cut(sums, np.arange(200), np.zeros(200), chance.random(200), 1000)
+    weights = chance.normal(0, 1, 6)
+    gradient = batch.gradient(weights)
+    for i in range(6):
+        moved = np.eye(6)[i] * 1e-5
+        up, down = (surprise(batch.logits(weights + way * moved), batch.targets) for way in (1, -1))
+        assert gradient[i] == pytest.approx((up - down) / 2e-5, rel=1e-4, abs=1e-8)
+
+
+def test_the_prior_holds_numbers_back() -> None:
+    """One number decides the results: the larger the prior, the nearer all stay to the start."""
+    sums, chance = synthetic(2000, 5, 4)
+    logits = sums.coefficients.reshape(2000, 5)[:, 0]
+    results, matches = (chance.random(2000) < sigmoid(logits)).astype(float), np.arange(2000)
+    found = [
+        fit(sums, np.zeros(5), results, matches, 1.0, Settings(batch=200, prior=prior)).numbers
+        for prior in (0.0, 1000.0, 1e6)
+    ]
+    assert found[0][0] == pytest.approx(1, abs=0.2)
+    assert found[0][0] > 1.2 * found[1][0] > 20 * found[2][0] > 0
+    assert max(np.abs(one[1:]).max() for one in found) < 0.2
+
+
+def test_whole_matches_are_kept_for_validation() -> None:
+    """Positions of one match are never on both sides."""
+    from engine.tune.fit import is_validation
+
+    matches = np.repeat(np.arange(300), 7)
+    held = is_validation(matches, Settings(validation=0.3)).reshape(300, 7)
+    assert (held == held[:, :1]).all()
+    assert 0.2 < held.mean() < 0.4
+
+
+@pytest.mark.parametrize("scale", [35.0, 400.0])
+def test_the_scale_is_found(scale: float) -> None:
+    """That of the chances by which results were drawn."""
+    chance = np.random.Generator(np.random.PCG64(8))
+    values = chance.normal(0, scale, 50_000)
+    results = (chance.random(50_000) < sigmoid(values / scale)).astype(float)
+    assert fitted_scale(values, results) == pytest.approx(scale, rel=0.05)
+
+
+def test_no_scale_without_sense() -> None:
+    """An evaluation that explains nothing has no scale."""
+    with pytest.raises(TuneError, match="give --scale"):
+        fitted_scale(np.zeros(10), np.ones(10))
+
+
+# --- self-play and its work file
+
+
+def plan_of(game: Game, **changed: Any) -> Plan:
+    made: dict[str, Any] = {"seed": 1, "nodes": 50, "least_random": 0, "most_random": 3, "options": {}}
+    return Plan(1, game.id, game.digest, **(made | changed))
+
+
+@pytest.mark.usefixtures("planted")
+@pytest.mark.parametrize("cut_off", [0, 1, 17])
+def test_a_resumed_run_is_the_same_as_one_without_a_break(tmp_path: Path, cut_off: int) -> None:
+    """Even where the last line was cut off; the results are those of the rules."""
+    game = load_game("planted")
+    plan = plan_of(game)
+    paths = [tmp_path / name for name in ("whole", "parts")]
+    for path, counts in zip(paths, ((6,), (2, 2, 6)), strict=True):
+        for count in counts:
+            with WorkFile(path, plan) as file:
+                SelfPlay(game, plan).fill(file, count)
+            if count != 6 and cut_off:
+                path.write_bytes(path.read_bytes()[:-cut_off])
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    for played in read_matches(paths[0]):
+        position = game.start({})
+        for token in played.moves.split():
+            position = position.play(position.parse_move(token))
+        outcome = position.outcome()
+        assert outcome is None or played.result == {None: 0.5, 0: 1.0, 1: 0.0}[outcome.winner]
+        assert all(0 <= ply < len(played.moves.split()) for ply in played.kept)
+
+
+@pytest.mark.usefixtures("planted")
+def test_matches_made_in_another_way_are_not_mixed(tmp_path: Path) -> None:
+    """The message names what differs."""
+    game = load_game("planted")
+    path = tmp_path / "work"
+    with WorkFile(path, plan_of(game)) as file:
+        file.add(Played(0, "a1", 1.0))
+    with pytest.raises(TuneError, match="nodes 50 and not 51, options"):
+        WorkFile(path, plan_of(game, nodes=51, options={"a": "b"}))
+    path.write_bytes(path.read_bytes() + b'{"number": 5, "moves": "", "result": 1}\n')
+    with pytest.raises(TuneError, match="line 3: match 1 is expected"):
+        list(read_matches(path))
+    path.write_text("something else\n")
+    with pytest.raises(TuneError, match="no work file"):
+        WorkFile(path, plan_of(game))
+
+
+# --- the command
+
+
+def test_the_command_tunes_a_game(planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Plays, fits and writes a file that the game reads, with command and losses at its head; the positions of a file
+    count as well; a second fit of the same matches writes the same numbers.
+    """
+    positions = tmp_path / "positions"
+    positions.write_text("# ours\n...X.....; 1-0\n....X...O;0.5\n" * 200)
+    out = tmp_path / "numbers.txt"
+    command = ["planted", "--work", str(tmp_path / "work"), "--positions", str(positions), "--scale", "100", "--json"]
+    options = ["--nodes", "30", "--random", "1-3", "--freeze", "unused", "--freeze", "spare", "--validation", "0.3"]
+    assert main([*command, *options, "--games", "40", "--out", str(out)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["written"] == [str(out)]
+    assert told["validation_after"] < told["validation_before"]
+    head = out.read_text().splitlines()[:4]
+    assert head[1].startswith("# python -m engine.tune planted --work work --positions positions --scale 100 --json")
+    assert f"{told['positions']:,} positions of {told['matches']:,} matches" in head[2]
+    before = planted.read_text()
+    assert before == NUMBERS, "the game's own file is as it was"
+    assert main([*command, *options]) == 0
+    assert numbers_in(planted) == numbers_in(out) != numbers_in_text(NUMBERS)
+    registry.forget()
+    assert load_data(load_game("planted")).tolist()[1:] == numbers_in(out)
+    again = capsys.readouterr()
+    assert main([*command, *options, "--rate", "1e-9", "--prior", "1e12"]) == 3, again
+    assert json.loads(capsys.readouterr().out)["written"] == []
+
+
+def numbers_in(path: Path) -> list[int]:
+    return numbers_in_text(path.read_text())
+
+
+def numbers_in_text(text: str) -> list[int]:
+    return [value for row in parse_rows(text) for value in row.numbers]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["tic-tac-toe", "--games", "1"], "tic-tac-toe has no numbers to tune: its DATA names nothing"),
+        (["no-such-game"], "there is no game 'no-such-game'"),
+        (["planted", "--games", "1"], "--games needs --work FILE"),
+        (["planted"], "there are no positions to learn from"),
+        (["planted", "--only", "king"], "there is no row king; there are: bias, cell, spare, unused"),
+        (["planted", "--only", "bias", "--freeze", "bias"], "no numbers are left to tune"),
+        (["planted", "--random", "5-4"], "--random is a number of plies"),
+        (["planted", "--validation", "1"], "--validation is between 0 and 1"),
+        (["planted", "--batch", "0"], "--batch is 1 or more, not 0"),
+        (["planted", "--option", "size=4"], "has no option 'size'"),
+        (["planted", "--positions", "no-such-file"], "no-such-file cannot be read"),
+    ],
+)
+@pytest.mark.usefixtures("planted")
+def test_a_wrong_command_says_what_is_wrong(
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With exit code 2, and nothing else happens."""
+    monkeypatch.chdir(tmp_path)
+    with_work = ["--games", "1", "--work", "work"] if "--random" in arguments else []
+    assert main([*arguments, *with_work]) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("planted")
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("...X.....", "line 1: a position, a semicolon"), ("..XX.....;1-0", "line 1: .*is not a position"),
+     ("...X.....;2-0", "line 1: a position, a semicolon")],
+)  # fmt: skip
+def test_a_wrong_position_is_named(line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its file and line."""
+    import re
+
+    path = tmp_path / "positions"
+    path.write_text(line + "\n")
+    assert main(["planted", "--positions", str(path)]) == 2
+    assert re.search(told, capsys.readouterr().err)
+
+
+def test_help() -> None:
+    """As a program."""
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.tune", "--help"], capture_output=True, text=True, check=True, env={**os.environ}
+    )
+    assert "--score-weight" in done.stdout
