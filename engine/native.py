@@ -6,8 +6,8 @@ game's hooks into the globals of the kernel's copy and lets numba compile that. 
 compiled and uncompiled rules live side by side. A copy carries the rules' digest in its name, so that an edited game
 never meets old code.
 
-Only this module and `engine.tune.traced` import numba; a server never imports this module. Compiled code does not check indexes: MAX_MOVES of
-a game sizes the buffers.
+Only this module and `engine.tune.traced` import numba; a server never imports this module. Compiled code does not
+check indexes: MAX_MOVES of a game sizes the buffers.
 """
 
 import operator
