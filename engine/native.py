@@ -50,7 +50,8 @@ HOOKS = ("status", "moves", "play", "stuck", "key", "evaluate")
 """The rules that the kernel calls by name."""
 
 OPTIONAL_HOOKS = ("drawn", "repetition", "reversible", "count")
-"""The same, where the kernel has its own for a game that leaves them out."""
+"""The same, where the kernel has its own for a game that leaves them out. A template may name others of a game's rules
+in MORE_HOOKS."""
 
 INT, WORD = types.int64, types.uint64
 _I64 = ir.IntType(64)
@@ -318,7 +319,8 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     tag = code_cache.tag_of(game.id, game.digest)
     rules = _compiled_rules(module, tag)
     namespace = dict(vars(template))
-    hooks = {name: rules[name] for name in (*HOOKS, *OPTIONAL_HOOKS) if name in rules}
+    wanted = (*HOOKS, *OPTIONAL_HOOKS, *getattr(template, "MORE_HOOKS", ()))
+    hooks = {name: rules[name] for name in wanted if name in rules}
     repeats = int(game.repetition_times != 0 or game.claim_repetition != 0)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
     inner = _inner(template)

@@ -7,6 +7,7 @@ lines within the limits.
 import argparse
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -18,7 +19,7 @@ import msgspec
 from engine.game import Game, GameError, GameFault, OptionError, Position
 from engine.games.registry import load_game
 from engine.search.job import Limit
-from engine.solvers.base import Around, Problem, ProblemError, Solution, Solver, named_solver
+from engine.solvers.base import Around, Problem, ProblemError, Solution, Solver, TableSolver, named_solver
 
 SECONDS = 60.0
 """How long a position may take by default."""
@@ -189,7 +190,32 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a position, {SECONDS:g} by default")
     parser.add_argument("--nodes", type=int, help="at most so many nodes a position")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
+    parser.add_argument("--make-tables", action="store_true", help="make the game's endgame tables anew, and keep them")
+    parser.add_argument("--pieces", type=int, help="tables up to so many pieces, as many as there can be by default")
     return parser
+
+
+def make_tables(game: Game, asked: argparse.Namespace) -> int:
+    """Makes the endgame tables of a game that has some, and shows how far it is."""
+    solver = named_solver(game)
+    if not isinstance(solver, TableSolver):
+        raise GameError(f"{game.title} has no endgame tables")
+    begun = time.perf_counter()
+    pieces = solver.most_pieces if asked.pieces is None else asked.pieces
+    if not 2 <= pieces <= solver.most_pieces:
+        raise GameError(f"the tables of {game.title} go up to 2 to {solver.most_pieces} pieces, not {pieces}")
+    counts = solver.make_tables(pieces, show_progress)
+    print(file=sys.stderr)
+    told = {"pieces": pieces, **counts, "seconds": round(time.perf_counter() - begun, 1)}
+    if asked.json:
+        print(msgspec.json.encode(told).decode())
+    else:
+        print("\n".join(f"{name:11} {number:,}" for name, number in told.items()))
+    return 0
+
+
+def show_progress(done: int, total: int) -> None:
+    print(f"\r{done:,} of {total:,} entries ({done / total:.0%})", end="", file=sys.stderr, flush=True)
 
 
 def solve_one(solver: Solver, asked: argparse.Namespace) -> int:
@@ -224,6 +250,8 @@ def solve_file(solver: Solver, asked: argparse.Namespace) -> int:
 def main(arguments: list[str] | None = None) -> int:
     asked = parser().parse_args(arguments)
     try:
+        if asked.make_tables:
+            return make_tables(load_game(asked.game), asked)
         solver = solver_of(load_game(asked.game))
         solver.prepare()
         return solve_file(solver, asked) if asked.file is not None else solve_one(solver, asked)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from engine.game import Game, GameError, GameFault, Position
 from engine.search.job import Bound, Limit
@@ -114,6 +114,24 @@ class Solver(Protocol):
 
     def describe(self, solution: Solution) -> str:
         """The result in words: "a win in 5 plies"."""
+
+
+@runtime_checkable
+class TableSolver(Solver, Protocol):
+    """A solver with endgame tables, which its `prepare` loads, or makes where they are not there."""
+
+    most_pieces: int
+    """The tables go up to so many pieces."""
+
+    @property
+    def data(self) -> Any:
+        """The words that the game's rule `probe` reads: its DATA and the tables; None before `prepare`."""
+
+    def make_tables(self, pieces: int, tell: Callable[[int, int], None]) -> dict[str, int]:
+        """Makes the tables up to so many pieces anew and keeps them; what is in them, by name.
+
+        `tell` takes how many entries are made, and of how many.
+        """
 
 
 def named_solver(game: Game) -> Solver | None:

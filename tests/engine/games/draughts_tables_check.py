@@ -1,0 +1,183 @@
+"""A plain check of the endgame tables of draughts, compiled with the rules: nothing here knows how they are made.
+
+It puts pieces on squares one after the other, asks `probe` about each position and about those that its moves lead
+to, and compares. If all positions agree with their successors, the tables are right: of the positions with a wrong
+entry the one that is nearest to its end would have a successor that shows it.
+
+G holds the game's data with the tables, V a word for each entry, A room for lists of moves.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engine.game import DRAWN, LOST, WON, State
+from engine.games.draughts import BOARD, FIRST_ROW, LAST_ROW
+from engine.jit import lsb
+
+U = np.uint64
+ZERO, ONE = U(0), U(1)
+MAX_MOVES = 1
+REPEATS = 0
+MORE_HOOKS = ("table_index", "probe")
+JUMP = 1 << 12
+ROOM = 128
+WRONG, SEEN, WINS, LOSSES, DRAWS, LONGEST, EXAMPLE = range(7)
+"""In V, before its entries: what was counted, and the squares of one wrong position."""
+ENTRIES_AT = 16
+
+SIGNATURES = {
+    "value": "i8(state, i8*)",
+    "expected": "i8(state, i8*, i8*)",
+    "look": "void(state, i8*, i8*, i8*)",
+    "place": "void(state, u8, i8, i8*, i8*, i8*)",
+    "check": "i8(i8, i8*, i8*, i8*)",
+    "run_of": "i8(state, i8, i8*, i8*, i8*)",
+    "run_look": "void(state, i8, i8*, i8*, i8*)",
+    "run_place": "void(state, u8, i8, i8, i8*, i8*, i8*)",
+    "quiet_runs": "i8(i8, i8, i8*, i8*, i8*)",
+}
+CALLS = {
+    "expected": ("value",),
+    "look": ("value", "expected"),
+    "place": ("look",),
+    "check": ("place",),
+    "run_of": ("value",),
+    "run_look": ("value", "run_of"),
+    "run_place": ("run_look",),
+    "quiet_runs": ("run_place",),
+}
+
+
+def probe(s: State, data: Any) -> int:
+    raise NotImplementedError
+
+
+def table_index(s: State) -> int:
+    raise NotImplementedError
+
+
+def moves(s: State, buf: Any) -> int:
+    raise NotImplementedError
+
+
+def play(s: State, m: int) -> State:
+    raise NotImplementedError
+
+
+def value(s: State, G: Any) -> int:
+    """What the tables say of a position, as after a capture; without pieces it is lost at once."""
+    return LOST if s[0] == ZERO else probe((s[0], s[1], s[2], s[3] & ONE), G)
+
+
+def expected(s: State, G: Any, A: Any) -> int:
+    """The value that follows from those of the positions that the moves lead to."""
+    n = moves(s, A)
+    fastest = -1
+    slowest = -1
+    drawn = 0
+    for t in range(n):
+        found = value(play(s, A[t]), G)
+        plies = found >> 2
+        if found & 3 == LOST and (fastest < 0 or plies < fastest):
+            fastest = plies
+        elif found & 3 == DRAWN:
+            drawn = 1
+        elif found & 3 == WON:
+            slowest = max(slowest, plies)
+    if fastest >= 0:
+        return WON + 4 * (fastest + 1)
+    if drawn != 0:
+        return DRAWN
+    return LOST + 4 * (slowest + 1)
+
+
+def look(s: State, G: Any, V: Any, A: Any) -> None:
+    """Compares one position, and counts it."""
+    found = value(s, G)
+    if found != expected(s, G, A):
+        V[WRONG] += 1
+        V[EXAMPLE], V[EXAMPLE + 1], V[EXAMPLE + 2] = np.int64(s[0]), np.int64(s[1]), np.int64(s[2])
+        V[EXAMPLE + 3] = np.int64(s[3])
+    V[SEEN] += 1
+    V[WINS] += int(found & 3 == WON)
+    V[LOSSES] += int(found & 3 == LOST)
+    V[DRAWS] += int(found & 3 == DRAWN)
+    V[LONGEST] = max(V[LONGEST], found >> 2)
+    V[ENTRIES_AT + table_index(s)] += 1
+
+
+def place(s: State, squares: np.uint64, left: int, G: Any, V: Any, A: Any) -> None:
+    """Puts so many more pieces on squares, in every way, and looks at what comes of it."""
+    if left == 0:
+        if s[0] != ZERO and s[1] != ZERO:
+            look(s, G, V, A)
+        return
+    while squares:
+        here = ONE << U(lsb(squares))
+        squares ^= here
+        black = s[1] if s[3] & ONE else s[0]
+        white = s[0] if s[3] & ONE else s[1]
+        for kind in range(4):
+            if (kind == 0 and here & LAST_ROW) or (kind == 2 and here & FIRST_ROW):
+                continue
+            b = black | here if kind < 2 else black
+            w = white if kind < 2 else white | here
+            kings = s[2] | here if kind & 1 else s[2]
+            child = (w, b, kings, s[3]) if s[3] & ONE else (b, w, kings, s[3])
+            place(child, squares, left - 1, G, V, A)
+
+
+def check(pieces: int, G: Any, V: Any, A: Any) -> int:
+    """Checks all positions of so many pieces with either side to move; how many are wrong."""
+    place((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, G, V, A)
+    place((ZERO, ZERO, ZERO, ONE), BOARD, pieces, G, V, A)
+    return int(V[WRONG])
+
+
+def run_of(s: State, plies: int, G: Any, V: Any, A: Any) -> int:
+    """The longest run of plies without progress from s on, when the winner's moves are fastest ones: V has the runs of
+    all positions that are nearer to the end.
+    """
+    longest = 0
+    wins = plies & 1
+    for t in range(moves(s, A)):
+        m = A[t]
+        child = play(s, m)
+        if m >= JUMP or child[3] <= ONE or (wins != 0 and value(child, G) != LOST + 4 * (plies - 1)):
+            continue
+        longest = max(longest, 1 + V[ENTRIES_AT + table_index(child)])
+    return longest
+
+
+def run_look(s: State, plies: int, G: Any, V: Any, A: Any) -> None:
+    found = value(s, G)
+    if found & 3 != DRAWN and found >> 2 == plies:
+        run = run_of(s, plies, G, V, A)
+        V[ENTRIES_AT + table_index(s)] = run
+        V[LONGEST] = max(V[LONGEST], run)
+
+
+def run_place(s: State, squares: np.uint64, left: int, plies: int, G: Any, V: Any, A: Any) -> None:
+    """As `place`, for Black to move."""
+    if left == 0:
+        if s[0] != ZERO and s[1] != ZERO:
+            run_look(s, plies, G, V, A)
+        return
+    while squares:
+        here = ONE << U(lsb(squares))
+        squares ^= here
+        for kind in range(4):
+            if (kind == 0 and here & LAST_ROW) or (kind == 2 and here & FIRST_ROW):
+                continue
+            kings = s[2] | here if kind & 1 else s[2]
+            child = (s[0] | here, s[1], kings, ZERO) if kind < 2 else (s[0], s[1] | here, kings, ZERO)
+            run_place(child, squares, left - 1, plies, G, V, A)
+
+
+def quiet_runs(pieces: int, longest_win: int, G: Any, V: Any, A: Any) -> int:
+    """The longest run of plies without a capture or a man's move in a win by the tables, the loser doing its best."""
+    V[LONGEST] = 0
+    for plies in range(longest_win + 1):
+        run_place((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, plies, G, V, A)
+    return int(V[LONGEST])

@@ -1,0 +1,225 @@
+"""The endgame tables of draughts: each entry agrees with its successors, and whoever plays by them wins what is won."""
+
+import random
+from collections.abc import Callable
+from functools import cache
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.game import Game, Outcome, Position
+from engine.games.registry import load_game
+from engine.native import Memory, NativeGame, compile_game
+from engine.search.driver import Control, Searcher, Table, answer
+from engine.search.job import MATE, Job, Limit
+from engine.solvers.draughts import DraughtsSolver
+from engine.solvers.draughts_files import keep, load, make_tables, ready_tables, slice_pairs
+from tests.engine.games import draughts_tables_check as checker
+
+ROOM = 256
+SQUARES = range(1, 33)
+
+
+@cache
+def game() -> Game:
+    return load_game("draughts")
+
+
+def rules() -> Any:
+    return game().rules
+
+
+@cache
+def tables() -> Any:
+    return ready_tables(game())
+
+
+@cache
+def solver() -> DraughtsSolver:
+    return DraughtsSolver(game(), tables())
+
+
+@cache
+def compiled_check() -> NativeGame:
+    return compile_game(game(), checker)
+
+
+def run_check(function: str, words: Any, pieces: int, *numbers: int) -> Any:
+    """The counts of a check of tables, and then how often each entry was asked for."""
+    counts = np.zeros(checker.ENTRIES_AT + rules().TABLE_BYTES, np.int64)
+    data = np.concatenate([np.zeros(rules().TABLES_AT, np.int64), words])
+    room = np.zeros(ROOM, np.int64)
+    compiled_check().function(function)(pieces, *numbers, Memory(data), Memory(counts), Memory(room))
+    return counts
+
+
+def score_of(position: Position) -> int:
+    """The plies to the end, + for a win and - for a loss."""
+    score = solver().solve_batch([position], Limit(), None).scores[0]
+    assert score is not None, position.text()
+    return score
+
+
+def won_positions(number: int, pieces: int, seed: int) -> list[Position]:
+    """Random positions of so many pieces that are won for the side to move."""
+    chance = random.Random(seed)
+    found: list[Position] = []
+    while len(found) < number:
+        squares = chance.sample(SQUARES, pieces)
+        first = chance.randrange(1, pieces)
+        white, black = squares[:first], squares[first:]
+        texts = [
+            ",".join(f"K{square}" if square in crowned or chance.random() < 0.5 else f"{square}" for square in side)
+            for side, crowned in ((white, range(1, 5)), (black, range(29, 33)))
+        ]
+        position = game().position(f"{chance.choice('BW')}:W{texts[0]}:B{texts[1]}:H0")
+        if position.moves() and score_of(position) > 0:
+            found.append(position)
+    return found
+
+
+# --- the tables
+
+
+@pytest.mark.parametrize("pieces", [2, 3, pytest.param(4, marks=pytest.mark.long)])
+def test_every_entry_agrees_with_its_successors(pieces: int) -> None:
+    """A plain check that knows only the rules finds no position whose value and distance are not its successors'."""
+    counts = run_check("check", tables(), pieces)
+    assert counts[checker.WRONG] == 0, counts[checker.EXAMPLE :][:4]
+    sizes = {2: 6_972, 3: 261_224, 4: 7_092_774}  # Schaeffer, One Jump Ahead: positions of so many pieces of any side
+    one_sided = 2 * sum(comb(28, men) * comb(32 - men, pieces - men) for men in range(pieces + 1))
+    assert counts[checker.SEEN] == 2 * (sizes[pieces] - one_sided)  # with either side to move
+    assert counts[checker.WINS] + counts[checker.LOSSES] + counts[checker.DRAWS] == counts[checker.SEEN]
+
+
+def test_a_wrong_entry_is_found() -> None:
+    """The check reports an entry that is a draw instead of a win, or a ply too long, wherever it is."""
+    chance = random.Random(5)
+    entries = int(rules().SLICES[2 * 64 + 2 * 4])  # where four pieces begin
+    for _ in range(10):
+        wrong = tables().copy()
+        values = wrong[1:].view(np.uint8)
+        place = chance.randrange(150_000)
+        values[place] = chance.choice([0, values[place] + 2]) if values[place] else chance.choice([1, 2, 9])
+        assert run_check("check", wrong, 2)[checker.WRONG] + run_check("check", wrong, 3)[checker.WRONG], place
+    assert entries > 150_000
+
+
+def test_every_position_has_an_entry_of_its_own() -> None:
+    """Each entry up to three pieces belongs to one position with Black and one with White to move."""
+    asked = run_check("check", tables(), 2) + run_check("check", tables(), 3)
+    entries = int(asked[checker.SEEN]) // 2
+    assert (asked[checker.ENTRIES_AT :][:entries] == 2).all()
+    assert not asked[checker.ENTRIES_AT :][entries:].any()
+
+
+def test_king_against_king_is_as_published() -> None:
+    """Of 992 positions 230 are won, 654 drawn, 108 lost, the longest win takes 11 plies (E. Trice, World Draughts
+    Forum, 2010).
+    """
+    begin = int(rules().SLICES[64 + 4])
+    values = tables()[1:].view(np.uint8)[begin : begin + 992]
+    assert [(values % 2 == 0).sum() - (values == 0).sum(), (values == 0).sum(), (values % 2).sum()] == [230, 654, 108]
+    assert values[values % 2 == 0].max() - 1 == 11
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_no_win_is_so_slow_that_the_count_of_plies_draws_it() -> None:
+    """In a win by the tables the longest run of plies without a capture or a man's move is LONGEST_QUIET, which is less
+    than the rules allow: so every won position is won indeed.
+    """
+    longest = max(int(run_check("quiet_runs", tables(), n, 109)[checker.LONGEST]) for n in (2, 3, 4))
+    assert longest == rules().LONGEST_QUIET < rules().DRAW_PLIES
+
+
+def test_a_damaged_file_is_not_read(tmp_path: Path) -> None:
+    """What was kept comes back; with one bit changed, cut short or gone it counts as not there."""
+    path = tmp_path / "draughts.tables"
+    keep(path, tables())
+    content = path.read_bytes()
+    assert (load(path) == tables()).all()
+    path.write_bytes(content[:4096] + bytes([content[4096] ^ 1]) + content[4097:])
+    assert load(path) is None
+    path.write_bytes(content[:4000])
+    assert load(path) is None
+    path.unlink()
+    assert load(path) is None
+
+
+def test_tables_of_fewer_pieces_are_a_part() -> None:
+    """Made for three pieces the tables are the first part of those for four, and four pieces are unknown to them."""
+    words = make_tables(game(), 3)
+    values, all_values = words[1:].view(np.uint8), tables()[1:].view(np.uint8)
+    begin = min(int(rules().SLICES[code]) for code, _ in slice_pairs(4) if sum_of(code) == 4)
+    assert (values[:begin] == all_values[:begin]).all()
+    small = DraughtsSolver(game(), words)
+    four = game().position("B:WK31,K32:BK1,K2:H0")
+    assert solver().reaches(four, None)
+    assert not small.reaches(four, None)
+
+
+def sum_of(code: int) -> int:
+    return (code >> 8) + (code >> 6 & 3) + (code >> 4 & 3) + (code >> 2 & 3)
+
+
+# --- playing by them
+
+
+def play_out(position: Position, reply: Callable[[Position], int]) -> tuple[int, Outcome]:
+    """The solver against someone else: how many plies it took, and how it ended."""
+    plies = 0
+    side = position.turn
+    while (outcome := position.outcome()) is None:
+        if position.turn == side:
+            solution = solver().solve(position, Limit(), None)
+            assert solution is not None, position.text()
+            position = position.play(solution.moves[0].move)
+        else:
+            position = position.play(reply(position))
+        plies += 1
+    return plies, outcome
+
+
+def slowest(position: Position) -> int:
+    """The best defence."""
+    solution = solver().solve(position, Limit(), None)
+    assert solution is not None
+    return solution.moves[0].move
+
+
+@pytest.mark.parametrize("pieces", [2, 3, 4])
+def test_what_is_won_is_won(pieces: int) -> None:
+    """From random won positions the solver wins: against the best defence in just as many plies as it said, against
+    any other in no more; no draw by repetition or by the count of plies comes in between.
+    """
+    chance = random.Random(pieces)
+    for position in won_positions(25, pieces, seed=pieces):
+        expected = score_of(position)
+        assert play_out(position, slowest) == (expected, Outcome(position.turn, "no piece is left")) or (
+            play_out(position, slowest) == (expected, Outcome(position.turn, "no move is left"))
+        ), position.text()
+        plies, outcome = play_out(position, lambda here: chance.choice(here.moves()))
+        assert outcome.winner == position.turn, position.text()
+        assert plies <= expected, position.text()
+
+
+def test_the_count_of_plies_may_come_first() -> None:
+    """Where the rest of the count is too short to be sure of a win the tables say nothing."""
+    won = "W:WK20,K17,K31:BK13:H{}"
+    assert [solver().reaches(game().position(won.format(quiet)), None) for quiet in (0, 25, 79)] == [True, True, False]
+
+
+def test_the_top_level_plays_by_the_tables() -> None:
+    """Level 8 answers with the distance to the end; the other levels, which are to err, do not ask."""
+    searcher = Searcher(game())
+    searcher.prepare()
+    slow = next(p for p in won_positions(500, 4, seed=6) if score_of(p) > 50)
+    plies = score_of(slow)
+    for level in (7, 8):
+        job = Job("draughts", game().digest, {}, slow.text(), (), "room", level=level)
+        result = answer(job, searcher, lambda: Table(12), Control())
+        assert (result.info.score == MATE - plies) == (level == 8)
