@@ -217,7 +217,7 @@ def answer(
     the room's table; it is asked for only where the level does not promise the same move each time.
     """
     position = resolve(job, searcher.game)
-    level = level_for(job, searcher.game)
+    level = level_for(job, searcher.game).at(job.seed, position.digest())
     times = [given for given in (level.limit.time_ms, time_ms) if given is not None]
     limit = msgspec.structs.replace(level.limit, time_ms=min(times, default=None))
     begun = clock()

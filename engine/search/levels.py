@@ -12,7 +12,9 @@ wherever and however often it is run. Only the top level uses up its time, and t
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from msgspec import structs
 
 from engine.search.job import Limit, RootMove
 
@@ -22,14 +24,22 @@ TIME_MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A limit, and how much below the best score a move may be to be chosen (0: the best move it is).
+    """A limit, how much below the best score a move may be to be chosen (0: the best move it is), and how often in a
+    thousand moves it looks only one ply ahead.
 
     A repeatable level starts with an empty table, and is limited by nodes before time comes into it.
     """
 
     limit: Limit
     margin: int = 0
+    slip: int = 0
     repeatable: bool = False
+
+    def at(self, seed: int, position: str) -> "Level":
+        """What the level does about one position (a digest): its own limit, or the slip that the seed has for it."""
+        if not self.slip or _lot(f"slip:{seed}:{position}", 1000) >= self.slip:
+            return self
+        return replace(self, limit=structs.replace(self.limit, depth=1))
 
 
 def _level(depth: int, nodes: int, margin: int) -> Level:
@@ -64,5 +74,9 @@ def choose(moves: Sequence[RootMove], margin: int, seed: int, position: str) -> 
         return moves[0]
     best = moves[0].score
     candidates = [move for move in moves if move.bound == "exact" and move.score > best - margin] or [moves[0]]
-    pick = hashlib.blake2b(f"{seed}:{position}".encode(), digest_size=8).digest()
-    return candidates[int.from_bytes(pick, "big") % len(candidates)]
+    return candidates[_lot(f"{seed}:{position}", len(candidates))]
+
+
+def _lot(text: str, count: int) -> int:
+    """A number below count that belongs to the text."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") % count

@@ -1,0 +1,204 @@
+"""python -m engine.match: plays a match and says who is stronger, by how much, and how sure that is."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from engine.game import GameError
+from engine.games.registry import load_game
+from engine.match.description import DescriptionError, parse_description
+from engine.match.log import Header, Log, LogError, Record
+from engine.match.making import make_player
+from engine.match.openings import default_plies
+from engine.match.run import WorkerLost, run_match
+from engine.match.statistics import Sprt, Summary, summarise
+
+DESCRIPTION = """Plays colour-swapped pairs of games from balanced openings. The first player's results are told:
+score, Elo difference with the bounds that hold the truth in 95 of 100 matches (from pairs, pentanomial), the likelihood
+of superiority, and with --sprt the sequential test, which ends the match as soon as it is decided.
+
+players are written as NAME=VALUE,NAME=VALUE:
+  level=5                       a level of the game, as a server's seat plays it
+  nodes=20000 depth=6           our search with limits, all of those that are given: nodes and depth give the same
+  time_ms=100 clock=3000+50     games each time; by time (a move; a game + a move, in ms) they need not
+    without=lmr+null-move       … some techniques of the search switched off
+    only=basic                  … only these switched on
+    margin=30 slip=100          … weakened as levels are
+    table_bits=18               … a table of 2**18 entries, emptied for each game
+  persona=average,depth=3       a persona (average, random); greedy looks one ply ahead
+  uci=PROGRAM,elo=2000          a chess program (nodes, depth, time_ms, clock, set.NAME=VALUE)
+  xboard=PROGRAM,time_ms=100    a chess program (depth, time_ms, clock)
+  gtp=PROGRAM                   a program that sets stones: othello, gomoku (time_ms)
+  checkout=DIRECTORY,nodes=5000 another version of this project, from its directory
+
+A game ends by its rules, by a draw that the side to move can claim, as a draw at --max-plies, or, with --adjudicate,
+when both players have said for 8 moves in a row that the same side is ahead by that score. Whoever fails (an illegal
+move, a dead or hanging program, a clock overstepped by 250 ms) loses, and the reason is logged. With --log the match
+may be killed at any moment and goes on with the same command."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when the match is over, 1 when it broke off, 2 when it was asked for wrongly."""
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    try:
+        header = _header(asked)
+        test = parse_sprt(asked.sprt) if asked.sprt else None
+        log = Log(header, asked.log, asked.fresh)
+    except (DescriptionError, GameError, LogError) as error:
+        parser.error(str(error))
+    began_with = len(log.records)
+    try:
+        summary = run_match(
+            log, asked.games + asked.games % 2, test, asked.concurrency, _progress(log, test, asked.games)
+        )
+    except KeyboardInterrupt:
+        print(f"\nstopped after {len(log.records)} games{_how_to_go_on(asked.log)}", file=sys.stderr)
+        return 130
+    except WorkerLost as error:
+        print(f"\n{error} after {len(log.records)} games{_how_to_go_on(asked.log)}", file=sys.stderr)
+        return 1
+    finally:
+        log.close()
+    assert summary is not None, "a match has one pair at least"
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    if asked.json:
+        print(msgspec.json.encode({"match": header, "summary": summary, "sprt": test}).decode())
+    else:
+        print("\n".join(report(header, log.records, summary, test, began_with)))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m engine.match", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("game")
+    parser.add_argument("--player", action="append", default=[], metavar="TEXT", help="give two of them")
+    parser.add_argument(
+        "--without", metavar="NAMES",
+        help="what a technique is worth: one --player (default nodes=20000) against itself without it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--games", type=_count, default=100, metavar="N", help="at most so many (default 100; made even)"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="decides openings and chance (default 1)")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the game")
+    parser.add_argument("--opening-plies", type=int, metavar="N", help="random moves at the start of a game")
+    parser.add_argument("--max-plies", type=_count, default=400, metavar="N", help="a draw then (default 400)")
+    parser.add_argument("--adjudicate", type=_count, metavar="SCORE", help="end games that both players call won")
+    parser.add_argument("--sprt", metavar="ELO0,ELO1[,ALPHA,BETA]", help="stop when decided (risks 0.05 and 0.05)")
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="JSON lines, one a game; an existing one is gone on with"
+    )
+    parser.add_argument("--fresh", action="store_true", help="overwrite the log")
+    parser.add_argument("--compact", action="store_true", help="log digests instead of moves")
+    parser.add_argument("--concurrency", type=_count, default=1, metavar="N", help="processes (default 1)")
+    parser.add_argument("--json", action="store_true", help="the summary as JSON")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on, not {text!r}")
+    return int(text)
+
+
+def _header(asked: argparse.Namespace) -> Header:
+    """The match that was asked for; the typed errors say what is wrong with it."""
+    game = load_game(asked.game)
+    options = game.check_options(_options(asked.option))
+    players = list(asked.player)
+    if asked.without:
+        if len(players) > 1:
+            raise DescriptionError("--without takes one --player at most")
+        players = players or ["nodes=20000"]
+        players.append(f"{players[0]},without={asked.without}")
+    if len(players) != 2:
+        raise DescriptionError(f"a match has two players; give --player twice, not {len(players)} times")
+    for text in players:
+        make_player(parse_description(text), game, options).close()
+    plies = default_plies(game) if asked.opening_plies is None else asked.opening_plies
+    return Header(
+        game.id, game.digest, (players[0], players[1]), asked.seed, plies, asked.max_plies, options,
+        asked.adjudicate, asked.compact,
+    )  # fmt: skip
+
+
+def _options(pairs: list[str]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise DescriptionError(f"an option is written as NAME=VALUE, not {pair!r}")
+    return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def parse_sprt(text: str) -> Sprt:
+    """The test of "0,5" or "0,5,0.05,0.1"; DescriptionError says what was expected."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+        test = Sprt(*numbers)
+    except (TypeError, ValueError) as error:
+        raise DescriptionError(f"--sprt is ELO0,ELO1 or ELO0,ELO1,ALPHA,BETA, not {text!r}") from error
+    if len(numbers) < 2 or test.elo0 >= test.elo1 or not (0 < test.alpha < 0.5 and 0 < test.beta < 0.5):
+        raise DescriptionError("--sprt needs ELO0 < ELO1, and risks between 0 and 0.5")
+    return test
+
+
+def _progress(log: Log, test: Sprt | None, games: int) -> Callable[[Record], None]:
+    """Shows how the match stands, on a terminal only."""
+    if not sys.stderr.isatty():
+        return lambda record: None
+
+    def show(record: Record) -> None:
+        summary = summarise([one.half_points for one in log.records], test)
+        stands = f"{summary.score:6.1%}  Elo {_elo(summary)}" if summary else ""
+        print(f"\r\033[K{record.n + 1} of {games}  {stands}", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def report(
+    header: Header, records: list[Record], summary: Summary, test: Sprt | None, began_with: int = 0
+) -> list[str]:
+    """The result in words."""
+    lines = [f"{header.game}: {header.players[0]} against {header.players[1]}, seed {header.seed}"]
+    if began_with:
+        lines.append(f"{began_with} of the games were on the log")
+    lines.append(
+        f"{summary.games} games: {summary.wins} won, {summary.draws} drawn, {summary.losses} lost;"
+        f" score {summary.score:.1%}"
+    )
+    lines.append(f"pairs of 0, ½, 1, 1½ and 2 points: {' '.join(map(str, summary.pairs))}")
+    lines.append(f"Elo {_elo(summary)}; likelihood of superiority {summary.los:.1%}")
+    if test is not None and summary.llr is not None:
+        low, high = test.bounds
+        verdict = f"{summary.accepted} accepted" if summary.accepted else "not decided"
+        lines.append(
+            f"SPRT of {test.elo0:g} against {test.elo1:g} Elo: {verdict}, log likelihood ratio"
+            f" {summary.llr:.2f} ({low:.2f} to {high:.2f})"
+        )
+    forfeits = [record for record in records if record.forfeit]
+    for name, lost in zip(header.players, (0, 2), strict=True):
+        reasons = [record.reason for record in forfeits if record.half_points == lost]
+        if reasons:
+            lines.append(f"{name} forfeited {len(reasons)} games, the first one by: {reasons[0]}")
+    return lines
+
+
+def _elo(summary: Summary) -> str:
+    middle = "all lost" if summary.score == 0 else "all won" if summary.elo is None else f"{summary.elo:+.1f}"
+    low = "-∞" if summary.elo_low is None else f"{summary.elo_low:+.1f}"
+    high = "∞" if summary.elo_high is None else f"{summary.elo_high:+.1f}"
+    return f"{middle} ({low} to {high})"
+
+
+def _how_to_go_on(path: Path | None) -> str:
+    return "; the same command goes on" if path else "; without --log they are lost"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

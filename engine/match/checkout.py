@@ -1,0 +1,122 @@
+"""Another version of this project as a player: its own code in its own process, asked over pipes in JSON lines.
+
+So an evaluation or a search is matched against the one before it: `checkout=DIRECTORY,nodes=5000` runs
+`python -m engine.match.checkout` of that directory, which plays the rest of the description.
+"""
+
+import sys
+import time
+
+import msgspec
+
+from engine.game import Game, GameError
+from engine.games.registry import load_game
+from engine.match.description import Clock, Description, DescriptionError, parse_description
+from engine.match.external import LATE_S, PATIENCE_S, Program
+from engine.match.play import Choice, PlayerFailed, Situation
+
+
+class Ask(msgspec.Struct, omit_defaults=True):
+    """A position, or the beginning of a game (`seat`)."""
+
+    start: str = ""
+    moves: tuple[str, ...] = ()
+    seed: int = 0
+    clocks_ms: tuple[int, int] | None = None
+    seat: int | None = None
+
+
+class Answer(msgspec.Struct, omit_defaults=True):
+    move: str = ""
+    score: int | None = None
+    nodes: int = 0
+    failed: str = ""
+
+
+class CheckoutPlayer:
+    """The far end is started for the first game and kept."""
+
+    def __init__(self, description: Description, game: Game, options: dict[str, str]) -> None:
+        self.clock: Clock | None = description.clock
+        self._description = description
+        self._game = game
+        self._options = options
+        self._program: Program | None = None
+
+    def begin(self, seat: int) -> None:
+        if self._program is None or not self._program.alive:
+            self.close()
+            settings = ",".join(
+                f"{name}={value}" if value else name for name, value in self._description.settings.items()
+            )
+            options = " ".join(f"{name}={value}" for name, value in self._options.items())
+            self._program = Program(
+                f"env PYTHONPATH=. {sys.executable} -m engine.match.checkout {self._game.id} {settings} {options}",
+                self._description.value,
+            )
+        self._ask(Ask(seat=seat), PATIENCE_S)  # its game may have to be compiled first
+
+    def choose(self, situation: Situation) -> Choice:
+        ask = Ask(situation.start.text(), tuple(situation.moves), situation.seed, situation.clocks_ms)
+        time_ms = situation.clocks_ms[0] if situation.clocks_ms else self._description.limit.time_ms
+        answer = self._ask(ask, PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S)
+        return Choice(answer.move, answer.score, answer.nodes)
+
+    def close(self) -> None:
+        if self._program is not None:
+            self._program.close("{}")
+            self._program = None
+
+    def _ask(self, ask: Ask, seconds: float) -> Answer:
+        program = self._program
+        assert program is not None, "begin comes first"
+        program.send(msgspec.json.encode(ask).decode())
+        try:
+            answer = msgspec.json.decode(program.read(time.monotonic() + seconds, "answer"), type=Answer)
+        except (PlayerFailed, msgspec.DecodeError) as error:
+            self.close()
+            raise PlayerFailed(f"the checkout {self._description.value}: {error}") from error
+        if answer.failed:
+            raise PlayerFailed(answer.failed)
+        return answer
+
+
+def main(arguments: list[str]) -> int:
+    """The far end: GAME DESCRIPTION [OPTION=VALUE …]; questions come on stdin, one a line, until an empty one."""
+    from engine.match.making import make_player
+
+    game = load_game(arguments[0])
+    options = game.check_options(dict(pair.split("=", 1) for pair in arguments[2:]))
+    try:
+        player = make_player(parse_description(arguments[1]), game, options)
+    except DescriptionError as error:
+        for _ in sys.stdin:
+            print(msgspec.json.encode(Answer(failed=str(error))).decode(), flush=True)
+        return 2
+    for line in sys.stdin:
+        ask = msgspec.json.decode(line, type=Ask)
+        if ask == Ask():
+            break
+        answer = Answer()
+        try:
+            if ask.seat is not None:
+                player.begin(ask.seat)
+            else:
+                choice = player.choose(_situation(game, options, ask))
+                answer = Answer(choice.move, choice.score, choice.nodes)
+        except (PlayerFailed, GameError) as error:
+            answer = Answer(failed=str(error) or type(error).__name__)
+        print(msgspec.json.encode(answer).decode(), flush=True)
+    player.close()
+    return 0
+
+
+def _situation(game: Game, options: dict[str, str], ask: Ask) -> Situation:
+    start = position = game.position(ask.start, options)
+    for token in ask.moves:
+        position = position.play(position.parse_move(token))
+    return Situation(start, ask.moves, position, ask.seed, ask.clocks_ms)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,120 @@
+"""Players as text: "level=5", "nodes=20000,without=lmr", "persona=average", "greedy", "uci=stockfish,elo=2000"."""
+
+from dataclasses import dataclass, field
+
+from engine.search.job import Limit
+
+KINDS = ("level", "persona", "greedy", "uci", "xboard", "gtp", "checkout")
+"""What a player can be besides a search with limits of its own."""
+LIMITS = ("nodes", "depth", "time_ms")
+EXTERNAL = ("uci", "xboard", "gtp")
+
+TAKES: dict[str, tuple[str, ...]] = {
+    "search": (*LIMITS, "clock", "without", "only", "margin", "slip", "table_bits"),
+    "level": (),
+    "persona": ("depth",),
+    "greedy": (),
+    "uci": (*LIMITS, "clock", "elo"),
+    "xboard": ("depth", "time_ms", "clock"),
+    "gtp": ("time_ms",),
+}
+"""The settings of each kind; UCI programs take `set.NAME=VALUE` besides, and a checkout those of the player it runs."""
+
+
+class DescriptionError(ValueError):
+    """The text describes no player; the message says what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time for a whole game, and what each move adds to it."""
+
+    base_ms: int
+    increment_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A player: its kind, the value of that kind (level, persona, program, directory) and its settings.
+
+    `text` is what the user wrote: it names the player in logs, and another text is another player.
+    """
+
+    text: str
+    kind: str
+    value: str = ""
+    limit: Limit = field(default_factory=Limit)
+    clock: Clock | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def names(self, setting: str) -> tuple[str, ...]:
+        """The parts of a setting that lists names: a+b+c."""
+        return tuple(name for name in self.settings.get(setting, "").split("+") if name)
+
+    def number(self, setting: str, default: int) -> int:
+        return _number(setting, self.settings[setting]) if setting in self.settings else default
+
+
+def parse_description(text: str) -> Description:
+    """The player that a text describes; DescriptionError says what was expected."""
+    pairs = _pairs(text)
+    if "checkout" in pairs:
+        return _checkout(text, pairs)
+    kinds = [name for name in pairs if name in KINDS]
+    if len(kinds) > 1:
+        raise DescriptionError(f"{text!r} is {' and '.join(kinds)} at once; choose one")
+    kind = kinds[0] if kinds else "search"
+    value = pairs.pop(kind, "")
+    if kind not in ("search", "greedy") and not value:
+        raise DescriptionError(f"{kind} needs a value: {kind}=…")
+    for name in pairs:
+        if name not in TAKES[kind] and not (kind == "uci" and name.startswith("set.")):
+            known = ", ".join(TAKES[kind]) or "no settings"
+            more = " and set.NAME=VALUE" if kind == "uci" else ""
+            raise DescriptionError(f"a {kind} player has no setting {name!r}; it takes {known}{more}")
+    limit, clock = _limit(pairs), _clock(pairs)
+    if kind == "search" and limit == Limit() and clock is None:
+        raise DescriptionError(
+            f"{text!r} sets no limit: give nodes, depth, time_ms or clock, or one of {', '.join(KINDS)}"
+        )
+    description = Description(text, kind, value, limit, clock, pairs)
+    for setting in ("margin", "slip", "table_bits", "elo"):
+        description.number(setting, 0)
+    return description
+
+
+def _checkout(text: str, pairs: dict[str, str]) -> Description:
+    """A player of another checkout: what the rest of the text means is judged over there."""
+    directory = pairs.pop("checkout")
+    if not directory or not pairs:
+        raise DescriptionError(f"{text!r} needs a directory and a player: checkout=DIRECTORY,nodes=5000")
+    return Description(text, "checkout", directory, _limit(pairs), _clock(pairs), pairs)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, value = part.strip().partition("=")
+        if not name or (not value and name != "greedy"):
+            raise DescriptionError(f"a player is written as NAME=VALUE,NAME=VALUE; {part.strip()!r} is not")
+        if name in pairs:
+            raise DescriptionError(f"{name} is given twice in {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+def _limit(pairs: dict[str, str]) -> Limit:
+    return Limit(**{name: _number(name, pairs[name], least=1) for name in LIMITS if name in pairs})
+
+
+def _clock(pairs: dict[str, str]) -> Clock | None:
+    if "clock" not in pairs:
+        return None
+    base, _, increment = pairs["clock"].partition("+")
+    return Clock(_number("clock", base, least=1), _number("clock", increment or "0"))
+
+
+def _number(name: str, text: str, least: int = 0) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) < least:
+        raise DescriptionError(f"{name} is a whole number from {least} on (a clock: 3000+50, in ms), not {text!r}")
+    return int(text)

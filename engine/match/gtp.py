@@ -1,0 +1,73 @@
+"""Programs that speak the Go Text Protocol, version 2 (Farneback), for games on which one stone is set at a time."""
+
+import time
+
+from engine.match.description import Clock, Description
+from engine.match.external import LATE_S, PATIENCE_S, START_S, Program
+from engine.match.play import Choice, PlayerFailed, Situation
+
+COLOURS = ("black", "white")
+"""The colour of seat 0 and of seat 1: black begins."""
+
+
+class GtpPlayer:
+    """One program; moves are written as the game writes them."""
+
+    clock: Clock | None = None
+
+    def __init__(self, description: Description, board_size: int) -> None:
+        self._description = description
+        self._board_size = board_size
+        self._program: Program | None = None
+        self._told: list[str] = []
+
+    def begin(self, seat: int) -> None:
+        if self._program is None or not self._program.alive:
+            self.close()
+            self._program = Program(self._description.value)
+        self._ask(f"boardsize {self._board_size}")
+        self._ask("clear_board")
+        if self._description.limit.time_ms is not None:
+            self._ask(f"time_settings 0 {max(1, self._description.limit.time_ms // 1000)} 1")
+        self._told = []
+
+    def choose(self, situation: Situation) -> Choice:
+        moves = list(situation.moves)
+        if moves[: len(self._told)] != self._told:
+            raise PlayerFailed("the program is in another game")
+        try:
+            position = situation.start
+            for ply, move in enumerate(moves):
+                if ply >= len(self._told):
+                    self._ask(f"play {COLOURS[position.turn]} {move}")
+                position = position.replay(move)
+            time_ms = self._description.limit.time_ms
+            answer = self._ask(
+                f"genmove {COLOURS[position.turn]}", PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S
+            ).lower()
+        except PlayerFailed:
+            self.close()
+            raise
+        if answer == "resign":
+            raise PlayerFailed("resigned")
+        self._told = [*moves, answer]
+        return Choice(answer)
+
+    def close(self) -> None:
+        if self._program is not None:
+            self._program.close()
+            self._program = None
+
+    def _ask(self, command: str, seconds: float | None = None) -> str:
+        """The answer to a command; PlayerFailed when the program refuses it."""
+        program = self._program
+        assert program is not None, "begin comes first"
+        program.send(command)
+        deadline = time.monotonic() + (START_S if seconds is None else seconds)
+        while not (line := program.read(deadline, f"answer to {command!r}")):
+            pass
+        if line[0] != "=":
+            raise PlayerFailed(f"{program.name} refuses {command!r}: {line[1:].strip()[:80]}")
+        while program.read(deadline, "end of an answer"):
+            pass
+        return line[1:].strip()

@@ -1,0 +1,126 @@
+"""The log of a match: one JSON line for the match, then one a game, in order. It is all that going on takes."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+FORMAT = 1
+
+
+class LogError(Exception):
+    """The log cannot be gone on with; the message says why and what to do."""
+
+
+class Header(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What decides every move of a match, but for limits of time."""
+
+    game: str
+    rules: str
+    players: tuple[str, str]
+    seed: int
+    opening_plies: int
+    max_plies: int
+    options: dict[str, str] = {}
+    adjudicate: int | None = None
+    compact: bool = False
+    format: int = FORMAT
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One game. `half_points` are the first player's, who sits at `seat`; `digest` is that of all moves.
+
+    Compact logs leave `moves` away: opening, players and seed say how to play the game again, and the digest whether it
+    came out the same.
+    """
+
+    n: int
+    seat: int
+    opening: str
+    half_points: int
+    reason: str
+    plies: int
+    digest: str
+    forfeit: bool = False
+    moves: str = ""
+    nodes: tuple[int, int] | None = None
+    time_ms: tuple[int, int] | None = None
+
+
+def moves_digest(moves: Sequence[str]) -> str:
+    """16 hex digits over the tokens of a game."""
+    return hashlib.blake2b(" ".join(moves).encode(), digest_size=8).hexdigest()
+
+
+class Log:
+    """A file that is appended to game by game, or memory only (no path). Opened again, it goes on where it ended.
+
+    A line that was cut short when the program was killed is taken away.
+    """
+
+    def __init__(self, header: Header, path: Path | None, fresh: bool = False) -> None:
+        self.header = header
+        self.records: list[Record] = []
+        self._file: BinaryIO | None = None
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and path.stat().st_size and not fresh:
+            kept = self._read(path)
+            self._file = path.open("r+b")
+            self._file.truncate(kept)
+            self._file.seek(kept)
+        else:
+            self._file = path.open("wb")
+        if self._file.tell() == 0:
+            self._write(header)
+
+    def append(self, record: Record) -> None:
+        """Adds the next game; a process that is killed afterwards has it on file."""
+        assert record.n == len(self.records), "games are logged in order"
+        self.records.append(record)
+        if self._file is not None:
+            self._write(record)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, line: Header | Record) -> None:
+        assert self._file is not None
+        self._file.write(msgspec.json.encode(line) + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _read(self, path: Path) -> int:
+        """Reads the games; how many bytes of whole lines there are. LogError when the log is of another match."""
+        header, self.records, kept = read_log(path)
+        if header is not None and header != self.header:
+            raise LogError(
+                f"{path} is of another match ({_difference(header, self.header)}): name another file, or --fresh"
+            )
+        return kept
+
+
+def read_log(path: Path) -> tuple[Header | None, list[Record], int]:
+    """Header, games, and the bytes of whole lines; LogError where a whole line is none of a log."""
+    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    if not whole:
+        return None, [], 0
+    first, *rest = whole.split(b"\n")
+    try:
+        header = msgspec.json.decode(first, type=Header)
+        records = [msgspec.json.decode(line, type=Record) for line in rest]
+    except msgspec.DecodeError as error:
+        raise LogError(f"{path} is no log of a match: {error}") from error
+    if [record.n for record in records] != list(range(len(records))):
+        raise LogError(f"{path} lacks games in between")
+    return header, records, len(whole) + 1
+
+
+def _difference(old: Header, new: Header) -> str:
+    names = [name for name in Header.__struct_fields__ if getattr(old, name) != getattr(new, name)]
+    return "; ".join(f"{name} {getattr(old, name)} there, {getattr(new, name)} here" for name in names)

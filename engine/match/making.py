@@ -1,0 +1,47 @@
+"""From a description to a player."""
+
+from functools import cache
+
+from engine.game import Game
+from engine.match.checkout import CheckoutPlayer
+from engine.match.description import EXTERNAL, Description, DescriptionError
+from engine.match.gtp import GtpPlayer
+from engine.match.play import Player
+from engine.match.players import GreedyPlayer, LevelPlayer, PersonaPlayer, SearchPlayer
+from engine.match.uci import UciPlayer
+from engine.match.xboard import XboardPlayer
+from engine.search.driver import Searcher
+from engine.view import Grid
+
+
+@cache
+def searcher_for(game: Game) -> Searcher:
+    """The one searcher of a game in this process: players take turns, so they can share it."""
+    return Searcher(game)
+
+
+def make_player(description: Description, game: Game, options: dict[str, str]) -> Player:
+    """A player of a game; DescriptionError when the game has no such player. Programs are not started yet."""
+    kind = description.kind
+    if kind in EXTERNAL and kind != "gtp" and game.id != "chess":
+        raise DescriptionError(f"{kind} programs play chess, not {game.id}")
+    match kind:
+        case "uci":
+            return UciPlayer(description)
+        case "xboard":
+            return XboardPlayer(description)
+        case "gtp":
+            board = game.board(options).board
+            if not isinstance(board, Grid):
+                raise DescriptionError(f"gtp programs play on square boards, not {game.id}")
+            return GtpPlayer(description, board.cols)
+        case "checkout":
+            return CheckoutPlayer(description, game, options)
+        case "persona":
+            return PersonaPlayer(description)
+        case "level":
+            return LevelPlayer(description, searcher_for(game))
+        case "greedy":
+            return GreedyPlayer(searcher_for(game))
+        case _:
+            return SearchPlayer(description, searcher_for(game))

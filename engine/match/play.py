@@ -1,0 +1,175 @@
+"""One game between two players: the referee's loop, with the rules' own outcome, clocks, and what is adjudicated."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from engine.game import Game, GameError, Position
+from engine.match.description import Clock
+
+GRACE_MS = 250
+"""A clock may be overstepped by so much: pipes and a busy machine take their time."""
+
+
+class PlayerFailed(Exception):
+    """A player gave no move, or none that counts: it loses the game, and the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a player is asked about: a position, how it came about, and the clocks in ms (own first) if there are."""
+
+    start: Position
+    moves: Sequence[str]
+    position: Position
+    seed: int
+    clocks_ms: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A move in its token, and what the player thinks of it: MATE at the top, None when it did not say."""
+
+    move: str
+    score: int | None = None
+    nodes: int = 0
+
+
+class Player(Protocol):
+    """Plays games, one after the other."""
+
+    clock: Clock | None
+
+    def begin(self, seat: int) -> None:
+        """A new game begins: forget the last one; PlayerFailed when that cannot be."""
+
+    def choose(self, situation: Situation) -> Choice:
+        """The move to play; PlayerFailed when there is none."""
+
+    def close(self) -> None:
+        """Ends programs that were started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adjudication:
+    """When a game ends other than by its rules.
+
+    At `max_plies` it is a draw. Where `score` is given, a side wins as soon as both players have said at `plies`
+    moves in a row that it is ahead by at least so much.
+    """
+
+    max_plies: int = 400
+    score: int | None = None
+    plies: int = 8
+
+
+@dataclass(slots=True)
+class Played:
+    """A game that ended: `winner` is a seat or None; a forfeit is lost because a player failed, not on the board."""
+
+    moves: list[str]
+    winner: int | None
+    reason: str
+    forfeit: bool = False
+    nodes: list[int] = field(default_factory=lambda: [0, 0])
+    time_ms: list[int] = field(default_factory=lambda: [0, 0])
+
+
+def play_game(
+    game: Game,
+    options: dict[str, str],
+    opening: Sequence[str],
+    players: tuple[Player, Player],
+    seed: int,
+    rule: Adjudication,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Played:
+    """Plays from the opening to the end; `players` by seat. Never raises because of a player: who fails loses."""
+    table = _Table(game, options, opening, players, rule, clock)
+    for seat, player in enumerate(players):
+        try:
+            player.begin(seat)
+        except PlayerFailed as error:
+            return table.forfeit(seat, str(error))
+    while True:
+        ended = table.settled() or table.move(seed)
+        if ended:
+            return ended
+
+
+class _Table:
+    """The state of one game in play."""
+
+    def __init__(
+        self,
+        game: Game,
+        options: dict[str, str],
+        opening: Sequence[str],
+        players: tuple[Player, Player],
+        rule: Adjudication,
+        clock: Callable[[], float],
+    ) -> None:
+        self._start = self._position = game.start(options)
+        self._moves: list[str] = []
+        for token in opening:
+            self._moves.append(token)
+            self._position = self._position.play(self._position.parse_move(token))
+        self._players = players
+        self._rule = rule
+        self._clock = clock
+        self._left_ms = [player.clock.base_ms if player.clock else 0 for player in players]
+        self._leads: list[int] = []
+        self._played = Played(self._moves, None, "")
+
+    def settled(self) -> Played | None:
+        """The end by the rules, by a claim that the side to move has, or by agreement of the scores."""
+        outcome = self._position.outcome()
+        if outcome is not None:
+            return self.end(outcome.winner, outcome.reason)
+        if (claim := self._position.claim()) is not None:
+            return self.end(None, f"claimed: {claim}")
+        if len(self._moves) >= self._rule.max_plies:
+            return self.end(None, f"{self._rule.max_plies} plies")
+        if self._rule.score is None:
+            return None
+        latest = self._leads[-self._rule.plies :]
+        if len(latest) == self._rule.plies and min(latest) >= self._rule.score:
+            return self.end(0, "adjudicated by both scores")
+        if len(latest) == self._rule.plies and max(latest) <= -self._rule.score:
+            return self.end(1, "adjudicated by both scores")
+        return None
+
+    def move(self, seed: int) -> Played | None:
+        """Asks the side to move for one; its end if that loses the game."""
+        seat = self._position.turn
+        player = self._players[seat]
+        clocks = (self._left_ms[seat], self._left_ms[1 - seat]) if player.clock else None
+        begun = self._clock()
+        try:
+            choice = player.choose(Situation(self._start, tuple(self._moves), self._position, seed, clocks))
+            move = self._position.parse_move(choice.move)
+        except PlayerFailed as error:
+            return self.forfeit(seat, str(error))
+        except GameError as error:
+            return self.forfeit(seat, f"illegal move: {error}")
+        spent_ms = round((self._clock() - begun) * 1000)
+        self._played.time_ms[seat] += spent_ms
+        self._played.nodes[seat] += choice.nodes
+        if player.clock:
+            self._left_ms[seat] -= spent_ms
+            if self._left_ms[seat] < -GRACE_MS:
+                return self.forfeit(seat, f"out of time by {-self._left_ms[seat]} ms")
+            self._left_ms[seat] = max(self._left_ms[seat], 0) + player.clock.increment_ms
+        self._leads.append((choice.score or 0) * (1 - 2 * seat))
+        self._moves.append(self._position.format_move(move))
+        self._position = self._position.play(move)
+        return None
+
+    def forfeit(self, seat: int, reason: str) -> Played:
+        self._played.forfeit = True
+        return self.end(1 - seat, reason)
+
+    def end(self, winner: int | None, reason: str) -> Played:
+        self._played.winner, self._played.reason = winner, reason
+        return self._played

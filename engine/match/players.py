@@ -1,0 +1,219 @@
+"""Our own players: a search with limits, a level, a persona, and the greedy player that looks one ply ahead."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import Timer
+from typing import Any
+
+from engine.game import Position
+from engine.match.description import Clock, Description, DescriptionError
+from engine.match.play import Choice, PlayerFailed, Situation
+from engine.search import kernel
+from engine.search.driver import Control, Running, Searcher, Table, answer
+from engine.search.job import Job, Limit, RootMove, SearchError
+from engine.search.levels import Level, choose
+from engine.search.report import BOUNDS, Report
+from engine.teach.errors import TeachError
+from engine.teach.persona import PERSONAS
+from engine.teach.persona import choose as choose_as
+
+TABLE_BITS = 18
+"""The table of a search player: 4 MiB, emptied before each game."""
+CLOCK_SHARE = 25
+"""A move takes this part of the time that is left, and most of the increment."""
+TECHNIQUES: dict[str, int] = vars(kernel).get("TECHNIQUE", {})
+BASIC: int = vars(kernel).get("BASIC", 0)
+
+
+def techniques_of(description: Description) -> dict[str, int]:
+    """The `techniques` argument of the search, if any are chosen; DescriptionError names those that there are."""
+    chosen = [setting for setting in ("only", "without") if setting in description.settings]
+    if not chosen:
+        return {}
+    if len(chosen) > 1:
+        raise DescriptionError("choose either only=… or without=…")
+    bits = 0
+    for name in description.names(chosen[0]):
+        if name not in TECHNIQUES and not (name == "basic" and BASIC):
+            raise DescriptionError(
+                f"the search has no technique {name!r}; it has {', '.join(TECHNIQUES) or 'none to choose'}, and basic"
+            )
+        bits |= BASIC if name == "basic" else TECHNIQUES[name]
+    everything = sum(TECHNIQUES.values())
+    return {"techniques": bits if chosen == ["only"] else everything & ~bits}
+
+
+class SearchPlayer:
+    """The search with limits of the user's choice; its table is empty at the start of each game and then kept."""
+
+    def __init__(self, description: Description, searcher: Searcher) -> None:
+        number = description.number
+        self.clock = description.clock
+        self._searcher = searcher
+        self._level = Level(description.limit, number("margin", 0), number("slip", 0))
+        self._techniques: dict[str, Any] = techniques_of(description)
+        self._bits = number("table_bits", TABLE_BITS)
+        if not 4 <= self._bits <= 28:
+            raise DescriptionError("table_bits is from 4 to 28")
+        self._control = Control()
+        self._table = Table(self._bits)
+
+    def begin(self, seat: int) -> None:
+        self._table.memory.array[:] = 0
+
+    def choose(self, situation: Situation) -> Choice:
+        position = situation.position
+        level = self._level.at(situation.seed, position.digest())
+        limit, seconds = level.limit, _seconds(level.limit, self.clock, situation)
+        if seconds is not None:
+            limit = Limit(limit.depth, limit.nodes, max(1, round(seconds * 1000)))
+        report = self._searcher.search(
+            position, limit, self._table, self._control, margin=level.margin,
+            around=_timed(self._searcher, seconds), **self._techniques,
+        )  # fmt: skip
+        moves = _root_moves(position, report) if level.margin else _root_moves(position, report)[:1]
+        picked = choose(moves, level.margin, situation.seed, position.digest())
+        return Choice(picked.move, report.score, report.nodes)
+
+    def close(self) -> None:
+        pass
+
+
+class LevelPlayer:
+    """A level as a seat of the server plays it: the same job, the same answer."""
+
+    clock: Clock | None = None
+
+    def __init__(self, description: Description, searcher: Searcher) -> None:
+        game = searcher.game
+        if not description.value.isdecimal() or not 1 <= int(description.value) <= game.levels:
+            raise DescriptionError(f"{game.id} has levels 1 to {game.levels}, not {description.value!r}")
+        self._searcher = searcher
+        self._number = int(description.value)
+        self._control = Control()
+        self._table: Table | None = None
+
+    def begin(self, seat: int) -> None:
+        self._table = None
+
+    def choose(self, situation: Situation) -> Choice:
+        try:
+            result = answer(
+                job_of(situation, self._number), self._searcher, self._room_table, self._control, watch=_watch
+            )
+        except SearchError as error:
+            raise PlayerFailed(f"the search failed: {error}") from error
+        return Choice(result.move, result.info.score, result.info.nodes)
+
+    def close(self) -> None:
+        pass
+
+    def _room_table(self) -> Table:
+        if self._table is None:
+            self._table = Table(TABLE_BITS + 2)
+        return self._table
+
+
+class PersonaPlayer:
+    """A persona of the teaching search."""
+
+    clock: Clock | None = None
+
+    def __init__(self, description: Description) -> None:
+        if description.value not in PERSONAS:
+            raise DescriptionError(f"there is no persona {description.value!r}; there are {', '.join(PERSONAS)}")
+        self._persona = description.value
+        self._depth = description.limit.depth or 3
+
+    def begin(self, seat: int) -> None:
+        pass
+
+    def choose(self, situation: Situation) -> Choice:
+        try:
+            return Choice(choose_as(self._persona, situation.position, self._depth, situation.seed).move)
+        except TeachError as error:
+            raise PlayerFailed(f"the persona failed: {error}") from error
+
+    def close(self) -> None:
+        pass
+
+
+class GreedyPlayer:
+    """Plays the move after which the game's evaluation is best for it, an end counting as what it is; ties by seed.
+
+    It is the "simple one-ply player" that levels are measured by: a search to depth 1 and nothing more.
+    """
+
+    clock: Clock | None = None
+
+    def __init__(self, searcher: Searcher) -> None:
+        self._searcher = searcher
+        self._table = Table(8)
+        self._control = Control()
+
+    def begin(self, seat: int) -> None:
+        pass
+
+    def choose(self, situation: Situation) -> Choice:
+        position = situation.position
+        self._table.memory.array[:] = 0
+        report = self._searcher.search(position, Limit(depth=1), self._table, self._control, margin=1, exact_depth=True)
+        picked = choose(_root_moves(position, report), 1, situation.seed, position.digest())
+        return Choice(picked.move, report.score, report.nodes)
+
+    def close(self) -> None:
+        pass
+
+
+def job_of(situation: Situation, level: int | None = None) -> Job:
+    """The search that a server's seat would ask for here. Only moves that can matter for repetition are in it."""
+    position = situation.position
+    tail = len(position.past)
+    start = situation.start
+    for token in situation.moves[: len(situation.moves) - tail] if tail else ():
+        start = start.replay(token)
+    return Job(
+        game=position.game.id, rules=position.game.digest, options=dict(position.options),
+        start=start.text() if tail else position.text(), moves=tuple(situation.moves[len(situation.moves) - tail :]),
+        affinity="match", level=level, seed=situation.seed, digest=position.digest(),
+    )  # fmt: skip
+
+
+def game_seed(seed: int, number: int) -> int:
+    """The seed of one game of a match."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}:{number}".encode(), digest_size=6).digest(), "big")
+
+
+def _root_moves(position: Position, report: Report) -> list[RootMove]:
+    return [RootMove(position.format_move(move), score, BOUNDS[bound]) for move, score, bound in report.moves]
+
+
+def _seconds(limit: Limit, clock: Clock | None, situation: Situation) -> float | None:
+    """How long a move may take by the limit and by the clock."""
+    times: list[float] = [] if limit.time_ms is None else [limit.time_ms]
+    if clock is not None and situation.clocks_ms is not None:
+        left = situation.clocks_ms[0]
+        times.append(max(1, min(left / CLOCK_SHARE + 0.8 * clock.increment_ms, 0.8 * left)))
+    return min(times) / 1000 if times else None
+
+
+def _timed(searcher: Searcher, seconds: float | None) -> Callable[[], AbstractContextManager[None]]:
+    return nullcontext if seconds is None else lambda: _expiring(searcher.expire, seconds)
+
+
+def _watch(running: Running) -> AbstractContextManager[None]:
+    return nullcontext() if running.seconds is None else _expiring(running.expire, running.seconds)
+
+
+@contextmanager
+def _expiring(expire: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Ends a search after a time, from a thread of its own."""
+    timer = Timer(seconds, expire)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()

@@ -1,0 +1,1 @@
+"""Matches: statistics, openings, players, programs, logs, ladders."""

@@ -1,0 +1,90 @@
+"""A program that plays one game by heart in three protocols, and fails where it is told to.
+
+scripted_engine.py PROTOCOL FAULT PLY: FAULT is none, hang, die, illegal, resign, mute (says nothing at all)
+"""
+
+import sys
+import time
+
+MOVES = {"chess": ["f2f3", "e7e5", "g2g4", "d8h4"], "othello": ["d3", "c3", "c4", "c5"]}
+ILLEGAL = {"chess": "a1a8", "othello": "a1"}
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def next_move(game: str, ply: int, fault: str, at: int) -> str:
+    """The move of the script, unless the fault is due."""
+    if ply < at or fault == "none":
+        return MOVES[game][ply]
+    if fault == "hang":
+        time.sleep(60)
+    if fault == "die":
+        sys.exit(3)
+    return {"illegal": ILLEGAL[game], "resign": "resign"}[fault]
+
+
+def uci(fault: str, at: int) -> None:
+    ply = 0
+    for line in sys.stdin:
+        words = line.split()
+        if words[0] == "uci":
+            say("id name scripted\noption name Hash type spin default 16\noption name UCI_Elo type spin\nuciok")
+        elif words[0] == "isready":
+            say("readyok")
+        elif words[0] == "position":
+            ply = len(words) - words.index("moves") - 1 if "moves" in words else 0
+        elif words[0] == "go":
+            say("info depth 1 score cp 12 nodes 34 pv a2a3\ninfo depth 2 score cp 99 upperbound nodes 56")
+            say(f"bestmove {next_move('chess', ply, fault, at)}")
+        elif words[0] == "quit":
+            return
+
+
+def xboard(fault: str, at: int) -> None:
+    ply, forced = 0, False
+    for line in sys.stdin:
+        words = line.split()
+        if words[0] == "protover":
+            say('feature myname="Scripted 1" usermove=1 ping=1 setboard=1 done=1')
+        elif words[0] == "ping":
+            say(f"pong {words[1]}")
+        elif words[0] == "new":
+            ply, forced = 0, False
+        elif words[0] == "force":
+            forced = True
+        elif words[0] == "quit":
+            return
+        elif words[0] in ("go", "usermove"):
+            ply += words[0] == "usermove"
+            forced = forced and words[0] != "go"
+            if not forced:
+                move = next_move("chess", ply, fault, at)
+                say("1 12 3 34 a2a3")
+                say("resign" if move == "resign" else f"move {move}")
+                ply += 1
+
+
+def gtp(fault: str, at: int) -> None:
+    ply = 0
+    for line in sys.stdin:
+        words = line.split()
+        if words[0] == "quit":
+            return
+        if words[0] == "clear_board":
+            ply = 0
+        if words[0] == "genmove":
+            say(f"= {next_move('othello', ply, fault, at)}\n")
+        elif words[0] in ("boardsize", "clear_board", "play"):
+            say("=\n")
+        else:
+            say("? unknown command\n")
+        ply += words[0] in ("play", "genmove")
+
+
+if __name__ == "__main__":
+    protocol, fault, ply = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    if fault == "mute":
+        time.sleep(60)
+    {"uci": uci, "xboard": xboard, "gtp": gtp}[protocol](fault, ply)

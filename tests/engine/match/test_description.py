@@ -1,0 +1,74 @@
+"""Players as text: what is written is what plays, and what cannot be is refused with what could be."""
+
+import pytest
+
+from engine.games.registry import load_game
+from engine.match.__main__ import parse_sprt
+from engine.match.description import Clock, DescriptionError, parse_description
+from engine.match.making import make_player
+from engine.search.job import Limit
+
+
+def test_limits_and_clocks() -> None:
+    """Limits add up; a clock is base and increment."""
+    player = parse_description("nodes=20000, depth=6,clock=3000+50,table_bits=16")
+    assert (player.kind, player.limit, player.clock) == ("search", Limit(nodes=20_000, depth=6), Clock(3000, 50))
+    assert parse_description("clock=500").clock == Clock(500, 0)
+    assert parse_description("greedy").kind == "greedy"
+    program = parse_description("uci=some program --flag,elo=2000,set.Hash=64,time_ms=10")
+    assert (program.value, program.settings["set.Hash"], program.limit) == (
+        "some program --flag",
+        "64",
+        Limit(time_ms=10),
+    )
+    other = parse_description("checkout=../old,nodes=5000,anything=1")
+    assert (other.kind, other.value, other.limit) == ("checkout", "../old", Limit(nodes=5000))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is written as"),
+        ("nodes", "is written as"),
+        ("nodes=0", "from 1 on"),
+        ("nodes=many", "whole number"),
+        ("depth=3,depth=4", "twice"),
+        ("margin=10", "no limit"),
+        ("level=3,nodes=10", "no setting 'nodes'"),
+        ("level=3,persona=random", "choose one"),
+        ("uci=x,hash=16", "set.NAME=VALUE"),
+        ("xboard=x,nodes=10", "depth, time_ms, clock"),
+        ("level=", "NAME=VALUE"),
+        ("clock=3000+x", "clock"),
+        ("checkout=../old", "a player"),
+    ],
+)
+def test_what_is_no_player(text: str, says: str) -> None:
+    with pytest.raises(DescriptionError, match=says.replace(".", r"\.")):
+        parse_description(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("level=9", "levels 1 to 8"),
+        ("level=x", "levels 1 to 8"),
+        ("persona=genius", "there are average"),
+        ("uci=stockfish", "play chess"),
+        ("nodes=10,without=magic", "no technique 'magic'"),
+        ("nodes=10,only=a,without=b", "either"),
+        ("nodes=10,table_bits=60", "from 4 to 28"),
+    ],
+)
+def test_what_a_game_does_not_have(text: str, says: str) -> None:
+    with pytest.raises(DescriptionError, match=says):
+        make_player(parse_description(text), load_game("connect-four"), {})
+
+
+def test_tests() -> None:
+    """A sequential test is two Elo figures and, if wanted, two risks."""
+    assert parse_sprt("0,5").bounds == pytest.approx((-2.944, 2.944), abs=0.001)
+    assert parse_sprt("-5,5,0.1,0.2").beta == 0.2
+    for wrong in ("0", "5,0", "0,5,0.7", "a,b", "1,2,3,4,5"):
+        with pytest.raises(DescriptionError, match="--sprt"):
+            parse_sprt(wrong)

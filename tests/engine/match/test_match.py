@@ -1,0 +1,352 @@
+"""Matches: fair, repeatable, gone on with after a kill; players play what they promise."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from engine.game import GOES_ON, Position
+from engine.games.registry import load_game
+from engine.match.__main__ import main
+from engine.match.description import Clock, parse_description
+from engine.match.log import Header, Log, LogError, Record, moves_digest, read_log
+from engine.match.making import make_player
+from engine.match.openings import Openings
+from engine.match.play import Adjudication, Choice, Player, PlayerFailed, Situation, play_game
+from engine.match.players import job_of
+from engine.match.run import openings_of, run_match
+from engine.search import driver
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import MATE, Job
+
+Searchers = Callable[[str], Searcher]
+
+
+def header_of(game_id: str, *players: str, seed: int = 1, plies: int = 2) -> Header:
+    game = load_game(game_id)
+    return Header(
+        game_id, game.digest, (players[0], players[1]), seed, plies, 200, game.check_options({}), compact=True
+    )
+
+
+def played(header: Header, games: int, path: Path | None = None, concurrency: int = 1) -> list[Record]:
+    log = Log(header, path)
+    run_match(log, games, concurrency=concurrency)
+    log.close()
+    return log.records
+
+
+def test_pairs_are_fair() -> None:
+    """Both games of a pair have the same opening, once from each side; no two pairs have the same."""
+    records = played(header_of("connect-four", "depth=2", "depth=1"), 12)
+    assert [record.seat for record in records] == [0, 1] * 6
+    assert all(one.opening == other.opening for one, other in zip(records[::2], records[1::2], strict=True))
+    assert len({record.opening for record in records}) == 6
+    assert sum(record.half_points for record in records) > 12, "who looks deeper wins more"
+
+
+def test_the_order_of_players_is_told_right() -> None:
+    """The same match with the players exchanged is told from the other side."""
+    ours = played(header_of("connect-four", "depth=4", "greedy"), 8)
+    theirs = played(header_of("connect-four", "greedy", "depth=4"), 8)
+    by_game = {(record.opening, record.seat): record for record in theirs}
+    assert all(by_game[record.opening, 1 - record.seat].half_points == 2 - record.half_points for record in ours)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 30, 200, 333, 500, -1])
+def test_going_on(cut: int, tmp_path: Path) -> None:
+    """A log that was cut anywhere becomes the same file, byte for byte; so it does with two seats of other kinds."""
+    header = header_of("tic-tac-toe", "level=1", "persona=random", plies=1)
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    played(header, 10, whole)
+    part.write_bytes(whole.read_bytes()[:cut])
+    played(header, 10, part)
+    assert part.read_bytes() == whole.read_bytes()
+    played(header, 10, part)
+    assert part.read_bytes() == whole.read_bytes(), "a match that is over stays as it is"
+
+
+def test_a_log_of_another_match(tmp_path: Path) -> None:
+    """It is refused and left as it was, and the message says what differs; fresh, it is overwritten."""
+    path = tmp_path / "log"
+    header = header_of("tic-tac-toe", "depth=1", "depth=2", plies=1)
+    played(header, 2, path)
+    before = path.read_bytes()
+    with pytest.raises(LogError, match="seed 1 there, 2 here"):
+        Log(structs.replace(header, seed=2), path)
+    with pytest.raises(LogError, match="rules"):
+        Log(structs.replace(header, rules="0" * 16), path)
+    assert path.read_bytes() == before
+    path.write_bytes(before.replace(b'"n":0', b'"n":7'))
+    with pytest.raises(LogError, match="lacks games"):
+        Log(header, path)
+    Log(structs.replace(header, seed=2), path, fresh=True).close()
+    assert read_log(path)[1] == []
+
+
+def test_processes_play_the_same_match(tmp_path: Path) -> None:
+    """Two processes log what one does, in the same order."""
+    header = header_of("tic-tac-toe", "depth=1,margin=50", "persona=random", plies=1)
+    played(header, 14, tmp_path / "one")
+    played(header, 14, tmp_path / "two", concurrency=2)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+@pytest.mark.long
+def test_killed_and_started_again(tmp_path: Path) -> None:
+    """After SIGKILL in the middle its processes end too, and the same command makes the same file as without."""
+    command = [
+        sys.executable, "-m", "engine.match", "connect-four", "--player=nodes=2000", "--player=level=3", "--games=20",
+        "--compact", "--concurrency=2", "--log",
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    subprocess.run([*command, str(tmp_path / "whole")], env=environment, check=True, timeout=120)
+    part = tmp_path / "part"
+    process = subprocess.Popen([*command, str(part)], env=environment, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    while not part.exists() or part.read_bytes().count(b"\n") < 5:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.read()  # ends when the last process that holds the pipe has ended
+    process.stdout.close()
+    assert part.read_bytes() != (tmp_path / "whole").read_bytes()
+    subprocess.run([*command, str(part)], env=environment, check=True, timeout=120)
+    assert part.read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_openings(searcher_of: Searchers) -> None:
+    """They depend on the seed only, are legal, all different while there are enough, and more balanced than by lot."""
+    searcher = searcher_of("othello")
+    openings = Openings(searcher, {}, 5, 6)
+    again = Openings(searcher, {}, 5, 6)
+    assert again[19] == openings[19], "in whatever order they are asked for"
+    positions = []
+    for number in range(20):
+        position = load_game("othello").start()
+        for token in openings[number].moves:
+            position = position.play(position.parse_move(token))
+        positions.append(position)
+        assert len(openings[number].moves) == 6
+    assert len(set(positions)) == 20
+    assert Openings(searcher, {}, 6, 6)[0] != openings[0]
+    assert max(abs(openings[number].score) for number in range(20)) < 100
+
+
+def test_games_with_few_openings(searcher_of: Searchers) -> None:
+    """Openings become longer and at last come again; also where all of them are decided."""
+    short = Openings(searcher_of("tic-tac-toe"), {}, 1, 1)
+    lengths = [len(short[number].moves) for number in range(60)]
+    assert lengths[:9] == [1] * 9
+    assert max(lengths) == 2
+    sticks = Openings(searcher_of("sticks"), load_game("sticks").check_options({}), 1, 1)
+    assert len({sticks[number].moves for number in range(30)}) > 6
+
+
+@pytest.mark.parametrize(("game_id", "level"), [("chess", 2), ("connect-four", 5), ("tic-tac-toe", 1)])
+def test_levels_play_as_seats_do(game_id: str, level: int, searcher_of: Searchers) -> None:
+    """A level's move here is the answer to the whole job that a server would send: start and all moves."""
+    game = load_game(game_id)
+    player = make_player(parse_description(f"level={level}"), game, game.check_options({}))
+    player.begin(0)
+    start = position = game.start()
+    tokens: list[str] = []
+    for ply in range(8):
+        situation = Situation(start, tuple(tokens), position, 77)
+        job = Job(
+            game_id, game.digest, dict(position.options), start.text(), tuple(tokens), "room", level=level, seed=77
+        )
+        whole = driver.answer(job, searcher_of(game_id), lambda: Table(14), Control(), clock=lambda: 0.0)
+        chosen = player.choose(situation)
+        assert (chosen.move, chosen.nodes) == (whole.move, whole.info.nodes), ply
+        tokens.append(chosen.move)
+        position = position.play(position.parse_move(chosen.move))
+        if not position.moves():
+            break
+
+
+def test_a_job_keeps_what_can_come_again() -> None:
+    """Knights that go out and home are in the job, the pawn move before them is not."""
+    start = position = load_game("chess").start()
+    tokens = ("e2e4", "g8f6", "g1f3", "f6g8", "f3g1")
+    for token in tokens:
+        position = position.play(position.parse_move(token))
+    job = job_of(Situation(start, tokens, position, 1), 3)
+    assert job.moves == tokens[1:]
+    here = load_game("chess").position(job.start)
+    for token in job.moves:
+        here = here.play(here.parse_move(token))
+    assert (here.digest(), here.past) == (position.digest(), position.past)
+
+
+def best_by_hand(position: Position) -> set[str]:
+    """The moves after which the evaluation, or the end, is best for the side that moves."""
+    game, scores = position.game, {}
+    for move in position.moves():
+        child = position.play(move)
+        outcome = child.outcome()
+        if outcome is not None:
+            value = 0 if outcome.winner is None else MATE if outcome.winner == position.turn else -MATE
+        else:
+            value = -int(game.rules.evaluate(child.state, None))
+        scores[position.format_move(move)] = value
+    return {token for token, value in scores.items() if value == max(scores.values())}
+
+
+@pytest.mark.parametrize("game_id", ["connect-four", "sticks", "tic-tac-toe"])
+def test_greedy_looks_one_ply_ahead(game_id: str) -> None:
+    """Its moves are those that are best by hand, and all of them come up."""
+    game = load_game(game_id)
+    player = make_player(parse_description("greedy"), game, {})
+    position = game.start()
+    chosen = set()
+    while position.moves():
+        assert game.settle(position.state)[0] == GOES_ON
+        moves = {player.choose(Situation(position, (), position, seed)).move for seed in range(5)}
+        assert moves <= best_by_hand(position)
+        chosen.add(len(moves) > 1)
+        position = position.play(position.parse_move(min(moves)))
+    assert True in chosen
+
+
+class Scripted:
+    """Plays the first legal move, with the score and the time that it is told to take."""
+
+    def __init__(self, score: int | None = None, seconds: float = 0, clock: Clock | None = None) -> None:
+        self.clock = clock
+        self.score = score
+        self.seconds = seconds
+        self.now = [0.0]
+        self.clocks: list[tuple[int, int] | None] = []
+
+    def begin(self, seat: int) -> None:
+        pass
+
+    def choose(self, situation: Situation) -> Choice:
+        self.now[0] += self.seconds
+        self.clocks.append(situation.clocks_ms)
+        return Choice(situation.position.tokens()[0], self.score)
+
+    def close(self) -> None:
+        pass
+
+
+def test_clocks() -> None:
+    """Each move takes its time from its own clock and adds the increment; who oversteps it loses."""
+    slow, quick = Scripted(seconds=0.9, clock=Clock(1000, 100)), Scripted(seconds=0.05, clock=Clock(1000, 100))
+    quick.now = slow.now
+    game = load_game("connect-four")
+    ended = play_game(game, {}, (), (slow, quick), 1, Adjudication(), clock=lambda: slow.now[0])
+    assert (ended.winner, ended.forfeit) == (1, True)
+    assert "out of time by 700 ms" in ended.reason
+    assert slow.clocks == [(1000, 1000), (200, 1050)]
+    assert ended.time_ms == [1800, 50]
+
+
+def test_adjudication() -> None:
+    """Only what both players have said for long enough ends a game, and only where it is wanted."""
+    game = load_game("othello")
+    rule = Adjudication(max_plies=40, score=500, plies=6)
+
+    def result(first: int | None, second: int | None, rule: Adjudication = rule) -> tuple[int | None, str, int]:
+        ended = play_game(game, {}, (), (Scripted(first), Scripted(second)), 1, rule)
+        return ended.winner, ended.reason, len(ended.moves)
+
+    assert result(600, -600) == (0, "adjudicated by both scores", 6)
+    assert result(-500, 500) == (1, "adjudicated by both scores", 6)
+    assert result(600, 600) == result(None, -900) == result(600, -499) == (None, "40 plies", 40)
+    assert result(600, -600, replace(rule, score=None)) == (None, "40 plies", 40)
+
+
+def test_a_claim_is_a_draw() -> None:
+    """Knights that go to and fro end a game at the third repetition, where the rules let a player claim it."""
+
+    class Shuffler(Scripted):
+        def choose(self, situation: Situation) -> Choice:
+            return Choice(("g1f3", "g8f6", "f3g1", "f6g8")[len(situation.moves) % 4])
+
+    ended = play_game(load_game("chess"), {}, (), (Shuffler(), Shuffler()), 1, Adjudication())
+    assert (ended.winner, len(ended.moves)) == (None, 8)
+    assert "3 times" in ended.reason
+
+
+def test_who_cannot_begin_loses() -> None:
+    """A player that fails before its first move loses to the other one."""
+
+    class Broken(Scripted):
+        def begin(self, seat: int) -> None:
+            raise PlayerFailed("broken")
+
+    players: tuple[Player, Player] = (Scripted(), Broken())
+    ended = play_game(load_game("sticks"), {}, (), players, 1, Adjudication())
+    assert (ended.winner, ended.reason, ended.forfeit) == (0, "broken", True)
+
+
+def test_another_checkout(tmp_path: Path) -> None:
+    """This very checkout as a player of itself plays the same match; a wrong description forfeits with the reason."""
+    here = Path(__file__).parents[3]
+    header = header_of("tic-tac-toe", "depth=2,margin=20", "depth=1,margin=9", plies=1)
+    direct = played(header, 4)
+    through = played(structs.replace(header, players=(f"checkout={here},depth=2,margin=20", header.players[1])), 4)
+    assert [record.digest for record in through] == [record.digest for record in direct]
+    wrong = played(structs.replace(header, players=(f"checkout={here},level=9", "depth=1")), 2)
+    assert all(record.forfeit and "levels 1 to" in record.reason for record in wrong)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints one JSON object, goes on with its log, and its log says how each game went."""
+    log = tmp_path / "log"
+    command = [
+        "sticks", "--player", "depth=9", "--player", "persona=random", "--option", "rows=1-3-5-7", "--log", str(log),
+        "--json",
+    ]  # fmt: skip
+    assert main([*command, "--games", "5"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert (first["match"]["options"], first["summary"]["games"]) == ({"rows": "1-3-5-7"}, 6)
+    assert main([*command, "--games", "10"]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["summary"]["games"] == 10
+    assert second["summary"]["score"] > 0.7
+    header, records, _ = read_log(log)
+    assert header is not None
+    for record in records:
+        position = load_game("sticks").start(header.options)
+        for token in record.moves.split():
+            position = position.play(position.parse_move(token))
+        outcome = position.outcome()
+        assert outcome is not None
+        assert record.half_points == 2 * (outcome.winner == record.seat)
+        assert record.digest == moves_digest(record.moves.split())
+        assert record.moves.startswith(record.opening)
+    assert records[4].opening == " ".join(openings_of(header)[2].moves)
+    assert main([*command[:-1], "--sprt", "0,100"]) == 0
+    assert "SPRT of 0 against 100 Elo: H1 accepted" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["no-such-game"], "there is no game"),
+        (["chess", "--player", "level=1"], "two players"),
+        (["chess", "--player", "level=1", "--player", "level=99"], "levels 1 to"),
+        (["sticks", "--player", "depth=1", "--player", "depth=1", "--option", "rows"], "NAME=VALUE"),
+        (["sticks", "--player", "depth=1", "--player", "depth=1", "--option", "size=3"], "no option"),
+        (["sticks", "--without", "magic"], "no technique"),
+        (["sticks", "--player", "depth=1", "--player", "depth=1", "--sprt", "5"], "--sprt"),
+    ],
+)
+def test_wrong_commands(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """They end with 2 and say what was expected."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err

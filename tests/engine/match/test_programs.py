@@ -1,0 +1,106 @@
+"""Programs as players: each protocol is spoken so that a game comes to its end, and who fails loses with a reason."""
+
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from engine.games.registry import load_game
+from engine.match import external, gtp, uci, xboard
+from engine.match.description import parse_description
+from engine.match.making import make_player
+from engine.match.play import Adjudication, Played, play_game
+
+SCRIPT = Path(__file__).with_name("scripted_engine.py")
+GAMES = {"uci": "chess", "xboard": "chess", "gtp": "othello"}
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hangs is given up soon."""
+    for module in (external, uci, gtp):
+        monkeypatch.setattr(module, "START_S", 0.5)
+    monkeypatch.setattr(xboard, "FEATURES_S", 0.5)
+    for module in (external, uci, xboard, gtp):
+        for name in ("LATE_S", "PATIENCE_S"):
+            monkeypatch.setattr(module, name, 0.5, raising=False)
+
+
+def game_with(protocol: str, fault: str = "none", ply: int = 0, more: str = "", max_plies: int = 4) -> Played:
+    """The game by heart: the faulty program has seat 0, a sound one seat 1."""
+    game = load_game(GAMES[protocol])
+    with ExitStack() as stack:
+        first, second = (
+            make_player(
+                parse_description(f"{protocol}={sys.executable} -IS {SCRIPT} {protocol} {trouble}{more}"), game, {}
+            )
+            for trouble in (f"{fault} {ply}", "none 0")
+        )
+        for player in (first, second):
+            stack.enter_context(closing(player))
+        return play_game(game, {}, (), (first, second), 1, Adjudication(max_plies=max_plies))
+
+
+@pytest.mark.parametrize("protocol", GAMES)
+def test_a_game_comes_to_its_end(protocol: str) -> None:
+    """The moves go to and fro, and the rules, not the programs, say how it ended."""
+    played = game_with(protocol)
+    assert not played.forfeit
+    if protocol == "gtp":
+        assert (played.moves, played.winner) == (["d3", "c3", "c4", "c5"], None)
+    else:
+        assert (played.moves, played.winner, played.reason) == (["f2f3", "e7e5", "g2g4", "d8h4"], 1, "checkmate")
+        assert played.nodes == ([112, 112] if protocol == "uci" else [68, 68])
+
+
+@pytest.mark.parametrize("protocol", GAMES)
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("hang", "hangs"),
+        ("die", "ended with code 3"),
+        ("illegal", "not allowed"),
+        ("resign", "resigned"),
+        ("mute", "hangs"),
+    ],
+)
+def test_who_fails_loses(protocol: str, fault: str, reason: str) -> None:
+    """A program that hangs, dies, resigns or breaks the rules forfeits its game, which keeps the moves before."""
+    if (protocol, fault) == ("uci", "resign"):
+        reason = "not a move"  # UCI knows no resignation
+    if (protocol, fault) == ("xboard", "mute"):
+        reason = "hangs"  # it tells no features, which is allowed, and then no move
+    played = game_with(protocol, fault, 2)
+    assert (played.winner, played.forfeit) == (1, True)
+    assert reason in played.reason
+    assert len(played.moves) == (0 if fault == "mute" else 2)
+
+
+def test_options_of_a_program() -> None:
+    """An option that the program does not have is an error, one that it has is set."""
+    assert "no option Contempt" in game_with("uci", more=",set.Contempt=1").reason
+    assert "no option UCI_LimitStrength" in game_with("uci", more=",set.Hash=1,elo=1500").reason
+    assert not game_with("uci", more=",set.Hash=1").forfeit
+
+
+def test_a_program_that_is_not_there() -> None:
+    """It forfeits, and the match goes on."""
+    game = load_game("chess")
+    missing, other = (make_player(parse_description(text), game, {}) for text in ("uci=no-such-program", "depth=1"))
+    played = play_game(game, {}, (), (missing, other), 1, Adjudication())
+    assert (played.winner, played.forfeit) == (1, True)
+    assert "cannot be started" in played.reason
+
+
+@pytest.mark.parametrize("protocol", GAMES)
+def test_after_a_failure_a_program_starts_anew(protocol: str) -> None:
+    """The next game of the same player is whole again up to its fault."""
+    game = load_game(GAMES[protocol])
+    text = f"{protocol}={sys.executable} -IS {SCRIPT} {protocol}"
+    faulty, sound = (make_player(parse_description(f"{text} {trouble}"), game, {}) for trouble in ("die 2", "none 0"))
+    with closing(faulty), closing(sound):
+        for _ in range(2):
+            played = play_game(game, {}, (), (faulty, sound), 1, Adjudication(max_plies=4))
+            assert len(played.moves) == 2
+            assert "ended with code 3" in played.reason
