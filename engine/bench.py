@@ -63,13 +63,15 @@ CASES = (
 )
 
 
-def node_counts() -> dict[str, int]:
+def node_counts(techniques: int = kernel.ALL) -> dict[str, int]:
     """The signature: nodes by game, each search with an empty table."""
     searchers: dict[str, Searcher] = {}
     counts: dict[str, int] = {}
     for case in CASES:
         searcher = searchers.setdefault(case.game, Searcher(load_game(case.game)))
-        report = searcher.search(case.position(), Limit(depth=case.depth), Table(TABLE_BITS), Control())
+        report = searcher.search(
+            case.position(), Limit(depth=case.depth), Table(TABLE_BITS), Control(), techniques=techniques
+        )
         counts[case.game] = counts.get(case.game, 0) + report.nodes
     return counts
 
@@ -127,6 +129,7 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
         table.fill(0)
         control.fill(0)
         work[kernel.KILLERS : kernel.HISTORY] = -1
+        work[kernel.TECHNIQUES] = kernel.BASIC
         work[kernel.NODE_LIMIT] = 1 << 62
         work[kernel.TABLE_SHIFT] = 64 - TABLE_BITS
         order = position.moves()
@@ -183,8 +186,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=9)
     asked = parser.parse_args(arguments)
     print(f"{platform.machine()}, Python {platform.python_version()}, numba {sys.modules['numba'].__version__}")
-    for game_id, nodes in node_counts().items():
-        print(f"signature {game_id:22} {nodes:16,} nodes")
+    print(f"{'signature, in nodes':22} {'all techniques':>16} {'basic':>16}")
+    basic = node_counts(kernel.BASIC)
+    for game_id, nodes in node_counts(kernel.ALL).items():
+        print(f"{game_id:22} {nodes:16,} {basic[game_id]:16,}")
     ratio = compare(asked.rounds, print)
     return 0 if ratio is None or ratio >= WANTED else 1
 

@@ -38,7 +38,7 @@ class Both:
     """A game's rules, compiled and uncompiled, side by side."""
 
     def __init__(self, game: Game) -> None:
-        from engine.native import Memory, compile_game
+        from engine.native import OPTIONAL_HOOKS, Memory, compile_game
 
         self.rules: Any = game.rules
         self.data = data_of(game)
@@ -46,10 +46,11 @@ class Both:
         self.native_data = native.data
         self.buffer = np.zeros(game.rules.MAX_MOVES, np.int64)
         self.memory = Memory(self.buffer)
-        optional = [name for name in ("drawn", "repetition", "reversible") if hasattr(game.rules, name)]
+        self.optional = [name for name in OPTIONAL_HOOKS if name != "count" and hasattr(game.rules, name)]
         required = ("status", "moves", "play", "stuck", "key", "evaluate", "count")
-        self.compiled = {name: native.function(f"rule_{name}") for name in (*required, *optional)}
-        self.of_a_state = ("status", "key", *optional)
+        self.compiled = {name: native.function(f"rule_{name}") for name in (*required, *self.optional)}
+        of_any = [name for name in self.optional if name in ("drawn", "repetition", "reversible")]
+        self.of_a_state = ("status", "key", *of_any)
 
     def check_values(self, position: Position) -> None:
         state, words, where = position.state, _ints(position.state), position.text()
@@ -75,9 +76,35 @@ class Both:
         for move in expected:
             after = _ints(self.rules.play(state, move))
             expect(self.compiled["play"](words, move) == after, "play: compiled = uncompiled", where, move)
+        self.check_hints(position, expected)
         if number == 0:
             result = int(self.rules.stuck(state))
             expect(self.compiled["stuck"](words) == result, "stuck: compiled = uncompiled", where)
+
+    def check_hints(self, position: Position, moves: list[int]) -> None:
+        """What a game tells the search of a state that goes on: noise, tension, order, and passing."""
+        rules, state, words, where = self.rules, position.state, _ints(position.state), position.text()
+        for name in ("tense", "may_pass"):
+            if name in self.optional:
+                hint = int(getattr(rules, name)(state))
+                expect(hint in (0, 1), f"{name} is 0 or 1", where, hint)
+                expect(self.compiled[name](words) == hint, f"{name}: compiled = uncompiled", where)
+        if "noisy" in self.optional:
+            buffer = [0] * rules.MAX_MOVES
+            number = int(rules.noisy(state, buffer)) if moves else 0
+            noise = [int(move) for move in buffer[:number]]
+            expect(len(set(noise)) == len(noise) and set(noise) <= set(moves), "noisy moves are legal", where, noise)
+            if moves:
+                expect(self.compiled["noisy"](words, self.memory) == number, "noisy: compiled = uncompiled", where)
+                expect(self.buffer[:number].tolist() == noise, "noisy: compiled = uncompiled", where, noise)
+        for move in moves if "rank" in self.optional else ():
+            place = int(rules.rank(state, move))
+            expect(abs(place) < 1 << 40, "a rank is within 2**40", where, move, place)
+            expect(self.compiled["rank"](words, move) == place, "rank: compiled = uncompiled", where, move, place)
+        if "pass_turn" in self.optional and moves and int(rules.may_pass(state)):
+            passed = rules.pass_turn(state)
+            expect(rules.turn(passed) == 1 - rules.turn(state), "passing gives the turn to the other side", where)
+            expect(self.compiled["pass_turn"](words) == _ints(passed), "pass_turn: compiled = uncompiled", where)
 
 
 def _ints(state: State) -> tuple[int, ...]:

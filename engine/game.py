@@ -182,6 +182,29 @@ class MoreRules(Protocol):
     def count(self, s: State, buf: Any) -> int:
         """(rule) What `moves` would return, found sooner; buf may be used as scratch. Default: `moves`."""
 
+    def noisy(self, s: State, buf: Any) -> int:
+        """(rule) Writes those legal moves to buf that may change the evaluation much, captures above all, and returns
+        how many; a search goes on with these at its horizon, where the state is not tense. Default: none.
+        """
+
+    def tense(self, s: State) -> int:
+        """(rule) 1 where an evaluation says little because the side to move has no free choice: it is in check, or must
+        capture. A search looks deeper there. Default 0.
+        """
+
+    def rank(self, s: State, m: int) -> int:
+        """(rule) A guess how soon a legal move should be tried: above 0 before the quiet ones, below 0 after them;
+        within 2**40 either way. Default 0.
+        """
+
+    def may_pass(self, s: State) -> int:
+        """(rule) 1 where some move is almost surely better than passing would be; then a search may try `pass_turn`.
+        Default 0.
+        """
+
+    def pass_turn(self, s: State) -> State:
+        """(rule) The state with the other side to move, where `may_pass` allows it: not a move of the game."""
+
     def claim(self, s: State) -> str | None:
         """Why the player to move may claim a draw here, in words; None, the default, where there is no reason."""
 

@@ -10,6 +10,7 @@ Only this module and `engine.tune.traced` import numba; a server never imports t
 check indexes: MAX_MOVES of a game sizes the buffers.
 """
 
+import inspect
 import operator
 import os
 import sys
@@ -38,9 +39,11 @@ from numba.core.errors import NumbaError  # noqa: E402
 from numba.extending import (  # noqa: E402
     NativeValue,
     intrinsic,
+    lower_builtin,
     models,
     overload,
     register_model,
+    type_callable,
     unbox,
 )
 
@@ -49,7 +52,9 @@ numba.config.reload_config()  # somebody may have imported numba before us
 HOOKS = ("status", "moves", "play", "stuck", "key", "evaluate")
 """The rules that the kernel calls by name."""
 
-OPTIONAL_HOOKS = ("drawn", "repetition", "reversible", "count")
+OPTIONAL_HOOKS = (
+    "drawn", "repetition", "reversible", "count", "noisy", "tense", "rank", "may_pass", "pass_turn",
+)  # fmt: skip
 """The same, where the kernel has its own for a game that leaves them out. A template may name others of a game's rules
 in MORE_HOOKS."""
 
@@ -200,6 +205,38 @@ def _msb(x):  # type: ignore[no-untyped-def]
     return lambda x: 63 - _ctlz(np.uint64(x))
 
 
+# --- recursion
+
+
+def _itself(function: FunctionType, signature: Any) -> Any:
+    """What a function with a known signature calls to call itself.
+
+    Left to itself numba finds the result of a recursive call by going through the types of the whole function once
+    more, for each such call and three times over: most of what compiling the search would cost.
+    """
+
+    def again(*arguments: Any) -> Any:
+        raise NotImplementedError(f"only the compiled {function.__name__} calls this")
+
+    def typer(*arguments: Any) -> Any:
+        return signature
+
+    typer.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    type_callable(again)(lambda context: typer)
+
+    @lower_builtin(again, *signature.args)
+    def call(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        convention = context.call_conv
+        status, result = convention.call_function(
+            builder, builder.function, signature.return_type, signature.args, arguments
+        )
+        with builder.if_then(status.is_error, likely=False):
+            convention.return_status_propagate(builder, status)
+        return result
+
+    return again
+
+
 # --- compiling a game
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
@@ -323,11 +360,15 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     hooks = {name: rules[name] for name in wanted if name in rules}
     repeats = int(game.repetition_times != 0 or game.claim_repetition != 0)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
+    namespace.update(NOISE=int("noisy" in rules), TENSION=int("tense" in rules))
     inner = _inner(template)
-    for name, function in _own_functions(template).items():
-        if name not in hooks:
-            options = _INNER_OPTIONS if name in inner else _OPTIONS
-            namespace[name] = numba.njit(cache=True, **options)(_copy(function, namespace, tag))
+    functions = {name: f for name, f in _own_functions(template).items() if name not in hooks}
+    signatures = {name: _signature(text, int(game.rules.WORDS)) for name, text in template.SIGNATURES.items()}
+    spaces = _spaces(functions, signatures, namespace)
+    for name, function in functions.items():
+        options = _INNER_OPTIONS if name in inner else _OPTIONS
+        namespace[name] = numba.njit(cache=True, **options)(_copy(function, spaces[name], tag))
+    _fill(spaces, namespace)
     data = Memory(load_data(game))
     found = rules_digest(module)
     if found != game.digest:  # the files are read at another time than the module was
@@ -345,9 +386,31 @@ def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
         raise GameFault(f"{module.__name__} has no @rule on {', '.join(missing)}")
     texts = {name: str(getattr(f, jit.RULE)) for name, f in marked.items()}
     _refuse_unsigned_recursion(module, marked, texts)
+    signatures = {name: _signature(text, int(namespace["WORDS"])) for name, text in texts.items() if text}
+    spaces = _spaces(marked, signatures, namespace)
     for name, function in marked.items():
-        namespace[name] = numba.njit(cache=bool(texts[name]), **_INNER_OPTIONS)(_copy(function, namespace, tag))
+        namespace[name] = numba.njit(cache=bool(texts[name]), **_INNER_OPTIONS)(_copy(function, spaces[name], tag))
+    _fill(spaces, namespace)
     return namespace
+
+
+def _spaces(
+    functions: Mapping[str, FunctionType], signatures: Mapping[str, Any], namespace: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """The globals of each function's copy: one for all, but for a function that calls itself its own, in which its
+    name stands for that.
+    """
+    return {
+        name: {name: _itself(f, signatures[name])} if name in f.__code__.co_names and name in signatures else namespace
+        for name, f in functions.items()
+    }
+
+
+def _fill(spaces: Mapping[str, dict[str, Any]], namespace: Mapping[str, Any]) -> None:
+    """Gives the functions that have globals of their own what all have."""
+    for space in spaces.values():
+        if space is not namespace:
+            space.update({name: value for name, value in namespace.items() if name not in space})
 
 
 def _refuse_unsigned_recursion(

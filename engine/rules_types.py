@@ -79,9 +79,15 @@ HOOK_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "repetition": ("state",),
     "reversible": ("state",),
     "count": ("state", "i8*"),
+    "noisy": ("state", "i8*"),
+    "tense": ("state",),
+    "rank": ("state", "i8"),
+    "may_pass": ("state",),
+    "pass_turn": ("state",),
 }
 HOOK_RESULTS: Mapping[str, str] = dict.fromkeys(HOOK_PARAMETERS, "i8") | {
     "play": "state",
+    "pass_turn": "state",
     "key": "u8",
     "repetition": "u8",
 }

@@ -222,6 +222,12 @@ def count(s: State, buf: Any) -> int:
 
 
 @rule
+def tense(s: State) -> int:
+    """Whoever must capture has no free choice."""
+    return 1 if jumpers(s) else 0
+
+
+@rule
 def can_move(s: State) -> bool:
     free = BOARD & ~(s[0] | s[1])
     steps = (downward(s) & ((free >> NEAR) | (free >> FAR))) | (upward(s) & ((free << NEAR) | (free << FAR)))

@@ -118,6 +118,7 @@ class Searcher:
         *,
         margin: int = 0,
         exact_depth: bool = False,
+        techniques: int = kernel.ALL,
         on_depth: Callable[[Report], None] = lambda report: None,
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.perf_counter,
@@ -125,13 +126,13 @@ class Searcher:
         """The last completed depth within the limit, depth 1 at least; Cancelled when the control block says so.
 
         The caller sees to the time limit: it calls `expire`, from within `around`. `exact_depth` is the profile in
-        which the score is that of a plain minimax to the same depth.
+        which the score is that of a plain minimax to the same depth. `techniques` are bits of kernel.TECHNIQUE.
         """
         self.native.function("root")
         moves = position.moves()
         if not moves:
             raise SearchFailed("the match is over, there is nothing to search")
-        self._begin(table, position, exact_depth)
+        self._begin(table, position, exact_depth, techniques)
         control.clear_shown()
         with around():
             return self._deepen(position, limit, table, control, margin, on_depth, clock)
@@ -170,14 +171,16 @@ class Searcher:
         assert report is not None, "depth 1 cannot be stopped"
         return report
 
-    def _begin(self, table: Table, position: Position, exact_depth: bool) -> None:
+    def _begin(self, table: Table, position: Position, exact_depth: bool, techniques: int) -> None:
         work = self._work
         moves = position.moves()
         past = position.past[-kernel.MAX_PAST :]
         work[: kernel.BUFFERS] = 0
         work[kernel.KILLERS : kernel.HISTORY] = -1
         work[kernel.NODE_LIMIT] = NO_LIMIT
+        work[kernel.MADE : kernel.BUFFERS] = kernel.NO_MOVE
         work[kernel.EXACT_DEPTH] = exact_depth
+        work[kernel.TECHNIQUES] = techniques & kernel.BASIC if exact_depth else techniques
         work[kernel.TABLE_SHIFT] = 64 - table.bits
         work[kernel.ROOT_COUNT] = len(moves)
         work[kernel.PAST] = len(past)

@@ -10,17 +10,22 @@ of the stubs below, and MAX_MOVES of the game. They use 64-bit memory only:
   writes the rest
 - D, the game's data
 
+Techniques are switched on and off by the bits of W[TECHNIQUES] (see TECHNIQUE). BASIC ones change how soon a value is
+found; the others change what is looked at.
+
 The contract of `nega`: with the game's rules and `depth` more plies, it returns v for the side to move in s such that
     v <= alpha          means the true value is at most v,
     v >= beta           means the true value is at least v,
     alpha < v < beta    means v is the true value,
 where the true value is the negamax value of the tree to that depth: at a finished state the exact distance to the end
-(MATE - ply won, ply - MATE lost, 0 drawn), at the horizon `evaluate`. A table entry from a deeper search counts as
-well, and a position that comes again on the path or after the match's own is a draw, unless W[EXACT_DEPTH] is set.
-When W[STOP] is set the returned value means nothing, and nothing was stored
-because of it.
+(MATE - ply won, ply - MATE lost, 0 drawn), at the horizon `evaluate`. That holds with BASIC techniques; with the others
+the tree is deeper where much happens (extensions, quiescence) and shallower where little is expected (null move, late
+move reductions, a node without a table move), and v is a value or bound of that tree. A table entry from a deeper
+search counts as well, and a position that comes again on the path or after the match's own is a draw, unless
+W[EXACT_DEPTH] is set. When W[STOP] is set the returned value means nothing, and nothing was stored because of it.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,7 +46,23 @@ COMPLETE = 255
 """The depth of a table entry whose tree has no horizon in it: it is right at every depth."""
 
 # W: counters and limits, then areas of fixed size, then the move buffers
-NODES, STOP, POLL, NODE_LIMIT, MAY_STOP, EXPIRED, HORIZONS, EXACT_DEPTH, TABLE_SHIFT, ROOT_COUNT, PAST = range(11)
+(
+    NODES,
+    STOP,
+    POLL,
+    NODE_LIMIT,
+    MAY_STOP,
+    EXPIRED,
+    HORIZONS,
+    EXACT_DEPTH,
+    TABLE_SHIFT,
+    ROOT_COUNT,
+    PAST,
+    TECHNIQUES,
+    GUESS,
+    ROOT_DEPTH,
+    NULL_FROM,
+) = range(15)
 PV_LENGTH = 16
 PV = PV_LENGTH + MAX_PLY + 1
 KILLERS = PV + (MAX_PLY + 1) * MAX_PLY
@@ -51,10 +72,44 @@ MAX_PAST = 512
 """So many repetition keys of the match's last positions are known, W[PAST] of them; then come those of the path."""
 PATH = HISTORY + 2 * HISTORY_MOVES + MAX_PAST
 """The repetition key of the root; those of its children follow by ply."""
-BUFFERS = PATH + MAX_PLY + 1
+MADE = PATH + MAX_PLY + 1
+"""The move that was made at each ply of the path; NO_MOVE for a null move."""
+REPLIES = MADE + MAX_PLY + 1
+"""The move that refuted each move before."""
+BUFFERS = REPLIES + HISTORY_MOVES
 MAX_MOVES = 1
-REPEATS = 0
-"""These two stand for the game's own: 1 where positions can come again and that matters."""
+REPEATS = NOISE = TENSION = 0
+"""These stand for the game's own: 1 where positions can come again and that matters, where the game gives `noisy`,
+and where it gives `tense`. What a game does not have is not compiled."""
+NO_MOVE = -1
+
+TECHNIQUE = {
+    name: 1 << bit
+    for bit, name in enumerate(
+        (
+            "table", "killers", "history", "repetition", "replies", "rank", "quiescence", "extensions", "null-move",
+            "lmr", "iir", "aspiration",
+        )
+    )
+}  # fmt: skip
+"""The techniques that can be left out, by the names that an ablation match knows them by."""
+(
+    TABLE, KILLERS_FIRST, HISTORY_ORDER, REPETITION, REPLIES_FIRST, RANKS, QUIESCENCE, EXTENSIONS, NULL_MOVE, LMR, IIR,
+    ASPIRATION,
+) = TECHNIQUE.values()  # fmt: skip
+BASIC = TABLE | KILLERS_FIRST | HISTORY_ORDER
+ALL = (1 << len(TECHNIQUE)) - 1
+
+NULL_DEPTH, VERIFY_DEPTH, LMR_DEPTH, LMR_MOVES, IIR_DEPTH, ASPIRATION_DEPTH = 3, 10, 3, 3, 4, 5
+ASPIRATION_WINDOW = 24
+REDUCTIONS = np.array(
+    [
+        [round(math.log(depth) * math.log(move) / 2.2) if depth and move else 0 for move in range(64)]
+        for depth in range(64)
+    ],
+    np.int64,
+)
+"""How many plies a late move is looked at less, by depth and number of the move."""
 
 # C: one writer for CANCEL, one for all else
 CANCEL, SEQUENCE, SEEN_NODES, SEEN_DEPTH, SEEN_SCORE, SEEN_PV_LENGTH, SEEN_PV = range(7)
@@ -70,6 +125,7 @@ SIGNATURES = {
     "poll": "i8(i8*, i8*)",
     "is_repeated": "i8(state, i8, i8*)",
     "show": "void(i8, i8, i8*, i8*)",
+    "quiesce": "i8(state, i8, i8, i8, i8*, i8*, i8*)",
     "nega": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "root": "i8(state, i8, i8, i8*, u8*, i8*, i8*)",
     "perft": "i8(state, i8, i8, i8*)",
@@ -84,8 +140,18 @@ SIGNATURES = {
     "rule_repetition": "u8(state)",
     "rule_reversible": "i8(state)",
     "rule_count": "i8(state, i8*)",
+    "rule_noisy": "i8(state, i8*)",
+    "rule_tense": "i8(state)",
+    "rule_rank": "i8(state, i8)",
+    "rule_may_pass": "i8(state)",
+    "rule_pass_turn": "state(state)",
 }
-CALLS = {"nega": ("end_value", "poll", "is_repeated"), "root": ("nega", "show"), "plain": ("end_value",)}
+CALLS = {
+    "quiesce": ("end_value", "poll"),
+    "nega": ("end_value", "poll", "is_repeated", "quiesce"),
+    "root": ("nega", "show"),
+    "plain": ("end_value",),
+}
 """What each function calls of these; callees are compiled first, with the one signature that they have."""
 
 
@@ -132,6 +198,26 @@ def count(s: State, buf: Any) -> int:
     return moves(s, buf)
 
 
+def noisy(s: State, buf: Any) -> int:
+    return 0
+
+
+def tense(s: State) -> int:
+    return 0
+
+
+def rank(s: State, m: int) -> int:
+    return 0
+
+
+def may_pass(s: State) -> int:
+    return 0
+
+
+def pass_turn(s: State) -> State:
+    return s
+
+
 def work_words(max_moves: int) -> int:
     """The size of W: the buffers hold moves and their order for each ply, and the root's moves, scores and bounds."""
     return BUFFERS + 2 * MAX_PLY * max_moves + 3 * max_moves
@@ -170,8 +256,10 @@ def is_repeated(s: State, ply: int, W: Any) -> int:
     back = reversible(s)
     if back > ply + W[PAST]:
         back = ply + W[PAST]
-    for i in range(4, back + 1, 2):
-        if W[PATH + ply - i] == here:
+    for i in range(2, back + 1, 2):
+        if i <= ply and (W[MADE + ply - i] == NO_MOVE or W[MADE + ply - i + 1] == NO_MOVE):
+            return 0  # whoever passed cannot come back to what was before
+        if i >= 4 and W[PATH + ply - i] == here:
             return 1
     return 0
 
@@ -188,15 +276,27 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
     best = -INF
     if REPEATS != 0:
         is_repeated(s, 0, W)
+    W[ROOT_DEPTH] = depth
+    W[NULL_FROM] = 0
     for i in range(W[ROOT_COUNT]):
         move = W[moves_at + i]
+        W[MADE] = move
         child = play(s, move)
         floor = best - margin
-        # 1. The first move gets the open window; another one must first show that it comes above the floor.
+        # 1. The first move gets the open window, or one around the score of the depth before, widened until it holds;
+        #    another one must first show that it comes above the floor.
         v = floor + 1
+        is_settled = 0
         if i > 0:
             v = -nega(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
-        if v > floor and W[STOP] == 0:
+        elif margin == 0 and depth >= ASPIRATION_DEPTH and (W[TECHNIQUES] & ASPIRATION) != 0:
+            half = ASPIRATION_WINDOW
+            while is_settled == 0 and half < DECIDED and W[STOP] == 0:
+                v = -nega(child, depth - 1, -W[GUESS] - half, -W[GUESS] + half, 1, W, T, C, D)
+                if v > W[GUESS] - half and v < W[GUESS] + half:
+                    is_settled = 1
+                half *= 4
+        if is_settled == 0 and (v > floor or i == 0) and W[STOP] == 0:
             low = -INF if i == 0 else floor
             v = -nega(child, depth - 1, -INF, -low, 1, W, T, C, D)
         if W[STOP] != 0:
@@ -212,6 +312,7 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
                 W[PV + 1 + t] = W[PV + MAX_PLY + t]
             W[PV_LENGTH] = length + 1
             show(depth, best, W, C)
+    W[GUESS] = best
     return best
 
 
@@ -227,6 +328,74 @@ def show(depth: int, score: int, W: Any, C: Any) -> None:
     put(C, SEQUENCE, C[SEQUENCE] + 1)
 
 
+def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -> int:
+    """The value of s, within a window, when only noisy moves are made from here: `nega`'s contract for that tree.
+
+    The side to move may stand pat, that is take the evaluation instead; where the state is tense it may not, and all
+    moves are looked at.
+    """
+    # 1. A finished state has its exact value.
+    W[PV_LENGTH + ply] = 0
+    result = status(s)
+    if result != GOES_ON:
+        return end_value(result, ply)
+    if drawn(s) != 0:
+        return 0
+
+    # 2. Standing pat.
+    W[HORIZONS] += 1
+    if ply >= MAX_PLY - 1:
+        return evaluate(s, D)
+    best = -INF
+    low = alpha
+    buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
+    is_tense = tense(s)
+    n: Any = np.int64(0)
+    if is_tense == 0:
+        best = evaluate(s, D)
+        if best >= beta:
+            return best
+        if best > low:
+            low = best
+        n = noisy(s, buffer)
+    else:
+        n = moves(s, buffer)
+        if n == 0:
+            return end_value(stuck(s), ply)
+
+    # 3. The moves, the most promising first.
+    order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
+    for i in range(n):
+        order[i] = rank(s, buffer[i])
+    for i in range(n):
+        j = i
+        for t in range(i + 1, n):
+            if order[t] > order[j]:
+                j = t
+        move = buffer[j]
+        order[j] = order[i]
+        buffer[j] = buffer[i]
+        W[NODES] += 1
+        if W[NODES] >= W[POLL] and poll(W, C) != 0:
+            return 0
+        v = -quiesce(play(s, move), -beta, -low, ply + 1, W, C, D)
+        if W[STOP] != 0:
+            return 0
+        if v > best:
+            best = v
+            if v > low:
+                low = v
+                line = PV + ply * MAX_PLY
+                W[line] = move
+                length = W[PV_LENGTH + ply + 1]
+                for t in range(length):
+                    W[line + 1 + t] = W[line + MAX_PLY + t]
+                W[PV_LENGTH + ply] = length + 1
+            if v >= beta:
+                break
+    return best
+
+
 def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any) -> int:
     """The value of s to a depth within a window, alpha < beta: see the contract above."""
     # 1. Count, and now and then look whether to stop.
@@ -234,6 +403,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     if W[NODES] >= W[POLL] and poll(W, C) != 0:
         return 0
     W[PV_LENGTH + ply] = 0
+    techniques = W[TECHNIQUES]
 
     # 2. A finished state has its exact value; so has a draw by rule, and whoever can repeat a position can draw.
     result = status(s)
@@ -241,12 +411,20 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         return end_value(result, ply)
     if drawn(s) != 0:
         return 0
-    if REPEATS != 0 and W[EXACT_DEPTH] == 0 and is_repeated(s, ply, W) != 0:
+    if REPEATS != 0 and (techniques & REPETITION) != 0 and is_repeated(s, ply, W) != 0:
         W[HORIZONS] += 1  # the value belongs to this path: no table entry above may take it for complete
         return 0
 
-    # 3. At the horizon the game's evaluation stands for the rest.
+    # 3. A tense state is looked at a ply deeper, up to twice the depth of the root. At the horizon the game's
+    #    evaluation stands for the rest, once the noise is over.
+    is_tense = 0
+    if TENSION != 0 and (techniques & (EXTENSIONS | NULL_MOVE | LMR)) != 0:
+        is_tense = tense(s)
+        if is_tense != 0 and (techniques & EXTENSIONS) != 0 and ply < 2 * W[ROOT_DEPTH]:
+            depth += 1
     if depth <= 0 or ply >= MAX_PLY - 1:
+        if NOISE != 0 and (techniques & QUIESCENCE) != 0 and ply < MAX_PLY - 1:
+            return quiesce(s, alpha, beta, ply, W, C, D)
         W[HORIZONS] += 1
         return evaluate(s, D)
 
@@ -254,7 +432,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     k = key(s)
     slot: Any = np.int64((k * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
     table_move: Any = -1
-    if T[slot] == k:
+    if (techniques & TABLE) != 0 and T[slot] == k:
         entry = T[slot + 1]
         table_move = np.int64((entry >> U(32)) & LOW_16)
         known_depth: Any = np.int64((entry >> U(16)) & LOW_8)
@@ -274,7 +452,42 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
                     W[HORIZONS] += 1
                 return int(known)
 
-    # 5. The moves, and an order: table move, killer moves, then by how often a move closed the window before.
+    # 5. Null move: if not even passing lets the other side back into the window, no move needs to be tried. Deep in the
+    #    tree a shallower search without it has to agree, for passing may be better than any move.
+    made_before = W[MADE + ply - 1]
+    if (
+        (techniques & NULL_MOVE) != 0
+        and depth >= NULL_DEPTH
+        and beta - alpha == 1
+        and made_before != NO_MOVE
+        and is_tense == 0
+        and ply >= W[NULL_FROM]
+        and -DECIDED < beta < DECIDED
+        and may_pass(s) != 0
+        and evaluate(s, D) >= beta
+    ):
+        W[MADE + ply] = NO_MOVE
+        less = 3 + depth // 4
+        v = -nega(pass_turn(s), depth - 1 - less, -beta, 1 - beta, ply + 1, W, T, C, D)
+        if W[STOP] != 0:
+            return 0
+        if v >= beta:
+            W[HORIZONS] += 1
+            if depth < VERIFY_DEPTH:
+                return beta if v > DECIDED else v
+            kept = W[NULL_FROM]
+            W[NULL_FROM] = ply + (3 * (depth - less)) // 4
+            checked = nega(s, depth - 1 - less, alpha, beta, ply, W, T, C, D)
+            W[NULL_FROM] = kept
+            if W[STOP] != 0:
+                return 0
+            if checked >= beta:
+                return beta if v > DECIDED else v
+
+    # 6. The moves, and an order: table move, moves that the game ranks, killer moves, the reply that refuted the move
+    #    before, then by how often a move closed the window before.
+    if (techniques & IIR) != 0 and table_move < 0 and depth >= IIR_DEPTH:
+        depth -= 1  # without a move to begin with the node is worth less; it is there the next time
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
     n = moves(s, buffer)
     if n == 0:
@@ -284,19 +497,31 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     killers = at(W, KILLERS + 2 * ply)
     killer_1 = killers[0]
     killer_2 = killers[1]
+    reply = W[REPLIES + (made_before & (HISTORY_MOVES - 1))] if (techniques & REPLIES_FIRST) != 0 else NO_MOVE
     for i in range(n):
         move = buffer[i]
-        rank = history[move & (HISTORY_MOVES - 1)]
+        worth: Any = np.int64(0)
+        if (techniques & HISTORY_ORDER) != 0:
+            worth = history[move & (HISTORY_MOVES - 1)]
+        ranked: Any = np.int64(0)
+        if (techniques & RANKS) != 0:
+            ranked = rank(s, move)
         if i == table_move:
-            rank = 1 << 44
-        elif move == killer_1:
-            rank = 1 << 43
-        elif move == killer_2:
-            rank = 1 << 42
-        order[i] = rank * 65536 + (65535 - i)
+            worth = 1 << 44
+        elif ranked > 0:
+            worth = (3 << 42) + ranked
+        elif (techniques & KILLERS_FIRST) != 0 and move == killer_1:
+            worth = 1 << 43
+        elif (techniques & KILLERS_FIRST) != 0 and move == killer_2:
+            worth = 1 << 42
+        elif move == reply:
+            worth = 1 << 41
+        elif ranked < 0:
+            worth = ranked
+        order[i] = worth * 65536 + (65535 - i)
 
-    # 6. Search the moves from the best rank on: the first with the whole window, the others only to show that they
-    #    are no better, and once more when one is.
+    # 7. Search the moves from the best place on: the first with the whole window, the others only to show that they
+    #    are no better, late quiet ones less deep at first, and once more when one is better.
     horizons = W[HORIZONS]
     best = -INF
     best_index = 0
@@ -307,25 +532,34 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             if order[t] > order[j]:
                 j = t
         move = buffer[j]
-        rank = order[j]
+        place = order[j]
         buffer[j] = buffer[i]
         order[j] = order[i]
         buffer[i] = move
-        order[i] = rank
+        order[i] = place
+        W[MADE + ply] = move
         child = play(s, move)
         if i == 0:
             v = -nega(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         else:
-            v = -nega(child, depth - 1, -low - 1, -low, ply + 1, W, T, C, D)
+            less: Any = np.int64(0)
+            is_late = (techniques & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_tense == 0
+            if is_late and (place >> 16) < 1 << 41 and tense(child) == 0:
+                less = REDUCTIONS[min(depth, 63), min(i, 63)]
+                if beta - alpha > 1 and less > 0:
+                    less -= 1
+            v = -nega(child, depth - 1 - less, -low - 1, -low, ply + 1, W, T, C, D)
+            if less > 0 and v > low and W[STOP] == 0:
+                v = -nega(child, depth - 1, -low - 1, -low, ply + 1, W, T, C, D)
             if v > low and v < beta and W[STOP] == 0:
                 v = -nega(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
 
-        # 7. A better move raises the lower end of the window; when the window closes, remember the move that closed it.
+        # 8. A better move raises the lower end of the window; when the window closes, remember the move that closed it.
         if v > best:
             best = v
-            best_index = 65535 - (rank & 65535)
+            best_index = 65535 - (place & 65535)
             if v > low:
                 low = v
                 line = PV + ply * MAX_PLY
@@ -337,12 +571,15 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             if v >= beta:
                 if history[move & (HISTORY_MOVES - 1)] < 1 << 40:
                     history[move & (HISTORY_MOVES - 1)] += depth * depth
+                W[REPLIES + (made_before & (HISTORY_MOVES - 1))] = move
                 if killer_1 != move:
                     killers[1] = killers[0]
                     killers[0] = move
                 break
 
-    # 8. Store the value with what it means, the distance to an end counted from here.
+    # 9. Store the value with what it means, the distance to an end counted from here.
+    if (techniques & TABLE) == 0:
+        return best
     stored = best
     if best > DECIDED:
         stored += ply
@@ -436,3 +673,23 @@ def rule_reversible(s: State) -> int:
 
 def rule_count(s: State, buf: Any) -> int:
     return count(s, buf)
+
+
+def rule_noisy(s: State, buf: Any) -> int:
+    return noisy(s, buf)
+
+
+def rule_tense(s: State) -> int:
+    return tense(s)
+
+
+def rule_rank(s: State, m: int) -> int:
+    return rank(s, m)
+
+
+def rule_may_pass(s: State) -> int:
+    return may_pass(s)
+
+
+def rule_pass_turn(s: State) -> State:
+    return pass_turn(s)

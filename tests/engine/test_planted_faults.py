@@ -75,8 +75,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "stored after a stop",
         abort,
-        "        if W[STOP] != 0:\n            return 0\n\n        # 7",
-        "        if W[STOP] != 0:\n            break\n\n        # 7",
+        "        if W[STOP] != 0:\n            return 0\n\n        # 8",
+        "        if W[STOP] != 0:\n            break\n\n        # 8",
     ),
     ("margin off by one", margin, "v > floor and W[STOP] == 0", "v > floor + 4 and W[STOP] == 0"),
     ("late stop", node_limit, "        W[POLL] = W[NODE_LIMIT]\n", "        W[POLL] = W[NODE_LIMIT] + 1\n"),
