@@ -98,6 +98,8 @@ TECHNIQUE = {
     ASPIRATION,
 ) = TECHNIQUE.values()  # fmt: skip
 BASIC = TABLE | KILLERS_FIRST | HISTORY_ORDER
+SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | ASPIRATION
+"""What changes the order of moves and the windows, but not the tree: a seen end is as near as it gets."""
 ALL = (1 << len(TECHNIQUE)) - 1
 
 NULL_DEPTH, VERIFY_DEPTH, LMR_DEPTH, LMR_MOVES, IIR_DEPTH, ASPIRATION_DEPTH = 3, 10, 3, 3, 4, 5

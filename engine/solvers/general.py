@@ -34,7 +34,9 @@ class SearchSolver:
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
-        report = self._searcher.search(position, limit, self._cleared_table(), control, margin=1, around=around)
+        report = self._searcher.search(
+            position, limit, self._cleared_table(), control, margin=1, techniques=kernel.SOUND, around=around
+        )
         return _solution(report) if _is_final(report) else None
 
     def solve_batch(
@@ -42,7 +44,9 @@ class SearchSolver:
     ) -> Batch:
         """One after the other; each has the whole limit."""
         found = [
-            self._searcher.search(position, limit, self._cleared_table(), control, around=around)
+            self._searcher.search(
+                position, limit, self._cleared_table(), control, techniques=kernel.SOUND, around=around
+            )
             for position in positions
         ]
         return Batch(
