@@ -469,8 +469,8 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         and evaluate(s, D) >= beta
     ):
         W[MADE + ply] = NO_MOVE
-        less = 3 + depth // 4
-        v = -nega(pass_turn(s), depth - 1 - less, -beta, 1 - beta, ply + 1, W, T, C, D)
+        null_depth = depth - 4 - depth // 4
+        v = -nega(pass_turn(s), null_depth, -beta, 1 - beta, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
         if v >= beta:
@@ -478,8 +478,8 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             if depth < VERIFY_DEPTH:
                 return beta if v > DECIDED else v
             kept = W[NULL_FROM]
-            W[NULL_FROM] = ply + (3 * (depth - less)) // 4
-            checked = nega(s, depth - 1 - less, alpha, beta, ply, W, T, C, D)
+            W[NULL_FROM] = ply + (3 * (null_depth + 1)) // 4
+            checked = nega(s, null_depth, alpha, beta, ply, W, T, C, D)
             W[NULL_FROM] = kept
             if W[STOP] != 0:
                 return 0
