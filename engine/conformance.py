@@ -33,9 +33,8 @@ RULES_LENGTH = range(100, 8001)
 def check_style(game: Game) -> None:
     """The rules are written so that compiled code does what they say."""
     module: Any = game.rules
-    faults = style_faults(module)
-    told = [f"{module.__file__}:{fault.line}: {fault.what}; {fault.cure}" for fault in faults]
-    expect(not faults, "rules are written for compiled words", *told)
+    told = [f"{fault.file}:{fault.line}: {fault.what}; {fault.cure}" for fault in style_faults(module)]
+    expect(not told, "rules are written for compiled words", *told)
 
 
 def check_declarations(game: Game) -> None:

@@ -1,14 +1,15 @@
 """What a rules file provides and what everybody else gets from it.
 
-A game is one Python file (see `Rules`). Inside, a state is a tuple of np.uint64 and a move an int; outside, a position
-and a move are text. `Game` and `Position` are the checked way in for servers, clients and tests: they run the same
-rules uncompiled, so that nothing native and no compiler is loaded by a server.
+A game is one Python file (see `Rules`), a long one with parts beside it. Inside, a state is a tuple of np.uint64 and a
+move an int; outside, a position and a move are text. `Game` and `Position` are the checked way in for servers, clients
+and tests: they run the same rules uncompiled, so that nothing native and no compiler is loaded by a server.
 """
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -157,6 +158,9 @@ class MoreRules(Protocol):
     occur, and gives `repetition` and `reversible`; the search then also avoids or seeks repetitions.
     """
 
+    PARTS: Sequence[ModuleType]
+    """The other Python files of a game that is too long for one. They are part of the digest, and their rules are
+    compiled with it; the file and its parts import nothing else from the folders that they are in. Default: none."""
     REPETITION: int
     """So many occurrences of a position end the match as a draw; 0, the default: it does not matter."""
     CLAIM_REPETITION: int

@@ -25,6 +25,7 @@ from engine import code_cache, jit
 from engine.data import load_data
 from engine.game import Game, GameFault
 from engine.games.registry import rules_digest
+from engine.parts import marked, names_of
 from engine.rules_style import reachable
 from engine.search import kernel
 from engine.search.job import RulesChanged
@@ -378,17 +379,17 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
 
 def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
     """Copies of the marked functions that call each other's compiled copies."""
-    namespace = dict(vars(module))
+    namespace = names_of(module)
     known = (*HOOKS, *(name for name in OPTIONAL_HOOKS if hasattr(module, name)))
-    marked = {name: f for name, f in vars(module).items() if isinstance(f, FunctionType) and hasattr(f, jit.RULE)}
-    missing = [name for name in known if name not in marked]
+    rules = marked(namespace)
+    missing = [name for name in known if name not in rules]
     if missing:
         raise GameFault(f"{module.__name__} has no @rule on {', '.join(missing)}")
-    texts = {name: str(getattr(f, jit.RULE)) for name, f in marked.items()}
-    _refuse_unsigned_recursion(module, marked, texts)
+    texts = {name: str(getattr(f, jit.RULE)) for name, f in rules.items()}
+    _refuse_unsigned_recursion(rules, texts)
     signatures = {name: _signature(text, int(namespace["WORDS"])) for name, text in texts.items() if text}
-    spaces = _spaces(marked, signatures, namespace)
-    for name, function in marked.items():
+    spaces = _spaces(rules, signatures, namespace)
+    for name, function in rules.items():
         namespace[name] = numba.njit(cache=bool(texts[name]), **_INNER_OPTIONS)(_copy(function, spaces[name], tag))
     _fill(spaces, namespace)
     return namespace
@@ -413,14 +414,12 @@ def _fill(spaces: Mapping[str, dict[str, Any]], namespace: Mapping[str, Any]) ->
             space.update({name: value for name, value in namespace.items() if name not in space})
 
 
-def _refuse_unsigned_recursion(
-    module: ModuleType, marked: Mapping[str, FunctionType], texts: Mapping[str, str]
-) -> None:
+def _refuse_unsigned_recursion(rules: Mapping[str, FunctionType], texts: Mapping[str, str]) -> None:
     """Numba would crash when it loads such a rule from the cache, or not end when it compiles it."""
-    calls = {name: {*f.__code__.co_names} & {*marked} for name, f in marked.items()}
-    for name, f in marked.items():
+    calls = {name: {*f.__code__.co_names} & {*rules} for name, f in rules.items()}
+    for name, f in rules.items():
         if not texts[name] and name in reachable(name, calls):
-            line = f"{module.__file__}:{f.__code__.co_firstlineno}"
+            line = f"{f.__code__.co_filename}:{f.__code__.co_firstlineno}"
             raise GameFault(f'{line}: {name} calls itself: give its signature, such as @rule("i8(state, i8)")')
 
 

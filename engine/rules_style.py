@@ -6,7 +6,7 @@ source is read, not run; of the module only its constants are looked at.
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine import jit
+from engine.parts import files_of, names_of
 from engine.rules_types import HOOK_PARAMETERS, RuleTypes
 
 REFUSED: Mapping[type[ast.AST], str] = {
@@ -50,33 +51,56 @@ class StyleFault:
     line: int
     what: str
     cure: str
+    file: str = ""
 
 
 def style_faults(module: ModuleType) -> list[StyleFault]:
-    """Everything in a rules file that its compiled copy would not take, or take for something else."""
-    return source_faults(Path(str(module.__file__)).read_text("utf-8"), vars(module))
+    """Everything in a game's files that its compiled copy would not take, or take for something else."""
+    sources = {file.__name__: Path(str(file.__file__)).read_text("utf-8") for file in files_of(module)}
+    names = names_of(module)
+    rules: dict[str, ast.FunctionDef] = {}
+    for source in sources.values():
+        rules.update(_rules_in(ast.parse(source), names))
+    return [
+        replace(fault, file=str(file.__file__))
+        for file in files_of(module)
+        for fault in source_faults(sources[file.__name__], names, rules, frozenset(sources))
+    ]
 
 
-def source_faults(source: str, namespace: Mapping[str, Any]) -> list[StyleFault]:
-    """The same for a source and the names that it defined."""
+def source_faults(
+    source: str,
+    namespace: Mapping[str, Any],
+    known: Mapping[str, ast.FunctionDef] | None = None,
+    files: frozenset[str] = frozenset(),
+) -> list[StyleFault]:
+    """The same for one source and the names that it defined; `known` are the rules of all files of the game."""
     tree = ast.parse(source)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    rules = {name: node for name, node in functions.items() if hasattr(namespace.get(name), jit.RULE)}
+    rules = _rules_in(tree, namespace)
     found: set[StyleFault] = set()
 
     def tell(line: int, what: str, cure: str) -> None:
         found.add(StyleFault(line, what, cure))
 
-    for fault in (*_imports(tree, namespace), *_unmarked(functions, rules), *_recursive(rules, namespace)):
+    for fault in (*_imports(tree, namespace, files), *_unmarked(functions, rules), *_recursive(rules, namespace)):
         found.add(fault)
     for rule in rules.values():
         found.update(_decorators(rule, namespace), _constructs(rule), _constants(rule, namespace))
-        RuleTypes(rule, namespace, rules, tell).check()
+        RuleTypes(rule, namespace, known or rules, tell).check()
     return sorted(found)
 
 
-def _imports(tree: ast.Module, namespace: Mapping[str, Any]) -> Iterator[StyleFault]:
-    """The compiler is not for rules files, and rules of other files are not part of the digest."""
+def _rules_in(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[str, ast.FunctionDef]:
+    return {
+        node.name: node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and hasattr(namespace.get(node.name), jit.RULE)
+    }
+
+
+def _imports(tree: ast.Module, namespace: Mapping[str, Any], files: frozenset[str]) -> Iterator[StyleFault]:
+    """The compiler is not for rules files, and what comes from files that are no PARTS is not part of the digest."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
@@ -85,9 +109,18 @@ def _imports(tree: ast.Module, namespace: Mapping[str, Any]) -> Iterator[StyleFa
             if (origin or alias.name).split(".")[0] == "numba":
                 cure = "import rule, U and the bit helpers from engine.jit"
                 yield StyleFault(node.lineno, "a server plays by this file without a compiler", cure)
-            elif origin and origin != "engine.jit" and hasattr(namespace.get(alias.asname or alias.name), jit.RULE):
-                what = f"the rule {alias.name} of {origin} is no part of this game's digest"
-                yield StyleFault(node.lineno, what, "write it into this file: a game is one file")
+            elif _is_foreign(origin, alias, namespace, files):
+                what = f"the file of {alias.name}, {origin}, is no part of this game's digest"
+                yield StyleFault(node.lineno, what, "write it into this file, or put that file into PARTS")
+
+
+def _is_foreign(origin: str | None, alias: ast.alias, namespace: Mapping[str, Any], files: frozenset[str]) -> bool:
+    """Is it a rule, or anything from the game's own folder, of a file that the digest does not cover?"""
+    if not origin or origin == "engine.jit" or origin in files or f"{origin}.{alias.name}" in files:
+        return False
+    own_folders = {name.rpartition(".")[0] for name in files} - {""}
+    value = namespace.get(alias.asname or alias.name)
+    return hasattr(value, jit.RULE) or any(f"{origin}.".startswith(f"{folder}.") for folder in own_folders)
 
 
 def _unmarked(functions: Mapping[str, ast.FunctionDef], rules: Mapping[str, ast.FunctionDef]) -> Iterator[StyleFault]:

@@ -12,10 +12,11 @@ from types import ModuleType
 from typing import cast
 
 from engine.game import Game, GameFault, Rules, UnknownGame
+from engine.parts import files_of
 
 ENTRY_POINT_GROUP = "plyroom.games"
 ENGINE = Path(__file__).resolve().parent.parent
-COMMON = ("jit.py", "game.py", "data.py", "native.py", "search/kernel.py")
+COMMON = ("jit.py", "game.py", "data.py", "parts.py", "native.py", "search/kernel.py")
 BUILT_IN = {
     name.replace("_", "-"): f"engine.games.{name}"
     for name in sorted(path.stem for path in Path(__file__).parent.glob("*.py"))
@@ -44,7 +45,9 @@ def load_game(game_id: str) -> Game:
 def forget() -> None:
     """Looks for games anew at the next call; for tests and tools that install one while they run."""
     for entry in _plugged_in().values():
-        sys.modules.pop(entry.module, None)
+        module = sys.modules.pop(entry.module, None)
+        for part in files_of(module) if module else ():
+            sys.modules.pop(part.__name__, None)
     importlib.invalidate_caches()
     load_game.cache_clear()
     _plugged_in.cache_clear()
@@ -52,11 +55,12 @@ def forget() -> None:
 
 def rules_digest(module: ModuleType) -> str:
     """16 hex digits over everything that decides how a game plays and searches:
-    its file, its DATA, its solver, the engine around it. GameFault when one of them cannot be read.
+    its files, its DATA, its solver, the engine around it. GameFault when one of them cannot be read.
     """
-    file = Path(str(module.__file__))
-    data = [file.parent / name for name in module.DATA]
-    paths = [file, *data, *_solver_files(module), *(ENGINE / name for name in COMMON)]
+    folder = Path(str(module.__file__)).parent
+    files = [Path(str(file.__file__)) for file in reversed(files_of(module))]
+    data = [folder / name for name in module.DATA]
+    paths = [*files, *data, *_solver_files(module), *(ENGINE / name for name in COMMON)]
     total = hashlib.blake2b(digest_size=8)
     for path in paths:
         try:

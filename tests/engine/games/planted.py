@@ -1,18 +1,35 @@
 """Rules with a fault: a test is believed once it has found some that were planted on purpose."""
 
+import sys
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Any, cast
 
 from engine.game import Game, Rules
 from engine.games.registry import load_game
+from engine.parts import files_of
 
 
 def planted(game_id: str, right: str, wrong: str) -> Game:
-    """The game with one piece of its file's text replaced; its rules run uncompiled only."""
-    file = Path(str(getattr(load_game(game_id).rules, "__file__", "")))
-    source = file.read_text("utf-8")
-    assert source.count(right) == 1, f"{file.name} has changed: plant this fault anew: {right}"
-    module = ModuleType(f"planted_{file.stem}")
-    exec(compile(source.replace(right, wrong), f"planted {file.name}", "exec"), vars(module))
+    """The game with one piece of its files' text replaced; its rules run uncompiled only."""
+    rules: Any = load_game(game_id).rules
+    files = files_of(rules)
+    sources = {file.__name__: Path(str(file.__file__)).read_text("utf-8") for file in files}
+    count = sum(source.count(right) for source in sources.values())
+    assert count == 1, f"{game_id} has changed: plant this fault anew: {right}"
+    try:
+        for name, source in sources.items():  # parts come before the files that import from them
+            module = ModuleType(name)
+            _install(name, module)
+            exec(compile(source.replace(right, wrong), f"planted {name}", "exec"), vars(module))
+    finally:
+        for file in files:
+            _install(file.__name__, file)
     return Game(cast(Rules, module), "planted")
+
+
+def _install(name: str, module: ModuleType) -> None:
+    """What an import of that name finds."""
+    package, _, leaf = name.rpartition(".")
+    sys.modules[name] = module
+    setattr(sys.modules[package], leaf, module)

@@ -1,0 +1,1 @@
+"""The parts of the game of chess: see engine.games.chess."""

@@ -1,0 +1,166 @@
+"""A state of chess, what stands where, and what attacks what.
+
+Squares are bits, a1 = 0, b1 = 1, … h8 = 63.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from engine.game import State
+from engine.jit import U, lsb, msb, rule
+
+# --- the state: bitboards of the side to move, of the other side, and of each kind of both; a queen is in two of them
+
+OWN, THEIRS, PAWNS, KNIGHTS, DIAGONALS, STRAIGHTS, KINGS, MISC, HASH = range(9)
+"""MISC: castling rights, en passant square (only while such a capture is legal), side to move, halfmove clock, number
+of the move. HASH is over all but the last two. SCORE is the sum of SCORES of the pieces."""
+
+PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
+ZERO, ONE, TWO, EIGHT = U(0), U(1), U(2), U(8)
+FULL, LAST = U(2**64 - 1), U(1 << 63)
+FILE_A, FILE_H = U(0x0101010101010101), U(0x8080808080808080)
+RANK_3, RANK_6 = U(0xFF << 16), U(0xFF << 40)
+LAST_RANKS = U(0xFF | 0xFF << 56)
+DARK = U(0xAA55AA55AA55AA55)
+
+RIGHTS = U(15)  # 1 white king's side, 2 white queen's side, 4 and 8 black's
+PASSED = U(63 << 4)  # the square that a pawn has just passed; 0: none
+PASSED_SHIFT = U(4)
+BLACK = U(1 << 10)
+SIDE_SHIFT = U(10)
+CLOCK, CLOCK_ONE = U(0xFFFF << 16), U(1 << 16)
+NUMBER, NUMBER_ONE, NUMBER_SHIFT = U(0xFFFFFFFF << 32), U(1 << 32), U(32)
+CLAIM_PLIES, LIMIT_PLIES = 100, 150
+LIMIT = U(LIMIT_PLIES << 16)
+NEAR_LIMIT = U(LIMIT_PLIES - 40 << 16)
+"""From here on the halfmove clock makes a difference for the search, and belongs into its key."""
+GOLDEN = U(0x9E3779B97F4A7C15)
+
+
+def _on_board(file: int, rank: int) -> bool:
+    return 0 <= file < 8 and 0 <= rank < 8
+
+
+def _steps(*ways: tuple[int, int]) -> list[int]:
+    """For each square the squares that are one of these steps away."""
+    return [
+        sum(1 << (y + dy) * 8 + x + dx for dx, dy in ways if _on_board(x + dx, y + dy))
+        for y in range(8)
+        for x in range(8)
+    ]
+
+
+def _line(dx: int, dy: int) -> list[int]:
+    """For each square the others on the line through it in a direction."""
+    return _steps(*((dx * i, dy * i) for i in range(-7, 8) if i))
+
+
+def _random_words(count: int) -> Iterator[int]:
+    """Fixed numbers that look random (splitmix64)."""
+    for i in range(1, count + 1):
+        word = i * 0x9E3779B97F4A7C15 % 2**64
+        word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        word = (word ^ word >> 27) * 0x94D049BB133111EB % 2**64
+        yield word ^ word >> 31
+
+
+def _words(values: Any) -> Any:
+    return np.array([value % 2**64 for value in values], np.uint64)
+
+
+KNIGHT_STEPS = _words(_steps((1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)))
+KING_STEPS = _words(_steps((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)))
+PAWN_STEPS = _words(_steps((-1, 1), (1, 1)) + _steps((-1, -1), (1, -1)))
+"""What a white pawn attacks from each square, then what a black one does."""
+LINES = _words(_line(1, 0) + _line(0, 1) + _line(1, 1) + _line(1, -1))
+"""Row, column, diagonal and antidiagonal through each square, without the square itself."""
+FILES_OF, NINES_OF, SEVENS_OF = 64, 128, 192  # where in LINES; named by what a step along the line adds to a square
+
+RIGHTS_OF, PASSED_OF, BLACK_OF = 768, 784, 848
+HASHES = _words(0 if i == PASSED_OF else word for i, word in enumerate(_random_words(BLACK_OF + 1)))
+"""By side * 384 + kind * 64 + square; then by castling rights, by en passant square, and for Black to move."""
+BLACK_HASH = HASHES[BLACK_OF]
+KEPT = _words(15 & ~{0: 2, 4: 3, 7: 1, 56: 8, 60: 12, 63: 4}.get(square, 0) for square in range(64))
+"""The castling rights that a move from or to a square leaves."""
+
+# --- attacks
+
+
+@rule
+def side_of(s: State) -> int:
+    return int(np.int64((s[MISC] >> SIDE_SHIFT) & ONE))
+
+
+@rule
+def lowest(bits: np.uint64) -> np.uint64:
+    """The lowest bit of some."""
+    return bits & ~(bits - ONE)
+
+
+@rule
+def line_attacks(line: np.uint64, bit: np.uint64, occupied: np.uint64) -> np.uint64:
+    """What a slider on that bit attacks on a line: up to and with the first piece each way."""
+    below = line & occupied & (bit - ONE)
+    above = (line & occupied ^ below) | LAST
+    return line & (above ^ (above - ONE)) & (FULL << U(msb(below | ONE)))
+
+
+@rule
+def diagonal_attacks(square: int, occupied: np.uint64) -> np.uint64:
+    bit = ONE << U(square)
+    return line_attacks(LINES[NINES_OF + square], bit, occupied) | line_attacks(
+        LINES[SEVENS_OF + square], bit, occupied
+    )
+
+
+@rule
+def straight_attacks(square: int, occupied: np.uint64) -> np.uint64:
+    bit = ONE << U(square)
+    return line_attacks(LINES[square], bit, occupied) | line_attacks(LINES[FILES_OF + square], bit, occupied)
+
+
+@rule
+def is_attacked(s: State, square: int, occupied: np.uint64, attackers: np.uint64) -> bool:
+    """Do these pieces of the other side attack the square, when the board is occupied so?"""
+    leapers = KNIGHT_STEPS[square] & s[KNIGHTS]
+    leapers |= KING_STEPS[square] & s[KINGS]
+    leapers |= PAWN_STEPS[side_of(s) * 64 + square] & s[PAWNS]
+    if leapers & attackers:
+        return True
+    sliders = s[STRAIGHTS] & attackers
+    if (LINES[square] | LINES[FILES_OF + square]) & sliders and straight_attacks(square, occupied) & sliders:
+        return True
+    sliders = s[DIAGONALS] & attackers
+    return bool(
+        (LINES[NINES_OF + square] | LINES[SEVENS_OF + square]) & sliders
+        and diagonal_attacks(square, occupied) & sliders
+    )
+
+
+@rule
+def in_check(s: State) -> bool:
+    return is_attacked(s, lsb(s[KINGS] & s[OWN]), s[OWN] | s[THEIRS], s[THEIRS])
+
+
+@rule
+def kind_at(s: State, bit: np.uint64) -> int:
+    """The kind of the piece there; there is one."""
+    if bit & s[PAWNS]:
+        return PAWN
+    if bit & s[KNIGHTS]:
+        return KNIGHT
+    if bit & s[DIAGONALS]:
+        return QUEEN if bit & s[STRAIGHTS] else BISHOP
+    return ROOK if bit & s[STRAIGHTS] else KING
+
+
+@rule
+def passed_square(s: State) -> int:
+    """The square where an en passant capture would end; 0 for none."""
+    return int(np.int64((s[MISC] & PASSED) >> PASSED_SHIFT))
+
+
+def turn(s: State) -> int:
+    return int(s[MISC]) >> 10 & 1

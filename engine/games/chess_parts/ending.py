@@ -1,0 +1,85 @@
+"""How a match of chess ends, and what makes two positions the same."""
+
+import numpy as np
+
+from engine.game import DRAWN, GOES_ON, LOST, State
+from engine.games.chess_parts.board import (
+    CLAIM_PLIES,
+    CLOCK,
+    DARK,
+    DIAGONALS,
+    GOLDEN,
+    HASH,
+    KNIGHTS,
+    LIMIT,
+    MISC,
+    NEAR_LIMIT,
+    ONE,
+    PAWNS,
+    STRAIGHTS,
+    ZERO,
+    in_check,
+)
+from engine.games.chess_parts.movement import (
+    count_moves,
+)
+from engine.jit import U, popcount, rule
+
+
+@rule
+def status(s: State) -> int:
+    """Mate and stalemate are found when there is no move: see `stuck`."""
+    return GOES_ON
+
+
+@rule
+def stuck(s: State) -> int:
+    return LOST if in_check(s) else DRAWN
+
+
+@rule
+def cannot_mate(s: State) -> bool:
+    """Dead by material: bare kings, one knight, or bishops that all stand on one colour."""
+    if s[PAWNS] | s[STRAIGHTS]:
+        return False
+    if s[KNIGHTS]:
+        return s[DIAGONALS] == ZERO and popcount(s[KNIGHTS]) == 1
+    return bool(s[DIAGONALS] & DARK == ZERO or s[DIAGONALS] & ~DARK == ZERO)
+
+
+@rule
+def drawn(s: State) -> int:
+    """By material, or by seventy-five moves of each without capture or pawn move; but mate goes first."""
+    if cannot_mate(s):
+        return 1
+    return 1 if s[MISC] & CLOCK >= LIMIT and (not in_check(s) or count_moves(s) > 0) else 0
+
+
+@rule
+def reversible(s: State) -> int:
+    return int(np.int64((s[MISC] & CLOCK) >> U(16)))
+
+
+@rule
+def repetition(s: State) -> np.uint64:
+    return s[HASH]
+
+
+@rule
+def key(s: State) -> np.uint64:
+    found = s[HASH]
+    if s[MISC] & CLOCK >= NEAR_LIMIT:
+        found ^= (s[MISC] & CLOCK) * GOLDEN
+    return found if found else ONE
+
+
+def claim(s: State) -> str | None:
+    return "fifty moves without a capture or a pawn move" if reversible(s) >= CLAIM_PLIES else None
+
+
+def ending(s: State) -> str:
+    if not count_moves(s):
+        return "checkmate" if in_check(s) else "stalemate"
+    if cannot_mate(s):
+        return "not enough pieces to mate"
+    return "75 moves of each without a capture or a pawn move"

@@ -1,0 +1,311 @@
+"""What a position of chess is worth: a sum for the middle game and one for the endgame, and a mean of the two by the
+pieces that are left.
+
+All numbers are DATA, named in LAYOUT; the evaluation is a sum of them (but for drawish endings), so that a tuner can
+learn them. Each side is judged as if it were White: for Black the board is mirrored. Two numbers travel as one, the
+middle game's << 16 plus the endgame's, so that one addition does for both.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engine.game import State
+from engine.games.chess_parts.board import (
+    BISHOP,
+    BLACK,
+    DARK,
+    DIAGONALS,
+    EIGHT,
+    FILE_A,
+    FILE_H,
+    FULL,
+    KING,
+    KING_STEPS,
+    KNIGHT,
+    KNIGHT_STEPS,
+    KNIGHTS,
+    ONE,
+    OWN,
+    PAWNS,
+    QUEEN,
+    ROOK,
+    STRAIGHTS,
+    THEIRS,
+    ZERO,
+    diagonal_attacks,
+    lowest,
+    straight_attacks,
+)
+from engine.jit import U, lsb, popcount, rule
+
+LAYOUT = {
+    "pawn squares": 64,
+    "knight squares": 64,
+    "bishop squares": 64,
+    "rook squares": 64,
+    "queen squares": 64,
+    "king squares": 64,
+    "knight mobility": 9,
+    "bishop mobility": 14,
+    "rook mobility": 15,
+    "queen mobility": 28,
+    "attack on the king": 40,
+    "shelter": 8,
+    "storm": 8,
+    "passed pawn": 8,
+    "free passed pawn": 8,
+    "own king near": 8,
+    "enemy king near": 8,
+    "connected pawn": 8,
+    "isolated pawn": 1,
+    "doubled pawn": 1,
+    "backward pawn": 1,
+    "bishop pair": 1,
+    "bad bishop": 1,
+    "outpost": 2,
+    "open file": 2,
+    "pawn threat": 1,
+    "piece threat": 3,
+    "space": 1,
+    "tempo": 1,
+    "bare king": 1,
+}
+"""The rows of the DATA file and how many numbers each has: first all for the middle game, then all for the endgame."""
+NO_TERMS: Any = np.int64(0)
+_FIRST: dict[str, Any] = dict(zip(LAYOUT, np.cumsum([0, *LAYOUT.values()]), strict=False))
+"""Typed numbers: for each literal one a rule would be compiled once more."""
+ENDGAME = sum(LAYOUT.values())
+"""How much further on the endgame's number stands."""
+
+MOBILITY = (NO_TERMS, *(_FIRST[f"{name} mobility"] for name in ("knight", "bishop", "rook", "queen")))
+ATTACK, SHELTER, STORM = _FIRST["attack on the king"], _FIRST["shelter"], _FIRST["storm"]
+PASSED_PAWN, FREE_PASSED = _FIRST["passed pawn"], _FIRST["free passed pawn"]
+OWN_KING_NEAR, ENEMY_KING_NEAR = _FIRST["own king near"], _FIRST["enemy king near"]
+CONNECTED, ISOLATED, DOUBLED = _FIRST["connected pawn"], _FIRST["isolated pawn"], _FIRST["doubled pawn"]
+BACKWARD, PAIR, BAD_BISHOP = _FIRST["backward pawn"], _FIRST["bishop pair"], _FIRST["bad bishop"]
+OUTPOST, OPEN_FILE = _FIRST["outpost"], _FIRST["open file"]
+PAWN_THREAT, PIECE_THREAT = _FIRST["pawn threat"], _FIRST["piece threat"]
+SPACE, TEMPO, BARE_KING = _FIRST["space"], _FIRST["tempo"], _FIRST["bare king"]
+
+UNITS = (0, 2, 2, 3, 4)
+"""How much an attack on a square beside the enemy king counts, by the kind of piece."""
+MOST_UNITS = 39
+FULL_PHASE, HALF_PHASE = 22, 11
+"""What the pieces weigh at the start, knights and bishops 1, rooks 2, queens 3: then the middle game alone counts.
+Drawish endings are looked for from the half on."""
+SCALE = 64
+"""The score counts in full at this scale."""
+ROWS_2_TO_4, MIDDLE_FILES = U(0xFFFFFF00), U(0x3C3C3C3C3C3C3C3C)
+ROWS_4_TO_6 = U(0xFFFFFF000000)
+EVEN_8, EVEN_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
+SIXTEEN, THIRTY_TWO = U(16), U(32)
+
+
+@rule
+def mirrored(x: np.uint64) -> np.uint64:
+    """The board with row 1 exchanged with row 8, 2 with 7, and so on."""
+    x = (x >> EIGHT) & EVEN_8 | (x & EVEN_8) << EIGHT
+    x = (x >> SIXTEEN) & EVEN_16 | (x & EVEN_16) << SIXTEEN
+    return x >> THIRTY_TWO | x << THIRTY_TWO
+
+
+@rule
+def above(x: np.uint64) -> np.uint64:
+    """These squares and all in front of them."""
+    x |= x << EIGHT
+    x |= x << SIXTEEN
+    return x | x << THIRTY_TWO
+
+
+@rule
+def below(x: np.uint64) -> np.uint64:
+    """These squares and all behind them."""
+    x |= x >> EIGHT
+    x |= x >> SIXTEEN
+    return x | x >> THIRTY_TWO
+
+
+@rule
+def beside(x: np.uint64) -> np.uint64:
+    """The squares to the left and right of these."""
+    return (x & ~FILE_A) >> ONE | (x & ~FILE_H) << ONE
+
+
+@rule
+def term(data: Any, i: int) -> int:
+    """A number for the middle game and the one for the endgame."""
+    return int((data[i] << 16) + data[i + ENDGAME])
+
+
+@rule
+def distance(a: int, b: int) -> int:
+    """How many moves a king needs from one square to another."""
+    return max(abs((a & 7) - (b & 7)), abs((a >> 3) - (b >> 3)))
+
+
+@rule
+def pawn_terms(pawns: np.uint64, enemies: np.uint64, occupied: np.uint64, king: int, enemy_king: int, data: Any) -> int:
+    """Pawns on their squares and beside each other; passed ones, on their way with the help of the king."""
+    guards = beside(pawns << EIGHT)
+    seen = below(enemies >> EIGHT)
+    passed = pawns & ~(seen | beside(seen)) & ~below(pawns >> EIGHT)
+    connected = pawns & (guards | beside(pawns))
+    weak = pawns & ~beside(above(pawns) | below(pawns))
+    total = term(data, ISOLATED) * popcount(weak)
+    total += term(data, DOUBLED) * popcount(pawns & below(pawns >> EIGHT))
+    held_back = (beside(enemies >> EIGHT) & ~above(guards)) >> EIGHT
+    total += term(data, BACKWARD) * popcount(pawns & held_back & ~weak)
+    while pawns:
+        pawn = lowest(pawns)
+        pawns ^= pawn
+        square = lsb(pawn)
+        row = square >> 3
+        total += term(data, square)
+        if pawn & connected:
+            total += term(data, CONNECTED + row)
+        if pawn & passed:
+            total += term(data, PASSED_PAWN + row)
+            if not pawn << EIGHT & occupied:
+                total += term(data, FREE_PASSED + row)
+            if row >= 3:
+                total += term(data, OWN_KING_NEAR + distance(king, square + 8))
+                total += term(data, ENEMY_KING_NEAR + distance(enemy_king, square + 8))
+    return total
+
+
+@rule
+def shelter_terms(pawns: np.uint64, enemies: np.uint64, king: int, data: Any) -> int:
+    """The own pawns before the king, by how far they have gone; enemy pawns there, by how far they still have to go."""
+    total = NO_TERMS
+    file = min(max(king & 7, 1), 6) - 1
+    ahead = FULL << U(king & 56)
+    for i in range(3):
+        column = (FILE_A << U(file + i)) & ahead
+        mine, other = pawns & column, enemies & column
+        total += term(data, SHELTER + (lsb(mine) >> 3 if mine else 0))
+        total += term(data, STORM + (lsb(other) >> 3 if other else 0))
+    return int(total)
+
+
+@rule
+def side_terms(
+    mine: np.uint64,
+    other: np.uint64,
+    all_pawns: np.uint64,
+    knights: np.uint64,
+    diagonals: np.uint64,
+    straights: np.uint64,
+    kings: np.uint64,
+    data: Any,
+) -> int:
+    """What one side has, going up the board."""
+    occupied = mine | other
+    pawns, enemies = all_pawns & mine, all_pawns & other
+    king, enemy_king = lsb(kings & mine), lsb(kings & other)
+    # 1. Pawns, and the king behind them.
+    total = pawn_terms(pawns, enemies, occupied, king, enemy_king, data)
+    total += term(data, KING * 64 + king) + shelter_terms(pawns, enemies, king, data)
+    guards = beside(pawns << EIGHT)
+    guarded = beside(enemies >> EIGHT)
+    total += term(data, PAWN_THREAT) * popcount(guards & other & ~all_pawns)
+    total += term(data, SPACE) * popcount(ROWS_2_TO_4 & MIDDLE_FILES & ~pawns & ~guarded)
+    # 2. Each other piece on its square, its reach, what it threatens, and how it bears on the enemy king.
+    safe = ~(pawns | kings & mine | guarded)
+    ring = KING_STEPS[enemy_king]
+    outposts = guards & ROWS_4_TO_6 & ~below(guarded)
+    loose = other & ~guarded & (knights | diagonals & ~straights)
+    units = 0
+    attackers_of_king = 0
+    bishops = mine & diagonals & ~straights
+    if bishops & (bishops - ONE):
+        total += term(data, PAIR)
+    pieces = mine & (knights | diagonals | straights)
+    while pieces:
+        piece = lowest(pieces)
+        pieces ^= piece
+        square = lsb(piece)
+        targets = ZERO
+        kind = KNIGHT
+        if piece & knights:
+            targets |= KNIGHT_STEPS[square]
+        else:
+            kind = ROOK
+            if piece & diagonals:
+                kind = BISHOP
+                targets |= diagonal_attacks(square, occupied)
+            if piece & straights:
+                kind = ROOK if kind == ROOK else QUEEN
+                targets |= straight_attacks(square, occupied)
+        total += term(data, kind * 64 + square) + term(data, MOBILITY[kind] + popcount(targets & safe))
+        hits = popcount(targets & ring)
+        if hits:
+            units += UNITS[kind] * hits
+            attackers_of_king += 1 if kind < QUEEN else 2
+        if kind <= BISHOP:
+            total += term(data, PIECE_THREAT) * popcount(targets & other & straights)
+            if piece & outposts:
+                total += term(data, OUTPOST + kind - KNIGHT)
+            if kind == BISHOP:
+                total += term(data, BAD_BISHOP) * popcount(pawns & (DARK if piece & DARK else ~DARK))
+        elif kind == ROOK:
+            total += term(data, PIECE_THREAT + 1) * popcount(targets & other & straights & diagonals)
+            column = FILE_A << U(square & 7)
+            if not column & pawns:
+                total += term(data, OPEN_FILE + (1 if column & enemies else 0))
+        total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
+    # 3. One piece alone is no danger to a king.
+    if attackers_of_king > 1:
+        total += term(data, ATTACK + min(units, MOST_UNITS))
+    # 4. A bare king is driven to the edge by the other.
+    if other == kings & other and mine & (straights | diagonals):
+        centre = min(enemy_king & 7, 7 - (enemy_king & 7)) + min(enemy_king >> 3, 7 - (enemy_king >> 3))
+        total += term(data, BARE_KING) * (20 - 2 * centre - distance(king, enemy_king))
+    return total
+
+
+@rule
+def scale_of(s: State, strong: np.uint64) -> int:
+    """How much of the score counts, of SCALE, for the side that is ahead: little when it has no pawns and
+    hardly more pieces, and less with bishops that never meet.
+    """
+    weak = s[OWN] ^ s[THEIRS] ^ strong
+    bishops = s[DIAGONALS] & ~s[STRAIGHTS]
+    if not s[PAWNS] & strong:
+        light = s[KNIGHTS] | bishops
+        more = 3 * (popcount(light & strong) - popcount(light & weak))
+        rooks, queens = s[STRAIGHTS] & ~s[DIAGONALS], s[STRAIGHTS] & s[DIAGONALS]
+        more += 5 * (popcount(rooks & strong) - popcount(rooks & weak))
+        more += 9 * (popcount(queens & strong) - popcount(queens & weak))
+        if more <= 3:
+            return 8
+        if not (s[STRAIGHTS] | bishops) & strong:
+            return 4  # knights alone cannot force mate
+    if s[STRAIGHTS] | s[KNIGHTS] or popcount(bishops & strong) != 1 or popcount(bishops & weak) != 1:
+        return SCALE
+    return 32 if popcount(bishops & DARK) == 1 else SCALE
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    own, theirs, pawns, knights, diagonals, straights, kings, misc, _ = s
+    if misc & BLACK:
+        own, theirs = mirrored(own), mirrored(theirs)
+        pawns, knights, kings = mirrored(pawns), mirrored(knights), mirrored(kings)
+        diagonals, straights = mirrored(diagonals), mirrored(straights)
+    mine, other = own, theirs
+    total = NO_TERMS
+    for i in range(2):
+        total = side_terms(mine, other, pawns, knights, diagonals, straights, kings, data) - total
+        if i == 0:
+            mine, other = mirrored(theirs), mirrored(own)
+            pawns, knights, kings = mirrored(pawns), mirrored(knights), mirrored(kings)
+            diagonals, straights = mirrored(diagonals), mirrored(straights)
+    total = term(data, TEMPO) - total
+    end = ((total + 32768) & 65535) - 32768
+    mid = (total - end) >> 16
+    phase = min(popcount(knights) + popcount(diagonals) + 2 * popcount(straights), FULL_PHASE)
+    value = (mid * phase + end * (FULL_PHASE - phase)) // FULL_PHASE
+    if phase < HALF_PHASE:
+        value = value * scale_of(s, s[OWN] if value > 0 else s[THEIRS]) // SCALE
+    return int(value)

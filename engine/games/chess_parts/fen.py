@@ -1,0 +1,163 @@
+"""Positions of chess as text: FEN."""
+
+import re
+from collections.abc import Mapping
+
+from engine.game import State
+from engine.games.chess_parts.board import (
+    BISHOP,
+    BLACK_HASH,
+    HASHES,
+    KING,
+    KINGS,
+    KNIGHT,
+    LIMIT_PLIES,
+    MISC,
+    PASSED_OF,
+    PAWN,
+    QUEEN,
+    RIGHTS_OF,
+    ROOK,
+    in_check,
+    turn,
+)
+from engine.games.chess_parts.movement import (
+    en_passant_origins,
+)
+from engine.jit import U
+
+CELLS = tuple(f"{file}{rank}" for rank in "12345678" for file in "abcdefgh")
+LETTERS = "PNBRQKpnbrqk"
+"""By side * 6 + kind."""
+START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+HIGHEST_NUMBER = 999_999
+
+
+def init(options: Mapping[str, str]) -> State:
+    return parse_position(START, options)
+
+
+def men_of(s: State) -> dict[int, int]:
+    """Side * 6 + kind of the piece on each square that has one."""
+    own, theirs, pawns, knights, diagonals, straights = map(int, s[:KINGS])
+    black = own if turn(s) else theirs
+    men = {}
+    left = own | theirs
+    while left:
+        bit = left & -left
+        left ^= bit
+        if bit & pawns:
+            kind = PAWN
+        elif bit & knights:
+            kind = KNIGHT
+        elif bit & diagonals:
+            kind = QUEEN if bit & straights else BISHOP
+        else:
+            kind = ROOK if bit & straights else KING
+        men[bit.bit_length() - 1] = kind + 6 if bit & black else kind
+    return men
+
+
+def _state(men: Mapping[int, int], side: int, rights: int, passed: int, clock: int, number: int) -> State:
+    """The state with these pieces; an en passant square is noted if such a capture is legal."""
+    bits = [0] * 12
+    hashed = int(HASHES[RIGHTS_OF + rights]) ^ (int(BLACK_HASH) if side else 0)
+    for square, man in men.items():
+        bits[man] |= 1 << square
+        hashed ^= int(HASHES[man * 64 + square])
+    white, black = sum(bits[:6]), sum(bits[6:])
+    pawns, knights, bishops, rooks, queens, kings = (bits[kind] | bits[kind + 6] for kind in range(6))
+    boards = (black, white) if side else (white, black)
+    misc = rights | side << 10 | clock << 16 | number << 32
+    words = [*boards, pawns, knights, bishops | queens, rooks | queens, kings, misc, hashed]
+    state = tuple(U(word % 2**64) for word in words)
+    noted = (*state[:MISC], U(misc | passed << 4), U(hashed ^ int(HASHES[PASSED_OF + passed])))
+    return noted if passed and en_passant_origins(noted) else state
+
+
+def parse_position(text: str, options: Mapping[str, str]) -> State:
+    fields = text.split(" ")
+    if len(fields) != 6:
+        raise ValueError(
+            "a FEN has six fields: pieces, side to move, castling, en passant, halfmove clock, move number"
+        )
+    men = _parse_men(fields[0])
+    if fields[1] not in ("w", "b"):
+        raise ValueError("the side to move is w or b")
+    side = "wb".index(fields[1])
+    rights = _parse_rights(fields[2], men)
+    passed = _parse_passed(fields[3], men, side)
+    clock = _parse_number(fields[4], "the halfmove clock", 0, LIMIT_PLIES)
+    number = _parse_number(fields[5], "the number of the move", 1, HIGHEST_NUMBER)
+    other = _state(men, 1 - side, rights, 0, clock, number)
+    if in_check(other):
+        raise ValueError("the side that is not to move is in check")
+    return _state(men, side, rights, passed, clock, number)
+
+
+def _parse_men(text: str) -> dict[int, int]:
+    rows = text.split("/")
+    if len(rows) != 8:
+        raise ValueError("the pieces are eight rows with / between them, row 8 first")
+    men = {}
+    for rank, row in zip(range(7, -1, -1), rows, strict=True):
+        if not re.fullmatch(f"(?:[1-8](?![1-8])|[{LETTERS}])+", row):
+            raise ValueError(f"row {rank + 1} is written with {LETTERS} and single digits for empty squares")
+        squares = re.sub("[1-8]", lambda digit: "." * int(digit[0]), row)
+        if len(squares) != 8:
+            raise ValueError(f"row {rank + 1} has {len(squares)} squares instead of 8")
+        men.update({rank * 8 + file: LETTERS.index(c) for file, c in enumerate(squares) if c != "."})
+    for side, name in enumerate(("White", "Black")):
+        _check_men(name, [man - 6 * side for man in men.values() if man // 6 == side])
+    if any(man % 6 == PAWN and square // 8 in (0, 7) for square, man in men.items()):
+        raise ValueError("no pawn stands on the first or last row")
+    return men
+
+
+def _check_men(name: str, kinds: list[int]) -> None:
+    """More pieces than a match can bring about would have more moves than MAX_MOVES."""
+    if kinds.count(KING) != 1:
+        raise ValueError(f"{name} has exactly one king, not {kinds.count(KING)}")
+    pawns = kinds.count(PAWN)
+    promoted = sum(max(0, kinds.count(kind) - (1 if kind == QUEEN else 2)) for kind in (KNIGHT, BISHOP, ROOK, QUEEN))
+    if pawns > 8 or promoted > 8 - pawns:
+        raise ValueError(f"{name} has more pieces than eight pawns can become")
+
+
+def _parse_rights(text: str, men: Mapping[int, int]) -> int:
+    if not re.fullmatch("-|(?=.)K?Q?k?q?", text):
+        raise ValueError("castling rights are some of KQkq in this order, or -")
+    for letter, king, rook in (("K", 4, 7), ("Q", 4, 0), ("k", 60, 63), ("q", 60, 56)):
+        side = 0 if letter.isupper() else 6
+        if letter in text and (men.get(king) != KING + side or men.get(rook) != ROOK + side):
+            raise ValueError(f"the right {letter} needs a king on {CELLS[king]} and a rook on {CELLS[rook]}")
+    return sum(1 << "KQkq".index(letter) for letter in text if letter != "-")
+
+
+def _parse_passed(text: str, men: Mapping[int, int], side: int) -> int:
+    """The en passant square; FENs name it after every double step."""
+    if text == "-":
+        return 0
+    if text not in CELLS[40:48] + CELLS[16:24] or text[1] != "63"[side]:
+        raise ValueError(f"the en passant square is - or on row {'63'[side]}")
+    square = CELLS.index(text)
+    ahead = -8 if side == 0 else 8
+    if men.get(square + ahead) != PAWN + 6 * (1 - side) or {square, square - ahead} & men.keys():
+        raise ValueError(f"no pawn can just have passed {text}")
+    return square
+
+
+def _parse_number(text: str, name: str, low: int, high: int) -> int:
+    if not re.fullmatch("0|[1-9][0-9]{0,5}", text) or not low <= int(text) <= high:
+        raise ValueError(f"{name} is {low} to {high}")
+    return int(text)
+
+
+def format_position(s: State) -> str:
+    men = men_of(s)
+    rows = ("".join(LETTERS[men[rank + i]] if rank + i in men else "." for i in range(8)) for rank in range(56, -1, -8))
+    board_text = re.sub(r"\.+", lambda empty: str(len(empty[0])), "/".join(rows))
+    misc = int(s[MISC])
+    rights = "".join(letter for i, letter in enumerate("KQkq") if misc >> i & 1) or "-"
+    passed = CELLS[misc >> 4 & 63] if misc >> 4 & 63 else "-"
+    return f"{board_text} {'wb'[turn(s)]} {rights} {passed} {misc >> 16 & 0xFFFF} {misc >> 32}"

@@ -1,0 +1,177 @@
+"""What chess tells the search: noise, tension, the order of captures, and passing, each against something slower."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import chess
+import numpy as np
+import pytest
+
+from engine.game import Game, Position
+from engine.games.chess_parts.exchange import WORTH
+from engine.games.registry import load_game
+from tests.engine.games.planted import planted
+
+STARTS = [
+    chess.STARTING_FEN,
+    "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+    "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
+    "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N w - - 0 1",
+    "4k3/8/8/3q1q2/2R5/3RBN2/8/4K1B1 w - - 0 1",
+]
+
+
+def boards(count: int, seed: int) -> Iterator[chess.Board]:
+    """Positions of random games, in which captures are made more often than chance would have it."""
+    chance = random.Random(seed)
+    while count:
+        board = chess.Board(chance.choice(STARTS))
+        while not board.is_game_over() and count:
+            yield board
+            count -= 1
+            captures = list(board.generate_legal_captures())
+            wanted = captures if captures and chance.random() < 0.2 else list(board.legal_moves)
+            board.push(chance.choice(wanted))
+
+
+def check_hooks(game: Game, count: int) -> int:
+    """Compares noise, tension and passing with python-chess; gives the number of noisy moves seen."""
+    rules: Any = game.rules
+    seen = 0
+    for board in boards(count, seed=1):
+        position = game.position(board.fen())
+        buffer = [0] * rules.MAX_MOVES
+        noise = {rules.format_move(position.state, move) for move in buffer[: rules.noisy(position.state, buffer)]}
+        loud = {m.uci() for m in board.legal_moves if board.is_capture(m) or m.promotion}
+        assert noise == loud, board.fen()
+        seen += len(noise)
+        assert bool(rules.tense(position.state)) == board.is_check(), board.fen()
+        officers = board.occupied_co[board.turn] & ~(board.pawns | board.kings)
+        assert bool(rules.may_pass(position.state)) == (bool(officers) and not board.is_check()), board.fen()
+        if rules.may_pass(position.state):
+            check_pass(game, position, board)
+    return seen
+
+
+def check_pass(game: Game, position: Position, board: chess.Board) -> None:
+    """Passing is python-chess's null move, with the clock begun anew; hash and all are those of that position."""
+    passed = board.copy(stack=False)
+    passed.push(chess.Move.null())
+    passed.halfmove_clock = 0
+    rules: Any = game.rules
+    after = rules.pass_turn(position.state)
+    expected = game.position(passed.fen())
+    assert rules.repetition(after) == rules.repetition(expected.state), board.fen()
+    assert rules.format_position(after).split()[:5] == passed.fen().split()[:5]
+    assert rules.reversible(after) == 0
+
+
+def test_noise_tension_and_passing() -> None:
+    """Noisy moves are all captures and promotions; tense is check; passing is a move of nobody."""
+    assert check_hooks(load_game("chess"), 600) > 1_000
+
+
+# --- exchanges
+
+
+def best_exchange(board: chess.BaseBoard, square: int, side: bool) -> int:
+    """The most that a side can gain by capturing on a square with a least valuable piece, or not; both in turn."""
+    pieces = [(WORTH[(board.piece_type_at(origin) or 0) - 1], origin) for origin in board.attackers(side, square)]
+    if not pieces:
+        return 0
+    _, origin = min(pieces)
+    after = board.copy()
+    piece, victim = after.remove_piece_at(origin), board.piece_type_at(square)
+    assert piece is not None
+    assert victim is not None
+    after.set_piece_at(square, piece)
+    if piece.piece_type == chess.KING and after.attackers(not side, square):
+        return 0
+    return max(0, WORTH[victim - 1] - best_exchange(after, square, not side))
+
+
+def loses_by_trying(board: chess.Board, move: chess.Move) -> bool:
+    victim = board.piece_type_at(move.to_square)
+    after = chess.BaseBoard(board.board_fen())
+    piece = after.remove_piece_at(move.from_square)
+    after.set_piece_at(move.to_square, piece)
+    gained = WORTH[victim - 1] if victim else 0
+    return gained < best_exchange(after, move.to_square, not board.turn)
+
+
+def check_exchanges(game: Game, count: int) -> int:
+    """Compares the verdict on moves with trying the exchange out; gives the number of losing ones."""
+    rules: Any = game.rules
+    losing = 0
+    for board in boards(count, seed=2):
+        state = game.position(board.fen()).state
+        for move in board.legal_moves:
+            if move.promotion or board.is_en_passant(move) or board.is_castling(move):
+                continue
+            expected = loses_by_trying(board, move)
+            assert (rules.exchange.loses(state, rules.parse_move(state, move.uci())) != 0) == expected, (
+                board.fen(),
+                move,
+            )
+            losing += expected
+    return losing
+
+
+def test_exchanges() -> None:
+    """A move loses in the swap algorithm exactly when trying the exchange out says so."""
+    assert check_exchanges(load_game("chess"), 400) > 1_000
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("4k3/8/8/3q1r2/4P3/8/8/4K3 w - - 0 1", "e4d5 e4f5 | "),  # the more valuable one first
+        ("4k3/8/8/3q4/4P3/3Q4/8/4K3 w - - 0 1", "e4d5 d3d5 | "),  # with the less valuable one first
+        ("4k3/8/4p3/3p4/8/1N1Q4/8/4K3 w - - 0 1", " | d3d5"),  # a guarded pawn is not worth a queen
+        ("4k3/8/8/3p4/8/1N1Q4/8/4K3 w - - 0 1", "d3d5 | "),  # one without a guard is
+        ("3rk3/8/8/3p4/8/8/3R4/3RK3 w - - 0 1", "d2d5 | "),  # two behind each other against one
+        ("3qk3/3r4/8/3p4/8/8/3R4/3RK3 w - - 0 1", " | d2d5"),  # against two
+        ("8/P7/8/8/8/8/8/k1K5 w - - 0 1", "a7a8q | a7a8r a7a8b a7a8n"),
+        ("4k3/8/8/3Pp3/8/8/8/4K3 w - e6 0 1", "d5e6 | "),
+    ],
+)
+def test_order(text: str, order: str) -> None:
+    """What comes before the quiet moves in which order, and after the bar what comes behind them."""
+    game = load_game("chess")
+    rules: Any = game.rules
+    position = game.position(text)
+    ranks = {position.format_move(move): rules.rank(position.state, move) for move in position.moves()}
+    first = sorted((move for move in ranks if ranks[move] > 0), key=lambda move: -ranks[move])
+    last = [move for move in ranks if ranks[move] < 0]
+    before, behind = (part.split() for part in order.split("|"))
+    assert (first, last) == (before, behind)
+
+
+FAULTS = [
+    ("captures without promotions", "write_pawns(buf, n, pushes & answers & LAST_RANKS, ahead)", "n"),
+    ("passing in check", " and not in_check(s) else 0\n\n\n@rule\ndef pass_turn", " else 0\n\n\n@rule\ndef pass_turn"),
+    ("passing with pawns alone", "if s[OWN] & (s[KNIGHTS] | s[DIAGONALS] | s[STRAIGHTS]) and", "if"),
+    ("hash of the passing side", "hashed = s[HASH] ^ BLACK_HASH", "hashed = s[HASH]"),
+    ("en passant after passing", "misc = (s[MISC] & (RIGHTS | NUMBER | BLACK)) ^ BLACK", "misc = s[MISC] ^ BLACK"),
+    ("no slider behind another", "        occupied ^= bit\n        side = ~side", "        side = ~side"),
+    ("kings are cheap", "500, 950, 20_000)", "500, 950, 2)"),
+    (
+        "exchange of equals",
+        "        if at_stake < wanted or mine == ZERO:",
+        "        if at_stake <= wanted or mine == ZERO:",
+    ),
+    (
+        "the most valuable first",
+        "    found = pieces & s[PAWNS]\n    if found == ZERO:",
+        "    found = ZERO\n    if True:",
+    ),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
+def test_a_fault_is_found(right: str, wrong: str) -> None:
+    """With one wrong line the comparisons fail."""
+    game = planted("chess", right, wrong)
+    with np.errstate(over="ignore"), pytest.raises(AssertionError):
+        _ = check_hooks(game, 600) + check_exchanges(game, 400)

@@ -1,0 +1,132 @@
+"""What chess is worth, and what the search finds with it: numbers, drawish endings, mates and tactics."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import chess
+import numpy as np
+import pytest
+
+from engine.data import load_data, number_files
+from engine.game import Outcome
+from engine.games.chess_parts.evaluation import LAYOUT
+from engine.games.registry import load_game
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import MATE, Limit
+from engine.search.report import Report
+
+
+def value(text: str, data: Any = None) -> int:
+    game = load_game("chess")
+    with np.errstate(over="ignore"):
+        return int(game.rules.evaluate(game.position(text).state, load_data(game) if data is None else data))
+
+
+def test_rows_are_those_of_the_layout() -> None:
+    """The DATA file has the rows that the evaluation takes, in its order: the middle game's, then the endgame's."""
+    (file,) = number_files(load_game("chess"))
+    rows = [(row.name, len(row.numbers)) for row in file.rows]
+    merged: dict[str, int] = {}
+    for name, count in rows:
+        merged[name] = merged.get(name, 0) + count
+    assert merged == {f"{phase} {name}": count for phase in ("mid", "end") for name, count in LAYOUT.items()}
+    assert list(merged) == [f"{phase} {name}" for phase in ("mid", "end") for name in LAYOUT]
+
+
+def test_every_row_counts() -> None:
+    """Each row of numbers changes the value of some position."""
+    game, chance = load_game("chess"), random.Random(7)
+    data = load_data(game)
+    states = []
+    starts = (chess.STARTING_FEN, "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10")
+    endings = ("4k3/8/8/8/8/8/8/4KR2 w - - 0 1", "4k3/2p3pp/8/1P6/8/5P2/6PP/4K3 w - - 0 1")
+    for text in 3 * starts + endings:
+        board = chess.Board(text)
+        while not board.is_game_over() and board.ply() < 100:
+            states.append(game.position(board.fen()).state)
+            board.push(chance.choice(list(board.legal_moves)))
+    chance.shuffle(states)
+    first = 0
+    with np.errstate(over="ignore"):
+        before = [int(game.rules.evaluate(state, data)) for state in states]
+        for phase in ("mid", "end"):
+            for name, count in LAYOUT.items():
+                changed = data.copy()
+                changed[first : first + count] += 300 * np.arange(1, count + 1)
+                first += count
+                seen = (game.rules.evaluate(state, changed) != old for state, old in zip(states, before, strict=True))
+                assert any(seen), f"{phase} {name}"
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("8/8/4k3/8/8/3NNK2/8/8 w - - 0 1", 80),  # two knights do not mate
+        ("8/8/4k3/4b3/8/3RK3/8/8 w - - 0 1", 80),  # a rook hardly beats a bishop
+        ("8/8/4k3/4r3/8/3RKN2/8/8 w - - 0 1", 80),
+    ],
+)
+def test_drawish_endings(text: str, most: int) -> None:
+    """Little is left of a lead that cannot be turned into a mate."""
+    assert 0 <= value(text) <= most
+
+
+def test_bishops_that_never_meet() -> None:
+    """The same pawn up is worth less with bishops on different colours."""
+    opposite, same = "8/5kpp/4b3/8/8/4B3/4KPPP/8 w - - 0 1", "8/5kpp/3b4/8/8/4B3/4KPPP/8 w - - 0 1"
+    assert 0 < value(opposite) < value(same) * 3 // 4
+
+
+def test_a_bare_king_is_driven_to_the_edge() -> None:
+    """The score grows as the lone king goes from the middle to a corner, and as the other king comes near."""
+    middle, corner = "8/8/8/3k4/8/8/R7/K7 w - - 0 1", "8/8/8/8/8/8/R7/K6k w - - 0 1"
+    near = "8/8/8/8/8/5K2/R7/7k w - - 0 1"
+    assert value(middle) < value(corner) < value(near)
+
+
+# --- what the search finds
+
+MATES = [
+    ("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "a1a8", 1),
+    ("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1", "a1a6", 3),  # Paul Morphy's problem
+    ("5rk1/5Npp/8/8/2Q5/8/8/6K1 w - - 0 1", "f7h6", 5),  # Philidor's legacy
+]
+TACTICS = [
+    ("r3k3/8/8/1N6/8/8/5PPP/6K1 w q - 0 1", "b5c7", 300),  # a fork
+    ("8/2P5/8/8/3r4/8/2K5/k7 w - - 0 1", "c7c8r", 400),  # Saavedra: a queen would be stalemate
+    ("7K/8/k1P5/7p/8/8/8/8 w - - 0 1", "h8g7", -50),  # Réti: the king goes two ways at once, and draws
+]
+
+
+def search(searcher: Searcher, text: str, nodes: int) -> Report:
+    position = load_game("chess").position(text)
+    return searcher.search(position, Limit(nodes=nodes), Table(16), Control())
+
+
+@pytest.mark.parametrize(("text", "move", "plies"), MATES)
+def test_mates(searcher_of: Callable[[str], Searcher], text: str, move: str, plies: int) -> None:
+    """The shortest mate is found, with its length."""
+    report = search(searcher_of("chess"), text, 100_000)
+    assert load_game("chess").position(text).format_move(report.line[0]) == move
+    assert report.score == MATE - plies
+
+
+@pytest.mark.parametrize(("text", "move", "least"), TACTICS)
+def test_tactics(searcher_of: Callable[[str], Searcher], text: str, move: str, least: int) -> None:
+    """The move that wins, or saves, is found within 300,000 nodes, and what it is worth is seen."""
+    report = search(searcher_of("chess"), text, 300_000)
+    assert load_game("chess").position(text).format_move(report.line[0]) == move
+    assert report.score >= least
+
+
+@pytest.mark.parametrize("text", ["8/8/8/3k4/8/8/8/R3K3 w - - 0 1", "8/8/8/3k4/8/8/8/Q3K3 w - - 0 1"])
+def test_a_won_ending_is_won(searcher_of: Callable[[str], Searcher], text: str) -> None:
+    """A rook or a queen mates the lone king at 5,000 nodes a move, whoever defends as well as that."""
+    position = load_game("chess").position(text)
+    for _ in range(70):
+        if position.outcome() is not None:
+            break
+        report = searcher_of("chess").search(position, Limit(nodes=5_000), Table(14), Control())
+        position = position.play(report.line[0])
+    assert position.outcome() == Outcome(0, "checkmate")

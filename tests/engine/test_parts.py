@@ -1,0 +1,106 @@
+"""A game of several files: one set of names, one digest over all of them, and nothing from elsewhere."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from engine.game import GameFault
+from engine.games import registry, tic_tac_toe
+from engine.games.registry import game_ids, load_game
+from engine.native import compile_game
+from engine.parts import files_of, names_of
+from engine.rules_style import style_faults
+
+PART = """
+import numpy as np
+from engine.game import State
+from engine.jit import U, popcount, rule
+
+WORDS = 2
+SEVEN = 7
+
+
+@rule
+def counted(s: State) -> int:
+    return SEVEN * popcount(s[0])
+"""
+SOURCE = (
+    Path(tic_tac_toe.__file__)
+    .read_text("utf-8")
+    .replace('"tic-tac-toe"', '"planted"')
+    .replace("from engine.jit", "import planted_part\nfrom planted_part import counted\nfrom engine.jit")
+    .replace("DATA = ()", "DATA = ()\nPARTS = (planted_part,)")
+    .replace("data: Any) -> int:\n    return 0\n", "data: Any) -> int:\n    return counted(s)\n")
+)
+
+Install = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def part(plug_in: Install) -> Path:
+    """A game of two files; gives the second one."""
+    part = plug_in("planted", SOURCE).with_name("planted_part.py")
+    part.write_text(PART)
+    registry.forget()
+    return part
+
+
+def module_of(game_id: str) -> ModuleType:
+    module = load_game(game_id).rules
+    assert isinstance(module, ModuleType)
+    return module
+
+
+@pytest.mark.usefixtures("part")
+def test_rules_of_a_part_are_compiled() -> None:
+    """Compiled rules call those of a part as if all were one file."""
+    native = compile_game(load_game("planted"))
+    assert native.function("rule_evaluate")((7, 0), native.data) == 21
+    assert style_faults(module_of("planted")) == []
+
+
+def test_the_digest_covers_parts(part: Path) -> None:
+    """Any byte of a part makes other rules."""
+    before = load_game("planted").digest
+    part.write_text(PART + "\n")
+    registry.forget()
+    assert load_game("planted").digest != before
+
+
+def test_faults_of_a_part_are_told_with_its_name(part: Path) -> None:
+    """The style is checked in each file, with the types of the rules of all of them."""
+    part.write_text(PART.replace("popcount(s[0])", "popcount(s[0] & 3)"))
+    registry.forget()
+    (fault,) = style_faults(module_of("planted"))
+    assert (fault.file, "number 3" in fault.what) == (str(part), True)
+
+
+def test_one_name_means_one_thing(part: Path) -> None:
+    """Files that give one name two meanings are refused before one of them would be compiled with the other's."""
+    part.write_text(PART.replace("SEVEN", "ONE"))
+    registry.forget()
+    with pytest.raises(GameFault, match="counted in planted_part: ONE is another thing elsewhere in the game"):
+        compile_game(load_game("planted"))
+
+
+def test_a_file_that_is_no_part_is_refused(part: Path) -> None:
+    """A rule of another file is told by line: the digest would not cover it."""
+    file = part.with_name("plugged_planted.py")
+    file.write_text(SOURCE.replace("PARTS = (planted_part,)", ""))
+    registry.forget()
+    found = [fault.what for fault in style_faults(module_of("planted"))]
+    assert found == ["the file of counted, planted_part, is no part of this game's digest"]
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_no_game_borrows_from_another(game_id: str) -> None:
+    """What rules take from the folder of games is in their digest: a file taken out of PARTS is noticed."""
+    module = module_of(game_id)
+    parts = files_of(module)[:-1]
+    assert names_of(module)["NAME"] == game_id
+    for i, part in enumerate(parts):
+        shorter = ModuleType(module.__name__)
+        shorter.__dict__.update(vars(module), PARTS=(*parts[:i], *parts[i + 1 :]))
+        assert any(f"{part.__name__}, is no part" in fault.what for fault in style_faults(shorter)), part.__name__
