@@ -374,6 +374,8 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
         for t in range(i + 1, n):
             if order[t] > order[j]:
                 j = t
+        if is_tense == 0 and order[j] < 0:
+            break  # what the game ranks below the quiet moves is no reason to go on
         move = buffer[j]
         order[j] = order[i]
         buffer[j] = buffer[i]
