@@ -173,6 +173,27 @@ def _put(memory, index, value):  # type: ignore[no-untyped-def]
     return None
 
 
+@intrinsic
+def _prefetch(typing_context, pointer, index):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        slot = _slot(builder, context, arguments[0], pointer.dtype, arguments[1])
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [slot.type, number, number, number])
+        instruction = builder.module.declare_intrinsic("llvm.prefetch", [slot.type], kind)
+        read, keep, data = (ir.Constant(number, value) for value in (0, 3, 1))
+        builder.call(instruction, [slot, read, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(pointer, INT), generate
+
+
+@overload(jit.prefetch)
+def _prefetch_word(memory, index):  # type: ignore[no-untyped-def]
+    if isinstance(memory, Pointer):
+        return lambda memory, index: _prefetch(memory, np.int64(index))
+    return None
+
+
 # --- bits: the machine's own instructions
 
 
