@@ -14,14 +14,15 @@ def planted(game_id: str, right: str, wrong: str) -> Game:
     """The game with one piece of its files' text replaced; its rules run uncompiled only."""
     rules: Any = load_game(game_id).rules
     files = files_of(rules)
-    sources = {file.__name__: Path(str(file.__file__)).read_text("utf-8") for file in files}
+    sources = {file: Path(str(file.__file__)).read_text("utf-8") for file in files}
     count = sum(source.count(right) for source in sources.values())
     assert count == 1, f"{game_id} has changed: plant this fault anew: {right}"
     try:
-        for name, source in sources.items():  # parts come before the files that import from them
-            module = ModuleType(name)
-            _install(name, module)
-            exec(compile(source.replace(right, wrong), f"planted {name}", "exec"), vars(module))
+        for file, source in sources.items():  # parts come before the files that import from them
+            module = ModuleType(file.__name__)
+            module.__file__ = file.__file__  # its DATA are beside it
+            _install(file.__name__, module)
+            exec(compile(source.replace(right, wrong), f"planted {file.__name__}", "exec"), vars(module))
     finally:
         for file in files:
             _install(file.__name__, file)

@@ -10,7 +10,6 @@ import chess
 import numpy as np
 import pytest
 
-from engine.data import load_data
 from engine.game import Game, GameError, IllegalMove, MalformedMove, Outcome, Position, PositionError
 from engine.games.registry import load_game
 from engine.search import driver
@@ -365,26 +364,7 @@ def test_no_move_at_all(text: str) -> None:
         position_of("4k3/8/8/8/8/8/4K3/R6R w - - 0 1").parse_move(text)
 
 
-# --- evaluation, search, views
-
-
-def test_evaluation_does_not_depend_on_the_side() -> None:
-    """A position with colours and rows exchanged has the same value for its side to move."""
-    game, chance = load_game("chess"), random.Random(3)
-    values = set()
-    with np.errstate(over="ignore"):
-        for text in STARTS:
-            board = chess.Board(text)
-            for _ in range(60):
-                if board.is_game_over():
-                    break
-                pair = (game.position(board.fen()), game.position(board.mirror().fen()))
-                mine, mirrored = (int(game.rules.evaluate(one.state, load_data(game))) for one in pair)
-                assert mine == mirrored, board.fen()
-                values.add(mine)
-                board.push(chance.choice(list(board.legal_moves)))
-    assert len(values) > 200
-    assert abs(int(game.rules.evaluate(game.start().state, load_data(game)))) < 30
+# --- search, views
 
 
 def test_a_match_of_the_ai_with_itself(searcher_of: Callable[[str], Searcher]) -> None:

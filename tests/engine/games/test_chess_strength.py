@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 
 from engine.data import load_data, number_files
-from engine.game import Outcome
+from engine.game import Game, Outcome
 from engine.games.chess_parts.evaluation import LAYOUT
 from engine.games.registry import load_game
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Limit
 from engine.search.report import Report
+from tests.engine.games.planted import planted
+
+STARTS = (
+    chess.STARTING_FEN,
+    "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+    "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
+    "2r3k1/1p3pp1/p3p2p/8/1P6/P3RN2/5PPP/2b3K1 b - - 3 30",
+)
 
 
 def value(text: str, data: Any = None) -> int:
@@ -57,6 +65,77 @@ def test_every_row_counts() -> None:
                 first += count
                 seen = (game.rules.evaluate(state, changed) != old for state, old in zip(states, before, strict=True))
                 assert any(seen), f"{phase} {name}"
+
+
+def check_sides(game: Game) -> set[int]:
+    """A position with colours and rows exchanged has the same value for its side to move, and it is better to have a
+    piece than not; gives the values.
+    """
+    chance, data = random.Random(3), load_data(game)
+    values = set()
+    for text in STARTS:
+        board = chess.Board(text)
+        for _ in range(40):
+            if board.is_game_over():
+                break
+            less = board.copy(stack=False)
+            if theirs(board):
+                less.remove_piece_at(chance.choice(theirs(board)))
+            boards = (board, board.mirror(), less if less.is_valid() else board)
+            mine, mirrored, more = (int(game.rules.evaluate(game.position(b.fen()).state, data)) for b in boards)
+            assert mine == mirrored, board.fen()
+            assert more > mine or (more == mine and boards[2].fen() == board.fen()), (board.fen(), less.fen())
+            values.add(mine)
+            board.push(chance.choice(list(board.legal_moves)))
+    return values
+
+
+def theirs(board: chess.Board) -> list[int]:
+    """Where the other side has knights, bishops, rooks and queens."""
+    return list(chess.SquareSet(board.occupied_co[not board.turn] & ~(board.kings | board.pawns)))
+
+
+def check_pawns(game: Game) -> None:
+    """A passed pawn is worth the more the further it is, for either side."""
+    data = load_data(game)
+    for side, ways in (("w", (3, 5, 6, 7)), ("b", (6, 4, 3, 2))):
+        values = []
+        for row in ways:
+            board = chess.Board("7k/8/8/8/8/8/8/7K w - - 0 1")
+            board.turn = side == "w"
+            board.set_piece_at(chess.square(1, row - 1), chess.Piece(chess.PAWN, board.turn))
+            values.append(int(game.rules.evaluate(game.position(board.fen()).state, data)))
+        assert values == sorted(set(values))
+
+
+def check_values(game: Game) -> None:
+    check_pawns(game)
+    assert len(check_sides(game)) > 100
+
+
+def test_evaluation_does_not_depend_on_the_side() -> None:
+    """White and Black are judged alike, more is better, and the start is about even."""
+    with np.errstate(over="ignore"):
+        check_values(load_game("chess"))
+    assert abs(value(chess.STARTING_FEN)) < 50
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (
+            "            diagonals, straights = mirrored(diagonals), mirrored(straights)\n    total = term",
+            "    total = term",
+        ),
+        ("    if misc & BLACK:", "    if misc & ~BLACK:"),
+        ("TEMPO) - total", "TEMPO) + total"),
+    ],
+)
+def test_a_fault_is_found(right: str, wrong: str) -> None:
+    """With one wrong line the comparisons fail."""
+    game = planted("chess", right, wrong)
+    with np.errstate(over="ignore"), pytest.raises(AssertionError):
+        check_values(game)
 
 
 @pytest.mark.parametrize(
