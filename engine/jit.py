@@ -62,3 +62,7 @@ def at(memory: Any, index: int) -> Any:
 def put(memory: Any, index: int, value: int) -> None:
     """Stores a value that another process reads: after all stores before it and before all after it."""
     memory[index] = value
+
+
+def prefetch(memory: Any, index: int) -> None:
+    """Asks the machine to bring the memory at an index near, for it is read soon; changes nothing."""

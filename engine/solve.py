@@ -19,8 +19,9 @@ import msgspec
 from engine.game import Game, GameError, GameFault, OptionError, Position
 from engine.games.registry import load_game
 from engine.search.job import Limit
-from engine.solvers.base import Around, Problem, ProblemError, Solution, Solver, TableSolver, named_solver
+from engine.solvers.base import Around, BookSolver, Problem, ProblemError, Solution, Solver, TableSolver, named_solver
 
+BOOK_PLIES = 10
 SECONDS = 60.0
 """How long a position may take by default."""
 
@@ -192,6 +193,12 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     parser.add_argument("--make-tables", action="store_true", help="make the game's endgame tables anew, and keep them")
     parser.add_argument("--pieces", type=int, help="tables up to so many pieces, as many as there can be by default")
+    parser.add_argument("--make-book", action="store_true", help="make the game's opening book anew")
+    parser.add_argument("--plies", type=int, default=BOOK_PLIES, help=f"of the book, {BOOK_PLIES} by default")
+    parser.add_argument(
+        "--work", type=Path, metavar="F", help="what is done of the book; a run that was cut goes on there"
+    )
+    parser.add_argument("--out", type=Path, metavar="F", help="the book's file; the one beside the game by default")
     return parser
 
 
@@ -212,6 +219,32 @@ def make_tables(game: Game, asked: argparse.Namespace) -> int:
     else:
         print("\n".join(f"{name:11} {number:,}" for name, number in told.items()))
     return 0
+
+
+def make_book(game: Game, asked: argparse.Namespace) -> int:
+    """Makes the opening book of a game that has one; a run that was cut goes on where it was."""
+    solver = named_solver(game)
+    if not isinstance(solver, BookSolver):
+        raise GameError(f"{game.title} has no opening book")
+    if not 0 <= asked.plies <= 16:
+        raise GameError(f"a book has 0 to 16 plies, not {asked.plies}")
+    out = asked.out or Path(str(getattr(game.rules, "__file__", ""))).parent / game.rules.DATA[0]
+    begun = time.perf_counter()
+    solver.prepare()
+    content = solver.make_book(asked.plies, asked.work or out.with_suffix(".work"), show_book_progress)
+    print(file=sys.stderr)
+    out.write_bytes(content)
+    seconds = time.perf_counter() - begun
+    print(f"{out}: {len(content):,} bytes, {asked.plies} plies, {seconds:.1f} s")
+    return 0
+
+
+def show_book_progress(plies: int, done: int, total: int) -> None:
+    filled = 30 * done // max(1, total)
+    bar = "#" * filled + "." * (30 - filled)
+    print(f"\r{plies:2} plies [{bar}] {done:,} of {total:,} ", end="", file=sys.stderr, flush=True)
+    if done == total:
+        print(file=sys.stderr)
 
 
 def show_progress(done: int, total: int) -> None:
@@ -252,6 +285,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if asked.make_tables:
             return make_tables(load_game(asked.game), asked)
+        if asked.make_book:
+            return make_book(load_game(asked.game), asked)
         solver = solver_of(load_game(asked.game))
         solver.prepare()
         return solve_file(solver, asked) if asked.file is not None else solve_one(solver, asked)

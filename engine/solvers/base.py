@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from engine.game import Game, GameError, GameFault, Position
@@ -131,6 +132,18 @@ class TableSolver(Solver, Protocol):
         """Makes the tables up to so many pieces anew and keeps them; what is in them, by name.
 
         `tell` takes how many entries are made, and of how many.
+        """
+
+
+@runtime_checkable
+class BookSolver(Solver, Protocol):
+    """A solver with an opening book, the first DATA file of its game."""
+
+    def make_book(self, plies: int, work: Path, tell: Callable[[int, int, int], None]) -> bytes:
+        """The file of a book of the positions up to so many plies from the start.
+
+        `work` is a file that keeps what is done, so that another run goes on there. `tell` takes the plies of the
+        positions that are solved now, how many of them are done, and of how many.
         """
 
 

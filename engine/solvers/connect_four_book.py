@@ -1,0 +1,161 @@
+"""The opening book of connect four: what a search of a second does not reach, found once by the same solver.
+
+It holds the positions in which a side is to move that has always made the book's move, whatever the other side did, up
+to a number of discs. So whoever plays by it needs no search there, and knows the exact score. A position and its
+mirror image are one entry: a word of key (49 bits), column (3) and score + 32 (6), in rising order.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.game import GameError
+
+BOTTOM = 0x0040810204081
+COLUMN_BITS = 127
+SCORE_SHIFT = 32
+CENTRE_FIRST = (3, 2, 4, 1, 5, 0, 6)
+
+Board = tuple[int, int]
+"""The discs of the side to move, and all discs."""
+
+
+class BookError(GameError):
+    """The file is no book, or the work of another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The exact score of a position for the side to move, and a column that reaches it."""
+
+    score: int
+    column: int
+
+
+def mirrored(word: int) -> int:
+    """The same columns from right to left."""
+    return sum((word >> 7 * column & COLUMN_BITS) << 7 * (6 - column) for column in range(7))
+
+
+def key_of(board: Board) -> tuple[int, bool]:
+    """The key of a position and of its mirror image, and whether it is the mirror image's own."""
+    key = board[0] + board[1] + BOTTOM
+    other = mirrored(key)
+    return (other, True) if other < key else (key, False)
+
+
+def drop(board: Board, column: int) -> Board:
+    """The position after a disc, the other side to move."""
+    mine, discs = board
+    return mine ^ discs, discs | discs + (1 << 7 * column)
+
+
+def columns(board: Board) -> list[int]:
+    """Those that are not full, the middle first."""
+    return [column for column in CENTRE_FIRST if not board[1] >> 7 * column + 5 & 1]
+
+
+def has_four(discs: int) -> bool:
+    for step in (1, 6, 7, 8):
+        pairs = discs & discs >> step
+        if pairs & pairs >> 2 * step:
+            return True
+    return False
+
+
+def is_over(board: Board) -> bool:
+    """Has the side that moved last won, or is the board full?"""
+    return board[1].bit_count() == 42 or has_four(board[0] ^ board[1])
+
+
+class Book:
+    """Entries by position."""
+
+    def __init__(self, words: Any) -> None:
+        """Words that are no entries (the zero that stands for no data) are never found."""
+        self._words = words
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._words))
+
+    def find(self, board: Board) -> Entry | None:
+        key, turned = key_of(board)
+        at = int(np.searchsorted(self._words, key << 9))
+        if at == len(self._words) or int(self._words[at]) >> 9 != key:
+            return None
+        word = int(self._words[at])
+        column = word >> 6 & 7
+        return Entry((word & 63) - SCORE_SHIFT, 6 - column if turned else column)
+
+
+def to_words(entries: dict[int, Entry]) -> Any:
+    """The entries, whose columns are those of the key's own position, as the words of a file."""
+    words = [key << 9 | entry.column << 6 | entry.score + SCORE_SHIFT for key, entry in entries.items()]
+    return np.array(sorted(words), "<i8")
+
+
+Solve = Callable[[Board], Entry]
+Tell = Callable[[int, int, int], None]
+"""Takes the number of discs that positions have now, how many of those are done, and of how many."""
+
+
+def make_book(solve: Solve, plies: int, work: Path, tell: Tell) -> dict[int, Entry]:
+    """Solves what belongs into the book, up to positions of so many discs; `work` keeps what is done.
+
+    Positions with few discs come first; those with two more follow from their moves.
+    """
+    entries = read_work(work)
+    levels: list[list[Board]] = [[(0, 0)], [drop((0, 0), column) for column in range(4)]]
+    with open(work, "a", encoding="ascii") as log:
+        for count in range(plies + 1):
+            level = levels[count]
+            for done, board in enumerate(level):
+                tell(count, done, len(level))
+                key, turned = key_of(board)
+                if key not in entries:
+                    found = solve(board)
+                    entries[key] = Entry(found.score, 6 - found.column if turned else found.column)
+                    log.write(f"{key:x} {entries[key].score} {entries[key].column}\n")
+                    log.flush()
+            tell(count, len(level), len(level))
+            levels.append(_replies(level, entries))
+    return entries
+
+
+def _replies(level: Sequence[Board], entries: dict[int, Entry]) -> list[Board]:
+    """What the other side may make of the positions of a level after the book's moves; no two with the same key."""
+    return list({key_of(board)[0]: board for board in _all_replies(level, entries)}.values())
+
+
+def _all_replies(level: Sequence[Board], entries: dict[int, Entry]) -> Iterator[Board]:
+    for board in level:
+        key, turned = key_of(board)
+        column = entries[key].column
+        after = drop(board, 6 - column if turned else column)
+        if is_over(after):
+            continue
+        for reply in columns(after):
+            board_then = drop(after, reply)
+            if not is_over(board_then):
+                yield board_then
+
+
+def read_work(work: Path) -> dict[int, Entry]:
+    """What an earlier run left; a last line that was cut off is done again."""
+    entries: dict[int, Entry] = {}
+    if not work.exists():
+        return entries
+    text = work.read_text("ascii")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        work.write_text(whole, "ascii")
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            key, score, column = line.split()
+            entries[int(key, 16)] = Entry(int(score), int(column))
+        except ValueError:
+            raise BookError(f"{work}, line {number}: a key, a score and a column are expected") from None
+    return entries
