@@ -5,7 +5,7 @@ control block's CANCEL word.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import ModuleType
@@ -20,12 +20,14 @@ from engine.search import kernel
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import choose
 from engine.search.report import Report, level_for, line_tokens, nodes_per_second, resolve, solved_info, to_info
+from engine.search.threads import assistants
+from engine.search.timing import Pace, budget
+from engine.search.work import Settings, Work
 from engine.solvers.base import Solution, named_solver
 
-NO_LIMIT = 1 << 62
 SMALL_TABLE_BITS = 16
-NEXT_DEPTH_SHARE = 0.6
-"""A depth is not begun when this much of the time is gone: it would hardly be completed."""
+CACHE_LINE_WORDS = 8
+AGES = 64
 SOLVER_SHARE = 0.8
 """So much of the time a solver may take; if it has no result by then, a search takes the rest."""
 
@@ -39,7 +41,15 @@ class Table:
 
     def __init__(self, bits: int) -> None:
         self.bits = bits
-        self.memory = Memory(np.zeros(2 << bits, np.uint64))
+        words = np.zeros((2 << bits) + CACHE_LINE_WORDS, np.uint64)
+        skipped = -(words.ctypes.data // 8) % CACHE_LINE_WORDS
+        self.memory = Memory(words[skipped:][: 2 << bits])
+        self._age = 0
+
+    def next_age(self) -> int:
+        """The number of the next search: the older an entry is, the sooner it makes room."""
+        self._age = (self._age + 1) % AGES
+        return self._age
 
     @property
     def size_bytes(self) -> int:
@@ -88,16 +98,15 @@ def unwatched(running: Running) -> AbstractContextManager[None]:
 
 
 class Searcher:
-    """The search of one game: its compiled kernel and work memory."""
+    """The search of one game: its compiled kernel, and work memory for each thread of a search."""
 
     def __init__(self, game: Game, template: ModuleType = kernel) -> None:
         self.game = game
         self.native: NativeGame = compile_game(game, template)
         self.solver = named_solver(game)
-        self._max_moves = int(game.rules.MAX_MOVES)
-        self._root_at = kernel.root_offset(self._max_moves)
-        self._work = np.zeros(kernel.work_words(self._max_moves), np.int64)
-        self._memory = Memory(self._work)
+        self._works = [Work(int(game.rules.MAX_MOVES))]
+        self._clock: Callable[[], float] = time.perf_counter
+        self._counts_from: float | None = None
 
     def prepare(self) -> None:
         """Compiles the search and the game's solver, or loads them from the cache."""
@@ -107,7 +116,13 @@ class Searcher:
 
     def expire(self) -> None:
         """Ends the running search as soon as a depth is complete; may be called from another thread."""
-        self._work[kernel.EXPIRED] = 1
+        self._works[0].expire()
+
+    def ponderhit(self) -> None:
+        """The expected move was played: from now on the limit's time counts. May be called from another thread, which
+        also sees to the hard bound of that time: it calls `expire`.
+        """
+        self._counts_from = self._clock()
 
     def search(
         self,
@@ -119,23 +134,37 @@ class Searcher:
         margin: int = 0,
         exact_depth: bool = False,
         techniques: int = kernel.ALL,
+        lines: int = 1,
+        contempt: int = 0,
+        among: Sequence[int] = (),
+        threads: int = 1,
+        pondering: bool = False,
         on_depth: Callable[[Report], None] = lambda report: None,
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.perf_counter,
     ) -> Report:
         """The last completed depth within the limit, depth 1 at least; Cancelled when the control block says so.
 
-        The caller sees to the time limit: it calls `expire`, from within `around`. `exact_depth` is the profile in
-        which the score is that of a plain minimax to the same depth. `techniques` are bits of kernel.TECHNIQUE.
+        The caller sees to the hard bound of the limit's time (`engine.search.timing`): it calls `expire`, from within
+        `around`. `among` are the only moves that are looked at, all by default. A pondering search counts no time
+        until `ponderhit`. More threads search the same position into the same table; what they find depends on chance.
+        For the rest see Settings.
         """
         self.native.function("root")
-        moves = position.moves()
+        settings = Settings(margin, lines, exact_depth, techniques, contempt)
+        moves = [move for move in position.moves() if not among or move in among]
         if not moves:
-            raise SearchFailed("the match is over, there is nothing to search")
-        self._begin(table, position, exact_depth, techniques)
+            raise SearchFailed("the match is over, or none of the moves that were asked for is legal")
+        while len(self._works) < threads:
+            self._works.append(Work(int(self.game.rules.MAX_MOVES)))
+        age = table.next_age()
+        for work in self._works[:threads]:
+            work.begin(position, moves, table.bits, age, settings)
         control.clear_shown()
-        with around():
-            return self._deepen(position, limit, table, control, margin, on_depth, clock)
+        self._clock = clock
+        self._counts_from = None if pondering else clock()
+        with around(), assistants(self.native, self._works[1:threads], position, table.memory):
+            return self._deepen(position, limit, table, control, margin, threads, on_depth)
 
     def _deepen(
         self,
@@ -144,63 +173,46 @@ class Searcher:
         table: Table,
         control: Control,
         margin: int,
+        threads: int,
         on_depth: Callable[[Report], None],
-        clock: Callable[[], float],
     ) -> Report:
-        begun = clock()
-        work = self._work
+        begun = self._clock()
+        work = self._works[0]
         state = tuple(int(word) for word in position.state)
-        memories = (self._memory, table.memory, control.memory, self.native.data)
+        memories = (work.memory, table.memory, control.memory, self.native.data)
+        pace = Pace(budget(limit), len(position.moves()))
         deepest = min(limit.depth or kernel.MAX_PLY - 2, kernel.MAX_PLY - 2)
         report = None
         for depth in range(1, deepest + 1):
-            horizons = work[kernel.HORIZONS]
+            horizons = work.horizons
             score = self.native.function("root")(state, depth, margin, *memories)
             if control.cancelled:
                 raise Cancelled
-            if work[kernel.STOP]:
+            if work.is_stopped:
                 break
-            report = self._report(depth, int(score), clock() - begun, bool(work[kernel.HORIZONS] == horizons))
+            nodes = sum(one.nodes for one in self._works[:threads])
+            report = work.report(depth, int(score), self._clock() - begun, work.horizons == horizons, nodes)
             on_depth(report)
-            if _is_enough(report, limit):
+            if _is_enough(report, limit) or pace.is_enough(self._counted_ms(), report.moves[0][0], report.score):
                 break
-            work[self._root_at :][: len(report.moves)] = [move for move, _, _ in report.moves]
-            work[kernel.NODE_LIMIT] = limit.nodes or NO_LIMIT
-            work[kernel.MAY_STOP] = 1
-            work[kernel.POLL] = 0
+            work.order([move for move, _, _ in report.moves])
+            work.allow_stop(None if limit.nodes is None else -(-limit.nodes // threads))
         assert report is not None, "depth 1 cannot be stopped"
         return report
 
-    def _begin(self, table: Table, position: Position, exact_depth: bool, techniques: int) -> None:
-        work = self._work
-        moves = position.moves()
-        past = position.past[-kernel.MAX_PAST :]
-        work[: kernel.BUFFERS] = 0
-        work[kernel.KILLERS : kernel.HISTORY] = -1
-        work[kernel.NODE_LIMIT] = NO_LIMIT
-        work[kernel.MADE : kernel.BUFFERS] = kernel.NO_MOVE
-        work[kernel.EXACT_DEPTH] = exact_depth
-        work[kernel.TECHNIQUES] = techniques & kernel.BASIC if exact_depth else techniques
-        work[kernel.TABLE_SHIFT] = 64 - table.bits
-        work[kernel.ROOT_COUNT] = len(moves)
-        work[kernel.PAST] = len(past)
-        work[kernel.PATH - len(past) : kernel.PATH] = np.array(past, np.uint64).view(np.int64)
-        work[self._root_at :][: len(moves)] = moves
-
-    def _report(self, depth: int, score: int, seconds: float, solved: bool) -> Report:
-        work, count = self._work, int(self._work[kernel.ROOT_COUNT])
-        columns = (work[self._root_at + i * self._max_moves :][:count].tolist() for i in range(3))
-        moves = sorted(zip(*columns, strict=True), key=lambda scored: -scored[1])
-        line = tuple(work[kernel.PV :][: int(work[kernel.PV_LENGTH])].tolist())
-        return Report(depth, score, int(work[kernel.NODES]), seconds, line, tuple(moves), solved)
+    def _counted_ms(self) -> float:
+        """How much of the limit's time is gone: none while the search ponders."""
+        return 0.0 if self._counts_from is None else (self._clock() - self._counts_from) * 1000
 
 
 def _is_enough(report: Report, limit: Limit) -> bool:
-    """Deeper searches could change nothing, or would not be completed."""
+    """Deeper searches could change nothing, or have no nodes left.
+
+    A seen end is a forced one; with techniques that reduce there may be one that is nearer.
+    """
     end_seen = kernel.MATE - abs(report.score) <= report.depth
-    late = limit.time_ms is not None and report.seconds * 1000 >= limit.time_ms * NEXT_DEPTH_SHARE
     out_of_nodes = limit.nodes is not None and report.nodes >= limit.nodes
-    return report.solved or end_seen or late or out_of_nodes
+    return report.solved or end_seen or out_of_nodes
 
 
 def answer(
@@ -229,7 +241,7 @@ def answer(
         solved = solved_info(position, solution)
         on_info(solved)
         return Result(solved.pv[0], solved)
-    if limit.time_ms is not None:
+    if limit.time_ms is not None:  # what the solver took is gone
         limit = msgspec.structs.replace(limit, time_ms=max(0, round(limit.time_ms - (clock() - begun) * 1000)))
     latest: list[Info] = []
 
@@ -240,7 +252,8 @@ def answer(
     def live() -> Info | None:
         return _live_info(position, latest[0], control, clock() - begun) if latest else None
 
-    running = Running(None if limit.time_ms is None else limit.time_ms / 1000, searcher.expire, live)
+    bounds = budget(limit)
+    running = Running(None if bounds is None else bounds.hard_ms / 1000, searcher.expire, live)
     searcher.search(
         position,
         limit,

@@ -11,11 +11,18 @@ MATE = 30_000
 
 
 class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """When to stop, whichever comes first; a search always completes depth 1."""
+    """When to stop, whichever comes first; a search always completes depth 1.
+
+    `clock_ms` is what the side to move has left for `moves_to_go` moves (for the rest of the match where that is not
+    given), `increment_ms` what it gets after each: see `engine.search.timing`.
+    """
 
     depth: int | None = None
     nodes: int | None = None
     time_ms: int | None = None
+    clock_ms: int | None = None
+    increment_ms: int = 0
+    moves_to_go: int | None = None
 
 
 class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -62,8 +62,18 @@ COMPLETE = 255
     GUESS,
     ROOT_DEPTH,
     NULL_FROM,
-) = range(15)
-PV_LENGTH = 16
+    DRAW_VALUE,
+    SALT,
+    AGE,
+    LINES,
+) = range(19)
+"""DRAW_VALUE: what a draw is worth to the side to move at the root. SALT: goes into each key, 0 but for searches whose
+values belong into no other one. AGE: the number of the search, for the table. LINES: so many best moves get exact
+scores."""
+TOP = 32
+"""The best scores at the root so far, W[LINES] of them, the best first."""
+MAX_LINES = 31
+PV_LENGTH = TOP + MAX_LINES + 1
 PV = PV_LENGTH + MAX_PLY + 1
 KILLERS = PV + (MAX_PLY + 1) * MAX_PLY
 HISTORY = KILLERS + 2 * MAX_PLY
@@ -82,23 +92,25 @@ REPEATS = NOISE = TENSION = 0
 """These stand for the game's own: 1 where positions can come again and that matters, where the game gives `noisy`,
 and where it gives `tense`. What a game does not have is not compiled."""
 NO_MOVE = -1
+LINE_WORDS = 32
+"""The length of the line after a root move, and its moves as far as there is room."""
 
 TECHNIQUE = {
     name: 1 << bit
     for bit, name in enumerate(
         (
             "table", "killers", "history", "repetition", "replies", "rank", "quiescence", "extensions", "null-move",
-            "lmr", "iir", "aspiration",
+            "lmr", "iir", "aspiration", "buckets", "malus", "mate-distance", "bad-captures",
         )
     )
 }  # fmt: skip
 """The techniques that can be left out, by the names that an ablation match knows them by."""
 (
     TABLE, KILLERS_FIRST, HISTORY_ORDER, REPETITION, REPLIES_FIRST, RANKS, QUIESCENCE, EXTENSIONS, NULL_MOVE, LMR, IIR,
-    ASPIRATION,
+    ASPIRATION, BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES,
 ) = TECHNIQUE.values()  # fmt: skip
 BASIC = TABLE | KILLERS_FIRST | HISTORY_ORDER
-SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | ASPIRATION
+SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | ASPIRATION | BUCKETS | MALUS | MATE_DISTANCE
 """What changes the order of moves and the windows, but not the tree: a seen end is as near as it gets."""
 ALL = (1 << len(TECHNIQUE)) - 1
 
@@ -120,13 +132,18 @@ CONTROL_WORDS = SEEN_PV + MAX_PLY
 GOLDEN = U(0x9E3779B97F4A7C15)
 LOW_16 = U(0xFFFF)
 LOW_8 = U(0xFF)
+LOW_6 = U(0x3F)
+LOW_2 = U(3)
 SCORE_SHIFT = 32_768
 
 SIGNATURES = {
-    "end_value": "i8(i8, i8)",
+    "end_value": "i8(i8, i8, i8*)",
+    "age_and_depth": "i8(u8, i8*)",
+    "credit": "void(i8*, i8, i8)",
     "poll": "i8(i8*, i8*)",
     "is_repeated": "i8(state, i8, i8*)",
     "show": "void(i8, i8, i8*, i8*)",
+    "keep_line": "void(i8, i8, i8, i8*)",
     "quiesce": "i8(state, i8, i8, i8, i8*, i8*, i8*)",
     "nega": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "root": "i8(state, i8, i8, i8*, u8*, i8*, i8*)",
@@ -150,8 +167,8 @@ SIGNATURES = {
 }
 CALLS = {
     "quiesce": ("end_value", "poll"),
-    "nega": ("end_value", "poll", "is_repeated", "quiesce"),
-    "root": ("nega", "show"),
+    "nega": ("end_value", "age_and_depth", "credit", "poll", "is_repeated", "quiesce"),
+    "root": ("nega", "show", "keep_line", "is_repeated"),
     "plain": ("end_value",),
 }
 """What each function calls of these; callees are compiled first, with the one signature that they have."""
@@ -221,22 +238,37 @@ def pass_turn(s: State) -> State:
 
 
 def work_words(max_moves: int) -> int:
-    """The size of W: the buffers hold moves and their order for each ply, and the root's moves, scores and bounds."""
-    return BUFFERS + 2 * MAX_PLY * max_moves + 3 * max_moves
+    """The size of W: the buffers hold moves and their order for each ply, and the root's moves with what is found."""
+    return BUFFERS + 2 * MAX_PLY * max_moves + (3 + LINE_WORDS) * max_moves
 
 
 def root_offset(max_moves: int) -> int:
-    """Where the root's moves begin in W; their scores and then their bounds follow."""
+    """Where the root's moves begin in W; their scores, bounds and lines follow."""
     return BUFFERS + 2 * MAX_PLY * max_moves
 
 
-def end_value(result: int, ply: int) -> int:
+def end_value(result: int, ply: int, W: Any) -> int:
     """The score of a finished state for the side to move."""
     if result == DRAWN:
-        return 0
+        return int(-W[DRAW_VALUE] if ply & 1 else W[DRAW_VALUE])
     if result == WON:
         return MATE - ply
     return ply - MATE
+
+
+def age_and_depth(entry: np.uint64, W: Any) -> int:
+    """What a table entry is worth: plies, eight less for each search since."""
+    age: Any = np.int64((U(W[AGE]) - (entry >> U(26))) & LOW_6)
+    return int(np.int64((entry >> U(16)) & LOW_8) - 8 * age)
+
+
+def credit(history: Any, move: int, depth: int) -> None:
+    """Moves what is remembered of a move towards 1 << 20, or away from it where depth is negative, within limits."""
+    at_move = move & (HISTORY_MOVES - 1)
+    bonus = min(depth * depth, 400) * (1 << 6)
+    if depth < 0:
+        bonus = -bonus
+    history[at_move] += bonus - history[at_move] * abs(bonus) // (1 << 20)
 
 
 def poll(W: Any, C: Any) -> int:
@@ -269,8 +301,9 @@ def is_repeated(s: State, ply: int, W: Any) -> int:
 def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> int:
     """Searches the moves at W[root_offset], in their order, to a depth and returns the best score.
 
-    Moves that score more than the best one minus the margin get exact scores, the others upper bounds; margin 0 is the
-    ordinary search for one best move. A new best line is shown in C at once.
+    The W[LINES] best moves, and all that score more than the best one minus the margin, get exact scores and a line,
+    the others upper bounds; margin 0 and one line is the ordinary search for one best move. A new best line is shown
+    in C at once.
     """
     moves_at = BUFFERS + 2 * MAX_PLY * MAX_MOVES
     scores_at = moves_at + MAX_MOVES
@@ -280,32 +313,38 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         is_repeated(s, 0, W)
     W[ROOT_DEPTH] = depth
     W[NULL_FROM] = 0
+    for t in range(MAX_LINES):
+        W[TOP + t] = -INF
     for i in range(W[ROOT_COUNT]):
         move = W[moves_at + i]
         W[MADE] = move
         child = play(s, move)
         floor = best - margin
-        # 1. The first move gets the open window, or one around the score of the depth before, widened until it holds;
-        #    another one must first show that it comes above the floor.
+        if W[LINES] > 1:
+            floor = min(floor, W[TOP + W[LINES] - 1])
+        # 1. As long as there is no floor a move gets the open window, or the first one a window around the score of the
+        #    depth before, widened until it holds; later ones must first show that they come above the floor.
         v = floor + 1
         is_settled = 0
-        if i > 0:
+        if floor > -INF:
             v = -nega(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
-        elif margin == 0 and depth >= ASPIRATION_DEPTH and (W[TECHNIQUES] & ASPIRATION) != 0:
+        elif i == 0 and margin == 0 and depth >= ASPIRATION_DEPTH and (W[TECHNIQUES] & ASPIRATION) != 0:
             half = ASPIRATION_WINDOW
             while is_settled == 0 and half < DECIDED and W[STOP] == 0:
                 v = -nega(child, depth - 1, -W[GUESS] - half, -W[GUESS] + half, 1, W, T, C, D)
                 if v > W[GUESS] - half and v < W[GUESS] + half:
                     is_settled = 1
                 half *= 4
-        if is_settled == 0 and (v > floor or i == 0) and W[STOP] == 0:
-            low = -INF if i == 0 else floor
-            v = -nega(child, depth - 1, -INF, -low, 1, W, T, C, D)
+            v = max(v, floor + 1)
+        if is_settled == 0 and v > floor and W[STOP] == 0:
+            v = -nega(child, depth - 1, -INF, -max(floor, -INF), 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
         W[scores_at + i] = v
-        W[bounds_at + i] = EXACT if v > floor or i == 0 else UPPER
-        # 2. A new best move is shown with its line.
+        W[bounds_at + i] = EXACT if v > floor else UPPER
+        # 2. An exact score comes with its line, and to its place among the best; a new best one is shown.
+        if v > floor:
+            keep_line(i, move, v, W)
         if v > best:
             best = v
             W[PV] = move
@@ -316,6 +355,21 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
             show(depth, best, W, C)
     W[GUESS] = best
     return best
+
+
+def keep_line(i: int, move: int, v: int, W: Any) -> None:
+    """Notes the line after the i-th root move, and sorts its score in among the best."""
+    line: Any = np.int64(BUFFERS + 2 * MAX_PLY * MAX_MOVES + 3 * MAX_MOVES + i * LINE_WORDS)
+    length = min(W[PV_LENGTH + 1], LINE_WORDS - 2)
+    W[line] = length + 1
+    W[line + 1] = move
+    for t in range(length):
+        W[line + 2 + t] = W[PV + MAX_PLY + t]
+    place: Any = np.int64(W[LINES])
+    while place > 0 and W[TOP + place - 1] < v:
+        W[TOP + place] = W[TOP + place - 1]
+        place -= 1
+    W[TOP + place] = v
 
 
 def show(depth: int, score: int, W: Any, C: Any) -> None:
@@ -334,28 +388,26 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
     """The value of s, within a window, when only noisy moves are made from here: `nega`'s contract for that tree.
 
     The side to move may stand pat, that is take the evaluation instead; where the state is tense it may not, and all
-    moves are looked at.
+    moves are looked at. Noisy moves that the game ranks below 0 are left out.
     """
     # 1. A finished state has its exact value.
     W[PV_LENGTH + ply] = 0
     result = status(s)
     if result != GOES_ON:
-        return end_value(result, ply)
+        return end_value(result, ply, W)
     if drawn(s) != 0:
-        return 0
+        return end_value(DRAWN, ply, W)
 
     # 2. Standing pat.
     W[HORIZONS] += 1
-    if ply >= MAX_PLY - 1:
-        return evaluate(s, D)
     best = -INF
     low = alpha
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
     is_tense = tense(s)
     n: Any = np.int64(0)
-    if is_tense == 0:
+    if is_tense == 0 or ply >= MAX_PLY - 1:
         best = evaluate(s, D)
-        if best >= beta:
+        if best >= beta or ply >= MAX_PLY - 1:
             return best
         if best > low:
             low = best
@@ -363,7 +415,7 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
     else:
         n = moves(s, buffer)
         if n == 0:
-            return end_value(stuck(s), ply)
+            return end_value(stuck(s), ply, W)
 
     # 3. The moves, the most promising first.
     order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
@@ -377,6 +429,8 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
         if is_tense == 0 and order[j] < 0:
             break  # what the game ranks below the quiet moves is no reason to go on
         move = buffer[j]
+        if order[j] < 0 and is_tense == 0 and (W[TECHNIQUES] & BAD_CAPTURES) != 0:
+            break
         order[j] = order[i]
         buffer[j] = buffer[i]
         W[NODES] += 1
@@ -412,12 +466,17 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     # 2. A finished state has its exact value; so has a draw by rule, and whoever can repeat a position can draw.
     result = status(s)
     if result != GOES_ON:
-        return end_value(result, ply)
+        return end_value(result, ply, W)
     if drawn(s) != 0:
-        return 0
+        return end_value(DRAWN, ply, W)
     if REPEATS != 0 and (techniques & REPETITION) != 0 and is_repeated(s, ply, W) != 0:
         W[HORIZONS] += 1  # the value belongs to this path: no table entry above may take it for complete
-        return 0
+        return end_value(DRAWN, ply, W)
+    if (techniques & MATE_DISTANCE) != 0:  # nothing is sooner than a loss here or a win with the next move
+        alpha = max(alpha, ply - MATE)
+        beta = min(beta, MATE - ply - 1)
+        if alpha >= beta:
+            return alpha
 
     # 3. A tense state is looked at a ply deeper, up to twice the depth of the root. At the horizon the game's
     #    evaluation stands for the rest, once the noise is over.
@@ -433,11 +492,14 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         return evaluate(s, D)
 
     # 4. The table may know the value, or a bound that closes the window, or at least the move to try first.
-    k = key(s)
+    k = key(s) ^ U(W[SALT])
     slot: Any = np.int64((k * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
     table_move: Any = -1
-    if (techniques & TABLE) != 0 and T[slot] == k:
+    entry = T[slot + 1]
+    if (techniques & BUCKETS) != 0 and T[slot] ^ entry != k:
+        slot ^= 2
         entry = T[slot + 1]
+    if (techniques & TABLE) != 0 and T[slot] ^ entry == k:
         table_move = np.int64((entry >> U(32)) & LOW_16)
         known_depth: Any = np.int64((entry >> U(16)) & LOW_8)
         if known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0):
@@ -446,7 +508,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
                 known -= ply  # the table counts the distance to the end from its own state
             elif known < -DECIDED:
                 known += ply
-            known_bound = np.int64((entry >> U(24)) & LOW_8)
+            known_bound = np.int64((entry >> U(24)) & LOW_2)
             if (
                 known_bound == EXACT
                 or (known_bound == LOWER and known >= beta)
@@ -495,7 +557,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
     n = moves(s, buffer)
     if n == 0:
-        return end_value(stuck(s), ply)
+        return end_value(stuck(s), ply, W)
     order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
     history = at(W, HISTORY + (ply & 1) * HISTORY_MOVES)
     killers = at(W, KILLERS + 2 * ply)
@@ -521,7 +583,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         elif move == reply:
             worth = 1 << 41
         elif ranked < 0:
-            worth = ranked
+            worth = ranked - (1 << 40)
         order[i] = worth * 65536 + (65535 - i)
 
     # 7. Search the moves from the best place on: the first with the whole window, the others only to show that they
@@ -573,7 +635,11 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
                     W[line + 1 + t] = W[line + MAX_PLY + t]
                 W[PV_LENGTH + ply] = length + 1
             if v >= beta:
-                if history[move & (HISTORY_MOVES - 1)] < 1 << 40:
+                if (techniques & MALUS) != 0:
+                    for t in range(i + 1):
+                        if (order[t] >> 16) < 1 << 44:
+                            credit(history, buffer[t], depth if t == i else -depth)
+                elif history[move & (HISTORY_MOVES - 1)] < 1 << 40:
                     history[move & (HISTORY_MOVES - 1)] += depth * depth
                 W[REPLIES + (made_before & (HISTORY_MOVES - 1))] = move
                 if killer_1 != move:
@@ -597,8 +663,14 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     stored_depth = depth
     if W[HORIZONS] == horizons and W[EXACT_DEPTH] == 0:
         stored_depth = COMPLETE
-    T[slot] = k
-    T[slot + 1] = U(stored + SCORE_SHIFT) | (U(stored_depth) << U(16)) | (U(bound) << U(24)) | (U(best_index) << U(32))
+    if (techniques & BUCKETS) != 0 and T[slot] ^ T[slot + 1] != k:
+        other = slot ^ 2
+        if T[other] ^ T[other + 1] == k or age_and_depth(T[other + 1], W) < age_and_depth(T[slot + 1], W):
+            slot = other
+    word = U(stored + SCORE_SHIFT) | (U(stored_depth) << U(16)) | (U(best_index) << U(32))
+    word |= (U(bound) << U(24)) | ((U(W[AGE]) & LOW_6) << U(26))
+    T[slot] = k ^ word
+    T[slot + 1] = word
     return best
 
 
@@ -622,15 +694,15 @@ def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
     """The value that `nega` promises, found by trying everything: for checks."""
     result = status(s)
     if result != GOES_ON:
-        return end_value(result, ply)
+        return end_value(result, ply, W)
     if drawn(s) != 0:
-        return 0
+        return end_value(DRAWN, ply, W)
     if depth <= 0:
         return evaluate(s, D)
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
     n = moves(s, buffer)
     if n == 0:
-        return end_value(stuck(s), ply)
+        return end_value(stuck(s), ply, W)
     best = -INF
     for i in range(n):
         v = -plain(play(s, buffer[i]), depth - 1, ply + 1, W, D)

@@ -14,7 +14,10 @@ BOUNDS: dict[int, Bound] = {kernel.EXACT: "exact", kernel.LOWER: "lower", kernel
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A completed depth: `moves` hold (move, score, bound), the best one first; solved: no deeper search can differ."""
+    """A completed depth: `moves` hold (move, score, bound), the best one first; solved: no deeper search can differ.
+
+    `lines` go with the moves: what follows each one that has an exact score, itself included, as far as it is noted.
+    """
 
     depth: int
     score: int
@@ -23,6 +26,7 @@ class Report:
     line: tuple[int, ...]
     moves: tuple[tuple[int, int, int], ...]
     solved: bool
+    lines: tuple[tuple[int, ...], ...] = ()
 
 
 def level_for(job: Job, game: Game) -> Level:

@@ -9,10 +9,14 @@ from types import ModuleType
 import pytest
 
 from engine.conformance import ConformanceError, check_search
+from engine.game import Game
 from engine.games.registry import load_game
 from engine.search import kernel
 from engine.search.driver import Searcher
-from tests.engine import test_kernel
+from tests.engine import test_kernel, test_search_options
+from tests.engine.test_search_options import hinted
+
+__all__ = ["hinted"]
 
 SOURCE = Path(kernel.__file__).read_text("utf-8")
 
@@ -35,6 +39,18 @@ def margin(searcher: Searcher, template: ModuleType) -> None:
 
 def node_limit(searcher: Searcher, template: ModuleType) -> None:
     test_kernel.test_nodes_are_limited_exactly(lambda game_id: searcher)
+
+
+def lines(searcher: Searcher, template: ModuleType) -> None:
+    test_search_options.test_several_lines(lambda game_id: searcher)
+
+
+def contempt(searcher: Searcher, template: ModuleType) -> None:
+    test_search_options.test_contempt(lambda game_id: Searcher(load_game(game_id), template))
+
+
+def torn(searcher: Searcher, template: ModuleType) -> None:
+    test_search_options.test_a_torn_entry_is_no_entry(lambda game_id: searcher)
 
 
 Check = Callable[[Searcher, ModuleType], None]
@@ -80,7 +96,20 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     ),
     ("margin off by one", margin, "v > floor and W[STOP] == 0", "v > floor + 4 and W[STOP] == 0"),
     ("late stop", node_limit, "        W[POLL] = W[NODE_LIMIT]\n", "        W[POLL] = W[NODE_LIMIT] + 1\n"),
+    ("too few lines", lines, "floor = min(floor, W[TOP + W[LINES] - 1])", "floor = min(floor, W[TOP + 1])"),
+    ("the line before", lines, "        W[line + 2 + t] = W[PV + MAX_PLY + t]", "        W[line + 2 + t] = W[PV + t]"),
+    ("a draw for the other side", contempt, "-W[DRAW_VALUE] if ply & 1 else W[DRAW_VALUE]", "W[DRAW_VALUE]"),
+    ("values of another contempt", contempt, "key(s) ^ U(W[SALT])", "key(s) ^ U(W[SALT] & 0)"),
+    ("a weak check of entries", torn, "T[slot] ^ entry == k:", "(T[slot] ^ entry) >> U(60) == k >> U(60):"),
 ]
+HINTED_FAULTS = {
+    "quiescence without a horizon": ("    W[HORIZONS] += 1\n    best = -INF\n", "    best = -INF\n"),
+    "no way out of a forced answer": (
+        "        n = moves(s, buffer)\n        if n == 0:",
+        "        n = noisy(s, buffer)\n        if n == 0:",
+    ),
+    "not deeper where it is tense": ("            depth += 1\n", "            depth += 0\n"),
+}
 
 
 @pytest.fixture
@@ -116,6 +145,16 @@ def test_a_fault_is_found(planted: Callable[[str, str], ModuleType], check: Chec
     template = planted(right, wrong)
     with pytest.raises((ConformanceError, AssertionError)):
         check(Searcher(load_game("connect-four"), template), template)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("right", "wrong"), HINTED_FAULTS.values(), ids=HINTED_FAULTS)
+def test_a_fault_with_hints_is_found(
+    planted: Callable[[str, str], ModuleType], hinted: Game, right: str, wrong: str
+) -> None:
+    """So does the check of hints, where the fault is in what is done with them."""
+    with pytest.raises(AssertionError):
+        test_search_options.check_hints(Searcher(hinted, planted(right, wrong)))
 
 
 @pytest.mark.long

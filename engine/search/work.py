@@ -1,0 +1,113 @@
+"""The work memory of a searching thread, as numbers go in and come out; no compiled code is called in here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.game import Position
+from engine.native import Memory
+from engine.search import kernel
+from engine.search.report import Report
+
+NO_LIMIT = 1 << 62
+MOST_CONTEMPT = 1000
+SALT_WORD = (1 << 62) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to search. `lines` best moves, and those less than `margin` below the best one, get exact scores.
+
+    `exact_depth` is the profile in which the score is that of a plain minimax to the same depth. `techniques` are bits
+    of kernel.TECHNIQUE. `contempt` is what a draw costs the side to move at the root.
+    """
+
+    margin: int = 0
+    lines: int = 1
+    exact_depth: bool = False
+    techniques: int = kernel.ALL
+    contempt: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.lines <= kernel.MAX_LINES:
+            raise ValueError(f"lines are 1 to {kernel.MAX_LINES}, not {self.lines}")
+        if abs(self.contempt) > MOST_CONTEMPT:
+            raise ValueError(f"contempt is at most {MOST_CONTEMPT} either way, not {self.contempt}")
+
+    def salt(self, turn: int) -> int:
+        """What keeps values with contempt apart in the table: they hold for one side at the root, and this contempt."""
+        if not self.contempt:
+            return 0
+        return ((2 * self.contempt + turn) * 0x9E3779B97F4A7C15) & SALT_WORD | 1
+
+
+class Work:
+    """The words W of the kernel for one thread."""
+
+    def __init__(self, max_moves: int) -> None:
+        self._max_moves = max_moves
+        self._root_at = kernel.root_offset(max_moves)
+        self.words: Any = np.zeros(kernel.work_words(max_moves), np.int64)
+        self.memory = Memory(self.words)
+
+    def begin(self, position: Position, moves: Sequence[int], table_bits: int, age: int, settings: Settings) -> None:
+        """Forgets the search before; the first depth of the new one cannot be stopped."""
+        words = self.words
+        past = position.past[-kernel.MAX_PAST :]
+        is_exact = settings.exact_depth
+        words[: kernel.BUFFERS] = 0
+        words[kernel.KILLERS : kernel.HISTORY] = -1
+        words[kernel.MADE : kernel.BUFFERS] = kernel.NO_MOVE
+        words[kernel.NODE_LIMIT] = NO_LIMIT
+        words[kernel.EXACT_DEPTH] = is_exact
+        words[kernel.TECHNIQUES] = settings.techniques & kernel.BASIC if is_exact else settings.techniques
+        words[kernel.TABLE_SHIFT] = 64 - table_bits
+        words[kernel.AGE] = age
+        words[kernel.LINES] = min(settings.lines, len(moves))
+        words[kernel.DRAW_VALUE] = -settings.contempt
+        words[kernel.SALT] = settings.salt(position.turn)
+        words[kernel.PAST] = len(past)
+        words[kernel.PATH - len(past) : kernel.PATH] = np.array(past, np.uint64).view(np.int64)
+        words[kernel.ROOT_COUNT] = len(moves)
+        self.order(moves)
+
+    def order(self, moves: Sequence[int]) -> None:
+        """The root's moves, in the order in which to search them."""
+        self.words[self._root_at :][: len(moves)] = moves
+
+    def allow_stop(self, nodes: int | None) -> None:
+        """From now on the search stops at so many nodes, or when it is told to."""
+        self.words[kernel.NODE_LIMIT] = nodes or NO_LIMIT
+        self.words[kernel.MAY_STOP] = 1
+        self.words[kernel.POLL] = 0
+
+    def expire(self) -> None:
+        self.words[kernel.EXPIRED] = 1
+
+    @property
+    def is_stopped(self) -> bool:
+        return bool(self.words[kernel.STOP])
+
+    @property
+    def nodes(self) -> int:
+        return int(self.words[kernel.NODES])
+
+    @property
+    def horizons(self) -> int:
+        return int(self.words[kernel.HORIZONS])
+
+    def report(self, depth: int, score: int, seconds: float, solved: bool, nodes: int) -> Report:
+        """The depth that was just completed; `nodes` are those of all threads."""
+        words, count = self.words, int(self.words[kernel.ROOT_COUNT])
+        columns = [words[self._root_at + i * self._max_moves :][:count].tolist() for i in range(3)]
+        scored = list(zip(*columns, strict=True))
+        order = sorted(range(count), key=lambda i: -scored[i][1])
+        line = tuple(words[kernel.PV :][: int(words[kernel.PV_LENGTH])].tolist())
+        lines = tuple(self._line(i) if scored[i][2] == kernel.EXACT else () for i in order)
+        return Report(depth, score, nodes, seconds, line, tuple(scored[i] for i in order), solved, lines)
+
+    def _line(self, i: int) -> tuple[int, ...]:
+        at = self._root_at + 3 * self._max_moves + i * kernel.LINE_WORDS
+        return tuple(self.words[at + 1 :][: int(self.words[at])].tolist())

@@ -1,0 +1,198 @@
+"""What a search can be asked besides a best move: more lines, some moves only, contempt, pondering, more threads."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.conformance import playouts
+from engine.game import Game
+from engine.games import connect_four
+from engine.games.registry import load_game
+from engine.search import kernel
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import MATE, Limit, SearchFailed
+from engine.search.report import Report, line_tokens
+from tests.engine.test_kernel import OPEN_TWO, endgames
+
+Searchers = Callable[[str], Searcher]
+LINES = 3
+
+
+def test_several_lines(searcher_of: Searchers) -> None:
+    """The best moves have the exact scores that a window open for all gives them, and lines that lead there."""
+    searcher = searcher_of("connect-four")
+    for line in playouts(searcher.game, 8, seed=5):
+        position = line[6]
+        full = searcher.search(
+            position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE, techniques=kernel.BASIC
+        )
+        wanted = sorted((score for _, score, _ in full.moves), reverse=True)
+        found = searcher.search(position, Limit(depth=5), Table(12), Control(), exact_depth=True, lines=LINES)
+        values = {move: score for move, score, _ in full.moves}
+        assert [score for _, score, _ in found.moves[:LINES]] == wanted[:LINES]
+        for (move, score, bound), moves in list(zip(found.moves, found.lines, strict=True))[:LINES]:
+            assert (bound, values[move], moves[0]) == (kernel.EXACT, score, move)
+            assert len(line_tokens(position, moves)) == len(moves)
+        assert found.lines[0] == found.line
+        assert all(score <= found.moves[LINES - 1][1] for _, score, _ in found.moves[LINES:])
+    one = searcher.search(searcher.game.start(), Limit(depth=3), Table(12), Control(), lines=31)
+    assert all(bound == kernel.EXACT for _, _, bound in one.moves)
+    for lines in (0, kernel.MAX_LINES + 1):
+        with pytest.raises(ValueError, match="lines are 1 to"):
+            searcher.search(searcher.game.start(), Limit(depth=1), Table(12), Control(), lines=lines)
+
+
+def test_some_moves_only(searcher_of: Searchers) -> None:
+    """Among some moves the best of those is found, with the score that it has among all."""
+    searcher = searcher_of("connect-four")
+    position = next(iter(playouts(searcher.game, 1, seed=5)))[6]
+    full = searcher.search(position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE)
+    among = [move for move, _, _ in full.moves[2:5]]
+    found = searcher.search(position, Limit(depth=5), Table(12), Control(), exact_depth=True, among=among)
+    assert {move for move, _, _ in found.moves} == {*among}
+    assert (found.score, found.moves[0][1]) == (full.moves[2][1], full.moves[2][1])
+    with pytest.raises(SearchFailed, match="legal"):
+        searcher.search(position, Limit(depth=5), Table(12), Control(), among=[77])
+
+
+def test_contempt(searcher_of: Searchers) -> None:
+    """A draw is worth less to the side at the root, whoever comes to it; a table that served one contempt, or the other
+    side, does not mislead another search.
+    """
+    searcher = searcher_of("tic-tac-toe")
+    table = Table(14)
+    start = searcher.game.start()
+    after = start.play(start.moves()[4])
+    for contempt in (0, 30, -20, 30, 0):
+        for position in (start, after, after.play(after.moves()[0])):
+            report = searcher.search(position, Limit(), table, Control(), contempt=contempt)
+            assert (report.score, report.solved) == (-contempt, True)
+    assert searcher.search(start.play(0).play(1), Limit(), table, Control(), contempt=50).score > kernel.DECIDED
+    with pytest.raises(ValueError, match="contempt"):
+        searcher.search(start, Limit(), table, Control(), contempt=1001)
+
+
+def test_pondering(searcher_of: Searchers) -> None:
+    """While it ponders no time counts; from the hit on the limit's time does."""
+    searcher = searcher_of("connect-four")
+    now = [0.0]
+    depths: list[int] = []
+
+    def told(report: Report) -> None:
+        depths.append(report.depth)
+        now[0] += 10.0  # seconds: far more than the limit, at each depth
+        if report.depth == 6:
+            searcher.ponderhit()
+            now[0] += 0.5
+
+    def ponder(pondering: bool) -> int:
+        depths.clear()
+        searcher.search(
+            searcher.game.start(),
+            Limit(time_ms=1000),
+            Table(14),
+            Control(),
+            pondering=pondering,
+            on_depth=told,
+            clock=lambda: now[0],
+        )
+        return depths[-1]
+
+    assert ponder(pondering=False) == 1
+    assert ponder(pondering=True) == 7, "half a second after the hit one more depth is begun"
+
+
+def test_more_threads(searcher_of: Searchers) -> None:
+    """Two and three threads over one table find who wins late positions, and count the nodes of all."""
+    searcher = searcher_of("connect-four")
+    table = Table(14)
+    for position, score in endgames(11, 40):
+        for threads in (2, 3):
+            report = searcher.search(position, Limit(), table, Control(), threads=threads, techniques=kernel.SOUND)
+            assert report.score == score, position.text()
+    alone = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control())
+    both = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control(), threads=2)
+    assert both.depth == alone.depth == 9
+    limited = searcher.search(searcher.game.start(), Limit(nodes=100_000), Table(16), Control(), threads=2)
+    assert limited.nodes < 300_000
+    searcher.search(searcher.game.start(), Limit(depth=4), Table(16), Control())
+    assert searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control()).nodes == alone.nodes
+
+
+def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
+    """Words of different entries that meet in a slot do not pass for one: the key is stored mixed with the data."""
+    searcher = searcher_of("connect-four")
+    table = Table(10)
+    chance = random.Random(2)
+    for position, score in endgames(12, 40):
+        searcher.search(position, Limit(depth=8), table, Control())
+        words = table.memory.array
+        for _ in range(200):  # what two writers of one slot may leave: the data of another entry
+            slot, other = (2 * chance.randrange(1 << 10) for _ in range(2))
+            words[slot + 1] = words[other + 1]
+        assert searcher.search(position, Limit(), table, Control(), techniques=kernel.SOUND).score == score
+
+
+HOOKS = '''
+
+@rule
+def wins_at(stones: np.uint64, discs: np.uint64) -> int:
+    """The first column in which these stones make four; -1 for none."""
+    for column in range(7):
+        cell = (discs + (U(1) << U(7 * column))) & ~discs & (U(0x3F) << U(7 * column))
+        if cell and aligned(stones | cell):
+            return column
+    return -1
+
+
+@rule
+def noisy(s: State, buf: Any) -> int:
+    buf[0] = wins_at(s[0], s[1])
+    return 1 if buf[0] >= 0 else 0
+
+
+@rule
+def tense(s: State) -> int:
+    return 1 if wins_at(s[0] ^ s[1], s[1]) >= 0 else 0
+
+
+@rule
+def rank(s: State, m: int) -> int:
+    if m == wins_at(s[0], s[1]):
+        return 2
+    if m == wins_at(s[0] ^ s[1], s[1]):
+        return 1
+    return -1 if m in (0, 6) else 0
+'''
+
+
+@pytest.fixture
+def hinted(plug_in: Callable[[str, str], Path]) -> Game:
+    """Connect four with hints."""
+    source = Path(connect_four.__file__).read_text("utf-8")
+    plug_in("planted", source.replace('NAME = "connect-four"', 'NAME = "planted"') + HOOKS)
+    return load_game("planted")
+
+
+def check_hints(searcher: Searcher) -> None:
+    table = Table(14)
+    for position, score in endgames(13, 100):
+        there = searcher.game.position(position.text())
+        report = searcher.search(there, Limit(), table, Control())
+        assert (report.score > 0) - (report.score < 0) == (score > 0) - (score < 0), position.text()
+        assert report.solved or MATE - abs(report.score) <= report.depth
+    win = searcher.game.position(OPEN_TWO)
+    seen = [
+        searcher.search(win, Limit(depth=1), Table(14), Control(), techniques=techniques).score
+        for techniques in (kernel.BASIC, kernel.ALL)
+    ]
+    assert seen[0] < kernel.DECIDED < seen[1], "a win behind the horizon is seen where the answers are forced"
+
+
+def test_hints_do_not_change_results(hinted: Game) -> None:
+    """With quiescence, extensions and ranks on top of all else, solved positions have the results of brute force; and
+    where answers are forced a win is seen from further away.
+    """
+    check_hints(Searcher(hinted))
