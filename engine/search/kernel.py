@@ -44,6 +44,7 @@ POLL_NODES = 2048
 EXACT, LOWER, UPPER = 0, 1, 2
 COMPLETE = 255
 """The depth of a table entry whose tree has no horizon in it: it is right at every depth."""
+COMPLETE_WORTH = 4
 
 # W: counters and limits, then areas of fixed size, then the move buffers
 (
@@ -257,9 +258,12 @@ def end_value(result: int, ply: int, W: Any) -> int:
 
 
 def age_and_depth(entry: np.uint64, W: Any) -> int:
-    """What a table entry is worth: plies, eight less for each search since."""
+    """What a table entry is worth: plies, eight less for each search since. A complete tree may have been any size."""
     age: Any = np.int64((U(W[AGE]) - (entry >> U(26))) & LOW_6)
-    return int(np.int64((entry >> U(16)) & LOW_8) - 8 * age)
+    plies: Any = np.int64((entry >> U(16)) & LOW_8)
+    if plies == COMPLETE:
+        plies = COMPLETE_WORTH
+    return int(plies - 8 * age)
 
 
 def credit(history: Any, move: int, depth: int) -> None:
@@ -426,11 +430,9 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
         for t in range(i + 1, n):
             if order[t] > order[j]:
                 j = t
-        if is_tense == 0 and order[j] < 0:
+        if is_tense == 0 and order[j] < 0 and (W[TECHNIQUES] & BAD_CAPTURES) != 0:
             break  # what the game ranks below the quiet moves is no reason to go on
         move = buffer[j]
-        if order[j] < 0 and is_tense == 0 and (W[TECHNIQUES] & BAD_CAPTURES) != 0:
-            break
         order[j] = order[i]
         buffer[j] = buffer[i]
         W[NODES] += 1
