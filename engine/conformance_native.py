@@ -97,6 +97,9 @@ class Both:
             if moves:
                 expect(self.compiled["noisy"](words, self.memory) == number, "noisy: compiled = uncompiled", where)
                 expect(self.buffer[:number].tolist() == noise, "noisy: compiled = uncompiled", where, noise)
+        if "probe" in self.optional:
+            known = int(rules.probe(state, self.data))
+            expect(self.compiled["probe"](words, self.native_data) == known, "probe: compiled = uncompiled", where)
         for move in moves if "rank" in self.optional else ():
             place = int(rules.rank(state, move))
             expect(abs(place) < 1 << 40, "a rank is within 2**40", where, move, place)

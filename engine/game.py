@@ -209,6 +209,11 @@ class MoreRules(Protocol):
     def pass_turn(self, s: State) -> State:
         """(rule) The state with the other side to move, where `may_pass` allows it: not a move of the game."""
 
+    def probe(self, s: State, data: Any) -> int:
+        """(rule) What is known for certain: the result for the side to move with best play, and four times the plies to
+        the end (none for a draw); GOES_ON, the default, where nothing is. `data` has the tables of the game's solver.
+        """
+
     def claim(self, s: State) -> str | None:
         """Why the player to move may claim a draw here, in words; None, the default, where there is no reason."""
 

@@ -55,6 +55,7 @@ HOOKS = ("status", "moves", "play", "stuck", "key", "evaluate")
 
 OPTIONAL_HOOKS = (
     "drawn", "repetition", "reversible", "count", "noisy", "tense", "rank", "may_pass", "pass_turn",
+    "probe",
 )  # fmt: skip
 """The same, where the kernel has its own for a game that leaves them out. A template may name others of a game's rules
 in MORE_HOOKS."""
@@ -382,7 +383,7 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     hooks = {name: rules[name] for name in wanted if name in rules}
     repeats = int(game.repetition_times != 0 or game.claim_repetition != 0)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
-    namespace.update(NOISE=int("noisy" in rules), TENSION=int("tense" in rules))
+    namespace.update(NOISE=int("noisy" in rules), TENSION=int("tense" in rules), KNOWLEDGE=int("probe" in rules))
     inner = _inner(template)
     functions = {name: f for name, f in _own_functions(template).items() if name not in hooks}
     signatures = {name: _signature(text, int(game.rules.WORDS)) for name, text in template.SIGNATURES.items()}

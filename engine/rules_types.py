@@ -84,6 +84,7 @@ HOOK_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "rank": ("state", "i8"),
     "may_pass": ("state",),
     "pass_turn": ("state",),
+    "probe": ("state", "i8*"),
 }
 HOOK_RESULTS: Mapping[str, str] = dict.fromkeys(HOOK_PARAMETERS, "i8") | {
     "play": "state",

@@ -17,13 +17,13 @@ import numpy as np
 from engine.game import Game, Position
 from engine.native import Memory, NativeGame, compile_game
 from engine.search import kernel
+from engine.search.assistants import assistants
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import choose
 from engine.search.report import Report, level_for, line_tokens, nodes_per_second, resolve, solved_info, to_info
-from engine.search.threads import assistants
 from engine.search.timing import Pace, budget
 from engine.search.work import Settings, Work
-from engine.solvers.base import Solution, named_solver
+from engine.solvers.base import Solution, TableSolver, named_solver
 
 SMALL_TABLE_BITS = 16
 CACHE_LINE_WORDS = 8
@@ -105,6 +105,7 @@ class Searcher:
         self.native: NativeGame = compile_game(game, template)
         self.solver = named_solver(game)
         self._works = [Work(int(game.rules.MAX_MOVES))]
+        self._data = self.native.data
         self._clock: Callable[[], float] = time.perf_counter
         self._counts_from: float | None = None
 
@@ -113,6 +114,8 @@ class Searcher:
         self.native.function("root")
         if self.solver is not None:
             self.solver.prepare()
+            if isinstance(self.solver, TableSolver) and self.solver.data is not None:
+                self._data = Memory(self.solver.data)
 
     def expire(self) -> None:
         """Ends the running search as soon as a depth is complete; may be called from another thread."""
@@ -163,7 +166,7 @@ class Searcher:
         control.clear_shown()
         self._clock = clock
         self._counts_from = None if pondering else clock()
-        with around(), assistants(self.native, self._works[1:threads], position, table.memory):
+        with around(), assistants(self.native, self._works[1:threads], position, table.memory, self._data):
             return self._deepen(position, limit, table, control, margin, threads, on_depth)
 
     def _deepen(
@@ -179,7 +182,7 @@ class Searcher:
         begun = self._clock()
         work = self._works[0]
         state = tuple(int(word) for word in position.state)
-        memories = (work.memory, table.memory, control.memory, self.native.data)
+        memories = (work.memory, table.memory, control.memory, self._data)
         pace = Pace(budget(limit), len(position.moves()))
         deepest = min(limit.depth or kernel.MAX_PLY - 2, kernel.MAX_PLY - 2)
         report = None

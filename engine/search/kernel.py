@@ -89,9 +89,9 @@ REPLIES = MADE + MAX_PLY + 1
 """The move that refuted each move before."""
 BUFFERS = REPLIES + HISTORY_MOVES
 MAX_MOVES = 1
-REPEATS = NOISE = TENSION = 0
+REPEATS = NOISE = TENSION = KNOWLEDGE = 0
 """These stand for the game's own: 1 where positions can come again and that matters, where the game gives `noisy`,
-and where it gives `tense`. What a game does not have is not compiled."""
+`tense`, and `probe`. What a game does not have is not compiled."""
 NO_MOVE = -1
 LINE_WORDS = 32
 """The length of the line after a root move, and its moves as far as there is room."""
@@ -102,16 +102,17 @@ TECHNIQUE = {
         (
             "table", "killers", "history", "repetition", "replies", "rank", "quiescence", "extensions", "null-move",
             "lmr", "iir", "aspiration", "buckets", "malus", "mate-distance", "bad-captures",
+            "probe",
         )
     )
 }  # fmt: skip
 """The techniques that can be left out, by the names that an ablation match knows them by."""
 (
     TABLE, KILLERS_FIRST, HISTORY_ORDER, REPETITION, REPLIES_FIRST, RANKS, QUIESCENCE, EXTENSIONS, NULL_MOVE, LMR, IIR,
-    ASPIRATION, BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES,
+    ASPIRATION, BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES, PROBE,
 ) = TECHNIQUE.values()  # fmt: skip
 BASIC = TABLE | KILLERS_FIRST | HISTORY_ORDER
-SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | ASPIRATION | BUCKETS | MALUS | MATE_DISTANCE
+SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | ASPIRATION | BUCKETS | MALUS | MATE_DISTANCE | PROBE
 """What changes the order of moves and the windows, but not the tree: a seen end is as near as it gets."""
 ALL = (1 << len(TECHNIQUE)) - 1
 
@@ -161,6 +162,7 @@ SIGNATURES = {
     "rule_reversible": "i8(state)",
     "rule_count": "i8(state, i8*)",
     "rule_noisy": "i8(state, i8*)",
+    "rule_probe": "i8(state, i8*)",
     "rule_tense": "i8(state)",
     "rule_rank": "i8(state, i8)",
     "rule_may_pass": "i8(state)",
@@ -236,6 +238,10 @@ def may_pass(s: State) -> int:
 
 def pass_turn(s: State) -> State:
     return s
+
+
+def probe(s: State, data: Any) -> int:
+    return GOES_ON
 
 
 def work_words(max_moves: int) -> int:
@@ -401,6 +407,10 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
         return end_value(result, ply, W)
     if drawn(s) != 0:
         return end_value(DRAWN, ply, W)
+    if KNOWLEDGE != 0 and (W[TECHNIQUES] & PROBE) != 0:
+        known_end = probe(s, D)
+        if known_end != GOES_ON:
+            return end_value(known_end & 3, ply + (known_end >> 2), W)
 
     # 2. Standing pat.
     W[HORIZONS] += 1
@@ -474,6 +484,10 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     if REPEATS != 0 and (techniques & REPETITION) != 0 and is_repeated(s, ply, W) != 0:
         W[HORIZONS] += 1  # the value belongs to this path: no table entry above may take it for complete
         return end_value(DRAWN, ply, W)
+    if KNOWLEDGE != 0 and (techniques & PROBE) != 0:
+        known_end = probe(s, D)
+        if known_end != GOES_ON:
+            return end_value(known_end & 3, ply + (known_end >> 2), W)
     if (techniques & MATE_DISTANCE) != 0:  # nothing is sooner than a loss here or a win with the next move
         alpha = max(alpha, ply - MATE)
         beta = min(beta, MATE - ply - 1)
@@ -771,3 +785,7 @@ def rule_may_pass(s: State) -> int:
 
 def rule_pass_turn(s: State) -> State:
     return pass_turn(s)
+
+
+def rule_probe(s: State, data: Any) -> int:
+    return probe(s, data)

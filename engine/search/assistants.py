@@ -5,8 +5,8 @@ others a search. The compiled kernel runs without the interpreter's lock, so thr
 """
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Thread
 
 import numpy as np
 
@@ -17,31 +17,38 @@ from engine.search.work import Work
 
 
 @contextmanager
-def assistants(native: NativeGame, works: Sequence[Work], position: Position, table: Memory) -> Iterator[None]:
+def assistants(
+    native: NativeGame, works: Sequence[Work], position: Position, table: Memory, data: Memory
+) -> Iterator[None]:
     """Threads that search until the block ends, one for each of the works, which have begun the position."""
-    state = tuple(int(word) for word in position.state)
-    threads = [
-        Thread(target=_assist, args=(native, work, state, table, 1 + number % 2), name=f"assistant {number}")
-        for number, work in enumerate(works, start=1)
-    ]
-    for work, thread in zip(works, threads, strict=True):
-        work.allow_stop(None)
-        thread.start()
-    try:
+    if not works:
         yield
-    finally:
+        return
+    state = tuple(int(word) for word in position.state)
+    with ThreadPoolExecutor(len(works), thread_name_prefix="assistant") as threads:
         for work in works:
-            work.expire()
-        for thread in threads:
-            thread.join()
+            work.allow_stop(None)
+        running = [
+            threads.submit(_assist, native, work, state, table, data, 1 + number % 2)
+            for number, work in enumerate(works, start=1)
+        ]
+        try:
+            yield
+        finally:
+            for work in works:
+                work.expire()
+    for one in running:
+        one.result()  # raises what went wrong there
 
 
-def _assist(native: NativeGame, work: Work, state: tuple[int, ...], table: Memory, first_depth: int) -> None:
+def _assist(
+    native: NativeGame, work: Work, state: tuple[int, ...], table: Memory, data: Memory, first_depth: int
+) -> None:
     """Deepens as the main thread does, from another depth on, so that the threads are not all at the same place."""
     root = native.function("root")
     own_control = Memory(np.zeros(kernel.CONTROL_WORDS, np.int64))
     for depth in range(first_depth, kernel.MAX_PLY - 1):
-        score = root(state, depth, 0, work.memory, table, own_control, native.data)
+        score = root(state, depth, 0, work.memory, table, own_control, data)
         if work.is_stopped:
             return
         report = work.report(depth, int(score), 0.0, False, 0)
