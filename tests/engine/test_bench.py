@@ -8,7 +8,7 @@ from engine import bench
 from engine.search import kernel
 
 BASIC = {"connect-four": 4_651_313, "tic-tac-toe": 7_949, "sticks": 38_624}
-ALL = {"connect-four": 1_324_109, "tic-tac-toe": 7_526, "sticks": 29_664}
+ALL = {"connect-four": 1_383_822, "tic-tac-toe": 7_694, "sticks": 28_023}
 
 
 def test_signature() -> None:

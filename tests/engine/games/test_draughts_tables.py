@@ -13,6 +13,7 @@ import pytest
 from engine.game import Game, Outcome, Position
 from engine.games.registry import load_game
 from engine.native import Memory, NativeGame, compile_game
+from engine.search import kernel
 from engine.search.driver import Control, Searcher, Table, answer
 from engine.search.job import MATE, Job, Limit
 from engine.solvers.draughts import DraughtsSolver
@@ -223,3 +224,16 @@ def test_the_top_level_plays_by_the_tables() -> None:
         job = Job("draughts", game().digest, {}, slow.text(), (), "room", level=level)
         result = answer(job, searcher, lambda: Table(12), Control())
         assert (result.info.score == MATE - plies) == (level == 8)
+
+
+def test_a_search_knows_what_the_tables_know() -> None:
+    """A search of depth 1 sees a win with its distance, as far away as the tables do; without `probe` it does not."""
+    searcher = Searcher(game())
+    searcher.prepare()
+    for position in won_positions(10, 4, seed=7):
+        report = searcher.search(position, Limit(depth=1), Table(12), Control())
+        assert report.score == MATE - score_of(position), position.text()
+    blind = searcher.search(
+        position, Limit(depth=1), Table(12), Control(), techniques=kernel.ALL & ~kernel.TECHNIQUE["probe"]
+    )
+    assert blind.score < kernel.DECIDED
