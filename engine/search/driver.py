@@ -22,6 +22,7 @@ from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import choose
 from engine.search.report import Report, level_for, line_tokens, nodes_per_second, resolve, solved_info, to_info
 from engine.search.timing import Pace, budget
+from engine.search.work import NO_LIMIT as NO_LIMIT
 from engine.search.work import Settings, Work
 from engine.solvers.base import Solution, TableSolver, named_solver
 
@@ -227,9 +228,11 @@ def answer(
     on_info: Callable[[Info], None] = lambda info: None,
     watch: Watch = unwatched,
     time_ms: int | None = None,
+    threads: int = 1,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Result:
-    """Runs a job, in `time_ms` where that is less than the job's own time.
+    """Runs a job, in `time_ms` where that is less than the job's own time; on one thread where the move is to be the
+    same each time.
 
     Where time alone is the limit, the game's solver is asked first, for a position that is in its reach. `table` gives
     the room's table; it is asked for only where the level does not promise the same move each time.
@@ -263,6 +266,7 @@ def answer(
         Table(SMALL_TABLE_BITS) if level.repeatable else table(),
         control,
         margin=level.margin,
+        threads=1 if level.repeatable else threads,
         on_depth=found,
         around=lambda: watch(running),
         clock=clock,
