@@ -6,8 +6,8 @@ game's hooks into the globals of the kernel's copy and lets numba compile that. 
 compiled and uncompiled rules live side by side. A copy carries the rules' digest in its name, so that an edited game
 never meets old code.
 
-Only this module and `engine.tune.traced` import numba; a server never imports this module. Compiled code does not
-check indexes: MAX_MOVES of a game sizes the buffers.
+Only this module, `engine.native_lanes` and `engine.tune.traced` import numba; a server never imports this module.
+Compiled code does not check indexes: MAX_MOVES of a game sizes the buffers.
 """
 
 import inspect
@@ -378,7 +378,8 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
         raise GameFault(f"the rules of {game.id} are not a module that was imported by its name")
     tag = code_cache.tag_of(game.id, game.digest)
     rules = _compiled_rules(module, tag)
-    namespace = dict(vars(template))
+    namespace = {name: value for part in getattr(template, "PARTS", ()) for name, value in vars(part).items()}
+    namespace.update(vars(template))
     wanted = (*HOOKS, *OPTIONAL_HOOKS, *getattr(template, "MORE_HOOKS", ()))
     hooks = {name: rules[name] for name in wanted if name in rules}
     repeats = int(game.repetition_times != 0 or game.claim_repetition != 0)
@@ -450,9 +451,13 @@ def _inner(template: ModuleType) -> set[str]:
     return {callee for callees in template.CALLS.values() for callee in callees}
 
 
-def _own_functions(module: ModuleType) -> dict[str, FunctionType]:
+def _own_functions(template: ModuleType) -> dict[str, FunctionType]:
+    """The functions of a template and of the modules that it names in PARTS."""
     return {
-        name: f for name, f in vars(module).items() if isinstance(f, FunctionType) and f.__module__ == module.__name__
+        name: f
+        for module in (*getattr(template, "PARTS", ()), template)
+        for name, f in vars(module).items()
+        if isinstance(f, FunctionType) and f.__module__ == module.__name__
     }
 
 

@@ -17,7 +17,8 @@ WORDS = (
 MAX_MOVES = 60  # the four cells in the middle are never empty
 LEVELS = 8
 OPTIONS: Mapping[str, Option] = {}
-DATA = ()
+DATA = ("othello.bin",)
+SOLVER = "engine.solvers.othello"
 RULES = """Black and White take turns to put a disc of their colour on an empty cell; Black begins.
 In the middle there are two discs of each colour at the start.
 
@@ -45,6 +46,25 @@ ROWS_1_8 = U(0xFF000000000000FF)
 ORDER = (CORNERS, ~(CORNERS | X_CELLS | BESIDE), BESIDE, X_CELLS)
 """The moves that are good most often come first."""
 PASS = 64
+ROW = U(0xFF)
+DIAGONAL_8, DIAGONAL_7, DIAGONAL_6, DIAGONAL_5, DIAGONAL_4 = (
+    U(sum(1 << (8 - length + 9 * i) for i in range(length))) for length in (8, 7, 6, 5, 4)
+)
+"""From the upper edge down to the right, to column h."""
+TERNARY = np.array([sum(3**i for i in range(10) if bits >> i & 1) for bits in range(1024)], np.int64)
+"""By cells as bits: the same as digits 1 of a number to base three; a pattern is the difference of two of these."""
+PATTERN_CELLS = (10, 9, 8, 8, 8, 8, 7, 6, 5, 4)
+PATTERN_WEIGHTS = tuple((3**cells + 1) // 2 for cells in PATTERN_CELLS)
+EDGE, CORNER, ROW_2, ROW_3, ROW_4, LINE_8, LINE_7, LINE_6, LINE_5, LINE_4 = (
+    sum(PATTERN_WEIGHTS[:i]) for i in range(len(PATTERN_WEIGHTS))
+)
+"""Where the weights of each pattern begin, in those of a phase."""
+PHASES = 5
+PHASE_BYTES = (sum(PATTERN_WEIGHTS) + 7) // 8 * 8
+EXTRAS = PHASES * PHASE_BYTES // 8
+"""The word from which on there are, for each phase: the worth of having the move, of a move more, of an empty cell
+more next to the other side's discs, and of an odd number of empty cells; in 64ths of a disc.
+"""
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
 CELLS = tuple(f"{column}{row}" for row in "12345678" for column in "abcdefgh")
@@ -169,6 +189,79 @@ def key(s: State) -> np.uint64:
 
 
 @rule
+def turned_quarter(p: np.uint64) -> np.uint64:
+    """The board turned by a quarter: upside down, then mirrored at the diagonal (three exchanges of blocks)."""
+    p = ((p >> U(8)) & U(0x00FF00FF00FF00FF)) | ((p & U(0x00FF00FF00FF00FF)) << U(8))
+    p = ((p >> U(16)) & U(0x0000FFFF0000FFFF)) | ((p & U(0x0000FFFF0000FFFF)) << U(16))
+    p = (p >> U(32)) | (p << U(32))
+    swap = (p ^ (p >> U(7))) & U(0x00AA00AA00AA00AA)
+    p ^= swap ^ (swap << U(7))
+    swap = (p ^ (p >> U(14))) & U(0x0000CCCC0000CCCC)
+    p ^= swap ^ (swap << U(14))
+    swap = (p ^ (p >> U(28))) & U(0x00000000F0F0F0F0)
+    return p ^ swap ^ (swap << U(28))
+
+
+@rule
+def pattern_weight(mine: np.uint64, other: np.uint64, first: int, data: Any) -> int:
+    """What a pattern is worth with these of its cells taken: the weights are for one colour, those of the other are
+    the same with the other sign.
+    """
+    index: int = TERNARY[np.int64(mine)] - TERNARY[np.int64(other)]
+    place = first + abs(index)
+    weight: int = (data[place >> 3] << (56 - ((place & 7) << 3))) >> 56
+    return weight if index >= 0 else -weight
+
+
+@rule
+def edge_cells(p: np.uint64) -> np.uint64:
+    """The upper edge and the X cells below it."""
+    return (p & U(0xFF)) | ((p >> U(1)) & U(0x100)) | ((p >> U(5)) & U(0x200))
+
+
+@rule
+def corner_cells(p: np.uint64) -> np.uint64:
+    """The nine cells in the first corner."""
+    return (p & U(7)) | ((p >> U(5)) & U(0x38)) | ((p >> U(10)) & U(0x1C0))
+
+
+@rule
+def diagonal_cells(p: np.uint64, mask: np.uint64, length: int) -> np.uint64:
+    """The cells of a diagonal, one a column from h back: a product gathers them in its highest byte."""
+    return ((p & mask) * COLUMN_A) >> U(64 - length)
+
+
+@rule
+def patterns(mine: np.uint64, other: np.uint64, first: int, data: Any) -> int:
+    """The sum over all places of all patterns; `first` is where the weights of the phase begin."""
+    total = 0
+    for quarter in range(4):
+        total += pattern_weight(edge_cells(mine), edge_cells(other), first + EDGE, data)
+        total += pattern_weight(corner_cells(mine), corner_cells(other), first + CORNER, data)
+        total += pattern_weight((mine >> U(8)) & ROW, (other >> U(8)) & ROW, first + ROW_2, data)
+        total += pattern_weight((mine >> U(16)) & ROW, (other >> U(16)) & ROW, first + ROW_3, data)
+        total += pattern_weight((mine >> U(24)) & ROW, (other >> U(24)) & ROW, first + ROW_4, data)
+        if quarter < 2:
+            total += pattern_weight(
+                diagonal_cells(mine, DIAGONAL_8, 8), diagonal_cells(other, DIAGONAL_8, 8), first + LINE_8, data
+            )
+        total += pattern_weight(
+            diagonal_cells(mine, DIAGONAL_7, 7), diagonal_cells(other, DIAGONAL_7, 7), first + LINE_7, data
+        )
+        total += pattern_weight(
+            diagonal_cells(mine, DIAGONAL_6, 6), diagonal_cells(other, DIAGONAL_6, 6), first + LINE_6, data
+        )
+        total += pattern_weight(
+            diagonal_cells(mine, DIAGONAL_5, 5), diagonal_cells(other, DIAGONAL_5, 5), first + LINE_5, data
+        )
+        total += pattern_weight(
+            diagonal_cells(mine, DIAGONAL_4, 4), diagonal_cells(other, DIAGONAL_4, 4), first + LINE_4, data
+        )
+        mine, other = turned_quarter(mine), turned_quarter(other)
+    return total
+
+
+@rule
 def neighbours(p: np.uint64) -> np.uint64:
     """The cells next to those of p, and some of p."""
     wide = p | ((p & ~COLUMN_H) << ONE) | ((p & ~COLUMN_A) >> ONE)
@@ -176,44 +269,27 @@ def neighbours(p: np.uint64) -> np.uint64:
 
 
 @rule
-def anchored(p: np.uint64) -> np.uint64:
-    """Discs on the edge in an unbroken row from an own corner: they can never be turned over."""
-    found = p & CORNERS
-    if found != ZERO:
-        across, along = p & ROWS_1_8, p & (COLUMN_A | COLUMN_H)
-        for _ in range(6):
-            found |= across & ((found << ONE) | (found >> ONE))
-            found |= along & ((found << U(8)) | (found >> U(8)))
-    return found
-
-
-@rule
-def near_empty_corners(p: np.uint64, empty: np.uint64) -> int:
-    """What discs next to empty corners cost, the diagonal ones most: they give the corner away."""
-    corners = empty & CORNERS
-    if corners == ZERO:
+def phase_of(empty: int) -> int:
+    """By the number of empty cells: at least 45, 35, 25, 15, or fewer."""
+    if empty >= 45:
         return 0
-    beside = neighbours(corners) & p
-    return 40 * popcount(beside & X_CELLS) + 12 * popcount(beside & BESIDE)
+    return 4 if empty < 15 else (54 - empty) // 10
 
 
 @rule
 def evaluate(s: State, data: Any) -> int:
+    """The lead in discs that is to be expected at the end, in eighths."""
     mine, other = s[0], s[1]
     empty = ~(mine | other)
-    discs = 64 - popcount(empty)
-    moves_lead = popcount(mobility(mine, other)) - popcount(mobility(other, mine))
-    reach_lead = popcount(neighbours(other) & empty) - popcount(neighbours(mine) & empty)
-    value = 10 * moves_lead + 4 * reach_lead
-    value += 90 * (popcount(mine & CORNERS) - popcount(other & CORNERS))
-    value += 20 * (popcount(anchored(mine)) - popcount(anchored(other)))
-    value -= near_empty_corners(mine, empty) - near_empty_corners(other, empty)
-    # Many discs are a burden at first, as they can be turned over, and all that counts at the end.
-    lead = popcount(mine) - popcount(other)
-    if discs < 44:
-        return value - 2 * lead
-    late = discs - 44
-    return value * (24 - late) // 20 + lead * late
+    left = popcount(empty)
+    phase = phase_of(left)
+    value: int = 8 * patterns(mine, other, phase * PHASE_BYTES, data)
+    extra = EXTRAS + 4 * phase
+    value += data[extra]
+    value += data[extra + 1] * (popcount(mobility(mine, other)) - popcount(mobility(other, mine)))
+    value += data[extra + 2] * (popcount(neighbours(other) & empty) - popcount(neighbours(mine) & empty))
+    value += data[extra + 3] if left & 1 else -data[extra + 3]
+    return value >> 3
 
 
 def turn(s: State) -> int:

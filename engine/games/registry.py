@@ -16,7 +16,16 @@ from engine.parts import files_of
 
 ENTRY_POINT_GROUP = "plyroom.games"
 ENGINE = Path(__file__).resolve().parent.parent
-COMMON = ("jit.py", "game.py", "data.py", "parts.py", "native.py", "search/kernel.py")
+COMMON = (
+    "jit.py",
+    "lanes.py",
+    "game.py",
+    "data.py",
+    "parts.py",
+    "native.py",
+    "native_lanes.py",
+    "search/kernel.py",
+)
 BUILT_IN = {
     name.replace("_", "-"): f"engine.games.{name}"
     for name in sorted(path.stem for path in Path(__file__).parent.glob("*.py"))

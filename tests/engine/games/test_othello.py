@@ -6,7 +6,9 @@ import numpy as np
 import pyspiel
 import pytest
 
+from engine.data import load_data
 from engine.game import Game, Outcome, Position, PositionError
+from engine.games.othello import EXTRAS, phase_of
 from engine.games.registry import load_game
 from tests.engine.games.planted import planted
 
@@ -157,24 +159,28 @@ def test_bad_positions(bad: str) -> None:
 
 
 def test_evaluation_is_fair() -> None:
-    """What is good for one side is bad for the other by the same amount, up to rounding."""
+    """What is good for one side is bad for the other by the same amount, up to rounding, but for having the move."""
     chance = random.Random(5)
     rules = load_game("othello").rules
+    data = load_data(load_game("othello"))
     for _ in range(10):
         position = load_game("othello").start()
         while moves := position.moves():
             position = position.play(chance.choice(moves))
             mine, other, side = position.state
             with np.errstate(over="ignore"):
-                values = rules.evaluate((mine, other, side), ()), rules.evaluate((other, mine, side), ())
-            assert abs(sum(values)) <= 1, position.text()
+                values = rules.evaluate((mine, other, side), data), rules.evaluate((other, mine, side), data)
+            empty = position.text()[:64].count("-")
+            extras = data[EXTRAS + 4 * phase_of(empty) :][:4]
+            having_the_move = extras[0] + (extras[3] if empty % 2 else -extras[3])
+            assert abs(sum(values) - 2 * having_the_move / 8) <= 2, position.text()
 
 
 def test_evaluation_knows_the_corners() -> None:
     """A corner of one's own is worth more than many discs; a disc next to an empty corner is a burden."""
     with np.errstate(over="ignore"):
-        rules = load_game("othello").rules
+        rules, data = load_game("othello").rules, load_data(load_game("othello"))
         plain, corner, risky = (
-            rules.evaluate(othello(cells, "X").state, ()) for cells in ({}, {"a1": "X"}, {"b2": "X"})
+            rules.evaluate(othello(cells, "X").state, data) for cells in ({}, {"a1": "X"}, {"b2": "X"})
         )
     assert corner > plain > risky

@@ -1,0 +1,75 @@
+"""Four words side by side that one machine instruction works on; `engine.native_lanes` has the compiled form.
+
+Uncompiled a `Lanes` is an array of four words, for tests and for reading.
+"""
+
+from typing import Any
+
+import numpy as np
+
+U = np.uint64
+COUNT = 4
+
+
+class Lanes:
+    """Four uint64 with the bit operations of one, lane by lane; sums and differences wrap."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, words: Any) -> None:
+        self.words = np.array(words, np.uint64)
+
+    def __and__(self, other: "Lanes") -> "Lanes":
+        return Lanes(self.words & other.words)
+
+    def __or__(self, other: "Lanes") -> "Lanes":
+        return Lanes(self.words | other.words)
+
+    def __xor__(self, other: "Lanes") -> "Lanes":
+        return Lanes(self.words ^ other.words)
+
+    def __invert__(self) -> "Lanes":
+        return Lanes(~self.words)
+
+    def __add__(self, other: "Lanes") -> "Lanes":
+        return Lanes(self.words + other.words)
+
+    def __sub__(self, other: "Lanes") -> "Lanes":
+        return Lanes(self.words - other.words)
+
+    def __lshift__(self, counts: "Lanes") -> "Lanes":
+        """Shifts each lane by its own count, which is below 64."""
+        return Lanes(self.words << counts.words)
+
+    def __rshift__(self, counts: "Lanes") -> "Lanes":
+        """Shifts each lane by its own count, which is below 64."""
+        return Lanes(self.words >> counts.words)
+
+
+def lanes(word: np.uint64) -> Lanes:
+    """The same word in all lanes."""
+    return Lanes([word] * COUNT)
+
+
+def lanes_of(first: np.uint64, second: np.uint64, third: np.uint64, fourth: np.uint64) -> Lanes:
+    return Lanes([first, second, third, fourth])
+
+
+def lanes_at(memory: Any, index: int) -> Lanes:
+    """The four words from an index on."""
+    return Lanes(np.asarray(memory[index : index + COUNT]).view(np.uint64))
+
+
+def filled(x: Lanes) -> Lanes:
+    """All ones where a lane is not 0."""
+    return Lanes(np.where(x.words != U(0), ~U(0), U(0)))
+
+
+def leading_zeros(x: Lanes) -> Lanes:
+    """How many zeros stand above the highest one bit of each lane; no lane is 0."""
+    return Lanes([64 - int(word).bit_length() for word in x.words])
+
+
+def joined(x: Lanes) -> np.uint64:
+    """The bits that any lane has."""
+    return U(np.bitwise_or.reduce(x.words))

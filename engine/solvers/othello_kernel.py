@@ -1,0 +1,408 @@
+# mypy: disable-error-code="arg-type, assignment, no-any-return, return-value"
+# (compiled, an int is an np.int64 and the other way round)
+"""The exact search of Othello's endgame: the lead in discs with best play, the empty cells counting for the winner.
+
+Boards are two words, the discs of the side to move (p) and of the other side (o). All memory is 64-bit words:
+
+- M, work memory: counters and limits, the tables of `engine.solvers.othello_tables`, lists of moves by empty cells
+- T, the transposition table: slots of two entries of four words: p, o, bounds and move, unused. Nothing is guessed
+  by a hash: an entry holds the whole position, and what it says is true for good
+- C, the control block, see engine.search.kernel; D, the game's data
+
+The contract of `null`, `shallow` and the `last_` functions, which search against the window (alpha, alpha + 1): they
+return v with
+    v <= alpha          where the true score is at most v,
+    v > alpha           where the true score is at least v.
+`principal` has the window (alpha, beta) and returns the true score where that is inside. When M[STOP] is set, a
+returned value means nothing, and nothing was stored because of it.
+
+The parts are well known among authors of Othello programs: moves first after which the other side has few (fastest
+first), and those into regions with an odd number of empty cells; what can never be turned over limits the score
+(stability); positions after a move are looked up before any is searched (enhanced transposition cut-off, Plaat 1996);
+null windows around the best line (PVS, Marsland and Campbell 1982); and where there is much to gain, moves in the order
+of a shallow search with the game's evaluation.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engine.jit import at, lsb, popcount, put
+from engine.search.kernel import CANCEL, SEEN_NODES
+from engine.solvers import othello_last
+from engine.solvers.othello_last import (
+    ANSWERS,
+    BEST,
+    BYTE,
+    CELL,
+    CELL_VALUE,
+    CORNERS,
+    EXPIRED,
+    FIELDS,
+    GENERATION,
+    LIST_MOVES,
+    LISTS,
+    LOW_3,
+    NODE_LIMIT,
+    NODES,
+    NONE_YET,
+    ONE,
+    POLL,
+    QUADRANT,
+    RANK,
+    ROOT_EMPTY,
+    ROOT_SCORES,
+    SHALLOW,
+    STABILITY_FROM,
+    STOP,
+    TABLE_SHIFT,
+    TURNED,
+    ZERO,
+    U,
+    final,
+    flips,
+    mobility,
+    shallow,
+    stable,
+)
+
+X_CELLS = U(0x0042000000004200)
+GOLDEN, MIX = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
+NO_MOVE = 64
+LARGE = 32_000
+"""Above every evaluation."""
+LOOK_UP_FROM = 10
+"""From so many empty cells on the positions after all moves are looked up before one is searched."""
+GUESS_FROM, GUESS_1_FROM, GUESS_2_FROM, GUESS_3_FROM = 13, 16, 18, 20
+"""From so many empty cells on moves are ordered by the evaluation, 0, 1, 2 or 3 plies on."""
+ANSWER_WEIGHT, GUESS_WEIGHT, ODD_WEIGHT = 20, 3, 8
+POLL_NODES = 4096
+
+PARTS = (othello_last,)
+SIGNATURES = {
+    **othello_last.SIGNATURES,
+    "guess": "i8(u8, u8, i8, i8, i8, u8*, i8*)",
+    "list_moves": "i8(u8, u8, u8, i8, u8, i8, u8*, i8*)",
+    "take_best": "void(u8*, i8, i8)",
+    "slot_of": "i8(u8, u8, u8*)",
+    "find": "i8(u8, u8, u8*, u8*)",
+    "closed_by_table": "i8(u8, u8, i8, i8, i8, u8*, u8*)",
+    "store": "void(u8, u8, i8, i8, i8, i8, i8, u8*, u8*)",
+    "poll": "i8(u8*, i8*)",
+    "null": "i8(u8, u8, u8, i8, i8, u8, u8*, u8*, i8*, i8*)",
+    "principal": "i8(u8, u8, i8, i8, i8, u8, u8*, u8*, i8*, i8*)",
+    "pick": "i8(u8, u8, i8, u8, u8*, i8*)",
+}
+CALLS = {
+    **othello_last.CALLS,
+    "guess": ("mobility", "flips", "final"),
+    "list_moves": ("mobility", "flips", "guess"),
+    "find": ("slot_of",),
+    "closed_by_table": ("find",),
+    "store": ("slot_of",),
+    "null": (
+        "mobility",
+        "shallow",
+        "list_moves",
+        "take_best",
+        "final",
+        "stable",
+        "find",
+        "closed_by_table",
+        "store",
+        "poll",
+    ),
+    "principal": ("mobility", "null", "shallow", "list_moves", "take_best", "final", "find", "store"),
+    "pick": ("mobility", "flips", "guess"),
+}
+"""What each function calls of these; see engine.search.kernel."""
+
+
+def evaluate(s: Any, data: Any) -> int:
+    raise NotImplementedError
+
+
+def guess(p: np.uint64, o: np.uint64, depth: int, alpha: int, beta: int, M: Any, D: Any) -> int:
+    """What the evaluation says to the positions some plies on, in eighths of a disc; a pass is no ply."""
+    M[NODES] += ONE
+    moves = mobility(p, o)
+    if moves == ZERO:
+        if mobility(o, p) == ZERO:
+            return 8 * final(p, 64 - popcount(p | o))
+        return -guess(o, p, depth, -beta, -alpha, M, D)
+    if depth == 0:
+        return evaluate((p, o, ZERO), D)
+    best = -LARGE
+    for part_index in range(3):
+        part = moves & CORNERS
+        if part_index == 1:
+            part = moves & ~CORNERS & ~X_CELLS
+        elif part_index == 2:
+            part = moves & X_CELLS
+        while part != ZERO:
+            cell = lsb(part)
+            part &= part - ONE
+            turned = flips(cell, p, o, M)
+            v = -guess(o ^ turned, p ^ turned ^ (ONE << U(cell)), depth - 1, -beta, -alpha, M, D)
+            if v > best:
+                best = v
+                if v > alpha:
+                    alpha = v
+                    if v >= beta:
+                        return best
+    return best
+
+
+def list_moves(p: np.uint64, o: np.uint64, moves: np.uint64, n: int, odd: np.uint64, hint: int, M: Any, D: Any) -> int:
+    """Writes the list for n empty cells: cell, discs turned over, the other side's answers and a rank for each."""
+    entry = at(M, LISTS + n * FIELDS * LIST_MOVES)
+    depth = (n >= GUESS_FROM) + (n >= GUESS_1_FROM) + (n >= GUESS_2_FROM) + (n >= GUESS_3_FROM) - 1
+    count = 0
+    while moves != ZERO:
+        cell = lsb(moves)
+        disc = ONE << U(cell)
+        moves ^= disc
+        turned = flips(cell, p, o, M)
+        own = o ^ turned
+        other = p ^ turned ^ disc
+        answers = mobility(own, other)
+        rank = 1_000_000 - ANSWER_WEIGHT * (popcount(answers) + popcount(answers & CORNERS))
+        if depth >= 0:
+            rank -= GUESS_WEIGHT * guess(own, other, depth, -LARGE, LARGE, M, D)
+        else:
+            rank += np.int64(M[CELL_VALUE + cell])
+        if disc & odd != ZERO:
+            rank += ODD_WEIGHT
+        if cell == hint:
+            rank += 10_000_000
+        if own == ZERO:
+            rank += 20_000_000
+        entry[CELL] = U(cell)
+        entry[TURNED] = turned
+        entry[ANSWERS] = answers
+        entry[RANK] = U(rank)
+        entry = at(entry, FIELDS)
+        count += 1
+    return count
+
+
+def take_best(entries: Any, first: int, count: int) -> None:
+    """Exchanges the entry of the highest rank, from the first on, with the first."""
+    best = first
+    for i in range(first + 1, count):
+        if entries[FIELDS * i + RANK] > entries[FIELDS * best + RANK]:
+            best = i
+    if best != first:
+        for field in range(FIELDS):
+            kept = entries[FIELDS * first + field]
+            entries[FIELDS * first + field] = entries[FIELDS * best + field]
+            entries[FIELDS * best + field] = kept
+
+
+def slot_of(p: np.uint64, o: np.uint64, M: Any) -> int:
+    """Where the table has its two entries for a position."""
+    mixed = p * GOLDEN
+    mixed = ((mixed ^ (mixed >> U(32))) + o) * MIX
+    return np.int64(mixed >> M[TABLE_SHIFT]) << 3
+
+
+def find(p: np.uint64, o: np.uint64, M: Any, T: Any) -> int:
+    """The index of the entry for a position, -1 where there is none."""
+    slot = slot_of(p, o, M)
+    if T[slot] == p and T[slot + 1] == o:
+        return slot
+    if T[slot + 4] == p and T[slot + 5] == o:
+        return slot + 4
+    return -1
+
+
+def closed_by_table(p: np.uint64, o: np.uint64, count: int, n: int, alpha: int, M: Any, T: Any) -> int:
+    """A score above alpha that the table has for a position after one of the listed moves, or else alpha."""
+    entries = at(M, LISTS + n * FIELDS * LIST_MOVES)
+    for i in range(count):
+        turned = entries[FIELDS * i + TURNED]
+        here = find(o ^ turned, p ^ turned ^ (ONE << entries[FIELDS * i + CELL]), M, T)
+        if here >= 0:
+            v = 64 - np.int64((T[here + 2] >> U(8)) & BYTE)
+            if v > alpha:
+                return v
+    return alpha
+
+
+def store(p: np.uint64, o: np.uint64, best: int, alpha: int, beta: int, move: int, n: int, M: Any, T: Any) -> None:
+    """Keeps the bounds (+ 64, a byte each), the best move, the empty cells and the generation of a search.
+
+    The slot's first entry is for larger trees or those of an earlier search, the second for all others.
+    """
+    low = best + 64 if best > alpha else 0
+    high = best + 64 if best < beta else 128
+    slot = slot_of(p, o, M)
+    here = slot
+    if not (T[slot] == p and T[slot + 1] == o):
+        here = slot + 4
+        if not (T[here] == p and T[here + 1] == o):
+            first = T[slot + 2]
+            if n >= np.int64((first >> U(24)) & BYTE) or ((first >> U(32)) & BYTE) != M[GENERATION]:
+                here = slot
+    if T[here] == p and T[here + 1] == o:
+        known = T[here + 2]
+        low = max(low, np.int64(known & BYTE))
+        high = min(high, np.int64((known >> U(8)) & BYTE))
+    T[here] = p
+    T[here + 1] = o
+    T[here + 2] = U(low) | (U(high) << U(8)) | (U(move) << U(16)) | (U(n) << U(24)) | (M[GENERATION] << U(32))
+
+
+def poll(M: Any, C: Any) -> int:
+    """Shows the node count, looks at every reason to stop and says when to look again; the answer is M[STOP]."""
+    put(C, SEEN_NODES, np.int64(M[NODES]))
+    M[POLL] = M[NODES] + U(POLL_NODES)
+    if C[CANCEL] != 0 or M[EXPIRED] != ZERO or M[NODES] >= M[NODE_LIMIT]:
+        M[STOP] = ONE
+    return np.int64(M[STOP])
+
+
+def null(
+    p: np.uint64, o: np.uint64, moves: np.uint64, alpha: int, n: int, odd: np.uint64, M: Any, T: Any, C: Any, D: Any
+) -> int:
+    """The score against a null window: see the contract above. More than SHALLOW cells are empty; moves are those of
+    p, odd the quadrants with an odd number of empty cells.
+    """
+    # 1. Count, and now and then look whether to stop.
+    M[NODES] += ONE
+    if M[NODES] >= M[POLL] and poll(M, C) != 0:
+        return 0
+
+    # 2. Without a move the other side goes on, or it is over.
+    if moves == ZERO:
+        answers = mobility(o, p)
+        if answers == ZERO:
+            return final(p, n)
+        return -null(o, p, answers, -alpha - 1, n, odd, M, T, C, D)
+
+    # 3. The other side keeps at least its stable discs; and the table may know enough, or the move to try first.
+    if alpha >= np.int64(M[STABILITY_FROM + n]):
+        v = 64 - 2 * popcount(stable(o, p, M))
+        if v <= alpha:
+            return v
+    hint = NO_MOVE
+    here = find(p, o, M, T)
+    if here >= 0:
+        known = T[here + 2]
+        low = np.int64(known & BYTE) - 64
+        if low > alpha:
+            return low
+        high = np.int64((known >> U(8)) & BYTE) - 64
+        if high <= alpha:
+            return high
+        hint = np.int64((known >> U(16)) & BYTE)
+    count = list_moves(p, o, moves, n, odd, hint, M, D)
+    if n >= LOOK_UP_FROM:
+        v = closed_by_table(p, o, count, n, alpha, M, T)
+        if v > alpha:
+            return v
+
+    # 4. Search the moves, the best rank first, until one closes the window.
+    entries = at(M, LISTS + n * FIELDS * LIST_MOVES)
+    best = NONE_YET
+    best_move = NO_MOVE
+    for i in range(count):
+        take_best(entries, i, count)
+        entry = at(entries, FIELDS * i)
+        cell = np.int64(entry[CELL])
+        turned = entry[TURNED]
+        own = o ^ turned
+        other = p ^ turned ^ (ONE << U(cell))
+        rest = odd ^ M[QUADRANT + cell]
+        if n - 1 <= SHALLOW:
+            v = -shallow(own, other, -alpha - 1, n - 1, rest, M)
+        else:
+            v = -null(own, other, entry[ANSWERS], -alpha - 1, n - 1, rest, M, T, C, D)
+        if M[STOP] != ZERO:
+            return 0
+        if v > best:
+            best = v
+            best_move = cell
+            if v > alpha:
+                break
+    store(p, o, best, alpha, alpha + 1, best_move, n, M, T)
+    return best
+
+
+def principal(
+    p: np.uint64, o: np.uint64, alpha: int, beta: int, n: int, odd: np.uint64, M: Any, T: Any, C: Any, D: Any
+) -> int:
+    """The score within a window: see the contract above. M[BEST] is the best move; at the root, where n is
+    M[ROOT_EMPTY], what is known of each move is written down.
+    """
+    # 1. Without a move the other side goes on, or it is over.
+    moves = mobility(p, o)
+    if moves == ZERO:
+        v = final(p, n)
+        if mobility(o, p) != ZERO:
+            v = -principal(o, p, -beta, -alpha, n, odd, M, T, C, D)
+        M[BEST] = U(NO_MOVE)
+        return v
+    M[NODES] += ONE
+    hint = NO_MOVE
+    here = find(p, o, M, T)
+    if here >= 0:
+        hint = np.int64((T[here + 2] >> U(16)) & BYTE)
+    count = list_moves(p, o, moves, n, odd, hint, M, D)
+
+    # 2. The first move with the whole window, the others only to show that they are no better, and once more when one
+    #    is.
+    entries = at(M, LISTS + n * FIELDS * LIST_MOVES)
+    best = NONE_YET
+    best_move = NO_MOVE
+    low = alpha
+    for i in range(count):
+        take_best(entries, i, count)
+        entry = at(entries, FIELDS * i)
+        cell = np.int64(entry[CELL])
+        turned = entry[TURNED]
+        own = o ^ turned
+        other = p ^ turned ^ (ONE << U(cell))
+        rest = odd ^ M[QUADRANT + cell]
+        v = low + 1
+        if i > 0:
+            if n - 1 < 4:
+                v = -principal(own, other, -low - 1, -low, n - 1, rest, M, T, C, D)
+            elif n - 1 <= SHALLOW:
+                v = -shallow(own, other, -low - 1, n - 1, rest, M)
+            else:
+                v = -null(own, other, entry[ANSWERS], -low - 1, n - 1, rest, M, T, C, D)
+        if (i == 0 or (v > low and v < beta)) and M[STOP] == ZERO:
+            v = -principal(own, other, -beta, -low, n - 1, rest, M, T, C, D)
+        if M[STOP] != ZERO:
+            return 0
+        if n == np.int64(M[ROOT_EMPTY]):
+            M[ROOT_SCORES + cell] = U(v + 64 + (256 if v <= low and i > 0 else 0))
+
+        # 3. A better move raises the lower end of the window, until it closes.
+        if v > best:
+            best = v
+            best_move = cell
+            low = max(low, v)
+            if v >= beta:
+                break
+    store(p, o, best, alpha, beta, best_move, n, M, T)
+    M[BEST] = U(best_move)
+    return best
+
+
+def pick(p: np.uint64, o: np.uint64, depth: int, chance: np.uint64, M: Any, D: Any) -> int:
+    """The move that a shallow search likes best, among equals the one that `chance` says; NO_MOVE without any."""
+    moves = mobility(p, o)
+    best = -LARGE
+    choice = NO_MOVE
+    while moves != ZERO:
+        cell = lsb(moves)
+        moves &= moves - ONE
+        turned = flips(cell, p, o, M)
+        v = -guess(o ^ turned, p ^ turned ^ (ONE << U(cell)), depth - 1, -LARGE, LARGE, M, D)
+        v = 8 * v + np.int64((chance >> U(cell % 59)) & LOW_3)
+        if v > best:
+            best = v
+            choice = cell
+    return choice

@@ -1,0 +1,392 @@
+# mypy: disable-error-code="arg-type, assignment, no-any-return, return-value"
+# (compiled, an int is an np.int64 and the other way round)
+"""The last few empty cells of Othello, and what its whole endgame search is built on: moves, discs turned over, discs
+that nothing can turn over. Part of `engine.solvers.othello_kernel`, where the memory and the contract are described.
+
+The discs that a move turns over are found in four lines at once, in both directions: upwards by the carry that runs
+through the other side's discs, downwards by counting leading zeros.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engine.jit import lsb, popcount
+from engine.lanes import filled, joined, lanes, lanes_at, lanes_of, leading_zeros
+
+U = np.uint64
+ZERO, ONE = U(0), U(1)
+TOP_BIT = U(1 << 63)
+INNER = U(0x7E7E7E7E7E7E7E7E)
+CORNERS = U(0x8100000000000081)
+ROW_1, COLUMN_A, COLUMN_H = U(0xFF), U(0x0101010101010101), U(0x8080808080808080)
+RISING = U(0x0102040810204080)
+BORDER = U(0xFF818181818181FF)
+BYTE, LOW_3 = U(0xFF), U(7)
+NONE_YET = -65
+"""Below every score."""
+
+# M: counters and limits, then tables, then the root's scores and the lists of moves
+NODES, STOP, POLL, NODE_LIMIT, EXPIRED, TABLE_SHIFT, BEST, GENERATION, ROOT_EMPTY = range(9)
+RAYS = 16
+NEIGHBOURS = RAYS + 64 * 8
+QUADRANT = NEIGHBOURS + 64
+CELL_VALUE = QUADRANT + 64
+STABILITY_FROM = CELL_VALUE + 64
+EDGES = STABILITY_FROM + 64
+"""Bytes: the stable discs on an edge, at own discs * 256 + other discs."""
+ROOT_SCORES = EDGES + 65_536 // 8
+"""By cell: the score of a root move + 64, and 256 where that is a limit; 0 where it was not searched."""
+LISTS = ROOT_SCORES + 64
+LIST_MOVES = 36
+CELL, TURNED, ANSWERS, RANK, FIELDS = range(5)
+MEMORY_WORDS = LISTS + 64 * FIELDS * LIST_MOVES
+
+SHALLOW = 6
+"""So many empty cells, or fewer, are searched without table and lists."""
+SIGNATURES = {
+    "mobility": "u8(u8, u8)",
+    "flips": "u8(i8, u8, u8, u8*)",
+    "final": "i8(u8, i8)",
+    "byte_at": "u8(u8, u8*)",
+    "column_stable": "u8(u8, u8, u8, u8*)",
+    "stable": "u8(u8, u8, u8*)",
+    "last_1": "i8(u8, i8, i8, u8*)",
+    "last_2": "i8(u8, u8, i8, i8, i8, u8*)",
+    "last_3": "i8(u8, u8, i8, u8, u8, u8*)",
+    "last_4": "i8(u8, u8, i8, u8, u8, u8*)",
+    "shallow": "i8(u8, u8, i8, i8, u8, u8*)",
+    "turned_by": "u8(i8, u8, u8, u8*)",
+    "stable_discs": "u8(u8, u8, u8*)",
+    "few": "i8(u8, u8, i8, i8, u8, u8*)",
+    "edge_tables": "void(u8*)",
+    "row_turned": "i8(i8, i8, i8)",
+}
+CALLS = {
+    "column_stable": ("byte_at",),
+    "stable": ("byte_at", "column_stable"),
+    "last_1": ("flips",),
+    "last_2": ("flips", "last_1"),
+    "last_3": ("flips", "last_2"),
+    "last_4": ("flips", "last_3", "final"),
+    "shallow": ("mobility", "flips", "last_4", "final", "stable"),
+    "turned_by": ("flips",),
+    "stable_discs": ("stable",),
+    "few": ("shallow",),
+    "edge_tables": ("byte_at", "row_turned"),
+}
+
+
+def mobility(p: np.uint64, o: np.uint64) -> np.uint64:
+    """The cells where p may put a disc against o."""
+    inner = o & INNER
+    step = lanes_of(U(1), U(7), U(8), U(9))
+    own = lanes(p)
+    other = lanes_of(inner, inner, o, inner)
+    up = other & (own << step)
+    down = other & (own >> step)
+    up = up | (other & (up << step))
+    down = down | (other & (down >> step))
+    pairs = other & (other << step)
+    pairs_down = pairs >> step
+    twice = step + step
+    up = up | (pairs & (up << twice))
+    down = down | (pairs_down & (down >> twice))
+    up = up | (pairs & (up << twice))
+    down = down | (pairs_down & (down >> twice))
+    return joined((up << step) | (down >> step)) & ~(p | o)
+
+
+def flips(cell: int, p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
+    """The discs of o that a new disc of p turns over."""
+    own = lanes(p)
+    not_other = lanes(~o)
+    none = lanes(ZERO)
+    ray = lanes_at(M, RAYS + 8 * cell)
+    end = ray & not_other
+    end = end & (none - end) & own
+    found = (end + filled(end)) & ray
+    ray = lanes_at(M, RAYS + 8 * cell + 4)
+    end = (lanes(TOP_BIT) >> leading_zeros((ray & not_other) | lanes(ONE))) & (own & ray)
+    found = found | ((none - (end + end)) & ray)
+    return joined(found)
+
+
+def final(p: np.uint64, empty: int) -> int:
+    """The score when nobody can move: the winner gets the empty cells."""
+    lead = 2 * popcount(p) - 64 + empty
+    if lead > 0:
+        return lead + empty
+    if lead < 0:
+        return lead - empty
+    return 0
+
+
+def byte_at(index: np.uint64, M: Any) -> np.uint64:
+    """An entry of the table of stable discs on an edge."""
+    return (M[EDGES + np.int64(index >> U(3))] >> ((index & LOW_3) << U(3))) & BYTE
+
+
+def column_stable(p: np.uint64, o: np.uint64, column: np.uint64, M: Any) -> np.uint64:
+    """The stable discs of p in column a, or in column h when p and o were moved there by `column` bits."""
+    own = (((p >> column) & COLUMN_A) * RISING) >> U(56)
+    other = (((o >> column) & COLUMN_A) * RISING) >> U(56)
+    found = byte_at((own << U(8)) | other, M)
+    # Bit i of the byte to the first cell of row i: seven copies, each of which has one bit at its place.
+    spread = ((found & U(0xFE)) * U(0x0002040810204081)) | (found & ONE)
+    return (spread & COLUMN_A) << column
+
+
+def stable(p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
+    """Discs of p that can never be turned over; not all of them, but no others."""
+    # 1. On the edges, whatever is put there.
+    found = byte_at(((p & ROW_1) << U(8)) | (o & ROW_1), M)
+    found |= byte_at(((p >> U(56)) << U(8)) | (o >> U(56)), M) << U(56)
+    found |= column_stable(p, o, ZERO, M) | column_stable(p, o, U(7), M)
+    # 2. The cells whose row, column or diagonal is full: a cell stays while the next ones on its line do, and beyond
+    #    the edge all do; then the next but one and so on.
+    taken = p | o
+    rows = taken & (taken >> U(4)) & U(0x0F0F0F0F0F0F0F0F)
+    rows &= (rows >> U(2)) & U(0x0303030303030303)
+    rows = ((rows & (rows >> ONE)) & COLUMN_A) * BYTE
+    columns = taken & ((taken >> U(32)) | (taken << U(32)))
+    columns &= (columns >> U(16)) | (columns << U(48))
+    columns &= (columns >> U(8)) | (columns << U(56))
+    fall = taken & (U(0xFF80808080808080) | (taken >> U(9))) & (U(0x01010101010101FF) | (taken << U(9)))
+    rise = taken & (U(0xFF01010101010101) | (taken >> U(7))) & (U(0x80808080808080FF) | (taken << U(7)))
+    fall &= (U(0xFFFFC0C0C0C0C0C0) | (fall >> U(18))) & (U(0x030303030303FFFF) | (fall << U(18)))
+    rise &= (U(0xFFFF030303030303) | (rise >> U(14))) & (U(0xC0C0C0C0C0C0FFFF) | (rise << U(14)))
+    fall &= (U(0xFFFFFFFFF0F0F0F0) | (fall >> U(36))) & (U(0x0F0F0F0FFFFFFFFF) | (fall << U(36)))
+    rise &= (U(0xFFFFFFFF0F0F0F0F) | (rise >> U(28))) & (U(0xF0F0F0F0FFFFFFFF) | (rise << U(28)))
+    inside = p & ~BORDER
+    found |= rows & columns & fall & rise & inside
+    # 3. Inside, what has in each of the four directions a full line or a stable disc of its own beside it.
+    more = found
+    while more != ZERO:
+        more = (
+            inside
+            & ~found
+            & (rows | (found << ONE) | (found >> ONE))
+            & (columns | (found << U(8)) | (found >> U(8)))
+            & (fall | (found << U(9)) | (found >> U(9)))
+            & (rise | (found << U(7)) | (found >> U(7)))
+        )
+        found |= more
+    return found
+
+
+def last_1(p: np.uint64, alpha: int, cell: int, M: Any) -> int:
+    """One empty cell."""
+    disc = ONE << U(cell)
+    score = 2 * popcount(p) - 62
+    turned = flips(cell, p, ~(p | disc), M)
+    if turned != ZERO:
+        return score + 2 * popcount(turned)
+    left = score - 2
+    if score <= 0:
+        score = left
+    if score > alpha:
+        turned = flips(cell, ~(p | disc), p, M)
+        if turned != ZERO:
+            return left - 2 * popcount(turned)
+    return score
+
+
+def last_2(p: np.uint64, o: np.uint64, alpha: int, a: int, b: int, M: Any) -> int:
+    """Two empty cells, a first."""
+    M[NODES] += ONE
+    best = NONE_YET
+    turned = ZERO
+    if M[NEIGHBOURS + a] & o != ZERO:
+        turned = flips(a, p, o, M)
+        if turned != ZERO:
+            best = -last_1(o ^ turned, -alpha - 1, b, M)
+            if best > alpha:
+                return best
+    if M[NEIGHBOURS + b] & o != ZERO:
+        turned = flips(b, p, o, M)
+        if turned != ZERO:
+            v = -last_1(o ^ turned, -alpha - 1, a, M)
+            return v if v > best else best
+    if best > NONE_YET:
+        return best
+    # Neither is a move: the other side goes on, if it can.
+    best = -NONE_YET
+    if M[NEIGHBOURS + a] & p != ZERO:
+        turned = flips(a, o, p, M)
+        if turned != ZERO:
+            best = last_1(p ^ turned, alpha, b, M)
+            if best <= alpha:
+                return best
+    if M[NEIGHBOURS + b] & p != ZERO:
+        turned = flips(b, o, p, M)
+        if turned != ZERO:
+            v = last_1(p ^ turned, alpha, a, M)
+            return v if v < best else best
+    if best < -NONE_YET:
+        return best
+    lead = 2 * popcount(p) - 62
+    if lead > 0:
+        return lead + 2
+    if lead < 0:
+        return lead - 2
+    return 0
+
+
+def last_3(p: np.uint64, o: np.uint64, alpha: int, empty: np.uint64, odd: np.uint64, M: Any) -> int:
+    """Three empty cells; those in quadrants with an odd number of them first."""
+    M[NODES] += ONE
+    best = NONE_YET
+    first = empty & odd
+    if first == ZERO:
+        first = empty
+    for passed in range(2):
+        part = first
+        rest = empty & ~first
+        while part != ZERO:
+            cell = lsb(part)
+            part &= part - ONE
+            if M[NEIGHBOURS + cell] & o != ZERO:
+                turned = flips(cell, p, o, M)
+                if turned != ZERO:
+                    others = empty ^ (ONE << U(cell))
+                    a = lsb(others)
+                    b = lsb(others & (others - ONE))
+                    v = -last_2(o ^ turned, p ^ turned ^ (ONE << U(cell)), -alpha - 1, a, b, M)
+                    if v > best:
+                        if v > alpha:
+                            return v if passed == 0 else -v
+                        best = v
+            if part == ZERO:
+                part = rest
+                rest = ZERO
+        if best > NONE_YET:
+            return best if passed == 0 else -best
+        if passed == 0:
+            p, o = o, p
+            alpha = -alpha - 1
+    lead = 2 * popcount(o) - 61
+    if lead > 0:
+        return lead + 3
+    if lead < 0:
+        return lead - 3
+    return 0
+
+
+def last_4(p: np.uint64, o: np.uint64, alpha: int, empty: np.uint64, odd: np.uint64, M: Any) -> int:
+    """Four empty cells."""
+    M[NODES] += ONE
+    best = NONE_YET
+    first = empty & odd
+    if first == ZERO or popcount(first) == 4:
+        first = empty
+    for passed in range(2):
+        part = first
+        rest = empty & ~first
+        while part != ZERO:
+            cell = lsb(part)
+            part &= part - ONE
+            if M[NEIGHBOURS + cell] & o != ZERO:
+                turned = flips(cell, p, o, M)
+                if turned != ZERO:
+                    disc = ONE << U(cell)
+                    v = -last_3(o ^ turned, p ^ turned ^ disc, -alpha - 1, empty ^ disc, odd ^ M[QUADRANT + cell], M)
+                    if v > best:
+                        if v > alpha:
+                            return v if passed == 0 else -v
+                        best = v
+            if part == ZERO:
+                part = rest
+                rest = ZERO
+        if best > NONE_YET:
+            return best if passed == 0 else -best
+        if passed == 0:
+            p, o = o, p
+            alpha = -alpha - 1
+    return final(o, 4)
+
+
+def shallow(p: np.uint64, o: np.uint64, alpha: int, n: int, odd: np.uint64, M: Any) -> int:
+    """Four to SHALLOW empty cells: moves into odd quadrants first, corners before others."""
+    empty = ~(p | o)
+    if n == 4:
+        return last_4(p, o, alpha, empty, odd, M)
+    M[NODES] += ONE
+    if alpha >= np.int64(M[STABILITY_FROM + n]):
+        v = 64 - 2 * popcount(stable(o, p, M))
+        if v <= alpha:
+            return v
+    moves = mobility(p, o)
+    if moves == ZERO:
+        if mobility(o, p) == ZERO:
+            return final(p, n)
+        return -shallow(o, p, -alpha - 1, n, odd, M)
+    best = NONE_YET
+    part = moves & odd
+    rest = moves & ~odd
+    if part == ZERO:
+        part = rest
+        rest = ZERO
+    while part != ZERO:
+        corner = part & CORNERS
+        cell = lsb(corner) if corner != ZERO else lsb(part)
+        disc = ONE << U(cell)
+        part ^= disc
+        turned = flips(cell, p, o, M)
+        v = -shallow(o ^ turned, p ^ turned ^ disc, -alpha - 1, n - 1, odd ^ M[QUADRANT + cell], M)
+        if v > best:
+            if v > alpha:
+                return v
+            best = v
+        if part == ZERO:
+            part = rest
+            rest = ZERO
+    return best
+
+
+def turned_by(cell: int, p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
+    return flips(cell, p, o, M)
+
+
+def stable_discs(p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
+    return stable(p, o, M)
+
+
+def few(p: np.uint64, o: np.uint64, alpha: int, n: int, odd: np.uint64, M: Any) -> int:
+    return shallow(p, o, alpha, n, odd, M)
+
+
+def row_turned(own: int, other: int, cell: int) -> int:
+    """The discs in a row of eight that a new disc turns over."""
+    turned = 0
+    for step in range(-1, 2, 2):
+        run = 0
+        i = cell + step
+        while 0 <= i < 8 and (other >> i) & 1 != 0:
+            run |= 1 << i
+            i += step
+        if 0 <= i < 8 and (own >> i) & 1 != 0:
+            turned |= run
+    return turned
+
+
+def edge_tables(M: Any) -> None:
+    """Fills in the stable discs of an edge: those that stay whoever puts discs on its empty cells, in any order."""
+    for full in range(256):
+        taken = 255 - full
+        p = taken
+        while True:
+            o = taken ^ p
+            safe = p
+            for cell in range(8):
+                if (taken >> cell) & 1 == 0:
+                    disc = 1 << cell
+                    turned = row_turned(p, o, cell)
+                    safe &= np.int64(byte_at(U((p | turned | disc) * 256 + (o ^ turned)), M))
+                    turned = row_turned(o, p, cell)
+                    safe &= np.int64(byte_at(U((p ^ turned) * 256 + (o | turned | disc)), M))
+            index = p * 256 + o
+            M[EDGES + (index >> 3)] |= U(safe) << U((index & 7) * 8)
+            if p == 0:
+                break
+            p = (p - 1) & taken

@@ -1,0 +1,186 @@
+# mypy: disable-error-code="arg-type, assignment, no-any-return, return-value"
+# (compiled, an int is an np.int64 and the other way round)
+"""The compiled part of `engine.tune.othello`: a pass of learning over positions, in whole numbers.
+
+So the same positions give the same weights to the bit on every machine. W holds for each phase the weights of the
+patterns and then the extras, as the game's data has them, in parts of a disc: UNIT of them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engine.games.othello import (
+    CORNER,
+    DIAGONAL_4,
+    DIAGONAL_5,
+    DIAGONAL_6,
+    DIAGONAL_7,
+    DIAGONAL_8,
+    EDGE,
+    LINE_4,
+    LINE_5,
+    LINE_6,
+    LINE_7,
+    LINE_8,
+    PATTERN_WEIGHTS,
+    ROW,
+    ROW_2,
+    ROW_3,
+    ROW_4,
+    TERNARY,
+)
+from engine.jit import at, popcount
+
+U = np.uint64
+UNIT = 1 << 20
+WEIGHTS = sum(PATTERN_WEIGHTS)
+EXTRA_COUNT = 4
+PHASE_WORDS = WEIGHTS + EXTRA_COUNT
+PLACES = 38
+SCRATCH_WORDS = 2 * PLACES + EXTRA_COUNT
+RATE_UNIT = 1024
+EXTRA_SLOWER = 5000
+"""The extras are summed in every position and most weights rarely: they learn so much slower."""
+OVERLAP = 2
+"""Positions so near to another phase, in empty cells, teach that as well: its weights then fit where it begins."""
+RECORD = 4
+"""Words of a record: the match, the discs of the side to move, the other's, the final lead of the side to move."""
+
+MORE_HOOKS = ("mobility", "neighbours", "edge_cells", "corner_cells", "diagonal_cells", "turned_quarter", "phase_of")
+SIGNATURES = {
+    "index": "i8(u8, u8)",
+    "places": "void(u8, u8, i8*)",
+    "extras": "void(u8, u8, i8*)",
+    "predicted": "i8(i8*, i8*, i8*)",
+    "correct": "void(i8, i8, i8*, i8*, i8*)",
+    "learn": "void(u8*, i8, i8, i8*, i8*, i8*, i8*)",
+}
+CALLS = {"places": ("index",), "learn": ("places", "extras", "predicted", "correct")}
+
+
+def mobility(p: np.uint64, o: np.uint64) -> np.uint64:
+    raise NotImplementedError
+
+
+def neighbours(p: np.uint64) -> np.uint64:
+    raise NotImplementedError
+
+
+def edge_cells(p: np.uint64) -> np.uint64:
+    raise NotImplementedError
+
+
+def corner_cells(p: np.uint64) -> np.uint64:
+    raise NotImplementedError
+
+
+def diagonal_cells(p: np.uint64, mask: np.uint64, length: int) -> np.uint64:
+    raise NotImplementedError
+
+
+def turned_quarter(p: np.uint64) -> np.uint64:
+    raise NotImplementedError
+
+
+def phase_of(empty: int) -> int:
+    raise NotImplementedError
+
+
+def index(p: np.uint64, o: np.uint64) -> int:
+    """The index of a pattern's state; below 0 it means the same with the colours exchanged."""
+    return TERNARY[np.int64(p)] - TERNARY[np.int64(o)]
+
+
+def places(p: np.uint64, o: np.uint64, out: Any) -> None:
+    """For each place of a pattern where its weights begin, and its index there."""
+    n = 0
+    for quarter in range(4):
+        out[n] = EDGE
+        out[n + 1] = index(edge_cells(p), edge_cells(o))
+        out[n + 2] = CORNER
+        out[n + 3] = index(corner_cells(p), corner_cells(o))
+        out[n + 4] = ROW_2
+        out[n + 5] = index((p >> U(8)) & ROW, (o >> U(8)) & ROW)
+        out[n + 6] = ROW_3
+        out[n + 7] = index((p >> U(16)) & ROW, (o >> U(16)) & ROW)
+        out[n + 8] = ROW_4
+        out[n + 9] = index((p >> U(24)) & ROW, (o >> U(24)) & ROW)
+        out[n + 10] = LINE_7
+        out[n + 11] = index(diagonal_cells(p, DIAGONAL_7, 7), diagonal_cells(o, DIAGONAL_7, 7))
+        out[n + 12] = LINE_6
+        out[n + 13] = index(diagonal_cells(p, DIAGONAL_6, 6), diagonal_cells(o, DIAGONAL_6, 6))
+        out[n + 14] = LINE_5
+        out[n + 15] = index(diagonal_cells(p, DIAGONAL_5, 5), diagonal_cells(o, DIAGONAL_5, 5))
+        out[n + 16] = LINE_4
+        out[n + 17] = index(diagonal_cells(p, DIAGONAL_4, 4), diagonal_cells(o, DIAGONAL_4, 4))
+        n += 18
+        if quarter < 2:
+            out[n] = LINE_8
+            out[n + 1] = index(diagonal_cells(p, DIAGONAL_8, 8), diagonal_cells(o, DIAGONAL_8, 8))
+            n += 2
+        p, o = turned_quarter(p), turned_quarter(o)
+
+
+def extras(p: np.uint64, o: np.uint64, out: Any) -> None:
+    """What is summed besides the patterns, as in the game's evaluation."""
+    empty = ~(p | o)
+    out[0] = 1
+    out[1] = popcount(mobility(p, o)) - popcount(mobility(o, p))
+    out[2] = popcount(neighbours(o) & empty) - popcount(neighbours(p) & empty)
+    out[3] = 1 if popcount(empty) & 1 else -1
+
+
+def predicted(scratch: Any, W: Any, twins: Any) -> int:
+    """The lead that the weights of one phase expect for the places and extras in scratch."""
+    total = 0
+    for i in range(PLACES):
+        at_index = scratch[2 * i + 1]
+        twin = twins[scratch[2 * i] + abs(at_index)]
+        sign = (twin & 3) - 1
+        total += W[twin >> 2] * (sign if at_index >= 0 else -sign)
+    for i in range(EXTRA_COUNT):
+        total += W[WEIGHTS + i] * scratch[2 * PLACES + i]
+    return total
+
+
+def correct(error: int, rate: int, scratch: Any, W: Any, twins: Any) -> None:
+    """Moves all weights that were summed so that the error becomes less."""
+    step = error * rate // (RATE_UNIT * PLACES)
+    for i in range(PLACES):
+        at_index = scratch[2 * i + 1]
+        twin = twins[scratch[2 * i] + abs(at_index)]
+        sign = (twin & 3) - 1
+        W[twin >> 2] += step * (sign if at_index >= 0 else -sign)
+    for i in range(EXTRA_COUNT):
+        W[WEIGHTS + i] += error * scratch[2 * PLACES + i] * rate // (RATE_UNIT * EXTRA_SLOWER)
+
+
+def learn(R: Any, count: int, rate: int, W: Any, twins: Any, scratch: Any, errors: Any) -> None:
+    """Moves the weights towards the lead of each record's position in turn: least squares by single steps.
+
+    `twins` has for each weight the one that it shares its value with by symmetry, times 4, plus 1 + its sign. With rate
+    0 nothing is learnt. `errors` sums by phase the squared errors, in 64ths of a squared disc, and the positions.
+    """
+    for t in range(count):
+        record = at(R, RECORD * t)
+        p = record[1]
+        o = record[2]
+        lead = np.int64(record[3]) * UNIT
+        places(p, o, scratch)
+        extras(p, o, at(scratch, 2 * PLACES))
+        empty = 64 - popcount(p | o)
+        phase = phase_of(empty)
+        error = lead - predicted(scratch, at(W, phase * PHASE_WORDS), twins)
+        eighths = error // (UNIT // 8)
+        errors[2 * phase] += eighths * eighths
+        errors[2 * phase + 1] += 1
+        if rate == 0:
+            continue
+        correct(error, rate, scratch, at(W, phase * PHASE_WORDS), twins)
+        beside = phase_of(empty - OVERLAP)
+        if beside == phase:
+            beside = phase_of(empty + OVERLAP)
+        if beside != phase:
+            error = lead - predicted(scratch, at(W, beside * PHASE_WORDS), twins)
+            correct(error, rate, scratch, at(W, beside * PHASE_WORDS), twins)
