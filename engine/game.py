@@ -165,6 +165,9 @@ class MoreRules(Protocol):
     """So many occurrences of a position end the match as a draw; 0, the default: it does not matter."""
     CLAIM_REPETITION: int
     """So many occurrences let the player to move claim a draw; 0 is the default."""
+    MARGIN: int
+    """By about so much a quiet move changes the evaluation. Near its horizon the search then leaves out what is further
+    away from its window than that; 0, the default: it never does."""
     SOLVER: str
     """The module of the game's exact solver (see `engine.solvers.base`); "", the default, where it has none."""
 

@@ -385,6 +385,7 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     repeats = int(game.repetition_times != 0 or game.claim_repetition != 0)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
     namespace.update(NOISE=int("noisy" in rules), TENSION=int("tense" in rules), KNOWLEDGE=int("probe" in rules))
+    namespace.update(MARGIN=int(getattr(module, "MARGIN", 0)))
     inner = _inner(template)
     functions = {name: f for name, f in _own_functions(template).items() if name not in hooks}
     signatures = {name: _signature(text, int(game.rules.WORDS)) for name, text in template.SIGNATURES.items()}

@@ -34,6 +34,7 @@ DATA = ("data/chess.txt",)
 PARTS = (board_part, movement, exchange, evaluation, ending_part, fen, notation_part, drawing)
 REPETITION = 5
 CLAIM_REPETITION = 3
+MARGIN = 90
 RULES = """White begins, then the players move in turn, one piece to a square that is empty or held by an enemy piece, \
 which is captured and leaves the board.
 

@@ -20,8 +20,8 @@ The contract of `nega`: with the game's rules and `depth` more plies, it returns
 where the true value is the negamax value of the tree to that depth: at a finished state the exact distance to the end
 (MATE - ply won, ply - MATE lost, 0 drawn), at the horizon `evaluate`. That holds with BASIC techniques; with the others
 the tree is deeper where much happens (extensions, quiescence) and shallower where little is expected (null move, late
-move reductions, a node without a table move), and v is a value or bound of that tree. A table entry from a deeper
-search counts as well, and a position that comes again on the path or after the match's own is a draw, unless
+move reductions, futility, a node without a table move), and v is a value or bound of that tree. A table entry from a
+deeper search counts as well, and a position that comes again on the path or after the match's own is a draw, unless
 W[EXACT_DEPTH] is set. When W[STOP] is set the returned value means nothing, and nothing was stored because of it.
 """
 
@@ -89,9 +89,9 @@ REPLIES = MADE + MAX_PLY + 1
 """The move that refuted each move before."""
 BUFFERS = REPLIES + HISTORY_MOVES
 MAX_MOVES = 1
-REPEATS = NOISE = TENSION = KNOWLEDGE = 0
+REPEATS = NOISE = TENSION = KNOWLEDGE = MARGIN = 0
 """These stand for the game's own: 1 where positions can come again and that matters, where the game gives `noisy`,
-`tense`, and `probe`. What a game does not have is not compiled."""
+`tense`, and `probe`; and its MARGIN. What a game does not have is not compiled."""
 NO_MOVE = -1
 LINE_WORDS = 32
 """The length of the line after a root move, and its moves as far as there is room."""
@@ -102,14 +102,14 @@ TECHNIQUE = {
         (
             "table", "killers", "history", "repetition", "replies", "rank", "quiescence", "extensions", "null-move",
             "lmr", "iir", "aspiration", "buckets", "malus", "mate-distance", "bad-captures",
-            "probe",
+            "probe", "futility",
         )
     )
 }  # fmt: skip
 """The techniques that can be left out, by the names that an ablation match knows them by."""
 (
     TABLE, KILLERS_FIRST, HISTORY_ORDER, REPETITION, REPLIES_FIRST, RANKS, QUIESCENCE, EXTENSIONS, NULL_MOVE, LMR, IIR,
-    ASPIRATION, BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES, PROBE,
+    ASPIRATION, BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES, PROBE, FUTILITY,
 ) = TECHNIQUE.values()  # fmt: skip
 BASIC = TABLE | KILLERS_FIRST | HISTORY_ORDER
 SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | ASPIRATION | BUCKETS | MALUS | MATE_DISTANCE | PROBE
@@ -117,6 +117,8 @@ SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | ASPIRATION | BUCKETS | MALU
 ALL = (1 << len(TECHNIQUE)) - 1
 
 NULL_DEPTH, VERIFY_DEPTH, LMR_DEPTH, LMR_MOVES, IIR_DEPTH, ASPIRATION_DEPTH = 3, 10, 3, 3, 4, 5
+FUTILITY_DEPTH, LATE_MOVES = 6, 3
+"""Up to this depth moves are left out; of quiet ones so many plus the square of the depth are looked at."""
 ASPIRATION_WINDOW = 24
 REDUCTIONS = np.array(
     [
@@ -497,7 +499,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     # 3. A tense state is looked at a ply deeper, up to twice the depth of the root. At the horizon the game's
     #    evaluation stands for the rest, once the noise is over.
     is_tense = 0
-    if TENSION != 0 and (techniques & (EXTENSIONS | NULL_MOVE | LMR)) != 0:
+    if TENSION != 0 and (techniques & (EXTENSIONS | NULL_MOVE | LMR | FUTILITY)) != 0:
         is_tense = tense(s)
         if is_tense != 0 and (techniques & EXTENSIONS) != 0 and ply < 2 * W[ROOT_DEPTH]:
             depth += 1
@@ -534,19 +536,31 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
                     W[HORIZONS] += 1
                 return int(known)
 
-    # 5. Null move: if not even passing lets the other side back into the window, no move needs to be tried. Deep in the
+    # 5. Futility: near the horizon, where the evaluation is so far above the window that the few plies left will hardly
+    #    lose it, it stands for them.
+    guess: Any = np.int64(-INF)
+    may_prune = 0
+    is_free: Any = np.int64(0)
+    if is_tense == 0 and beta - alpha == 1 and -DECIDED < beta < DECIDED:
+        is_free = may_pass(s)
+        if MARGIN != 0 and (techniques & FUTILITY) != 0 and depth <= FUTILITY_DEPTH:
+            may_prune = 1
+        if may_prune != 0 or (depth >= NULL_DEPTH and is_free != 0):
+            guess = evaluate(s, D)
+    if may_prune != 0 and is_free != 0 and guess - MARGIN * depth >= beta:
+        W[HORIZONS] += 1
+        return int(guess)
+
+    # 6. Null move: if not even passing lets the other side back into the window, no move needs to be tried. Deep in the
     #    tree a shallower search without it has to agree, for passing may be better than any move.
     made_before = W[MADE + ply - 1]
     if (
         (techniques & NULL_MOVE) != 0
         and depth >= NULL_DEPTH
-        and beta - alpha == 1
         and made_before != NO_MOVE
-        and is_tense == 0
+        and is_free != 0
         and ply >= W[NULL_FROM]
-        and -DECIDED < beta < DECIDED
-        and may_pass(s) != 0
-        and evaluate(s, D) >= beta
+        and guess >= beta
     ):
         W[MADE + ply] = NO_MOVE
         null_depth = depth - 4 - depth // 4
@@ -566,7 +580,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             if checked >= beta:
                 return beta if v > DECIDED else v
 
-    # 6. The moves, and an order: table move, moves that the game ranks, killer moves, the reply that refuted the move
+    # 7. The moves, and an order: table move, moves that the game ranks, killer moves, the reply that refuted the move
     #    before, then by how often a move closed the window before.
     if (techniques & IIR) != 0 and table_move < 0 and depth >= IIR_DEPTH:
         depth -= 1  # without a move to begin with the node is worth less; it is there the next time
@@ -602,7 +616,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             worth = ranked - (1 << 40)
         order[i] = worth * 65536 + (65535 - i)
 
-    # 7. Search the moves from the best place on: the first with the whole window, the others only to show that they
+    # 8. Search the moves from the best place on: the first with the whole window, the others only to show that they
     #    are no better, late quiet ones less deep at first, and once more when one is better.
     horizons = W[HORIZONS]
     best = -INF
@@ -621,6 +635,12 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         order[i] = place
         W[MADE + ply] = move
         child = play(s, move)
+        if may_prune != 0 and i > 0 and best > -DECIDED and (place >> 16) < 1 << 41:
+            # 9. Futility: a quiet move that would have to gain too much, or comes late, is left out; not a check.
+            is_hopeless = guess + MARGIN * (depth + 1) <= low
+            if (is_hopeless or i >= LATE_MOVES + depth * depth) and tense(child) == 0:
+                W[HORIZONS] += 1
+                continue
         if i == 0:
             v = -nega(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         else:
@@ -638,7 +658,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         if W[STOP] != 0:
             return 0
 
-        # 8. A better move raises the lower end of the window; when the window closes, remember the move that closed it.
+        # 10. A better move raises the lower end of the window; when that closes, remember the move that closed it.
         if v > best:
             best = v
             best_index = 65535 - (place & 65535)
@@ -663,7 +683,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
                     killers[0] = move
                 break
 
-    # 9. Store the value with what it means, the distance to an end counted from here.
+    # 11. Store the value with what it means, the distance to an end counted from here.
     if (techniques & TABLE) == 0:
         return best
     stored = best
