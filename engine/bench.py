@@ -63,17 +63,29 @@ CASES = (
 )
 
 
-def node_counts(techniques: int = kernel.ALL) -> dict[str, int]:
+def node_counts(techniques: int = kernel.ALL, table_bits: int = TABLE_BITS) -> dict[str, int]:
     """The signature: nodes by game, each search with an empty table."""
     searchers: dict[str, Searcher] = {}
     counts: dict[str, int] = {}
     for case in CASES:
         searcher = searchers.setdefault(case.game, Searcher(load_game(case.game)))
         report = searcher.search(
-            case.position(), Limit(depth=case.depth), Table(TABLE_BITS), Control(), techniques=techniques
+            case.position(), Limit(depth=case.depth), Table(table_bits), Control(), techniques=techniques
         )
         counts[case.game] = counts.get(case.game, 0) + report.nodes
     return counts
+
+
+def ablation(table_bits: int, out: Callable[[str], None]) -> None:
+    """The nodes of connect four's searches with one technique left out at a time: of all, and of those that keep the
+    tree (where fewer nodes do the same work).
+    """
+    out(f"{f'without, table 2**{table_bits}':22} {'all techniques':>16} {'the same tree':>16}")
+    for name, bit in {"nothing": 0, **kernel.TECHNIQUE}.items():
+        counts = [
+            node_counts(techniques & ~bit, table_bits)["connect-four"] for techniques in (kernel.ALL, kernel.SOUND)
+        ]
+        out(f"{name:22} {counts[0]:16,} {counts[1]:16,}")
 
 
 Root = Callable[[Position, int, Any, Any, Any], int]
@@ -184,7 +196,12 @@ def main(arguments: list[str] | None = None) -> int:
     """0 when the wanted ratio is reached or cannot be measured, else 1."""
     parser = argparse.ArgumentParser(prog="python -m engine.bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--ablation", action="store_true", help="nodes with one technique left out at a time, no more")
+    parser.add_argument("--table-bits", type=int, default=TABLE_BITS, help="of the ablation's table")
     asked = parser.parse_args(arguments)
+    if asked.ablation:
+        ablation(asked.table_bits, print)
+        return 0
     print(f"{platform.machine()}, Python {platform.python_version()}, numba {sys.modules['numba'].__version__}")
     print(f"{'signature, in nodes':22} {'all techniques':>16} {'basic':>16}")
     basic = node_counts(kernel.BASIC)

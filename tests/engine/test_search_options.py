@@ -33,7 +33,7 @@ def test_several_lines(searcher_of: Searchers) -> None:
         values = {move: score for move, score, _ in full.moves}
         assert [score for _, score, _ in found.moves[:LINES]] == wanted[:LINES]
         for (move, score, bound), moves in list(zip(found.moves, found.lines, strict=True))[:LINES]:
-            assert (bound, values[move], moves[0]) == (kernel.EXACT, score, move)
+            assert (bound, values[move], moves[:1]) == (kernel.EXACT, score, (move,))
             assert len(line_tokens(position, moves)) == len(moves)
         assert found.lines[0] == found.line
         assert all(score <= found.moves[LINES - 1][1] for _, score, _ in found.moves[LINES:])
