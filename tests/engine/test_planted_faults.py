@@ -91,8 +91,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "stored after a stop",
         abort,
-        "        if W[STOP] != 0:\n            return 0\n\n        # 8",
-        "        if W[STOP] != 0:\n            break\n\n        # 8",
+        "        if W[STOP] != 0:\n            return 0\n\n        # 10",
+        "        if W[STOP] != 0:\n            break\n\n        # 10",
     ),
     ("margin off by one", margin, "v > floor and W[STOP] == 0", "v > floor + 4 and W[STOP] == 0"),
     ("late stop", node_limit, "        W[POLL] = W[NODE_LIMIT]\n", "        W[POLL] = W[NODE_LIMIT] + 1\n"),
@@ -110,6 +110,12 @@ HINTED_FAULTS = {
     ),
     "not deeper where it is tense": ("            depth += 1\n", "            depth += 0\n"),
 }
+
+
+def test_faults_fit_the_kernel() -> None:
+    """What a fault replaces is there: a change of the kernel moves its faults along."""
+    texts = [right for _, _, right, _ in FAULTS] + [right for right, _ in HINTED_FAULTS.values()]
+    assert [text for text in texts if text not in SOURCE] == []
 
 
 @pytest.fixture
