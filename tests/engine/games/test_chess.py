@@ -192,7 +192,7 @@ FAULTS = [
     (
         "repetition blind to castling",
         "    return s[HASH]\n",
-        "    return s[KINGS] ^ s[STRAIGHTS] ^ s[PAWNS] ^ s[OWN]\n",
+        "    return s[6] ^ s[STRAIGHTS] ^ s[PAWNS] ^ s[0]\n",
     ),
 ]
 
