@@ -62,16 +62,15 @@ MAX_ROOMS = 100
 GREETINGS = 3
 """How often a first connection that is cut before the welcome is tried."""
 
-SENT_AT_MOST = 8
-"""How often a command is sent while the server says that it is busy; a cut counts too."""
-
 JOIN_AGAIN = frozenset({Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT})
 """Refusals of a join that time heals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long things may take, in seconds. A socket that held for `steady_s` starts the back-off anew."""
+    """How long things may take, in seconds. A socket that held for `steady_s` starts the back-off anew; a server that
+    is busy or has lost its store is asked again for `busy_s` on one socket.
+    """
 
     ping_s: float = 2.5
     silence_s: float = 9
@@ -80,6 +79,7 @@ class Timing:
     retry_s: float = 1
     retry_max_s: float = 4
     steady_s: float = 10
+    busy_s: float = 60
 
 
 class State(Enum):
@@ -95,25 +95,29 @@ Command = RoomCommand | Create | WatchLobby
 
 @dataclass(slots=True)
 class _Pending:
-    """A command on its way: when it was sent last, and how often it was sent in all."""
+    """A command on its way: when it was sent last, how often in all, and since when the server says that it is busy."""
 
     frame: str
     answer: "asyncio.Future[Ack]"
     sent_s: float
     sent: int = 1
+    busy_since_s: float | None = None
 
     def sent_now(self, now_s: float) -> None:
         """It goes out once more."""
         self.sent_s = now_s
         self.sent += 1
 
-    def is_for_now(self, code: str) -> bool:
+    def is_for_now(self, code: str, now_s: float, busy_s: float) -> bool:
         """Is a refusal one that time heals, so that only asking again tells what has become of the command?
 
         A first "too fast" is for the caller: nothing was carried out.
         """
-        busy = code in (Code.STORE_RETRY, Code.ROOM_BUSY) or (code == Code.RATE_EXCEEDED and self.sent > 1)
-        return busy and self.sent < SENT_AT_MOST
+        if code not in (Code.STORE_RETRY, Code.ROOM_BUSY) and (code != Code.RATE_EXCEEDED or self.sent == 1):
+            return False
+        if self.busy_since_s is None:
+            self.busy_since_s = now_s
+        return now_s - self.busy_since_s < busy_s
 
 
 class _Room:
@@ -204,7 +208,9 @@ class Connection:
     # --- for users
 
     async def command(self, message: Command, timeout_s: float | None = None) -> Ack:
-        """Sends a command until it is answered; Refused when the server says no, Unanswered after timeout_s."""
+        """Sends a command until it is answered; Refused when the server says no, or is busy for a minute; Unanswered
+        after timeout_s.
+        """
         frame = format_client_message(message)
         if len(frame.encode()) > MAX_FRAME_BYTES:
             raise Refused(Code.FRAME_TOO_BIG, f"a message has at most {MAX_FRAME_BYTES} bytes")
@@ -225,7 +231,7 @@ class Connection:
                 try:
                     return await pending.answer
                 except Refused as refused:
-                    if not pending.is_for_now(refused.code):
+                    if not pending.is_for_now(refused.code, self._loop.time(), self._timing.busy_s):
                         raise
                 await asyncio.sleep(self._delay_s(pending.sent))
                 pending.answer = self._loop.create_future()
@@ -377,6 +383,7 @@ class Connection:
             outbox.put_nowait(format_client_message(WatchLobby(id=self.new_id())))
         for pending in self._pending.values():
             pending.sent_now(self._loop.time())
+            pending.busy_since_s = None
             outbox.put_nowait(pending.frame)
         self._heard_s = self._loop.time()
         return outbox

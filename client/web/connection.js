@@ -10,6 +10,9 @@ export const PING_MS = 2500;
 export const PONG_MS = 9000;
 export const BACKOFF_FIRST_MS = 1000;
 export const BACKOFF_MOST_MS = 4000;
+/** A server that is busy, or has lost its store, is asked again for so long on one socket; then the command is refused. */
+export const BUSY_MS = 60_000;
+const BUSY = new Set(["store.retry", "room.busy"]);
 /** The server closed this socket because another took its place: only the user may want it back. */
 const REPLACED = 4001;
 
@@ -32,7 +35,7 @@ const REPLACED = 4001;
 
 /** @typedef {{state: "connecting" | "open" | "lost" | "replaced", attempt: number, lag_ms: number | null}} Link */
 /** @typedef {ClientMessage extends infer M ? M extends {id: string} ? Omit<M, "id"> : never : never} Command */
-/** @typedef {{message: Command & {id: string}, resolve: (ack: Ack) => void, reject: (error: CommandError) => void, sent: boolean}} Pending */
+/** @typedef {{message: Command & {id: string}, resolve: (ack: Ack) => void, reject: (error: CommandError) => void, sent: boolean, tries: number, busy_since: number | null}} Pending */
 
 /** A command was refused, or its link went before it could be asked again. */
 export class CommandError extends Error {
@@ -111,7 +114,7 @@ export class Connection {
      */
     command(command) {
         return new Promise((resolve, reject) => {
-            const pending = { message: { ...command, id: newId() }, resolve, reject, sent: false };
+            const pending = { message: { ...command, id: newId() }, resolve, reject, sent: false, tries: 0, busy_since: null };
             this.#pending.set(pending.message.id, pending);
             if (this.#welcomed) this.#sendPending(pending);
         });
@@ -180,6 +183,7 @@ export class Connection {
     /** @param {Extract<Message, {t: "ack" | "error"}>} message */
     #answer(message) {
         const pending = message.id === null ? undefined : this.#pending.get(message.id);
+        if (pending && message.t === "error" && this.#isForNow(pending, message.code)) return this.#askAgain(pending);
         if (pending) this.#pending.delete(pending.message.id);
         if (message.t === "ack") return pending?.resolve(message);
         if (message.code === "token.unknown") this.#identified = false;
@@ -189,9 +193,32 @@ export class Connection {
         if (!this.#welcomed && this.#socket !== null) this.#lost(this.#socket, 0);
     }
 
+    /**
+     * Is a refusal one that time heals, so that only asking again tells what has become of the command? A first "too fast" is for
+     * the user: nothing was carried out.
+     * @param {Pending} pending
+     * @param {Code} code
+     */
+    #isForNow(pending, code) {
+        if (!BUSY.has(code) && (code !== "rate.exceeded" || pending.tries === 1)) return false;
+        const now = this.#settings.clock.now();
+        pending.busy_since ??= now;
+        return now - pending.busy_since < BUSY_MS;
+    }
+
+    /** @param {Pending} pending */
+    #askAgain(pending) {
+        const { clock, random } = this.#settings;
+        pending.sent = false;
+        clock.after(random() * Math.min(BACKOFF_MOST_MS, BACKOFF_FIRST_MS * 2 ** pending.tries), () => {
+            if (this.#welcomed && !pending.sent && this.#pending.has(pending.message.id)) this.#sendPending(pending);
+        });
+    }
+
     /** @param {Pending} pending */
     #sendPending(pending) {
         pending.sent = true;
+        pending.tries++;
         this.#send(pending.message);
     }
 
@@ -234,7 +261,10 @@ export class Connection {
         this.#welcomed = false;
         this.#waiting_since = null;
         this.#setTimer(null);
-        for (const pending of this.#pending.values()) pending.sent = false;
+        for (const pending of this.#pending.values()) {
+            pending.sent = false;
+            pending.busy_since = null;
+        }
         if (socket) {
             socket.onopen = socket.onmessage = socket.onclose = null;
             socket.close();

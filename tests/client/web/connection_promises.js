@@ -1,4 +1,4 @@
-import { BACKOFF_MOST_MS, Connection, PING_MS, PONG_MS } from "/client/web/connection.js";
+import { BACKOFF_MOST_MS, BUSY_MS, Connection, PING_MS, PONG_MS } from "/client/web/connection.js";
 import { holds, promise, same, settled } from "./promises.js";
 
 /** Sockets, time and chance that do what the test says. */
@@ -156,6 +156,62 @@ promise("a refused command rejects with its code, and is not sent again", async 
     await world.pass(BACKOFF_MOST_MS);
     world.welcome();
     same(world.sent("sit"), []);
+});
+
+/** Refuses every command of that type as it comes, until it is told to stop; how often it did. */
+async function refuseFor(world, type, code, ms) {
+    const end = world.now_ms + ms;
+    let refused = 0;
+    while (world.now_ms < end) {
+        for (const { id } of world.sent(type).slice(refused)) {
+            refused++;
+            world.tell({ t: "error", id, code, message: "not now" });
+        }
+        await world.pass(100);
+    }
+    return refused;
+}
+
+promise("a command that the server is too busy for is asked again with the same id, and answered once", async () => {
+    for (const code of ["store.retry", "room.busy"]) {
+        const world = new World();
+        await world.welcomed();
+        const acked = world.connection.command({ t: "move", room: "r", ply: 0, move: "d" });
+        const tries = await refuseFor(world, "move", code, BUSY_MS - 5000);
+        holds(tries >= 10 && tries < 60, `it was asked ${tries} times`);
+        await world.pass(BACKOFF_MOST_MS);
+        same(new Set(world.sent("move").map((message) => message.id)).size, 1);
+        same(world.sent("move").length, tries + 1);
+        world.tell({ t: "ack", id: world.sent("move")[0].id, v: 5 });
+        same((await acked).v, 5);
+        await world.pass(BACKOFF_MOST_MS);
+        same(world.sent("move").length, tries + 1);
+    }
+});
+
+promise("after a minute the user is told that the server is busy", async () => {
+    const world = new World();
+    await world.welcomed();
+    const refused = world.connection.command({ t: "resign", room: "r" }).catch((error) => error.code);
+    const tries = await refuseFor(world, "resign", "store.retry", BUSY_MS + BACKOFF_MOST_MS + 1000);
+    same(await refused, "store.retry");
+    same(world.sent("resign").length, tries);
+});
+
+promise("a first too fast is for the user, and a cut while it waits sends a command once", async () => {
+    const world = new World();
+    await world.welcomed();
+    const fast = world.connection.command({ t: "chat", room: "r", text: "hi" }).catch((error) => error.code);
+    world.tell({ t: "error", id: world.sent("chat")[0].id, code: "rate.exceeded", message: "slowly" });
+    same(await fast, "rate.exceeded");
+    void world.connection.command({ t: "move", room: "r", ply: 0, move: "d" });
+    world.tell({ t: "error", id: world.sent("move")[0].id, code: "store.retry", message: "not now" });
+    world.chance = 0;
+    world.socket.onclose({ code: 1006 });
+    await world.pass(1);
+    world.welcome();
+    await world.pass(BACKOFF_MOST_MS);
+    same(world.sent("move").length, 1);
 });
 
 promise("a link over which nothing comes back for 9 s is given up, and an answered one is kept", async () => {
