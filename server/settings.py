@@ -58,7 +58,9 @@ class Settings:
     """Connections for reads; the writer has one more of its own."""
 
     bus: str = field(default="", repr=False)
-    """The MQTT broker of a server that is not alone: mqtt://user:password@host:port, or mqtts://… for TLS."""
+    """The MQTT broker of a server that is not alone: mqtt://user:password@host:port/prefix, or mqtts://… for TLS.
+    The prefix, with which topics begin, may be left out.
+    """
     bus_file: Path | None = None
     """A file that holds the same, for secrets."""
     bus_ca: Path | None = None

@@ -1,5 +1,6 @@
 """Where the MQTT broker is and how to log in there; what goes wrong is told without the secrets."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -7,6 +8,8 @@ from urllib.parse import unquote, urlsplit
 from server.settings import SettingError, Settings
 
 PORTS = {"mqtt": 1883, "mqtts": 8883}
+PREFIX = re.compile(r"(/[A-Za-z0-9_.-]{1,40}){0,8}/?")
+"""What a topic may begin with: no wildcard, and nothing that a broker keeps for itself ($SYS)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,23 +23,29 @@ class Broker:
     password: str | None = field(default=None, repr=False)
     ca: Path | None = None
     """The certificates to trust instead of the system's."""
+    prefix: str = ""
+    """All topics begin with this, so that several clusters can share a broker: nothing, or text that ends in /."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'mqtts' if self.tls else 'mqtt'}://{host}:{self.port}"
+        where = f"/{self.prefix.rstrip('/')}" if self.prefix else ""
+        return f"{'mqtts' if self.tls else 'mqtt'}://{host}:{self.port}{where}"
 
 
 def parse_broker(url: str, ca: Path | None = None) -> Broker:
-    """A broker from mqtt://user:password@host:port (mqtts: TLS; %xx for what a URL cannot hold); SettingError says what
-    is wrong with it.
+    """A broker from mqtt://user:password@host:port/prefix (mqtts: TLS; %xx for what a URL cannot hold; the prefix of
+    its topics may be left out); SettingError says what is wrong with it.
     """
     try:
         parts = urlsplit(url.strip())
         port = parts.port
     except ValueError as error:
         raise SettingError("the bus is no URL; mqtt://user:password@host:port was expected") from error
-    if parts.scheme not in PORTS or not parts.hostname or parts.path not in ("", "/") or parts.query or parts.fragment:
+    if parts.scheme not in PORTS or not parts.hostname or parts.query or parts.fragment:
         raise SettingError("the bus is mqtt://user:password@host:port, or mqtts://… for TLS; something else was given")
+    if not PREFIX.fullmatch(parts.path):
+        raise SettingError("the path of the bus begins its topics: /words/of/letters, digits, - . and _ were expected")
+    prefix = parts.path.strip("/")
     if parts.password is not None and not parts.username:
         raise SettingError("the bus has a password without a user")
     if ca is not None and not ca.is_file():
@@ -45,6 +54,7 @@ def parse_broker(url: str, ca: Path | None = None) -> Broker:
         host=parts.hostname, port=port or PORTS[parts.scheme], tls=parts.scheme == "mqtts",
         user=unquote(parts.username) if parts.username else None,
         password=unquote(parts.password) if parts.password is not None else None, ca=ca,
+        prefix=f"{prefix}/" if prefix else "",
     )  # fmt: skip
 
 

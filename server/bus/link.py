@@ -35,7 +35,7 @@ from server.bus.outbox import Letter, Outbox
 log = structlog.get_logger()
 
 ROOT = "plyroom/1"
-"""All topics begin so; the number is that of what stands in them."""
+"""All topics begin so, after the broker's prefix; the number is that of what stands in them."""
 MAX_BYTES = 262_144
 """No message is longer, coming or going."""
 OUTBOX = 4096
@@ -198,6 +198,10 @@ class Link:
             # leaves in good order.
             client._client._sock_close()
 
+    def _there(self, topic: str) -> str:
+        """What the broker calls a topic of ours."""
+        return self.broker.prefix + topic
+
     def _client(self) -> aiomqtt.Client:
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.MaximumPacketSize = MAX_BYTES + 4096
@@ -205,7 +209,7 @@ class Link:
         client = aiomqtt.Client(
             broker.host, broker.port, username=broker.user, password=broker.password, identifier=self.name,
             protocol=aiomqtt.ProtocolVersion.V5, clean_start=True, keepalive=KEEPALIVE_S, timeout=CONNECT_S,
-            will=aiomqtt.Will(self._status_topic, b"", qos=1, retain=True), properties=properties,
+            will=aiomqtt.Will(self._there(self._status_topic), b"", qos=1, retain=True), properties=properties,
             tls_context=ssl.create_default_context(cafile=broker.ca) if broker.tls else None,
             queue_type=_inbox(self._on_message), max_inflight_messages=WINDOW, logger=_quiet,
             socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],  # without it an answer waits 40 ms twice
@@ -227,7 +231,7 @@ class Link:
         if self._flows:
             with suppress(aiomqtt.MqttError, TimeoutError):
                 async with asyncio.timeout(STALLED_S):
-                    await client.publish(self._status_topic, b"", qos=1, retain=True)
+                    await client.publish(self._there(self._status_topic), b"", qos=1, retain=True)
                     await client.__aexit__(None, None, None)
 
     # --- out ---
@@ -243,7 +247,8 @@ class Link:
             tasks.create_task(self._deliver(client, number, letter, window))
 
     async def _deliver(self, client: aiomqtt.Client, number: int, letter: Letter, window: asyncio.Semaphore) -> None:
-        await client.publish(letter.topic, letter.payload, 1 if letter.kept else 0, letter.retain, timeout=math.inf)
+        qos = 1 if letter.kept else 0
+        await client.publish(self._there(letter.topic), letter.payload, qos, letter.retain, timeout=math.inf)
         del self._under_way[number]
         self.counts.sent += 1
         window.release()
@@ -252,7 +257,7 @@ class Link:
         while True:
             self._status_changed.clear()
             if self._status:
-                await client.publish(self._status_topic, self._status, 0, True, timeout=math.inf)
+                await client.publish(self._there(self._status_topic), self._status, 0, True, timeout=math.inf)
             await self._status_changed.wait()
 
     async def _keep_subscribed(self, client: aiomqtt.Client) -> None:
@@ -264,11 +269,11 @@ class Link:
             gone = [topics for topics, one in made.items() if wanted.get(topics) is not one][:BATCH]
             new = [topics for topics in wanted if topics not in made][:BATCH]
             if gone:
-                await client.unsubscribe(gone, timeout=math.inf)
+                await client.unsubscribe([self._there(topics) for topics in gone], timeout=math.inf)
                 for topics in gone:
                     del made[topics]
             elif new:
-                options = [(topics, wanted[topics].options) for topics in new]
+                options = [(self._there(topics), wanted[topics].options) for topics in new]
                 made.update((topics, wanted[topics]) for topics in new)
                 codes = await client.subscribe(options, timeout=math.inf)
                 for topics, code in zip(new, codes, strict=True):
@@ -292,7 +297,7 @@ class Link:
                 if len(self._echoes) > ECHOES:
                     del self._echoes[next(iter(self._echoes))]
                 sending = tasks.create_task(
-                    client.publish(self._echo_topic, echo, timeout=math.inf), name="broker echo out"
+                    client.publish(self._there(self._echo_topic), echo, timeout=math.inf), name="broker echo out"
                 )
             await asyncio.sleep(ECHO_S)
             if _now_s() - self._echoed_s > STALLED_S:
@@ -327,7 +332,7 @@ class Link:
 
     def _on_message(self, message: aiomqtt.Message) -> None:
         """Hands a message to those who subscribed to its topic; nothing that comes can end the connection."""
-        topic, payload = str(message.topic), message.payload
+        topic, payload = str(message.topic).removeprefix(self.broker.prefix), message.payload
         self.counts.received += 1
         if len(payload) > MAX_BYTES:
             self.counts.refused += 1

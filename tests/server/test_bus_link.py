@@ -33,6 +33,10 @@ async def until(holds: Callable[[], bool], within_s: float = PATIENCE_S) -> None
             await asyncio.sleep(0.005)
 
 
+async def until_flows(link: Link) -> None:
+    await until(lambda: link.flows)
+
+
 class Ear:
     """Keeps what comes."""
 
@@ -57,6 +61,9 @@ def test_a_broker_in_a_url(tmp_path: Path) -> None:
     assert parse_broker("mqtts://[::1]") == Broker("::1", 8883, True)
     (ca := tmp_path / "ca.pem").write_text("x")
     assert parse_broker("mqtts://broker", ca).ca == ca
+    for path, prefix in (("", ""), ("/", ""), ("/east", "east/"), ("/games/east-2/", "games/east-2/")):
+        assert parse_broker(f"mqtt://broker{path}") == Broker("broker", 1883, prefix=prefix)
+    assert str(parse_broker("mqtt://broker/games/east/")) == "mqtt://broker:1883/games/east"
     for broker in (Broker("b", 1, True, "u", "secret"), Broker("::1", 1, user="u", password="secret")):
         assert "secret" not in f"{broker} {broker!r}"
     assert str(Broker("::1", 7)) == "mqtt://[::1]:7"
@@ -64,7 +71,17 @@ def test_a_broker_in_a_url(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["broker", "http://broker", "mqtt://", "mqtt://u:s3cret@b:port", "mqtt://:s3cret@b", "mqtt://u:s3cret@b/topic"],
+    [
+        "broker",
+        "http://broker",
+        "mqtt://",
+        "mqtt://u:s3cret@b:port",
+        "mqtt://:s3cret@b",
+        "mqtt://u:s3cret@b/a+b",
+        "mqtt://u:s3cret@b/$SYS",
+        "mqtt://u:s3cret@b/a//b",
+        "mqtt://u:s3cret@b/a?x=1",
+    ],
 )
 def test_a_broker_that_cannot_be(url: str) -> None:
     """It says what was expected, and no secret."""
@@ -160,6 +177,27 @@ async def test_it_comes_back_with_its_subscriptions(tmp_path: Path) -> None:
         assert b"dropped" not in old.payloads
         assert one.outbox.dropped >= 1
         assert (one.counts.connected, one.outbox.lost) == (2, 0)
+
+
+async def test_clusters_with_prefixes_share_a_broker_and_nothing_else(tmp_path: Path) -> None:
+    """Links with the same names and topics, one cluster under a prefix: messages, statuses and wills stay inside it."""
+    async with mosquitto(tmp_path) as broker:
+        east = replace(broker.address, prefix="east/")
+        ears: dict[str, Ear] = {}
+        async with AsyncExitStack() as stack:
+            for cluster, there in (("", broker.address), ("east/", east)):
+                ear = await stack.enter_async_context(open_link(there, f"ear{len(cluster)}", f"{ROOT}/nodes/ear"))
+                ears[cluster] = Ear()
+                ear.subscribe(f"{ROOT}/#", ears[cluster])
+                await until_flows(ear)
+            async with open_link(east, "node", f"{ROOT}/nodes/node") as node:
+                node.set_status(b"here")
+                await until(lambda: node.flows)
+                node.publish(f"{ROOT}/rooms/r", b"moved", kept=True)
+                told = {(f"{ROOT}/nodes/node", b"here"), (f"{ROOT}/rooms/r", b"moved")}
+                await until(lambda: told <= set(ears["east/"].heard))
+            await until(lambda: (f"{ROOT}/nodes/node", b"") in ears["east/"].heard)
+        assert not [topic for topic, _ in ears[""].heard if topic.endswith(("/node", "/r"))]
 
 
 async def test_a_status_is_there_as_long_as_the_link(tmp_path: Path) -> None:
