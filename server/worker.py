@@ -62,7 +62,9 @@ class EngineWorker:
     # --- what it advertises
 
     async def run(self) -> None:
-        """Warms the games and keeps the advert, until cancelled."""
+        """Warms the games, for searches and the servers of this machine go before that, and keeps the advert, until
+        cancelled.
+        """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._warm(), name="worker warming")
             while True:
@@ -83,7 +85,7 @@ class EngineWorker:
     async def _warm(self) -> None:
         for game in self._games:
             try:
-                await self._pool.warm(game)
+                await self._pool.warm(game, idle=True)
             except SearchFailed as error:
                 log.error("game left out", game=game, error=str(error))
             self._changed.set()
@@ -232,7 +234,9 @@ def _check_name(context: click.Context, parameter: click.Parameter, value: str |
 
 
 @click.command()
-@click.option("--bus", help="The broker: mqtt://user:password@host:port, or mqtts://… for TLS.  [env: PLYROOM_BUS]")
+@click.option(
+    "--bus", help="The broker: mqtt://user:password@host:port/prefix, or mqtts://… for TLS.  [env: PLYROOM_BUS]"
+)
 @click.option(
     "--bus-file", type=click.Path(dir_okay=False, path_type=Path),
     help="A file that holds the same: other users of this machine can read a command line.  [env: PLYROOM_BUS_FILE]",

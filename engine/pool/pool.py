@@ -30,7 +30,9 @@ TRIES = 3
 TAKE_S = 0.6
 """An idle worker says within this time that it has an order, or it hangs."""
 LOAD_S = 120.0
-"""A game may take this long to load or compile."""
+"""A game may take this long to load or compile, …"""
+IDLE_LOAD_S = 1200.0
+"""… and this long by a process that gives way to everything else."""
 GRACE_S = 0.4
 """How late an answer may be before the worker counts as hung."""
 STALL_S = 2.0
@@ -153,6 +155,7 @@ class Pool:
         self._warm_work = asyncio.Event()
         self._warming: tuple[str, asyncio.Future[str | None]] | None = None
         self._warmer: WorkerProcess | None = None
+        self._warmer_gives_way = False
         self._seats: list[Seat] = []
         self._home: dict[str, Seat] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -208,10 +211,16 @@ class Pool:
             self._drop(ticket)
             raise
 
-    async def warm(self, game_id: str) -> None:
-        """Compiles a game before all others that are cold, and returns when it is ready; or raises SearchFailed."""
-        self._ask_for(game_id)
+    async def warm(self, game_id: str, *, idle: bool = False) -> None:
+        """Compiles a game before all others that are cold, or at idle priority when no other is asked for; returns when
+        it is ready, or raises SearchFailed.
+        """
         warmth = self._warmth_of(game_id)
+        if not idle:
+            self._ask_for(game_id)
+        elif warmth.state == "cold" and game_id not in self._spare:
+            self._spare.append(game_id)
+            self._warm_work.set()
         await warmth.settled.wait()
         if warmth.state == "failed":
             raise SearchFailed(warmth.error)
@@ -506,16 +515,21 @@ class Pool:
             self._warm_work.clear()
             try:
                 while (game_id := self._next_cold()) is not None:
+                    is_idle = game_id not in self._asked
+                    if self._warmer_gives_way and not is_idle:
+                        await self._close_warmer()
                     if self._warmer is None:
                         self._warmer = WorkerProcess(self._method, 0, self._on_warmer_news, self._on_warmer_end)
                         await self._warmer.start()
-                    if not await self._warm_one(self._warmer, game_id):
+                    self._warmer_gives_way = is_idle
+                    if not await self._warm_one(self._warmer, game_id, is_idle):
                         await self._close_warmer()
             finally:
                 await self._close_warmer()
             await self._warm_work.wait()
 
     async def _close_warmer(self) -> None:
+        self._warmer_gives_way = False
         if self._warmer is not None:
             process, self._warmer = self._warmer, None
             await process.close()
@@ -541,7 +555,7 @@ class Pool:
         self._settle(game_id, None)
         return True
 
-    async def _warm_one(self, process: WorkerProcess, game_id: str) -> bool:
+    async def _warm_one(self, process: WorkerProcess, game_id: str, is_idle: bool) -> bool:
         """Compiles one game and settles its state; false when the process died over it."""
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._warming = (game_id, answer)
@@ -549,9 +563,9 @@ class Pool:
         if process.pid is None:  # it did not even start
             answer.set_exception(EOFError())
         else:
-            process.send(Warm(game_id, idle=game_id not in self._asked))
+            process.send(Warm(game_id, idle=is_idle))
         try:
-            async with asyncio.timeout(LOAD_S):
+            async with asyncio.timeout(IDLE_LOAD_S if is_idle else LOAD_S):
                 error = await answer
         except (EOFError, TimeoutError):
             warmth = self._warmth_of(game_id)

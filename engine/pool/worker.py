@@ -42,6 +42,7 @@ LIVE_S = 0.15
 BEAT_S = 0.5
 """How often a worker tells that it is still loading a game."""
 TABLE_BITS = 20
+IDLE_NICE = 10
 
 
 def main(pipe: Connection, control_words: Any, table_bytes: int) -> None:
@@ -138,8 +139,8 @@ class Worker:
         return Answered(order.number, result)
 
     def _warm(self, order: Warm) -> News:
-        if order.idle and hasattr(os, "nice"):
-            os.nice(10)
+        if order.idle:
+            give_way()
         try:
             self._searcher(order.game)
         except Exception as error:
@@ -188,6 +189,12 @@ class Worker:
                 deadline = None
             elif (info := _live(running)) is not None:
                 self._tell(number, info)
+
+
+def give_way() -> None:
+    """From now on the other processes of this server or worker go first, and all that the system weighs it with."""
+    if hasattr(os, "nice"):
+        os.nice(max(0, IDLE_NICE - os.nice(0)))
 
 
 def _live(running: Any) -> Info | None:

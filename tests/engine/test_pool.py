@@ -17,9 +17,11 @@ from msgspec.structs import replace
 
 from engine.games import tic_tac_toe
 from engine.games.registry import load_game
+from engine.pool.messages import Order, Warm, Warmed
 from engine.pool.pool import Pool, PoolBusy, PoolClosed, WarmState
 from engine.pool.process import WorkerProcess
 from engine.pool.quarantine import FAULTS_IN_A_ROW
+from engine.pool.worker import IDLE_NICE
 from engine.search.job import GameQuarantined, Info, Job, Limit, Result, RulesChanged, SearchFailed
 
 ROOT = Path(__file__).parents[2]
@@ -419,6 +421,39 @@ async def test_a_cold_game_warms_up_apart() -> None:
         result = await small.search(job_of("tic-tac-toe", level=3))
         assert result.info.score == 0
         assert states[-1] == ("tic-tac-toe", "warm")
+
+
+async def test_what_nobody_waits_for_is_compiled_by_a_process_that_gives_way(
+    plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the next game that somebody asks for by one that does not."""
+    plug_in("planted", SOURCE)
+    plug_in("second", SOURCE.replace('"planted"', '"second"'))
+    orders: list[tuple[str, bool, bool]] = []
+    given_way: set[int] = set()
+
+    def send(process: WorkerProcess, order: Order) -> None:
+        assert isinstance(order, Warm)
+        assert process.pid is not None
+        orders.append((order.game, order.idle, process.pid in given_way))
+        if order.idle:
+            given_way.add(process.pid)
+        small._on_warmer_news(process, Warmed(order.game, None))
+
+    monkeypatch.setattr(WorkerProcess, "send", send)
+    async with Pool(workers=1, warm=()) as small:
+        await small.warm("planted", idle=True)
+        await small.warm("second")
+    assert orders == [("planted", True, False), ("second", False, False)]
+
+
+async def test_giving_way() -> None:
+    """A lower priority, once and for all."""
+    code = "import os; from engine.pool.worker import give_way; give_way(); give_way(); print(os.nice(0))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    running = await asyncio.create_subprocess_exec(sys.executable, "-c", code, env=environment, stdout=subprocess.PIPE)
+    output, _ = await running.communicate()
+    assert int(output) == max(IDLE_NICE, os.nice(0))
 
 
 async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str], Path]) -> None:

@@ -46,7 +46,7 @@ class PretendingPool(Pool):
     def is_warm(self, game_id: str) -> bool:
         return True
 
-    async def warm(self, game_id: str) -> None:
+    async def warm(self, game_id: str, *, idle: bool = False) -> None:
         await asyncio.sleep(0)
 
     def load(self) -> Load:
