@@ -30,6 +30,8 @@ import msgspec
 LINE = ("a1", "b1", "c1", "b2", "a2", "c2", "b3", "a3", "c3")
 """A tic-tac-toe match of nine moves that nobody wins."""
 
+AT_ONCE = 25
+"""So many pairs come together."""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -251,7 +253,9 @@ async def play(
 ) -> Load:
     """`count` pairs play for so long after a short warm-up; `database` is a process whose family's CPU is told, too."""
     meter = Meter(per_s)
-    pairs = [await make(port, meter, number) for number in range(count)]
+    pairs: list[Pair] = []
+    for start in range(0, count, AT_ONCE):
+        pairs += await asyncio.gather(*(make(port, meter, n) for n in range(start, min(count, start + AT_ONCE))))
     await asyncio.sleep(0.3)
     for pair in pairs:
         meter.ready(pair.move)

@@ -53,6 +53,11 @@ class Mosquitto:
         assert self._users is not None, "this broker knows no users"
         return Broker("127.0.0.1", self.port, user=user, password=self._users[user])
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it was never started"
+        return self._process.pid
+
     async def start(self) -> None:
         """Returns when it takes connections."""
         self._process = await asyncio.create_subprocess_exec(

@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,9 @@ class Used:
     def __sub__(self, before: "Used") -> "Used":
         return Used(self.cpu_s - before.cpu_s, self.wakes - before.wakes)
 
+    def times(self, factor: float) -> "Used":
+        return Used(self.cpu_s * factor, round(self.wakes * factor))
+
 
 def used_by(pids: Iterable[int]) -> Used:
     """What these processes have used, to the nanosecond; those that have ended count no more."""
@@ -40,16 +43,39 @@ def family(pid: int) -> list[int]:
     return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
 
 
-def used_so_far(running: Cluster, players: int) -> dict[str, Used]:
+def pids_of(running: Cluster, players: int) -> dict[str, list[int]]:
     """By kind of process; `players` is the process that plays."""
-    pids: dict[str, list[int]] = {
+    return {
         "node": [pid for member in running.nodes for pid in family(member.pid)],
         "database": family(running.postgres.pid),
         "broker": family(running.mosquitto.pid),
         "proxy": family(running.proxy.pid),
         "client": [players],
     }
-    return {kind: used_by(some) for kind, some in pids.items()}
+
+
+def used_so_far(running: Cluster, players: int) -> dict[str, Used]:
+    """By kind of process."""
+    return {kind: used_by(some) for kind, some in pids_of(running, players).items()}
+
+
+@contextmanager
+def put_first(pids: Sequence[int]) -> Iterator[None]:
+    """These processes before everything else on this machine, and each other's equals: what others do meanwhile takes
+    at most the twentieth that Linux keeps for them (and, of course, what caches they empty).
+    """
+    _schedule(pids, os.SCHED_RR, 1)
+    try:
+        yield
+    finally:
+        _schedule(pids, os.SCHED_OTHER, 0)
+
+
+def _schedule(pids: Iterable[int], policy: int, priority: int) -> None:
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").glob("*"):
+            with suppress(ProcessLookupError):
+                os.sched_setscheduler(int(task.name), policy, os.sched_param(priority))
 
 
 def machine_busy_s() -> float:
@@ -74,10 +100,3 @@ async def counted(running: Cluster, *names: str) -> dict[str, float]:
                 assert found is not None, f"no metric of that name: {name}"
                 totals[name] += float(found[1])
     return totals
-
-
-async def transactions(running: Cluster) -> int:
-    """How many the database has committed; it counts them a second late."""
-    async with running.postgres.session() as session:
-        found = await session.fetchval("SELECT xact_commit FROM pg_stat_database WHERE datname = 'plyroom'")
-    return int(found)

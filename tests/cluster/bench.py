@@ -11,7 +11,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import click
 import uvloop
 
 from server.bench import Meter, Pair, make_pair
-from tests.cluster.accounts import Used, counted, machine_busy_s, since, transactions, used_so_far
+from tests.cluster.accounts import Used, counted, machine_busy_s, pids_of, put_first, since, used_so_far
 from tests.cluster.running import Cluster, cluster
 from tests.postgres import unprivileged
 from tests.simulation.machine import percentile
@@ -51,7 +51,6 @@ class Heavy:
     used: dict[str, Used]
     commands: float
     conflicts: float
-    transactions: int
     others: float
     """Cores that others kept busy meanwhile."""
 
@@ -89,19 +88,21 @@ async def measure_load(
     running: Cluster, meter: Meter, pairs: Sequence[Pair], seconds: float, warm_s: float = WARM_S
 ) -> Heavy:
     """The pairs play; what happens after the warm-up counts. While others keep the machine busy it is measured anew, at
-    most WINDOWS times; what was disturbed least counts then.
+    most WINDOWS times; what was disturbed least counts then. A cluster that goes first is measured once.
     """
     for pair in pairs:
         meter.ready(pair.move)
-    await asyncio.sleep(warm_s)
-    found: list[Heavy] = []
-    while len(found) < WINDOWS and (not found or found[-1].others > QUIET_CORES):
-        found.append(await _window(running, meter, seconds))
+    pids = [pid for some in pids_of(running, os.getpid()).values() for pid in some]
+    with put_first(pids) if running.goes_first else nullcontext():
+        await asyncio.sleep(warm_s)
+        found = [await _window(running, meter, seconds)]
+        while not running.goes_first and len(found) < WINDOWS and found[-1].others > QUIET_CORES:
+            found.append(await _window(running, meter, seconds))
     return min(found, key=lambda one: one.others)
 
 
 async def _window(running: Cluster, meter: Meter, seconds: float) -> Heavy:
-    counts, committed = await counted(running, "commands", "conflicts"), await transactions(running)
+    counts = await counted(running, "commands", "conflicts")
     busy_s, before = machine_busy_s(), used_so_far(running, os.getpid())
     meter.latencies_ms.clear()
     moves, begun_s = meter.moves, time.perf_counter()
@@ -109,7 +110,7 @@ async def _window(running: Cluster, meter: Meter, seconds: float) -> Heavy:
     moves, took_s, latencies_ms = meter.moves - moves, time.perf_counter() - begun_s, list(meter.latencies_ms)
     used = since(used_so_far(running, os.getpid()), before)
     others_s = machine_busy_s() - busy_s - sum(one.cpu_s for one in used.values())
-    after, committed_after = await counted(running, "commands", "conflicts"), await transactions(running)
+    after = await counted(running, "commands", "conflicts")
     return Heavy(
         moves=moves,
         seconds=took_s,
@@ -117,46 +118,51 @@ async def _window(running: Cluster, meter: Meter, seconds: float) -> Heavy:
         used=used,
         commands=after["commands"] - counts["commands"],
         conflicts=after["conflicts"] - counts["conflicts"],
-        transactions=committed_after - committed,
         others=others_s / took_s,
     )
 
 
 @asynccontextmanager
-async def fresh_cluster(nodes: int, data: Path | None = None) -> AsyncIterator[Cluster]:
-    """A cluster in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="plyroom-cluster-", dir=data) as name:
+async def fresh_cluster(nodes: int, first: bool = False) -> AsyncIterator[Cluster]:
+    """A cluster in a folder of its own; it goes before all else on this machine while it is measured, if you like."""
+    with tempfile.TemporaryDirectory(prefix="plyroom-cluster-") as name:
         if unprivileged():
             Path(name).chmod(0o755)
         async with cluster(Path(name), nodes, 0, UNLIMITED) as running:
+            running.goes_first = first
             yield running
 
 
-async def one_round(nodes: int, seconds: float) -> tuple[Heavy, Heavy]:
-    """As fast as can be, then at the pace, on one cluster."""
-    async with fresh_cluster(nodes) as running:
-        loads = []
-        for per_s in (None, PACED_PER_S):
-            meter = Meter(per_s)
-            async with playing(running, meter, PAIRS) as pairs:
-                loads.append(await measure_load(running, meter, pairs, seconds))
-        return loads[0], loads[1]
+async def heavy_loads(running: Cluster, seconds: float) -> tuple[Heavy, Heavy]:
+    """As fast as can be, then at the pace."""
+    loads = []
+    for per_s in (None, PACED_PER_S):
+        meter = Meter(per_s)
+        async with playing(running, meter, PAIRS) as pairs:
+            loads.append(await measure_load(running, meter, pairs, seconds))
+    return loads[0], loads[1]
 
 
-async def measure(rounds: int, seconds: float, tell: Callable[[str], None]) -> dict[int, list[tuple[Heavy, Heavy]]]:
+async def measure(
+    rounds: int, seconds: float, first: bool, tell: Callable[[str], None]
+) -> dict[int, list[tuple[Heavy, Heavy]]]:
     """Rounds with one node and with three, in turns."""
     found: dict[int, list[tuple[Heavy, Heavy]]] = {1: [], 3: []}
     for number in range(rounds):
         for nodes, loads in found.items():
-            fast, paced = await one_round(nodes, seconds)
-            loads.append((fast, paced))
-            tell(
-                f"round {number + 1}, {nodes} node{'s' if nodes > 1 else ''}: {fast.per_s:.0f} moves/s;"
-                f" at {paced.per_s:.0f} moves/s p50 {paced.percentile(0.5):.2f} ms,"
-                f" p99 {paced.percentile(0.99):.2f} ms;"
-                f" others used {fast.others:.2f} and {paced.others:.2f} cores"
-            )
+            async with fresh_cluster(nodes, first) as running:
+                loads.append(await heavy_loads(running, seconds))
+            tell(f"round {number + 1}, {told(nodes, *loads[-1])}")
     return found
+
+
+def told(nodes: int, fast: Heavy, paced: Heavy) -> str:
+    """A line for people who watch."""
+    return (
+        f"{nodes} node{'s' if nodes > 1 else ''}: {fast.per_s:.0f} moves/s;"
+        f" at {paced.per_s:.0f} moves/s p50 {paced.percentile(0.5):.2f} ms, p99 {paced.percentile(0.99):.2f} ms;"
+        f" others used {fast.others:.2f} and {paced.others:.2f} cores"
+    )
 
 
 def median(values: Sequence[float]) -> float:
@@ -190,10 +196,14 @@ def report(found: dict[int, list[tuple[Heavy, Heavy]]]) -> list[str]:
 @click.command()
 @click.option("--rounds", default=3, help="Rounds; figures are medians of them.")
 @click.option("--seconds", default=6.0, help="Length of each load.")
-def main(rounds: int, seconds: float) -> None:
+@click.option(
+    "--first", is_flag=True,
+    help="Measure at real-time priority (root on Linux): for a machine on which others are at work.",
+)  # fmt: skip
+def main(rounds: int, seconds: float, first: bool) -> None:
     """Measures a cluster on this machine, with one node and with three."""
     click.echo(f"{platform.platform()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}")
-    for line in report(uvloop.run(measure(rounds, seconds, click.echo))):
+    for line in report(uvloop.run(measure(rounds, seconds, first, click.echo))):
         click.echo(line)
 
 

@@ -5,14 +5,12 @@ async with cluster(folder, nodes=3, workers=2) as running:
 """
 
 import asyncio
-import ctypes
 import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.cluster.forking import Forker, Life, die_with_parent
 from tests.cluster.plan import DEPLOY, ROOT, Service, moved, postgres_settings, service
 from tests.mosquitto import mosquitto_path
 from tests.mqttproxy import mqtt_proxy
@@ -27,7 +26,6 @@ from tests.postgres import SAFE, Postgres, private_postgres
 from tests.system.faultproxy import FaultProxy, fault_proxy
 
 DATABASE = "plyroom"
-PR_SET_PDEATHSIG = 1
 START_S = 60.0
 STOP_S = 25.0
 
@@ -50,7 +48,9 @@ class Member:
         self._environ = described.environ
         self._ready = (ready_port, ready_path)
         self._errors = folder / f"{described.name}.log"
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: asyncio.subprocess.Process | Life | None = None
+        self.forker: Forker | None = None
+        """Whoever starts it quickly."""
 
     @property
     def pid(self) -> int:
@@ -75,6 +75,10 @@ class Member:
             for name, value in os.environ.items()
             if not name.startswith("PLYROOM_") or name == "PLYROOM_CACHE"
         }
+        if self.forker is not None:
+            arguments = self._argv[self._argv.index("server") + 1 :]
+            self._process = await self.forker.fork(arguments, kept | self._environ | changes, self._errors)
+            return
         with self._errors.open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
                 *self._argv, cwd=ROOT, env=kept | self._environ | changes, start_new_session=True,
@@ -117,17 +121,17 @@ class Member:
         self.send_signal(signal.SIGTERM)
         return await self.wait()
 
+    async def close(self) -> None:
+        """The end of it and of what starts it."""
+        await self.kill()
+        if self.forker is not None:
+            await self.forker.close()
+
     def cpu_s(self) -> float:
         """The processor time of it and all that it started."""
         process = psutil.Process(self.pid)
         times = [one.cpu_times() for one in (process, *process.children(recursive=True))]
         return float(sum(one.user + one.system for one in times))
-
-
-def die_with_parent() -> None:
-    """Should the tests be killed, nothing of theirs goes on (Linux; elsewhere it does)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 async def answers(port: int, path: str | None) -> bool:
@@ -175,7 +179,14 @@ class Cluster:
     """Its members; `url` is the proxy's address, `urls` are those of the nodes themselves."""
 
     def __init__(
-        self, folder: Path, postgres: Postgres, nodes: int, workers: int, rest: Mapping[str, str], lines: "Lines"
+        self,
+        folder: Path,
+        postgres: Postgres,
+        nodes: int,
+        workers: int,
+        rest: Mapping[str, str],
+        lines: "Lines",
+        games: str | None,
     ) -> None:
         self.folder = folder
         self.postgres = postgres
@@ -183,6 +194,8 @@ class Cluster:
         self.database_url = postgres.url(DATABASE, port=lines.database.port if lines.database else None)
         self.port, *ports = free_ports(2 * nodes + 1)
         self._players, self._metrics = ports[:nodes], ports[nodes:]
+        self.goes_first = False
+        """While it is measured it goes before all else on this machine."""
         self.places = {
             "postgres:5432": f"127.0.0.1:{postgres.port}",
             "mosquitto:1883": f"127.0.0.1:{lines.nodes_to_broker}",
@@ -190,6 +203,7 @@ class Cluster:
             "/mosquitto/config": str(folder),
             "/tmp/": f"{folder}/",
         }
+        self._games = games
         self._make_files(nodes)
         self.mosquitto = Member(self._broker(), folder, lines.broker)
         self.nodes = [self._node(n, rest) for n in range(nodes)]
@@ -263,7 +277,8 @@ class Cluster:
 
     def _worker(self, n: int, rest: Mapping[str, str]) -> Member:
         found = service("worker", self.places)
-        return Member(Service(f"worker{n + 1}", found.argv, {**found.environ, **rest}), self.folder, None)
+        argv = [*found.argv, *(["--games", self._games] if self._games else [])]
+        return Member(Service(f"worker{n + 1}", argv, {**found.environ, **rest}), self.folder, None)
 
     async def migrate(self) -> None:
         """Brings the database's schema up to date, as the service of that name does."""
@@ -290,16 +305,22 @@ async def cluster(
     workers: int = 2,
     settings: Mapping[str, object] | None = None,
     lines: Callable[[Postgres], AbstractAsyncContextManager[Lines]] = good_lines,
+    games: str | None = None,
+    forks: bool = False,
 ) -> AsyncIterator[Cluster]:
-    """A cluster that serves; at the end all is killed. Settings are added to those of the nodes and workers."""
+    """A cluster that serves; at the end all is killed. Settings are added to those of the nodes and workers, which
+    compile and search all games or those that are named (with commas). With `forks` nodes start quickly.
+    """
     rest = {f"PLYROOM_{name.upper()}": str(value) for name, value in (settings or {}).items()}
     with private_postgres(**{**SAFE, **postgres_settings()}) as postgres:
         async with postgres.session() as session:
             await session.execute(f"CREATE DATABASE {DATABASE}")
         async with lines(postgres) as between:
-            running = Cluster(folder, postgres, nodes, workers, rest, between)
+            running = Cluster(folder, postgres, nodes, workers, rest, between, games)
+            for node in running.nodes:
+                node.forker = Forker() if forks else None
             try:
                 await running.start()
                 yield running
             finally:
-                await asyncio.gather(*(member.kill() for member in running.members))
+                await asyncio.gather(*(member.close() for member in running.members))

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -13,10 +14,14 @@ from tests.server.test_two_nodes import heals, make_rooms
 
 HEALED_S = 10.0
 NAMES = ["ada", "ben", "cyd", "dan"]
+GOES_ON = 50
+"""So many acknowledged commands more show that all is well again."""
 CHAPTER = 300
 """So many commands of each client; then the history so far is checked, and others begin in new rooms."""
 UNCHECKED = {"view", "thinking", "presence", "pong"}
 """What the checker has no use for, and would fill the memory."""
+LINKED_S = 300.0
+"""A node that was stopped and then killed is back within this time, however busy the machine is."""
 
 
 class Recording(History):
@@ -24,7 +29,7 @@ class Recording(History):
 
     def __init__(self) -> None:
         super().__init__()
-        self.moves = 0
+        self.moves = self.acks = 0
         self._sent: set[str] = set()
 
     def add(self, at_s: float, client: str, session: int, way: Way, message: Message | None = None) -> None:
@@ -37,30 +42,46 @@ class Recording(History):
         elif message and kind == "ack" and message["id"] in self._sent:
             self._sent.discard(message["id"])
             self.moves += 1
+        if message and kind == "ack":
+            self.acks += 1
 
 
 class Storm:
     """A cluster, the crowd on it, and the faults that happen to it: `moves` counts the crowd's acknowledged moves."""
 
-    def __init__(self, cluster: Cluster, seed: int) -> None:
+    def __init__(self, cluster: Cluster, seed: int, gives_up_s: float | None = None) -> None:
         self.cluster = cluster
         self.chance = random.Random(seed)
         self._seed = seed
         self._urls = [f"{url.replace('http', 'ws', 1)}/ws" for url in cluster.urls]
         self._history = Recording()
-        self._earlier = 0
+        self._earlier = self._earlier_acks = 0
         self._chapters = 0
+        self._gives_up_s = gives_up_s
+        self._judged_s = 0.0
+        self.slowest_s = 0.0
+        """The longest that anybody waited in `goes_on`."""
 
     @property
     def moves(self) -> int:
         return self._earlier + self._history.moves
 
+    @property
+    def acks(self) -> int:
+        """Acknowledged commands of all kinds."""
+        return self._earlier_acks + self._history.acks
+
     async def play(self, is_over: Callable[[], bool]) -> None:
         """One chapter; AssertionError with what the checker found. Once the faults are over all must be whole again."""
         self._chapters += 1
-        self._earlier, self._history = self.moves, Recording()
+        self._earlier, self._earlier_acks, self._history = self.moves, self.acks, Recording()
         seed = f"{self._seed}, chapter {self._chapters}"
-        clients = [CrowdClient(name, self._urls, self._history, self._seed * 1000 + self._chapters) for name in NAMES]
+        clients = [
+            CrowdClient(
+                name, self._urls, self._history, self._seed * 1000 + self._chapters, LINKED_S, self._gives_up_s
+            )
+            for name in NAMES
+        ]  # fmt: skip
         rooms = await make_rooms(clients)
         await asyncio.gather(*(client.play(client.commands + CHAPTER) for client in clients))
         if is_over():
@@ -72,8 +93,25 @@ class Storm:
                 if link is not None and link.open:
                     await link.close()
         await self._read(rooms)
+        begun_s = time.perf_counter()
         found = check(self._history)
+        self._judged_s += time.perf_counter() - begun_s
         assert found == [], "\n".join([f"seed {seed}", *found[:20]])
+
+    async def play_while(self, goes_on: Callable[[], bool], is_over: Callable[[], bool]) -> None:
+        """Chapter after chapter."""
+        while goes_on():
+            await self.play(is_over)
+
+    async def goes_on(self) -> None:
+        """Returns when so many more commands are acknowledged, which must be soon (beside the checker's own work)."""
+        loop = asyncio.get_running_loop()
+        before, begun_s = self.acks, loop.time() - self._judged_s
+        while self.acks < before + GOES_ON:
+            await asyncio.sleep(0.05)
+            waited_s = loop.time() - self._judged_s - begun_s
+            self.slowest_s = max(self.slowest_s, waited_s)
+            assert waited_s < HEALED_S, f"seed {self._seed}: {self.acks - before} acks in {HEALED_S:g} s"
 
     async def _read(self, rooms: list[str]) -> None:
         """The last word, on any node: one that lags is told by a scout how far the others have seen the rooms."""
@@ -93,14 +131,25 @@ class Storm:
 Weather = Callable[[Storm], Coroutine[Any, Any, None]]
 
 
-async def play_in(cluster: Cluster, weather: Weather, moves: int, seed: int) -> None:
-    """The crowd plays until the weather is over and so many of its moves are acknowledged."""
-    storm = Storm(cluster, seed)
+async def play_in(
+    cluster: Cluster, weather: Weather, moves: int, seed: int, crowds: int = 1, gives_up_s: float | None = None
+) -> None:
+    """A crowd plays until the weather is over and so many moves are acknowledged; when it is over others join in,
+    who know nothing of each other.
+    """
+    storms = [Storm(cluster, seed + 1000 * number, gives_up_s) for number in range(crowds)]
     async with asyncio.TaskGroup() as tasks:
-        blowing = tasks.create_task(weather(storm))
-        while not blowing.done() or storm.moves < moves:
-            await storm.play(blowing.done)
-    print(f"seed {seed}: {storm.moves} moves acknowledged, all kept")
+        blowing = tasks.create_task(weather(storms[0]))
+
+        def is_short() -> bool:
+            return not blowing.done() or sum(storm.moves for storm in storms) < moves
+
+        tasks.create_task(storms[0].play_while(is_short, blowing.done))
+        await blowing
+        for storm in storms[1:]:
+            tasks.create_task(storm.play_while(is_short, blowing.done))
+    played, slowest_s = sum(storm.moves for storm in storms), storms[0].slowest_s
+    print(f"seed {seed}: {played} moves acknowledged, all kept; slowest to go on {slowest_s:.1f} s")
 
 
 async def fall_at(member: Member, place: str, chance: random.Random, kills: int) -> None:

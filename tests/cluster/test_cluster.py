@@ -22,7 +22,7 @@ async def test_two_hundred_pairs_play_through_the_proxy(tmp_path: Path) -> None:
     """Three nodes, two workers: every pair plays move after move, no command is refused, the AI of a room is searched
     for by a worker, and no node says that anything went wrong.
     """
-    async with cluster(tmp_path, nodes=3, workers=2, settings=UNLIMITED) as running:
+    async with cluster(tmp_path, nodes=3, workers=2, settings=UNLIMITED, games="tic-tac-toe") as running:
         load = await play(running.port, running.nodes[0].pid, make_pair, PAIRS, 5.0, None)
         assert load.moves > PAIRS
         enough = asyncio.Event()

@@ -151,12 +151,19 @@ class Link:
             future.set_result(None)
             return future
         self._answers.setdefault(str(message.get("id", "hello")), []).append(future)
+        if self._client.gives_up_s is not None:
+            asyncio.get_running_loop().call_later(self._client.gives_up_s, self._give_up, future)
         self._record("out", message)
         try:
             await self._connection.send(json.dumps(message))
         except ConnectionClosed:
             self._ended()
         return future
+
+    def _give_up(self, answer: "asyncio.Future[Message | None]") -> None:
+        """As real clients do when nothing comes for long."""
+        if not answer.done():
+            self._connection.transport.abort()
 
     async def ask(self, message: Message) -> Message | None:
         """Sends a message and waits for its answer; None when there was none, which the checker judges."""
@@ -181,9 +188,20 @@ async def patiently(answer: "asyncio.Future[Message | None]") -> Message | None:
 
 
 class CrowdClient:
-    """Somebody with an identity and a connection to each node. `urls` says where those are at the moment."""
+    """Somebody with an identity and a connection to each node. `urls` says where those are at the moment. A connection
+    is there within `linked_s`; it is given up when an answer takes longer than `gives_up_s`, if that is set: then
+    nobody can see that an answer never comes.
+    """
 
-    def __init__(self, name: str, urls: list[str], history: History, seed: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        urls: list[str],
+        history: History,
+        seed: int,
+        linked_s: float = WAIT_S,
+        gives_up_s: float | None = None,
+    ) -> None:
         self.name = name
         self.identity = ""
         self.token: str | None = None
@@ -193,6 +211,8 @@ class CrowdClient:
         self.links: list[Link | None] = [None] * len(urls)
         self.sent: list[Message] = []
         self.commands = 0
+        self.gives_up_s = gives_up_s
+        self._linked_s = linked_s
         self._urls = urls
         self._ids = itertools.count(1)
         self._seen: dict[str, int] = {}
@@ -202,7 +222,7 @@ class CrowdClient:
     async def link(self, number: int) -> Link:
         """The connection to a node, made anew if need be; it follows all rooms from where the client was."""
         link = self.links[number]
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(self._linked_s):
             while link is None or not link.open:
                 link = await self._connect(number)
         return link
@@ -219,13 +239,15 @@ class CrowdClient:
         link = self.links[number] = Link(self, connection)
         if await link.ask({"t": "hello", "protocol": 1, "name": self.name, "token": self.token}) is None:
             return None
+        joining = []
         for room in self.rooms:
             known = before.rooms.get(room) if before is not None else None
             if known is not None and self.chance.random() < 0.7:
                 link.rooms[room] = known
-                await self.join(link, room, known.v)
+                joining.append(self.join(link, room, known.v))
             else:
-                await self.join(link, room, 0)
+                joining.append(self.join(link, room, 0))
+        await asyncio.gather(*joining)
         return link if link.open else None
 
     async def join(self, link: Link, room: str, since: int) -> None:

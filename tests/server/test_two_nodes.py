@@ -130,8 +130,7 @@ async def make_rooms(clients: list[CrowdClient]) -> list[str]:
         client.rooms = made
         for number in range(len(client.links)):
             link = await client.link(number)
-            for room in made:
-                await client.join(link, room, 0)
+            await asyncio.gather(*(client.join(link, room, 0) for room in made))
     return made
 
 

@@ -34,6 +34,11 @@ class WorkerProcess:
     def is_running(self) -> bool:
         return self._process is not None and self._process.returncode is None
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it was never started"
+        return self._process.pid
+
     async def start(self) -> None:
         """Returns when it runs; its advert comes a moment later."""
         environ = {name: value for name, value in os.environ.items() if not name.startswith("PLYROOM_")}
