@@ -1,0 +1,270 @@
+"""Unit costs that are measured one by one: idle connections, spectators, the lobby, searches, the disk, the cores."""
+
+import asyncio
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+from engine.games.registry import load_game
+from engine.pool.pool import Pool
+from engine.search.job import Info, Job
+from server import protocol as wire
+from server.bench import Meter, Player, Talk, connect, resident_bytes
+from server.bus.base import Listed
+from server.bus.codec import ENTRIES, Codec
+from server.bus.link import open_link
+from server.lobby import Lobby
+from server.ports import Ports, random_id
+from server.seats.remote import RemoteEngines
+from tests.cluster.accounts import family, used_by
+from tests.cluster.bench import fresh_cluster, measure_load, playing
+from tests.cluster.running import Cluster
+from tests.mosquitto import mosquitto
+from tests.simulation import costs
+from tests.simulation.machine import quantiles_of
+from tests.system.working import WorkerProcess
+
+PING_S = 2.5
+"""How often clients say that they are there."""
+GAMES = ("connect-four", "othello", "chess")
+POSITIONS = 4
+
+
+# --- connections ------------------------------------------------------------------------------------------------------
+
+
+async def idle_connections(count: int, seconds: float) -> costs.Idle:
+    """What so many guests cost who only say that they are there."""
+    async with fresh_cluster(1) as running:
+        before = _resident(running)
+        without = await measure_load(running, Meter(None), [], seconds, warm_s=1.0)
+        players = [await _guest(running.port, number) for number in range(count)]
+        grown = [after - then for after, then in zip(_resident(running), before, strict=True)]
+        pinging = asyncio.create_task(_ping(players))
+        with_them = await measure_load(running, Meter(None), [], seconds, warm_s=PING_S)
+        pinging.cancel()
+        for player in players:
+            player.transport.abort()
+
+    def minute_s(kind: str) -> float:
+        return (with_them.used[kind].cpu_s - without.used[kind].cpu_s) / seconds * 60 / count
+
+    return costs.Idle(minute_s("node"), minute_s("proxy"), grown[0] / count, grown[1] / count)
+
+
+def _resident(running: Cluster) -> tuple[int, int]:
+    return resident_bytes(running.nodes[0].pid), sum(resident_bytes(pid) for pid in family(running.proxy.pid))
+
+
+async def _guest(port: int, number: int) -> Player:
+    talk = Talk(await connect(port))
+    await talk.say("welcome", t="hello", protocol=wire.PROTOCOL, name=f"guest {number}")
+    talk.player.on_text = lambda text: None
+    return talk.player
+
+
+async def _ping(players: list[Player]) -> None:
+    """Each of them every PING_S, evenly spread."""
+    gap_s = PING_S / len(players)
+    at_s = asyncio.get_running_loop().time()
+    while True:
+        for player in players:
+            at_s += gap_s
+            await asyncio.sleep(max(0.0, at_s - asyncio.get_running_loop().time()))
+            player.send(b'{"t":"ping"}')
+
+
+async def live_match(count: int) -> costs.Match:
+    """Memory of the node for each match, once a move was made."""
+    async with fresh_cluster(1) as running:
+        before = resident_bytes(running.nodes[0].pid)
+        meter = Meter(None)
+        async with playing(running, meter, count) as pairs:
+            for pair in pairs:
+                pair.move()
+                meter.close()
+            await asyncio.sleep(2.0)
+            return costs.Match((resident_bytes(running.nodes[0].pid) - before) / count)
+
+
+async def spectators(count: int, seconds: float) -> costs.Spectator:
+    """What one more spectator of a room adds to a move."""
+    received = heard = 0
+
+    def count_bytes(text: bytes) -> None:
+        nonlocal received, heard
+        received += len(text)
+        heard += b'"kind":"moved"' in text
+
+    async with fresh_cluster(1) as running:
+        meter = Meter(20.0)
+        async with playing(running, meter, 1) as pairs:
+            alone = await measure_load(running, meter, pairs, seconds)
+            watchers = []
+            for number in range(count):
+                player = await _guest(running.port, number)
+                await Talk(player).say("joined", t="join", id="join", room=pairs[0].room)
+                player.on_text = count_bytes
+                watchers.append(player)
+            await asyncio.sleep(0.5)
+            received = heard = 0
+            pinging = asyncio.create_task(_ping(watchers))
+            crowd = await measure_load(running, meter, [], seconds, warm_s=1.0)
+            pinging.cancel()
+            for player in watchers:
+                player.transport.abort()
+    told = crowd.commands * count
+
+    def each_s(kind: str) -> float:
+        return (crowd.used[kind].cpu_s - alone.used[kind].cpu_s * crowd.commands / alone.commands) / told
+
+    return costs.Spectator(each_s("node"), each_s("proxy"), received / max(1, heard))
+
+
+# --- the lobby --------------------------------------------------------------------------------------------------------
+
+
+def lobby() -> costs.Lobby:
+    """The cost of an entry where it is told and where it is heard, without watchers; in this process, by itself."""
+    seats = (wire.Occupant("abcdefghijkm", "Ada"), wire.Occupant("nopqrstuvwxy", "Ben"))
+    rooms = tuple(
+        wire.RoomSummary(
+            room=random_id(), game="chess", title="Chess", options={}, seats=seats, state="playing",
+            created_ms=1_700_000_000_000, ply=17, watching=3,
+        )
+        for _ in range(ENTRIES)
+    )  # fmt: skip
+    codec = Codec(b"k" * 32)
+    # It only remembers what it hears, and asks nobody for that.
+    hears = Lobby(cast(Ports, None), lambda room: None)
+    topic, payload, _ = codec.encode(Listed("node1", rooms))
+
+    def hear() -> None:
+        message = codec.decode(topic, payload)
+        assert isinstance(message, Listed)
+        hears.heard(message)
+
+    told_s = _timed(lambda: codec.encode(Listed("node1", rooms))) / ENTRIES
+    return costs.Lobby(told_s, _timed(hear) / ENTRIES, len(payload) / ENTRIES)
+
+
+def _timed(call: Callable[[], object], times: int = 300) -> float:
+    """The median processor time of a call."""
+    spent = []
+    for _ in range(times):
+        begun_s = time.process_time()
+        call()
+        spent.append(time.process_time() - begun_s)
+    return statistics.median(spent)
+
+
+# --- searches ---------------------------------------------------------------------------------------------------------
+
+
+def positions(game_id: str) -> list[tuple[str, ...]]:
+    """Beginnings of matches, by chance but always the same."""
+    game, chance = load_game(game_id), random.Random(game_id)
+    found: list[tuple[str, ...]] = []
+    while len(found) < POSITIONS:
+        position = game.start()
+        moves: list[str] = []
+        for _ in range(12):
+            tokens = position.tokens()
+            if not tokens or position.outcome() is not None:
+                break
+            moves.append(chance.choice(tokens))
+            position = position.play(position.parse_move(moves[-1]))
+        if position.outcome() is None and position.tokens():
+            found.append(tuple(moves))
+    return found
+
+
+def _job(game_id: str, moves: tuple[str, ...], level: int) -> Job:
+    game = load_game(game_id)
+    return Job(game_id, game.digest, {}, game.start().text(), moves, "room", level=level)
+
+
+async def search_levels() -> dict[str, list[float]]:
+    """Core-seconds of one AI move by level, the mean of some positions."""
+    found: dict[str, list[float]] = {}
+    async with Pool(workers=1) as pool:
+        for game_id in GAMES:
+            await pool.warm(game_id)
+            await pool.search(_job(game_id, positions(game_id)[0], 1))
+            for level in range(1, load_game(game_id).levels + 1):
+                before = used_by(family(os.getpid())[1:])
+                for moves in positions(game_id):
+                    await pool.search(_job(game_id, moves, level))
+                spent = used_by(family(os.getpid())[1:]) - before
+                found.setdefault(game_id, []).append(spent.cpu_s / POSITIONS)
+    return found
+
+
+async def search_costs(folder: Path, count: int = 200) -> costs.Search:
+    """Searches by level, and what one costs beside its own time when a worker elsewhere does it."""
+    levels_s = await search_levels()
+    async with mosquitto(folder) as broker:
+        worker = WorkerProcess(folder, broker.address, "worker", "connect-four")
+        await worker.start()
+        try:
+            async with open_link(broker.address, "server-1", "plyroom/1/nodes/server-1") as link:
+                engines = RemoteEngines(link, "server-1", load_game, None)
+                while not engines.is_warm("connect-four"):
+                    await asyncio.sleep(0.05)
+                job = _job("connect-four", positions("connect-four")[0], 1)
+                pids = [os.getpid()], [worker.pid], [broker.pid]
+                await engines.search(job, _ignore)
+                before = [used_by(some) for some in pids]
+                waits = []
+                for _ in range(count):
+                    begun_s = time.perf_counter()
+                    result = await engines.search(job, _ignore)
+                    waits.append(time.perf_counter() - begun_s - result.info.time_ms / 1000)
+                    await asyncio.sleep(0.005)
+                spent = [(used_by(some) - then).cpu_s / count for some, then in zip(pids, before, strict=True)]
+        finally:
+            await worker.kill()
+    node_s, worker_s, broker_s = spent
+    return costs.Search(levels_s, node_s, worker_s, broker_s, statistics.median(waits))
+
+
+def _ignore(info: Info) -> None:
+    """Nobody watches these searches."""
+
+
+# --- the machine ------------------------------------------------------------------------------------------------------
+
+
+def fsync_s(folder: Path, count: int = 400) -> costs.Quantiles:
+    """How long a write of 4 KiB takes until it is on the disk, now and then as a server does it."""
+    times = []
+    with (folder / "fsync").open("wb") as file:
+        for _ in range(count):
+            time.sleep(0.003)
+            file.write(b"x" * 4096)
+            begun_s = time.perf_counter()
+            file.flush()
+            os.fdatasync(file.fileno())
+            times.append(time.perf_counter() - begun_s)
+    return quantiles_of(times)
+
+
+def described() -> str:
+    """The machine in a few words."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), "unknown processor")
+    memory = int(Path("/proc/meminfo").read_text().split()[1]) / 1e6
+    python = ".".join(map(str, sys.version_info[:3]))
+    return f"{os.cpu_count()} virtual cores of {model}, {memory:.0f} GB, Linux, Python {python}, uvloop"
+
+
+def git_commit() -> str:
+    """The commit that is checked out."""
+    done = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True, check=True)
+    return done.stdout.strip()

@@ -1,0 +1,132 @@
+"""Unit costs of an operation, from loads on a cluster that are none of those to be predicted.
+
+A process's time is so much for each time that it wakes up, so much for each operation, and for some so much for each
+group commit. Loads that keep the machine busy and loads that leave each move nearly alone tell these apart; a machine
+that is full (caches that others have emptied, small groups) shows in what an operation costs there.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from server.bench import Meter
+from tests.cluster.accounts import Used, counted
+from tests.cluster.bench import measure_load, playing
+from tests.cluster.running import Cluster
+from tests.simulation.costs import Costs, Room, Run
+from tests.simulation.flow import Layout, Model, play
+from tests.simulation.machine import Process
+
+LOADS: tuple[tuple[int, float | None], ...] = ((50, None), (100, None), (100, 150.0))
+"""Pairs, and moves a second over all of them (None: as fast as they are answered), …"""
+NODES = (1, 2)
+"""… on clusters of so many nodes."""
+
+
+async def idle_use(running: Cluster, seconds: float) -> dict[str, Used]:
+    """By kind of process, a second of the cluster when nobody plays."""
+    heavy = await measure_load(running, Meter(None), [], seconds, warm_s=1.0)
+    return {kind: one.times(1 / seconds) for kind, one in heavy.used.items()}
+
+
+async def calibrate(
+    running: Cluster, seconds: float, tell: Callable[[str], None]
+) -> tuple[list[Run], dict[str, Used], Room]:
+    """The loads for a cluster of this size; what it uses when idle, in a second; what an operation leaves in the
+    database.
+    """
+    found = []
+    nodes = len(running.nodes)
+    idle = await idle_use(running, seconds)
+    grown = await _sizes(running)
+    for pairs, per_s in LOADS:
+        meter = Meter(per_s)
+        async with playing(running, meter, pairs) as some:
+            heavy = await measure_load(running, meter, some, seconds)
+        used = {kind: one - idle[kind].times(heavy.seconds) for kind, one in heavy.used.items()}
+        us = {kind: round(max(0.1, one.cpu_s / heavy.commands * 1e6), 1) for kind, one in used.items()}
+        found.append(Run(nodes, pairs, per_s, us))
+        tell(f"{nodes} nodes, {pairs} pairs: {heavy.per_s:.0f} moves/s; microseconds an operation: {us}")
+    ops = (await counted(running, "commands"))["commands"]
+    grown = [(after - before) / ops for after, before in zip(await _sizes(running), grown, strict=True)]
+    return found, idle, Room(*grown)
+
+
+async def _sizes(running: Cluster) -> list[float]:
+    """Bytes of our tables with their indexes, and where the write-ahead log is."""
+    async with running.postgres.session("plyroom") as session:
+        return [float(await session.fetchval(KEPT)), float(await session.fetchval(LOGGED))]
+
+
+KEPT = (
+    "SELECT sum(pg_total_relation_size(oid)) FROM pg_class"
+    " WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+)
+LOGGED = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
+
+
+def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
+    """Factors, none below 0, whose products with each row come closest to its value: least squares of relative errors,
+    by coordinate descent.
+    """
+    scaled = [[one / value for one in row] for row, value in zip(rows, values, strict=True)]
+    factors = [0.0] * len(rows[0])
+    squares = [sum(row[n] ** 2 for row in scaled) for n in range(len(factors))]
+    for _ in range(20_000):
+        for n, square in enumerate(squares):
+            if square > 0:
+                missing = sum(row[n] * (1 - sum(f * x for f, x in zip(factors, row, strict=True))) for row in scaled)
+                factors[n] = max(0.0, factors[n] + missing / square)
+    return factors
+
+
+KINDS = ("client", "proxy", "node", "database", "broker")
+ROUNDS = 4
+"""The costs change the number of wakes and groups, and these the costs; so often is enough."""
+
+
+def unit_costs(
+    runs: Sequence[Run], background: dict[str, float], fsync_s: list[tuple[float, float]], cores: int
+) -> Costs:
+    """The costs with which the simulation of these loads uses as much processor time as was measured, as near as can
+    be. How often processes wake up and how large groups are is the simulation's own.
+    """
+    costs = Costs(**dict.fromkeys(UNITS, 0.0001), fsync_s=fsync_s, background=background)
+    for _ in range(ROUNDS):
+        costs = msgspec.structs.replace(costs, **_fitted(runs, costs, cores))
+    return costs
+
+
+UNITS = (
+    "client_wake_s", "client_op_s", "proxy_wake_s", "proxy_op_s", "node_wake_s", "node_here_op_s", "node_away_op_s",
+    "node_group_s", "database_wake_s", "database_group_s", "database_op_s", "broker_wake_s", "broker_here_op_s",
+    "broker_away_op_s",
+)  # fmt: skip
+
+
+def _fitted(runs: Sequence[Run], costs: Costs, cores: int) -> dict[str, float]:
+    simulated = {load: _simulated(*load, costs, cores) for load in {one.load for one in runs}}
+    found: list[float] = []
+    for kind in KINDS:
+        found += fit([simulated[one.load][kind] for one in runs], [one.us[kind] / 1e6 for one in runs])
+    return dict(zip(UNITS, found, strict=True))
+
+
+def _simulated(nodes: int, pairs: int, per_s: float | None, costs: Costs, cores: int) -> dict[str, tuple[float, ...]]:
+    """For each kind of process: how often for each operation that happens which has a cost, in the order of UNITS."""
+    # What idle processes use was taken off.
+    model = Model(msgspec.structs.replace(costs, background={}), Layout(nodes, cores), seed=1)
+    seen = play(model, pairs, per_s, seconds=2.0 if per_s is None else 8.0)
+    here, away = (1.0, 0.0) if nodes == 1 else (0.0, 1.0)
+    groups = sum(writer.groups for writer in model.writers) / seen.ops
+
+    def wakes(*processes: Process) -> float:
+        return sum(process.wakes for process in processes) / seen.ops
+
+    return {
+        "client": (wakes(model.client), 1.0),
+        "proxy": (wakes(*model.proxy), 1.0),
+        "node": (wakes(*model.nodes), here, away, groups),
+        "database": (wakes(*model.backends), groups, 1.0),
+        "broker": (wakes(model.broker), here, away),
+    }

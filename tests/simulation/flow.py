@@ -1,0 +1,252 @@
+"""How a move travels: client, proxy, node, group commit, disk, back to the players, over the bus to the other node.
+
+The shape is that of server/runner.py and server/store/writer.py; what each step costs was measured.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from server.store.writer import BUSY_GROUP, GATHER_S, GROUP
+from tests.simulation.costs import Costs
+from tests.simulation.machine import Disk, Done, Machine, Process, Simulation, draws
+
+PLIES = 9
+"""Moves of a match of tic-tac-toe that nobody wins, …"""
+OPS = PLIES + 2
+"""… and two commands for the next match."""
+
+DECIDED = 0.4
+"""This share of what an operation costs its node is spent before the commit."""
+BACKGROUND_S = 0.05
+"""An idle process's work comes in pieces, so far apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where everything runs. With `shared_cores` it is one machine of so many for all, the players among them;
+    otherwise nodes, proxy, broker and database have cores of their own, and the players are elsewhere.
+    """
+
+    nodes: int
+    shared_cores: int | None = None
+    database_cores: int = 8
+    proxy_threads: int = 2
+
+
+class Writer:
+    """A node's group commit: takes what waits, and the next group when that one is durable."""
+
+    def __init__(self, model: "Model", node: Process, backend: Process) -> None:
+        self.groups = 0
+        self._model = model
+        self._node = node
+        self._backend = backend
+        self._waiting: deque[Done] = deque()
+        self._busy = False
+
+    def write(self, committed: Done) -> None:
+        self._waiting.append(committed)
+        if not self._busy:
+            self._take()
+
+    def _take(self) -> None:
+        if not self._waiting:
+            self._busy = False
+            return
+        self._busy = True
+        self.groups += 1
+        group = [self._waiting.popleft() for _ in range(min(GROUP, len(self._waiting)))]
+        costs = self._model.costs
+        self._node.give(costs.node_group_s, partial(self._send, group, costs))
+
+    def _send(self, group: list[Done], costs: Costs) -> None:
+        work_s = costs.database_group_s + costs.database_op_s * len(group)
+
+        def answered() -> None:
+            self._node.give(0, lambda: self._end(group))
+
+        self._backend.give(work_s, lambda: self._model.disk.flush(lambda: self._backend.give(0, answered)))
+
+    def _end(self, group: list[Done]) -> None:
+        for committed in group:
+            committed()
+        if len(group) >= BUSY_GROUP:
+            self._model.simulation.after(GATHER_S, self._take)
+        else:
+            self._take()
+
+
+class Model:
+    """A cluster; `operate` sends one operation through it."""
+
+    def __init__(self, costs: Costs, layout: Layout, seed: int) -> None:
+        self.simulation = Simulation(seed)
+        self.costs = costs
+        self.layout = layout
+        chance = self.simulation.chance
+        cores = layout.shared_cores
+        self._shared = Machine(self.simulation, cores) if cores else None
+        self.machines = [self._shared] if self._shared else []
+        self.disk = Disk(self.simulation, draws(costs.fsync_s, chance))
+        self.heard_s = max(0.0, costs.node_away_op_s - costs.node_here_op_s)
+        """What a node spends on an operation of another one."""
+        # Elsewhere players cost nothing here: so many cores never keep anybody waiting.
+        self.client = Process(self._shared or Machine(self.simulation, 1000), costs.client_wake_s, in_turns=True)
+        door = self._machine(layout.proxy_threads)
+        self.proxy = [Process(door, costs.proxy_wake_s) for _ in range(layout.proxy_threads)]
+        self.nodes = [Process(self._machine(1), costs.node_wake_s, in_turns=True) for _ in range(layout.nodes)]
+        self._doors = 0
+        self.broker = Process(self._machine(1), costs.broker_wake_s)
+        self.database = self._machine(layout.database_cores)
+        self.backends = [Process(self.database, costs.database_wake_s) for _ in range(layout.nodes)]
+        self.writers = [Writer(self, *pair) for pair in zip(self.nodes, self.backends, strict=True)]
+        if self._shared:
+            self._add_background()
+
+    def _machine(self, cores: int) -> Machine:
+        """The machine that all share, or a new one."""
+        if self._shared:
+            return self._shared
+        self.machines.append(Machine(self.simulation, cores))
+        return self.machines[-1]
+
+    def _add_background(self) -> None:
+        share = self.costs.background
+        for process, name in (
+            *((node, "node") for node in self.nodes), (self.backends[0], "database"), (self.proxy[0], "proxy"),
+            (self.broker, "broker"), (self.client, "rest"),
+        ):  # fmt: skip
+            if share.get(name, 0) > 0:
+                self._keep_busy(process, share[name] * BACKGROUND_S)
+
+    def _keep_busy(self, process: Process, work_s: float) -> None:
+        process.give(work_s)
+        self.simulation.after(BACKGROUND_S, lambda: self._keep_busy(process, work_s))
+
+    def operate(self, mine: int, other: int, acked: Done, arrived: Done) -> None:
+        """Somebody connected to the node `mine` sends a command; the other player is connected to the node `other`.
+
+        `acked` when the ack has reached the one, `arrived` when the event has reached the other.
+        """
+        costs = self.costs
+        here = mine == other
+        node = self.nodes[mine]
+        part_s, leg_s = costs.client_op_s / 3, costs.proxy_op_s / 3
+
+        def tell() -> None:
+            node.give(costs.node_here_op_s * (1 - DECIDED), told)
+
+        def told() -> None:
+            answer(acked)
+            if here:
+                answer(arrived)
+            self.broker.give(costs.broker_here_op_s if here else costs.broker_away_op_s, ring)
+
+        def ring() -> None:
+            node.give(0)  # the broker's acknowledgement
+            if not here:
+                self.nodes[other].give(self.heard_s, lambda: answer(arrived))
+
+        def answer(come: Done) -> None:
+            self._door().give(leg_s, lambda: self.client.give(part_s, come))
+
+        def decide() -> None:
+            node.give(costs.node_here_op_s * DECIDED, lambda: self.writers[mine].write(tell))
+
+        self.client.give(part_s, lambda: self._door().give(leg_s, decide))
+
+    def _door(self) -> Process:
+        """One of the proxy's threads, among which it deals out its connections."""
+        self._doors += 1
+        return self.proxy[self._doors % len(self.proxy)]
+
+
+@dataclass
+class Seen:
+    """What players saw of a load, after the warm-up."""
+
+    seconds: float
+    moves: int = 0
+    ops: int = 0
+
+    @property
+    def per_s(self) -> float:
+        return self.moves / self.seconds
+
+
+class Pairs:
+    """Two players who play match after match, each move when the one before has arrived; like server.bench.Pair."""
+
+    def __init__(self, model: Model, seen: Seen, nodes: tuple[int, int], ready: Callable[[Done], None]) -> None:
+        self._model = model
+        self._seen = seen
+        self._nodes = nodes
+        self._ready = ready
+        self._step = 0
+        self._expected = 0
+
+    def go(self) -> None:
+        """The next command."""
+        model = self._model
+        mover = (self._step + self._step // OPS) % 2
+        is_move = self._step % OPS < PLIES
+        self._expected = 2
+
+        def acked() -> None:
+            self._seen.ops += 1
+            if is_move:
+                self._seen.moves += 1
+            self._got()
+
+        model.operate(self._nodes[mover], self._nodes[1 - mover], acked, self._got)
+
+    def _got(self) -> None:
+        self._expected -= 1
+        if self._expected == 0:
+            self._step += 1
+            if self._step % OPS < PLIES:
+                self._ready(self.go)
+            else:
+                self.go()
+
+
+class Pace:
+    """Lets moves go at a rate over all pairs, or at once; like server.bench.Meter."""
+
+    def __init__(self, simulation: Simulation, per_s: float | None) -> None:
+        self._simulation = simulation
+        self._per_s = per_s
+        self._next_s = 0.0
+
+    def ready(self, move: Done) -> None:
+        if self._per_s is None:
+            move()
+            return
+        self._next_s = max(self._next_s + 1 / self._per_s, self._simulation.now_s)
+        self._simulation.after(self._next_s - self._simulation.now_s, move)
+
+
+def play(model: Model, pairs: int, per_s: float | None, seconds: float, warm_s: float = 1.0) -> Seen:
+    """So many pairs play, dealt out to the nodes as a proxy does that gives each connection to the least busy one."""
+    seen = Seen(seconds)
+    ready = Pace(model.simulation, per_s).ready
+    count = model.layout.nodes
+    for n in range(pairs):
+        ready(Pairs(model, seen, (2 * n % count, (2 * n + 1) % count), ready).go)
+    model.simulation.run(warm_s)
+    begin(model, seen)
+    model.simulation.run(warm_s + seconds)
+    return seen
+
+
+def begin(model: Model, seen: Seen) -> None:
+    """From here on it counts."""
+    seen.moves = seen.ops = 0
+    for process in (model.client, *model.proxy, *model.nodes, model.broker, *model.backends):
+        process.used_s, process.wakes = 0.0, 0
+    for writer in model.writers:
+        writer.groups = 0
+    for machine in model.machines:
+        machine.busy_s = 0.0

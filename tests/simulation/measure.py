@@ -1,0 +1,124 @@
+"""`python -m tests.simulation.measure`: measures this machine's unit costs and what a cluster on it does under load.
+
+Writes tests/data/capacity.json, from which docs/scaling.md is made. Nothing else should run on the machine. `--only`
+measures a part anew and keeps the others.
+"""
+
+import datetime
+import os
+import resource
+import tempfile
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+import click
+import msgspec
+import uvloop
+
+from tests.cluster import bench
+from tests.cluster.accounts import put_first
+from tests.cluster.bench import Heavy, median
+from tests.simulation import apart
+from tests.simulation.calibrate import NODES, calibrate, unit_costs
+from tests.simulation.costs import FILE, Capacity, Figures, Room, Run, read_capacity, write_capacity
+
+PARTS = ("moves", "idle", "match", "spectator", "lobby", "search")
+
+
+async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[str, object]:
+    """Unit costs from the loads of `calibrate`, and what is to be predicted, on clusters of one, two and three nodes in
+    turns: within minutes a virtual machine becomes faster or slower.
+    """
+    with put_first([os.getpid()]) if first else nullcontext():
+        fsync_s = apart.fsync_s(folder)
+    runs: list[Run] = []
+    idle: dict[str, list[float]] = {}
+    rooms: list[Room] = []
+    heavy: dict[int, list[tuple[Heavy, Heavy]]] = {1: [], 3: []}
+    for number in range(rounds):
+        for nodes in sorted({*heavy, *NODES}):
+            async with bench.fresh_cluster(nodes, first) as running:
+                if nodes in NODES:
+                    found, used, room = await calibrate(running, seconds, click.echo)
+                    runs += found
+                    rooms.append(room)
+                    for kind, one in used.items():
+                        idle.setdefault(kind, []).append(one.cpu_s / (nodes if kind == "node" else 1))
+                if nodes in heavy:
+                    heavy[nodes].append(await bench.heavy_loads(running, seconds))
+                    click.echo(f"round {number + 1}, {bench.told(nodes, *heavy[nodes][-1])}")
+    for line in bench.report(heavy):
+        click.echo(line)
+    background = {kind: median(some) for kind, some in idle.items() if kind != "client"}
+    return {
+        "runs": runs,
+        "costs": unit_costs(runs, background, fsync_s, os.cpu_count() or 1),
+        "room": Room(
+            median([one.database_bytes_per_op for one in rooms]), median([one.wal_bytes_per_op for one in rooms])
+        ),
+        "measured": [figures(nodes, some) for nodes, some in heavy.items()],
+    }
+
+
+def figures(nodes: int, rounds: list[tuple[Heavy, Heavy]]) -> Figures:
+    """Medians of the rounds."""
+
+    def of(n: int, figure: Callable[[Heavy], float]) -> float:
+        return median([figure(both[n]) for both in rounds])
+
+    return Figures(
+        nodes, bench.PAIRS,
+        of(0, lambda one: one.per_s), of(0, lambda one: one.conflicts_per_thousand),
+        of(0, lambda one: one.us("node")), of(0, lambda one: one.us("database")),
+        of(1, lambda one: one.per_s), of(1, lambda one: one.percentile(0.5)), of(1, lambda one: one.percentile(0.99)),
+        of(1, lambda one: one.conflicts_per_thousand),
+        of(1, lambda one: one.us("node")), of(1, lambda one: one.us("database")),
+        max(of(0, lambda one: one.others), of(1, lambda one: one.others)),
+    )  # fmt: skip
+
+
+async def measure_all(parts: set[str], rounds: int, seconds: float, first: bool) -> dict[str, object]:
+    """What was measured, by part."""
+    found: dict[str, object] = {}
+    with tempfile.TemporaryDirectory(prefix="plyroom-measure-") as name:
+        folder = Path(name)
+        if "moves" in parts:
+            found |= await moves(folder, rounds, seconds, first)
+        if "lobby" in parts:
+            found["lobby"] = apart.lobby()
+        works: dict[str, Callable[[], Awaitable[object]]] = {
+            "idle": lambda: apart.idle_connections(1000, seconds),
+            "match": lambda: apart.live_match(500),
+            "spectator": lambda: apart.spectators(200, seconds),
+            "search": lambda: apart.search_costs(folder),
+        }
+        for part, work in works.items():
+            if part in parts:
+                found[part] = await work()
+                click.echo(f"{part}: {found[part]}")
+    return found
+
+
+@click.command()
+@click.option("--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part; the others stay.")
+@click.option("--rounds", default=3, help="Rounds under load; figures are medians of them.")
+@click.option("--seconds", default=8.0, help="Length of each load.")
+@click.option("--first", is_flag=True, help="Put the clusters before all else on this machine, as in the benchmark.")
+@click.option("--file", default=FILE, type=click.Path(path_type=Path), help="Where it is kept.")
+def main(parts: tuple[str, ...], rounds: int, seconds: float, first: bool, file: Path) -> None:
+    """Measures and keeps it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    load = os.getloadavg()[0]
+    found = uvloop.run(measure_all(set(parts or PARTS), rounds, seconds, first))
+    about: dict[str, object] = {
+        "machine": apart.described(), "cores": os.cpu_count() or 1, "commit": apart.git_commit(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(), "load_before": round(load, 1),
+    }  # fmt: skip
+    kept = msgspec.structs.asdict(read_capacity(file)) if parts else {}
+    write_capacity(Capacity(**{**kept, **about, **found}), file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""The simulation says what was measured, and docs/scaling.md says what the simulation does."""
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from server.store.writer import GROUP
+from tests.simulation import capacity as planning
+from tests.simulation.calibrate import fit
+from tests.simulation.capacity import DOCUMENT, Demand, Habits, Predicted, demand, number, plan, predict, with_tables
+from tests.simulation.costs import Capacity, read_capacity, write_capacity
+from tests.simulation.flow import Layout, Model, play
+
+NEAR = 0.25
+"""What the simulation may be off."""
+
+
+@pytest.fixture(scope="module")
+def measured() -> Capacity:
+    return read_capacity()
+
+
+@pytest.fixture(scope="module")
+def predictions(measured: Capacity) -> list[Predicted]:
+    return [predict(measured, figures) for figures in measured.measured]
+
+
+def test_other_clusters_and_loads_foretell_these(predictions: list[Predicted]) -> None:
+    """Unit costs that were measured with fewer pairs on one node and on two predict what 200 pairs do on one node and
+    on three: how many moves a second, and what each costs.
+    """
+    assert [one.measured.nodes for one in predictions] == [1, 3]
+    for one in predictions:
+        for what, unit, there, here in one.pairs():
+            assert here == pytest.approx(there, rel=NEAR), f"{what}: {there} {unit}"
+
+
+def test_the_document_says_what_the_simulation_does(
+    measured: Capacity, predictions: list[Predicted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every table of docs/scaling.md is what `python -m tests.simulation.capacity --write` would put there."""
+    known = {one.measured.nodes: one for one in predictions}
+    monkeypatch.setattr(planning, "predict", lambda capacity, figures: known[figures.nodes])
+    text = DOCUMENT.read_text("utf-8")
+    assert with_tables(text, planning.tables(measured)) == text
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_nothing_is_lost_on_the_way(measured: Capacity, nodes: int) -> None:
+    """What the processes used is what the operations cost by the list, and everybody's moves go on."""
+    costs = measured.costs
+    model = Model(costs, Layout(nodes, measured.cores), seed=5)
+    seen = play(model, pairs=20, per_s=200.0, seconds=5.0)
+    ops, groups = seen.ops, sum(writer.groups for writer in model.writers)
+    assert seen.moves == pytest.approx(1000, rel=0.02)
+    assert ops == pytest.approx(seen.moves * 11 / 9, rel=0.05)
+    assert ops / GROUP < groups <= ops + nodes
+
+    def spent(kind: str, wakes: float, rest_s: float) -> float:
+        return wakes + rest_s + measured.costs.background.get(kind, 0.0) * 5.0 * (nodes if kind == "node" else 1)
+
+    wakes_s = sum(node.wakes for node in model.nodes) * costs.node_wake_s
+    op_s = costs.node_here_op_s if nodes == 1 else max(costs.node_here_op_s, costs.node_away_op_s)
+    expected_s = spent("node", wakes_s, ops * op_s + groups * costs.node_group_s)
+    assert sum(node.used_s for node in model.nodes) == pytest.approx(expected_s, rel=0.15)
+    wakes_s = sum(one.wakes for one in model.backends) * costs.database_wake_s
+    database_s = spent("database", wakes_s, ops * costs.database_op_s + groups * costs.database_group_s)
+    assert sum(one.used_s for one in model.backends) == pytest.approx(database_s, rel=0.15)
+
+
+def test_more_pairs_are_never_slower_in_all(measured: Capacity) -> None:
+    """A closed loop gives more moves with more pairs until something is busy all the time; then it stays."""
+    rates = [play(Model(measured.costs, Layout(1, 2), 1), pairs, None, 1.0).per_s for pairs in (1, 4, 16, 64, 256)]
+    assert all(later > 0.9 * earlier for earlier, later in pairwise(rates))
+    model = Model(measured.costs, Layout(1, 2), 1)
+    play(model, 256, None, 1.0)
+    busiest = max(model.machines[0].busy_s / 2, model.nodes[0].used_s)
+    assert busiest > 0.85, "so many pairs keep the machine or the node busy"
+
+
+def test_a_fit_finds_the_factors() -> None:
+    """From rows that were made with known factors, and with noise near them; none comes out below 0."""
+    chance = random.Random(2)
+    rows = [[chance.uniform(1, 9), chance.uniform(1, 9), chance.uniform(1, 9)] for _ in range(12)]
+    factors = [2.0, 0.0, 5.0]
+    values = [sum(f * x for f, x in zip(factors, row, strict=True)) for row in rows]
+    assert fit(rows, values) == pytest.approx(factors, abs=1e-6)
+    noisy = fit(rows, [value * chance.uniform(0.97, 1.03) for value in values])
+    assert noisy == pytest.approx(factors, abs=0.4)
+    assert min(noisy) >= 0
+
+
+@pytest.mark.parametrize("players", [1_000, 100_000, 3_000_000])
+def test_demand_adds_up(players: int) -> None:
+    """It grows with the players and nothing else; commands are moves and a little more; the AI moves as often as those
+    who play it.
+    """
+    habits = Habits()
+    one, ten = demand(players, habits), demand(10 * players, habits)
+    for name in Demand.__dataclass_fields__:
+        share = name in ("pair_share", "spectators_per_match")
+        assert getattr(ten, name) == pytest.approx(getattr(one, name) * (1 if share else 10))
+    assert one.ops == pytest.approx(one.moves * 1.05)
+    assert one.matches * one.spectators_per_match == pytest.approx(0.2 * players)
+    people = one.moves - one.ai_moves
+    assert people == pytest.approx(0.7 * players * 6 / 60)
+    assert one.ai_moves == pytest.approx(0.3 * people)
+
+
+def test_a_plan_keeps_within_its_limits(measured: Capacity) -> None:
+    """More of everything for more players, and no node busier than planned."""
+    small, large = plan(20_000, measured), plan(40_000, measured)
+    for name in ("nodes", "broker_cores", "proxy_cores", "worker_cores", "broker_out_per_s"):
+        assert getattr(small, name) < getattr(large, name), name
+    wanted = demand(40_000, Habits())
+    assert planning.run(measured, wanted, large.nodes).node_busy <= planning.BUSY * 1.05
+    assert planning.run(measured, wanted, large.nodes // 2).node_busy > planning.BUSY
+
+
+def test_what_was_measured_is_read_as_it_was_written(measured: Capacity, tmp_path: Path) -> None:
+    """The file holds everything."""
+    write_capacity(measured, tmp_path / "capacity.json")
+    assert read_capacity(tmp_path / "capacity.json") == measured
+
+
+def test_numbers_are_rounded_to_what_counts() -> None:
+    """Two figures."""
+    assert [number(one) for one in (0, 0.0321, 1.0, 27.4, 284, 95_550)] == ["0", "0.032", "1.0", "27", "280", "96,000"]
