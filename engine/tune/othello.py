@@ -11,7 +11,7 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ FEWEST_EMPTY = 3
 RANDOM_PLIES = (6, 16)
 RANDOM_SHARE = 0.02
 RATES = (512, 410, 307, 205, 123, 61, 31, 15)
-"""Of RATE_UNIT, one pass each."""
+"""Of RATE_UNIT, one pass each; from weights that are there already, without the first two."""
 HELD_OUT = 20
 """Every so many'th match is not learnt from."""
 RECORD_BYTES = 8 * template.RECORD
@@ -139,7 +139,7 @@ def _records(content: bytes) -> Any:
     return np.frombuffer(content[:whole], "<u8").reshape(-1, template.RECORD)
 
 
-def fit(records: Any, seed: int, weights: Any) -> Any:
+def fit(records: Any, seed: int, weights: Any, rates: Sequence[int] = RATES) -> Any:
     """The weights of all phases, in parts of a disc, from those to begin with; tells how far they are off by phase (the
     root of the mean squared error in discs), for what was learnt from and for what was held out.
     """
@@ -149,7 +149,7 @@ def fit(records: Any, seed: int, weights: Any) -> Any:
     others = np.ascontiguousarray(records[held])
     weights = weights.copy()
     memories = Memory(weights), Memory(twin_weights()), Memory(np.zeros(template.SCRATCH_WORDS, np.int64))
-    for rate in RATES:
+    for rate in rates:
         off = []
         for rows, step in ((learnt, rate), (others, 0)):
             sums = np.zeros((othello.PHASES, 2), np.int64)
@@ -227,9 +227,11 @@ def main(arguments: list[str] | None = None) -> int:
             if not len(records):
                 raise TuneError(f"{asked.work} has no positions: give --matches")
             start = np.zeros(othello.PHASES * template.PHASE_WORDS, np.int64)
+            rates: Sequence[int] = RATES
             if asked.on:
                 start = unpacked(Path(othello.__file__).with_name(othello.DATA[0]).read_bytes())
-            asked.out.write_bytes(packed(fit(records, asked.seed, start)))
+                rates = RATES[2:]
+            asked.out.write_bytes(packed(fit(records, asked.seed, start, rates)))
     except (TuneError, OSError) as error:
         print(f"tune: {error}", file=sys.stderr)
         return 2

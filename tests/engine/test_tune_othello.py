@@ -1,0 +1,69 @@
+"""The tuner of Othello's patterns: the same bytes each time, and the numbers that the game's evaluation then sums."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.games import othello
+from engine.games.registry import load_game
+from engine.native import Memory, compile_game
+from engine.tune import othello as tuner
+from engine.tune import othello_template as template
+
+
+def random_weights(seed: int) -> Any:
+    """Weights that a DATA file holds exactly."""
+    content = np.random.Generator(np.random.PCG64(seed)).integers(-9, 10, othello.PHASES * othello.PHASE_BYTES)
+    extras = np.arange(othello.PHASES * template.EXTRA_COUNT) - 9
+    return tuner.unpacked(content.astype(np.int8).tobytes() + extras.astype("<i8").tobytes())
+
+
+def test_the_evaluation_sums_what_was_learnt() -> None:
+    """The game's rule on packed weights is what the tuner predicts, in positions of random matches; mirrored patterns
+    have one value.
+    """
+    content = tuner.packed(random_weights(1))
+    assert tuner.packed(tuner.unpacked(content)) == content
+    weights, data = tuner.unpacked(content), np.frombuffer(content, "<i8").astype(np.int64)
+    native = compile_game(load_game("othello"), template)
+    twins, scratch = Memory(tuner.twin_weights()), np.zeros(template.SCRATCH_WORDS, np.int64)
+    chance, here = random.Random(1), load_game("othello").start()
+    with np.errstate(over="ignore"):
+        while moves := here.moves():
+            p, o = int(here.state[0]), int(here.state[1])
+            expected = int(othello.evaluate(here.state, data))
+            record = np.array([0, p, o, 0], np.uint64)
+            sums = np.zeros(2 * othello.PHASES, np.int64)
+            native.function("learn")(Memory(record), 1, 0, Memory(weights), twins, Memory(scratch), Memory(sums))
+            phase = othello.phase_of(64 - (p | o).bit_count())
+            off = sums[2 * phase] ** 0.5  # the error in eighths, for a lead of 0
+            assert abs(off - abs(expected)) <= 1, here.text()
+            here = here.play(chance.choice(moves))
+
+
+def test_matches_go_on_where_they_were_cut(tmp_path: Path) -> None:
+    """A work file that was cut within a match and filled up is that of one run."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    tuner.play_matches(whole, 3, seed=1, depth=1)
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3 + 5])
+    tuner.play_matches(cut, 3, seed=1, depth=1)
+    assert cut.read_bytes() == whole.read_bytes()
+
+
+def test_learning_explains_what_it_saw(tmp_path: Path) -> None:
+    """The same command gives the same bytes, which are off by less than weights of 0 are."""
+    work = tmp_path / "work"
+    files = [tmp_path / "first.bin", tmp_path / "second.bin"]
+    for file in files:
+        assert tuner.main(["--work", str(work), "--matches", "8", "--depth", "1", "--out", str(file)]) == 0
+    contents = [file.read_bytes() for file in files]
+    assert contents[0] == contents[1]
+    assert len(contents[0]) == Path(othello.__file__).with_name(othello.DATA[0]).stat().st_size
+    records = tuner._records(work.read_bytes())
+    leads = records[:, 3].view(np.int64)
+    data = np.frombuffer(contents[0], "<i8").astype(np.int64)
+    with np.errstate(over="ignore"):
+        told = [int(othello.evaluate((row[1], row[2], np.uint64(0)), data)) / 8 for row in records]
+    assert np.square(leads - told).mean() < 0.5 * np.square(leads.astype(float)).mean()
