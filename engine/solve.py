@@ -228,6 +228,8 @@ def make_book(game: Game, asked: argparse.Namespace) -> int:
         raise GameError(f"{game.title} has no opening book")
     if not 0 <= asked.plies <= 16:
         raise GameError(f"a book has 0 to 16 plies, not {asked.plies}")
+    if asked.out is None and not game.rules.DATA:
+        raise GameError(f"{game.title} names no DATA file for its book: say --out")
     out = asked.out or Path(str(getattr(game.rules, "__file__", ""))).parent / game.rules.DATA[0]
     begun = time.perf_counter()
     solver.prepare()
