@@ -89,14 +89,16 @@ class Both:
                 hint = int(getattr(rules, name)(state))
                 expect(hint in (0, 1), f"{name} is 0 or 1", where, hint)
                 expect(self.compiled[name](words) == hint, f"{name}: compiled = uncompiled", where)
-        if "noisy" in self.optional:
-            buffer = [0] * rules.MAX_MOVES
-            number = int(rules.noisy(state, buffer)) if moves else 0
-            noise = [int(move) for move in buffer[:number]]
-            expect(len(set(noise)) == len(noise) and set(noise) <= set(moves), "noisy moves are legal", where, noise)
-            if moves:
-                expect(self.compiled["noisy"](words, self.memory) == number, "noisy: compiled = uncompiled", where)
-                expect(self.buffer[:number].tolist() == noise, "noisy: compiled = uncompiled", where, noise)
+        for name in ("noisy", "forced") if moves else ():
+            if name in self.optional:
+                buffer = [0] * rules.MAX_MOVES
+                number = int(getattr(rules, name)(state, buffer))
+                some = [int(move) for move in buffer[:number]]
+                expect(len(set(some)) == len(some) and set(some) <= set(moves), f"{name} moves are legal", where, some)
+                expect(self.compiled[name](words, self.memory) == number, f"{name}: compiled = uncompiled", where)
+                expect(self.buffer[:number].tolist() == some, f"{name}: compiled = uncompiled", where, some)
+        if "forced" in self.optional and moves and int(rules.tense(state)):
+            self.check_forced(position, moves)
         if "probe" in self.optional:
             known = int(rules.probe(state, self.data))
             expect(self.compiled["probe"](words, self.native_data) == known, "probe: compiled = uncompiled", where)
@@ -108,6 +110,16 @@ class Both:
             passed = rules.pass_turn(state)
             expect(rules.turn(passed) == 1 - rules.turn(state), "passing gives the turn to the other side", where)
             expect(self.compiled["pass_turn"](words) == _ints(passed), "pass_turn: compiled = uncompiled", where)
+
+    def check_forced(self, position: Position, moves: list[int]) -> None:
+        """Where a tense state is said to leave some moves, all others lose at once."""
+        buffer = [0] * self.rules.MAX_MOVES
+        left = buffer[: int(self.rules.forced(position.state, buffer))]
+        for move in spread([move for move in moves if left and move not in left], 8):
+            after = position.play(move)
+            replies = (after.play(reply).outcome() for reply in after.moves())
+            is_lost = any(reply is not None and reply.winner == 1 - position.turn for reply in replies)
+            expect(is_lost, "a move that is not forced loses at once", position.text(), position.format_move(move))
 
 
 def _ints(state: State) -> tuple[int, ...]:

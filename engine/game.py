@@ -199,6 +199,11 @@ class MoreRules(Protocol):
         capture. A search looks deeper there. Default 0.
         """
 
+    def forced(self, s: State, buf: Any) -> int:
+        """(rule) Writes the moves that a tense state leaves to buf and returns how many: after each other move the
+        other side wins with its next one. 0, the default: they are not known, or there are none.
+        """
+
     def rank(self, s: State, m: int) -> int:
         """(rule) A guess how soon a legal move should be tried: above 0 before the quiet ones, below 0 after them;
         within 2**40 either way. Default 0.

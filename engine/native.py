@@ -55,7 +55,7 @@ HOOKS = ("status", "moves", "play", "stuck", "key", "evaluate")
 
 OPTIONAL_HOOKS = (
     "drawn", "repetition", "reversible", "count", "noisy", "tense", "rank", "may_pass", "pass_turn",
-    "probe",
+    "probe", "forced",
 )  # fmt: skip
 """The same, where the kernel has its own for a game that leaves them out. A template may name others of a game's rules
 in MORE_HOOKS."""

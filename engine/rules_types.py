@@ -81,6 +81,7 @@ HOOK_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "count": ("state", "i8*"),
     "noisy": ("state", "i8*"),
     "tense": ("state",),
+    "forced": ("state", "i8*"),
     "rank": ("state", "i8"),
     "may_pass": ("state",),
     "pass_turn": ("state",),

@@ -16,7 +16,7 @@ WORDS = 3  # White's men, Black's men, the side to move; bit = column + 8 * row
 MAX_MOVES = 48  # 16 men, 3 ways each
 LEVELS = 7
 OPTIONS: Mapping[str, Option] = {}
-DATA = ()
+DATA = ("data/breakthrough.txt",)
 RULES = """White and Black have sixteen men each on the two rows next to them. White begins.
 
 A man moves one square straight or diagonally forward, to an empty square. Diagonally forward it may also capture a man
@@ -29,20 +29,27 @@ side. There are no draws: a man that stands farthest ahead can always move."""
 ONE, NONE = U(1), U(0)
 NOT_A = U(0xFEFEFEFEFEFEFEFE)
 NOT_H = U(0x7F7F7F7F7F7F7F7F)
-ROW_1, ROW_8 = U(0xFF), U(0xFF << 56)
-MAN = 100
-AHEAD = (0, 2, 5, 10, 20, 45, 90, 0)
-"""What a man is worth besides, by the rows that it has behind it."""
-HOME = 8
-"""Besides, for each man that still guards its own first row."""
-RUNNER = 120
-"""Besides, for the first man that nobody can stop any more."""
+ROW_1, ROW_2, ROW_7, ROW_8 = U(0xFF), U(0xFF << 8), U(0xFF << 48), U(0xFF << 56)
+# DATA: what the numbers of data/breakthrough.txt count, each for White's men less the same for Black's
+PLACE = 0
+"""A man, by the rows behind it and the columns to the nearer side: 7 rows of 4."""
+GUARDED = 28
+"""A man that another one guards, by the rows behind it."""
+PAIR, FILE, BLOCKED, RUNNER, TEMPO = 35, 36, 37, 38, 39
+"""Men side by side, men in front of each other, men with anyone straight ahead; then for the side to move: the first
+man that nobody can stop any more, and the move itself."""
+LOOSE, WEAK = 40, 42
+"""Men that are attacked and not guarded, and that are attacked twice and guarded once at most: those of the side that
+has just moved, then those of the side to move."""
 SURE = 15_000
 """A race that can only be won."""
 NEVER = 99
 
 SQUARES = tuple(f"{column}{row}" for row in "12345678" for column in "abcdefgh")
 BITS = tuple((square, 1 << bit) for bit, square in enumerate(SQUARES))
+PLACES = np.array([(1 << c | 128 >> c) << 8 * row for row in range(7) for c in range(4)], np.uint64)
+FAR_PLACES = np.array([(1 << c | 128 >> c) << 8 * (7 - row) for row in range(7) for c in range(4)], np.uint64)
+"""The squares of each place for White, and for Black."""
 TEXT_ROWS = tuple(tuple(range(8 * row, 8 * row + 8)) for row in reversed(range(8)))
 POSITION_TEXT = re.compile(r"([WB.]{8}(?:/[WB.]{8}){7}) (white|black)")
 MOVE_TEXT = re.compile(r"([a-h][1-8])([a-h][1-8])")
@@ -127,36 +134,159 @@ def above(p: np.uint64) -> np.uint64:
 
 
 @rule
-def worth(white: np.uint64, black: np.uint64) -> int:
-    """White's men less Black's, by number and place."""
-    total = MAN * (popcount(white) - popcount(black))
-    total += HOME * (popcount(white & ROW_1) - popcount(black & ROW_8))
+def above_left(p: np.uint64) -> np.uint64:
+    """The squares next to these, up the board and towards column a."""
+    return (p & NOT_A) << U(7)
+
+
+@rule
+def above_right(p: np.uint64) -> np.uint64:
+    return (p & NOT_H) << U(9)
+
+
+@rule
+def below_left(p: np.uint64) -> np.uint64:
+    return (p & NOT_A) >> U(9)
+
+
+@rule
+def below_right(p: np.uint64) -> np.uint64:
+    return (p & NOT_H) >> U(7)
+
+
+@rule
+def hits_up(p: np.uint64) -> np.uint64:
+    """The squares that men on these guard and attack, up the board."""
+    return above_left(p) | above_right(p)
+
+
+@rule
+def hits_down(p: np.uint64) -> np.uint64:
+    return below_left(p) | below_right(p)
+
+
+@rule
+def race(s: State) -> int:
+    """For White: who comes first when men run that nobody can stop. SURE less the moves it takes when that is certain,
+    1 when it is likely, 0 when nobody runs.
+    """
+    white, black = s[0] & ~below(s[1]), s[1] & ~above(s[0])
+    if white == NONE and black == NONE:
+        return 0
+    white_run = 7 - (msb(white) >> 3) if white else NEVER
+    black_run = lsb(black) >> 3 if black else NEVER
+    white_first, black_first = 7 - (msb(s[0]) >> 3), lsb(s[1]) >> 3  # as fast as anybody could be
+    white_moves = 1 if s[2] == NONE else 0
+    if white_run < black_first + white_moves:
+        return SURE - white_run
+    if black_run < white_first + 1 - white_moves:
+        return black_run - SURE
+    return 1 if white_run < black_run + white_moves else -1
+
+
+@rule
+def shape(white: np.uint64, black: np.uint64, data: Any) -> int:
+    """White's men less Black's, by place and by who stands beside them."""
+    total = 0
+    for i in range(28):
+        total += data[PLACE + i] * (popcount(white & PLACES[i]) - popcount(black & FAR_PLACES[i]))
+    white_guarded = white & hits_up(white)
+    black_guarded = black & hits_down(black)
     for row in range(1, 7):
-        ahead = AHEAD[row]
-        total += ahead * popcount(white & (ROW_1 << U(8 * row)))
-        total -= ahead * popcount(black & (ROW_8 >> U(8 * row)))
-    return total
+        guarded = popcount(white_guarded & (ROW_1 << U(8 * row))) - popcount(black_guarded & (ROW_8 >> U(8 * row)))
+        total += data[GUARDED + row] * guarded
+    total += data[PAIR] * (popcount(white & NOT_H & (white >> ONE)) - popcount(black & NOT_H & (black >> ONE)))
+    total += data[FILE] * (popcount(white & (white << U(8))) - popcount(black & (black << U(8))))
+    men = white | black
+    return int(total + data[BLOCKED] * (popcount(white & (men >> U(8))) - popcount(black & (men << U(8)))))
+
+
+@rule
+def loose(men: np.uint64, hit_1: np.uint64, hit_2: np.uint64, guard_1: np.uint64, guard_2: np.uint64) -> int:
+    """Men that are attacked and not guarded."""
+    return popcount(men & (hit_1 | hit_2) & ~(guard_1 | guard_2))
+
+
+@rule
+def weak(men: np.uint64, hit_1: np.uint64, hit_2: np.uint64, guard_1: np.uint64, guard_2: np.uint64) -> int:
+    """Men that are attacked twice and guarded once."""
+    return popcount(men & hit_1 & hit_2 & (guard_1 ^ guard_2))
 
 
 @rule
 def evaluate(s: State, data: Any) -> int:
     if s[0] == NONE or s[1] == NONE:
         return 0
-    white, black = s[0] & ~below(s[1]), s[1] & ~above(s[0])  # runners: no man of the other side is in their way
-    white_run = 7 - (msb(white) >> 3) if white else NEVER
-    black_run = lsb(black) >> 3 if black else NEVER
-    white_first, black_first = 7 - (msb(s[0]) >> 3), lsb(s[1]) >> 3  # as fast as anybody could be
-    white_moves = 1 if s[2] == NONE else 0
-    total = worth(s[0], s[1])
-    if white_run < black_first + white_moves:
-        total = SURE - white_run
-    elif black_run < white_first + 1 - white_moves:
-        total = black_run - SURE
-    elif white_run < NEVER and white_run < black_run + white_moves:
-        total += RUNNER
-    elif black_run < NEVER:
-        total -= RUNNER
-    return total if s[2] == NONE else -total
+    run = race(s)
+    if run > 1 or run < -1:
+        return run if s[2] == NONE else -run
+    white, black = s[0], s[1]
+    total = shape(white, black, data) + data[RUNNER] * run
+    up_1, up_2, down_1, down_2 = above_left(white), above_right(white), below_left(black), below_right(black)
+    white_loose, white_weak = loose(white, down_1, down_2, up_1, up_2), weak(white, down_1, down_2, up_1, up_2)
+    black_loose, black_weak = loose(black, up_1, up_2, down_1, down_2), weak(black, up_1, up_2, down_1, down_2)
+    if s[2] == NONE:
+        total += data[LOOSE] * black_loose + data[WEAK] * black_weak + data[TEMPO]
+        return int(total + data[LOOSE + 1] * white_loose + data[WEAK + 1] * white_weak)
+    total -= data[LOOSE] * white_loose + data[WEAK] * white_weak + data[TEMPO]
+    return int(-(total - data[LOOSE + 1] * black_loose - data[WEAK + 1] * black_weak))
+
+
+# --- for the search
+
+
+@rule
+def noisy(s: State, buf: Any) -> int:
+    """Captures, and steps to the far side."""
+    if s[2] == NONE:
+        goals = ROW_8 & ~s[0]
+        n = write(above_left(s[0]) & (s[1] | goals), 7, 0, buf, 0)
+        n = write(above_right(s[0]) & (s[1] | goals), 9, 0, buf, n)
+        return write((s[0] << U(8)) & goals & ~s[1], 8, 0, buf, n)
+    goals = ROW_1 & ~s[1]
+    n = write(below_left(s[1]) & (s[0] | goals), -9, 1, buf, 0)
+    n = write(below_right(s[1]) & (s[0] | goals), -7, 1, buf, n)
+    return write((s[1] >> U(8)) & goals & ~s[0], -8, 1, buf, n)
+
+
+@rule
+def tense(s: State) -> int:
+    """A man of the other side is one step from the far side: it must be captured."""
+    return int((s[1] & ROW_2 if s[2] == NONE else s[0] & ROW_7) != NONE)
+
+
+@rule
+def forced(s: State, buf: Any) -> int:
+    """Wins with this move, else the captures of the man that is one step from the far side."""
+    if s[2] == NONE:
+        last, near = s[0] & ROW_7, s[1] & ROW_2
+        if last:
+            return 0
+        n = write(above_left(s[0]) & near, 7, 0, buf, 0)
+        return write(above_right(s[0]) & near, 9, 0, buf, n)
+    last, near = s[1] & ROW_2, s[0] & ROW_7
+    if last:
+        return 0
+    n = write(below_left(s[1]) & near, -9, 1, buf, 0)
+    return write(below_right(s[1]) & near, -7, 1, buf, n)
+
+
+@rule
+def rank(s: State, m: int) -> int:
+    """Wins, then captures, of the man farthest ahead first; a step to where one may be captured for nothing is last."""
+    start, to = m & 63, m >> 6
+    target = ONE << U(to)
+    is_white = s[2] == NONE
+    if target & (ROW_1 | ROW_8):
+        return 1000
+    mine, other = (s[0], s[1]) if is_white else (s[1], s[0])
+    behind = to >> 3 if is_white else 7 - (to >> 3)
+    if other & target:
+        return 20 + 10 * (7 - behind) - behind
+    left = mine & ~(ONE << U(start))
+    guarded = (hits_up(left) if is_white else hits_down(left)) & target
+    hit = (hits_down(other) if is_white else hits_up(other)) & target
+    return -1 if hit and not guarded else 0
 
 
 def turn(s: State) -> int:

@@ -12,16 +12,18 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "gomoku"
 TITLE = "Gomoku"
-WORDS = 9
+WORDS = 12
 """Four words with the stones of the side to move, four with those of the other, bit = column + 16 * row: four rows a
 word, and an empty column between rows. Then by bits: 0 exactly five wins, 1 the last stone has won, from 8 on how many
-stones there are."""
+stones there are. Then counts of rows, kept up with each stone, 16 bits each: of the side to move, where five crossings
+in a row hold one, two, three, four of its stones and none of the other; the same of the other side; and where four
+crossings between two empty ones hold two and three, of the side to move and then of the other."""
 MAX_MOVES = 225
 LEVELS = 4
 OPTIONS: Mapping[str, Option] = {
     "win": Option("A row that wins", "five-or-more", ("five-or-more", "exactly-five")),
 }
-DATA = ()
+DATA = ("data/gomoku.txt",)
 RULES = """Black and White take turns to put a stone on any empty crossing of the lines.
 Black begins. Stones never move.
 
@@ -40,16 +42,48 @@ EXACT, HAS_WON, STONE = U(1), U(2), U(1 << 8)
 ALL_STONES = U(SIZE * SIZE << 8)
 FLAGS = U(255)
 STEPS = (1, 15, 16, 17)  # across, up to the left, up, up to the right
+LOW = U(0x0001000100010001)
+GATHER = U(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3)
+LOW_32 = U(0xFFFFFFFF)
+MIDDLE = U(0x0020002000200020)
+"""Of a star, 16 bits a direction: the middle, and where rows of five and of six begin that take it in."""
+FIVES_BEGIN, SIXES_BEGIN = U(0x003E003E003E003E), U(0x003F003F003F003F)
 BOARD = (*(U(0x7FFF7FFF7FFF7FFF),) * 3, U(0x7FFF7FFF7FFF))
 CENTRE = (NONE, U(1 << 3 * 16 + 7), NONE, NONE)
 
-WINDOW = (0, 1, 6, 24, 60)
-"""What five crossings in a row are worth, by the stones on them, where the other side has none."""
-OPEN_THREE = 30
-"""Besides, for each way to make a four with two free ends."""
+MINE, OTHERS, TEMPO = 0, 6, 12
+"""DATA: what a row of five crossings is worth with one, two, three and four stones of the side to move, and one of four
+between two empty ones with two and three; the same of the other side; and the move itself."""
 SURE = 19_000
 """A win that nothing can stop; it counts a little less the later it comes."""
 
+
+def _slopes(way: int) -> Any:
+    """The crossings of each diagonal, by its number: 15 + column - row upwards, column + row downwards."""
+    masks = np.zeros((32, 4), np.uint64)
+    for row in range(SIZE):
+        for column in range(SIZE):
+            number = SIZE + column - row if way > 0 else column + row
+            masks[number, row // 4] |= ONE << U(column + 16 * (row % 4))
+    return masks
+
+
+RISING, FALLING = _slopes(1), _slopes(-1)
+
+
+def _on_board() -> Any:
+    """The star of each crossing on the whole board."""
+    stars = np.zeros(256, np.uint64)
+    for row in range(SIZE):
+        for column in range(SIZE):
+            for i, (right, up) in enumerate(((1, 0), (0, 1), (1, 1), (1, -1))):
+                for far in range(-5, 6):
+                    if 0 <= column + far * right < SIZE and 0 <= row + far * up < SIZE:
+                        stars[column + 16 * row] |= ONE << U(16 * i + 5 + far)
+    return stars
+
+
+ON_BOARD = _on_board()
 NAMES = ("Black", "White")
 BITS = tuple((f"{chr(97 + column)}{row + 1}", column + 16 * row) for row in range(SIZE) for column in range(SIZE))
 CELL_AT = {bit: cell for cell, bit in BITS}
@@ -59,7 +93,7 @@ POSITION_TEXT = re.compile(r"([BW.]{15}(?:/[BW.]{15}){14}) (black|white) (five-o
 
 
 def init(options: Mapping[str, str]) -> State:
-    return (NONE,) * 8 + (EXACT if options["win"] == "exactly-five" else NONE,)
+    return (*(NONE,) * 8, EXACT if options["win"] == "exactly-five" else NONE, NONE, NONE, NONE)
 
 
 @rule
@@ -70,23 +104,76 @@ def status(s: State) -> int:
 
 
 @rule
-def makes_five(p: Quad, cell: int, exact: np.uint64) -> bool:
-    """Does a stone there, put or not, make a row that wins?"""
-    for step in STEPS:
-        length = 1
-        for way in (step, -step):
-            at = (cell + way) & 255  # off the board the next bit is that of an empty column or row
-            while p[at >> 6] & (ONE << U(at & 63)):
-                length += 1
-                at = (at + way) & 255
-        if length == 5 or (length > 5 and exact == NONE):
-            return True
-    return False
+def column_of(p: Quad, column: int) -> np.uint64:
+    """The crossings of a column in a row, bit = row: a product gathers four bits that are 16 apart."""
+    by = U(column)
+    a, b = ((p[0] >> by) & LOW) * GATHER >> U(48) & U(15), ((p[1] >> by) & LOW) * GATHER >> U(44) & U(15 << 4)
+    c, d = ((p[2] >> by) & LOW) * GATHER >> U(40) & U(15 << 8), ((p[3] >> by) & LOW) * GATHER >> U(36) & U(15 << 12)
+    return a | b | c | d
+
+
+@rule
+def slope_of(p: Quad, masks: Any, i: int) -> np.uint64:
+    """The crossings of a diagonal in a row, bit = column: each row has one, so a product brings all rows together."""
+    a, b = (p[0] & masks[i, 0]) * LOW, (p[1] & masks[i, 1]) * LOW
+    c, d = (p[2] & masks[i, 2]) * LOW, (p[3] & masks[i, 3]) * LOW
+    line: np.uint64 = (a | b | c | d) >> U(48)
+    return line
+
+
+@rule
+def around(line: np.uint64, at: int) -> np.uint64:
+    """The eleven crossings of a line with the one in question in the middle, at bit 5."""
+    return ((line << U(5)) >> U(at)) & U(2047)
+
+
+@rule
+def star(p: Quad, m: int) -> np.uint64:
+    """The crossings around one in the four directions, five each way, 16 bits a direction."""
+    row, column = m >> 4, m & 15
+    across = (p[m >> 6] >> U(m & 48)) & U(0xFFFF)
+    word = around(across, column) | (around(column_of(p, column), row) << U(16))
+    word |= around(slope_of(p, RISING, 15 + column - row), column) << U(32)
+    return word | (around(slope_of(p, FALLING, column + row), column) << U(48))
+
+
+@rule
+def rows_of(own: np.uint64, free: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Counts of the rows in a star that take in its middle: of five free crossings, by own stones 1 to 4, and of six
+    with empty ends, by own stones 2 and 3; 16 bits each. All rows at once: where one begins there is a bit.
+    """
+    b, c, d, e = own >> ONE, own >> U(2), own >> U(3), own >> U(4)
+    middle = free & (free >> ONE) & (free >> U(2)) & (free >> U(3))
+    usable = middle & (free >> U(4)) & FIVES_BEGIN
+    # Add four bits: two pairs, then their sums; the fifth crossing of a row is added behind them.
+    odd_1, both_1, odd_2, both_2 = own ^ b, own & b, c ^ d, c & d
+    one, carry = odd_1 ^ odd_2, odd_1 & odd_2
+    two, four = both_1 ^ both_2 ^ carry, both_1 & both_2
+    ones, twos, threes = one & ~two & ~four, two & ~one, two & one
+    none = ~(one | two | four)
+    counts = U(popcount(usable & ((none & e) | (ones & ~e))))
+    counts |= U(popcount(usable & ((ones & e) | (twos & ~e)))) << U(16)
+    counts |= U(popcount(usable & ((twos & e) | (threes & ~e)))) << U(32)
+    counts |= U(popcount(usable & ((threes & e) | (four & ~e)))) << U(48)
+    empty = free & ~own
+    open_rows = empty & (middle >> ONE) & (empty >> U(5)) & SIXES_BEGIN
+    twos, threes = (twos >> ONE) & open_rows, (threes >> ONE) & open_rows
+    return counts, U(popcount(twos)) | (U(popcount(threes)) << U(16))
+
+
+@rule
+def has_five(own: np.uint64, exact: np.uint64) -> bool:
+    """Is there a row in a star that wins? Its middle is own."""
+    five = own & (own >> ONE) & (own >> U(2)) & (own >> U(3)) & (own >> U(4))
+    if exact:
+        five &= ~((own << ONE) | (own >> U(5)))
+    return bool(five & FIVES_BEGIN)
 
 
 @rule
 def play(s: State, m: int) -> State:
     bit, word = ONE << U(m & 63), m >> 6
+    before, other = (s[0], s[1], s[2], s[3]), (s[4], s[5], s[6], s[7])
     mine = (
         s[0] | (bit if word == 0 else NONE),
         s[1] | (bit if word == 1 else NONE),
@@ -94,9 +181,20 @@ def play(s: State, m: int) -> State:
         s[3] | (bit if word == 3 else NONE),
     )
     rest = s[8] + STONE
-    if makes_five(mine, m, s[8] & EXACT):
+    # The rows of both sides that the crossing is part of, without the stone and with it.
+    own, against, valid = star(before, m), star(other, m), ON_BOARD[m]
+    if has_five(own | MIDDLE, s[8] & EXACT):
         rest |= HAS_WON
-    return (s[4], s[5], s[6], s[7], mine[0], mine[1], mine[2], mine[3], rest)
+    old, old_open = rows_of(own, valid & ~against)
+    new, new_open = rows_of(own | MIDDLE, valid & ~against)
+    lost, lost_open = rows_of(against, valid & ~own)
+    left, left_open = rows_of(against, valid & ~(own | MIDDLE))
+    open_mine = (s[11] & LOW_32) + new_open - old_open
+    open_other = (s[11] >> U(32)) + left_open - lost_open
+    return (
+        *(other[0], other[1], other[2], other[3], mine[0], mine[1], mine[2], mine[3]),
+        *(rest, s[10] + left - lost, s[9] + new - old, open_other | (open_mine << U(32))),
+    )
 
 
 @rule
@@ -137,35 +235,14 @@ def windows(own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64
 
 
 @rule
-def measure(own: Quad, free: Quad) -> Any:
-    """What the rows of a side are worth, its fours, and the places for a four with two free ends."""
-    total, fours, threes = 0, 0, 0
-    for i in range(4):
-        word, word_2, word_3 = own[i], own[i + 1] if i < 3 else NONE, own[i + 2] if i < 2 else NONE
-        usable, usable_2, usable_3 = free[i], free[i + 1] if i < 3 else NONE, free[i + 2] if i < 2 else NONE
-        empty, empty_2, empty_3 = usable & ~word, usable_2 & ~word_2, usable_3 & ~word_3
-        for step in STEPS:
-            one, two, three, four = windows(word, word_2, usable, usable_2, step)
-            total += WINDOW[1] * popcount(one) + WINDOW[2] * popcount(two)
-            if three:
-                sixth = after(empty, empty_2, 5 * step)
-                if 5 * step > 64:
-                    sixth |= empty_3 << U(128 - 5 * step)
-                total += WINDOW[3] * popcount(three)
-                threes += popcount(three & empty & sixth)
-            fours += popcount(four)
-    return (total + WINDOW[4] * fours + OPEN_THREE * threes, fours, threes)
-
-
-@rule
-def complete(own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64) -> Any:
-    """The crossings that complete a row of five which begins in a word: in it, and in the next one."""
+def complete(own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64, stones: int) -> Any:
+    """The empty crossings of the rows of five that begin in a word with so many stones: in it, and in the next one."""
     here, there = NONE, NONE
     for step in STEPS:
-        four = windows(own, own_2, free, free_2, step)[3]
-        if four:
+        begins = windows(own, own_2, free, free_2, step)[stones - 1]
+        if begins:
             for i in range(5):
-                gap = four & ~(after(own, own_2, i * step) if i > 0 else own)
+                gap = begins & ~(after(own, own_2, i * step) if i > 0 else own)
                 low, high = ahead(gap, i * step)
                 here |= low
                 there |= high
@@ -175,12 +252,18 @@ def complete(own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint6
 @rule
 def fives(own: Quad, free: Quad, exact: np.uint64) -> Quad:
     """The empty crossings where a stone would win."""
+    return gaps(own, free, 4, exact)
+
+
+@rule
+def gaps(own: Quad, free: Quad, stones: int, exact: np.uint64) -> Quad:
+    """The empty crossings of rows of five with so many stones; of four stones only those that win."""
     a, b, c, d, carried = NONE, NONE, NONE, NONE, NONE
     for i in range(4):
-        here, there = complete(own[i], own[i + 1] if i < 3 else NONE, free[i], free[i + 1] if i < 3 else NONE)
+        here, there = complete(own[i], own[i + 1] if i < 3 else NONE, free[i], free[i + 1] if i < 3 else NONE, stones)
         here |= carried
         carried = there
-        if here and exact:
+        if here and exact and stones == 4:
             here = only_fives(own, here, 64 * i)
         if i == 0:
             a = here
@@ -200,7 +283,7 @@ def only_fives(own: Quad, cells: np.uint64, first: int) -> np.uint64:
     while left:
         cell = lsb(left)
         left &= left - ONE
-        if not makes_five(own, first + cell, EXACT):
+        if not has_five(star(own, first + cell) | MIDDLE, EXACT):
             cells ^= ONE << U(cell)
     return cells
 
@@ -226,33 +309,84 @@ def without(p: Quad, q: Quad) -> Quad:
 
 
 @rule
-def write(cells: Quad, buf: Any, n: int) -> int:
-    """Adds a move to each of these crossings."""
-    for i in range(4):
-        word = cells[i]
-        while word:
-            buf[n] = 64 * i + lsb(word)
-            word &= word - ONE
-            n += 1
+def write_word(word: np.uint64, first: int, buf: Any, n: int) -> int:
+    while word:
+        buf[n] = first + lsb(word)
+        word &= word - ONE
+        n += 1
     return n
 
 
 @rule
+def write(cells: Quad, buf: Any, n: int) -> int:
+    """Adds a move to each of these crossings."""
+    n = write_word(cells[0], 0, buf, n)
+    n = write_word(cells[1], 64, buf, n)
+    n = write_word(cells[2], 128, buf, n)
+    return write_word(cells[3], 192, buf, n)
+
+
+@rule
+def count_of(rows: np.uint64, stones: int) -> int:
+    """The first to the fourth count of a word."""
+    return int(np.int64((rows >> U(16 * stones - 16)) & U(0xFFFF)))
+
+
+@rule
+def wins(s: State) -> Quad:
+    """Where the side to move wins at once."""
+    if count_of(s[9], 4) == 0:
+        return (NONE, NONE, NONE, NONE)
+    return fives((s[0], s[1], s[2], s[3]), without(BOARD, (s[4], s[5], s[6], s[7])), s[8] & EXACT)
+
+
+@rule
+def threats(s: State) -> Quad:
+    """Where the other side would win at once."""
+    if count_of(s[10], 4) == 0:
+        return (NONE, NONE, NONE, NONE)
+    return fives((s[4], s[5], s[6], s[7]), without(BOARD, (s[0], s[1], s[2], s[3])), s[8] & EXACT)
+
+
+@rule
+def fours(s: State) -> Quad:
+    """Where the side to move makes a row of four."""
+    if count_of(s[9], 3) == 0:
+        return (NONE, NONE, NONE, NONE)
+    return gaps((s[0], s[1], s[2], s[3]), without(BOARD, (s[4], s[5], s[6], s[7])), 3, NONE)
+
+
+@rule
+def fours_of_other(s: State) -> Quad:
+    """Where the other side would."""
+    if count_of(s[10], 3) == 0:
+        return (NONE, NONE, NONE, NONE)
+    return gaps((s[4], s[5], s[6], s[7]), without(BOARD, (s[0], s[1], s[2], s[3])), 3, NONE)
+
+
+@rule
+def common(p: Quad, q: Quad) -> Quad:
+    return (p[0] & q[0], p[1] & q[1], p[2] & q[2], p[3] & q[3])
+
+
+@rule
 def moves(s: State, buf: Any) -> int:
-    """Wins come first, then what the other side would win with, then what is near to stones, then all the rest."""
-    mine, other, exact = (s[0], s[1], s[2], s[3]), (s[4], s[5], s[6], s[7]), s[8] & EXACT
+    """Wins come first, then what the other side would win with, then fours of either side, then what is near to
+    stones, then all the rest.
+    """
     stones = (s[0] | s[4], s[1] | s[5], s[2] | s[6], s[3] | s[7])
     empty = without(BOARD, stones)
-    wins = fives(mine, without(BOARD, other), exact)
-    n = write(wins, buf, 0)
-    threats = without(fives(other, without(BOARD, mine), exact), wins)
-    n = write(threats, buf, n)
-    empty = without(without(empty, wins), threats)
+    n = 0
+    if count_of(s[9] | s[10], 3) | count_of(s[9] | s[10], 4):
+        for cells in (wins(s), threats(s), fours(s), fours_of_other(s)):
+            found = common(cells, empty)
+            n = write(found, buf, n)
+            empty = without(empty, found)
     near = spread(stones if s[8] >= STONE else CENTRE)
-    n = write(without(near, without(near, empty)), buf, n)
+    n = write(common(near, empty), buf, n)
     empty = without(empty, near)
     near = spread(near)
-    n = write(without(near, without(near, empty)), buf, n)
+    n = write(common(near, empty), buf, n)
     return write(without(empty, near), buf, n)
 
 
@@ -271,24 +405,65 @@ def key(s: State) -> np.uint64:
 
 
 @rule
+def sum_of(rows: np.uint64, open_rows: np.uint64, first: int, data: Any) -> int:
+    """What the rows of a side are worth, with the numbers from an index on."""
+    total = data[first + 4] * count_of(open_rows, 1) + data[first + 5] * count_of(open_rows, 2)
+    for stones in range(1, 5):
+        total += data[first + stones - 1] * count_of(rows, stones)
+    return int(total)
+
+
+@rule
+def size_of(p: Quad) -> int:
+    return popcount(p[0]) + popcount(p[1]) + popcount(p[2]) + popcount(p[3])
+
+
+@rule
 def evaluate(s: State, data: Any) -> int:
-    mine, other, exact = (s[0], s[1], s[2], s[3]), (s[4], s[5], s[6], s[7]), s[8] & EXACT
-    my_free, other_free = without(BOARD, other), without(BOARD, mine)
-    total, my_fours, my_threes = measure(mine, my_free)
-    against, other_fours, _ = measure(other, other_free)
-    if my_fours:
-        wins = fives(mine, my_free, exact)
-        if wins[0] | wins[1] | wins[2] | wins[3]:
-            return SURE
-    threats = 0
-    if other_fours:
-        wins = fives(other, other_free, exact)
-        threats = popcount(wins[0]) + popcount(wins[1]) + popcount(wins[2]) + popcount(wins[3])
-        if threats > 1:
-            return 1 - SURE
-    if my_threes and threats == 0:
+    """A win with the next stone, or with the one after it where nothing can stop it, is told as such."""
+    if count_of(s[9], 4) and (s[8] & EXACT == NONE or size_of(wins(s)) > 0):
+        return SURE
+    blocks = size_of(threats(s))
+    if blocks > 1:
+        return 1 - SURE
+    if blocks == 0 and count_of(s[11], 2):
         return SURE - 2
-    return int(min(max(total - against, -SURE // 2), SURE // 2))
+    total = sum_of(s[9], s[11], MINE, data) - sum_of(s[10], s[11] >> U(32), OTHERS, data) + data[TEMPO]
+    return int(min(max(total, -SURE // 2), SURE // 2))
+
+
+# --- for the search
+
+
+@rule
+def tense(s: State) -> int:
+    """The other side has a row of four: it must be stopped, unless one can win at once."""
+    return int(count_of(s[10], 4) != 0 and count_of(s[9], 4) == 0)
+
+
+@rule
+def forced(s: State, buf: Any) -> int:
+    """The stones that stop a row of four."""
+    return write(threats(s), buf, 0)
+
+
+@rule
+def noisy(s: State, buf: Any) -> int:
+    """Fives, else what must be stopped, else fours that threaten more: a second row of four, or a three with two empty
+    ends. All fours would be too many: a search through chains of them takes no end.
+    """
+    if count_of(s[9], 4):
+        return write(wins(s), buf, 0)
+    if count_of(s[10], 4):
+        return write(threats(s), buf, 0)
+    found = write(fours(s), buf, 0)
+    n = 0
+    for i in range(found):
+        next_state = play(s, buf[i])
+        if count_of(next_state[10], 4) > 1 or count_of(next_state[11] >> U(32), 2):
+            buf[n] = buf[i]
+            n += 1
+    return n
 
 
 def turn(s: State) -> int:
@@ -329,6 +504,23 @@ def _winning(stones: int, exact: bool) -> int:
     return found
 
 
+def _with_rows(s: State) -> State:
+    """The state with the counts of rows that its stones make, which are kept up with each stone."""
+    state: State = (NONE,) * 12
+    for bit in CELL_AT:
+        owner = next((i for i in (0, 4) if s[i + (bit >> 6)] >> U(bit & 63) & ONE), None)
+        if owner is not None:
+            # The one whose stone it is moves: sides are changed before where it is the other, and after.
+            state = play(state if owner == 0 else _turned(state), bit)
+            state = _turned(state) if owner == 0 else state
+    return (*s[:9], *state[9:])
+
+
+def _turned(s: State) -> State:
+    """The same for the other side to move."""
+    return (*s[4:8], *s[:4], s[8], s[10], s[9], s[11] >> U(32) | s[11] << U(32))
+
+
 def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match:
@@ -345,7 +537,7 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
         raise ValueError("the side to move has a row already")
     won = HAS_WON if _winning(other, exact) else NONE
     rest = U((black | white).bit_count() << 8) | won | (EXACT if exact else NONE)
-    return (*_quad(mine), *_quad(other), rest)
+    return _with_rows((*_quad(mine), *_quad(other), rest, NONE, NONE, NONE))
 
 
 def format_position(s: State) -> str:

@@ -166,6 +166,7 @@ SIGNATURES = {
     "rule_noisy": "i8(state, i8*)",
     "rule_probe": "i8(state, i8*)",
     "rule_tense": "i8(state)",
+    "rule_forced": "i8(state, i8*)",
     "rule_rank": "i8(state, i8)",
     "rule_may_pass": "i8(state)",
     "rule_pass_turn": "state(state)",
@@ -227,6 +228,10 @@ def noisy(s: State, buf: Any) -> int:
 
 
 def tense(s: State) -> int:
+    return 0
+
+
+def forced(s: State, buf: Any) -> int:
     return 0
 
 
@@ -400,7 +405,7 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
     """The value of s, within a window, when only noisy moves are made from here: `nega`'s contract for that tree.
 
     The side to move may stand pat, that is take the evaluation instead; where the state is tense it may not, and all
-    moves are looked at. Noisy moves that the game ranks below 0 are left out.
+    moves are looked at, or those that the game says it leaves. Noisy moves that the game ranks below 0 are left out.
     """
     # 1. A finished state has its exact value.
     W[PV_LENGTH + ply] = 0
@@ -429,7 +434,9 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
             low = best
         n = noisy(s, buffer)
     else:
-        n = moves(s, buffer)
+        n = forced(s, buffer)
+        if n == 0:
+            n = moves(s, buffer)
         if n == 0:
             return end_value(stuck(s), ply, W)
 
@@ -585,7 +592,11 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     if (techniques & IIR) != 0 and table_move < 0 and depth >= IIR_DEPTH:
         depth -= 1  # without a move to begin with the node is worth less; it is there the next time
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
-    n = moves(s, buffer)
+    n: Any = np.int64(0)
+    if is_tense != 0:
+        n = forced(s, buffer)
+    if n == 0:
+        n = moves(s, buffer)
     if n == 0:
         return end_value(stuck(s), ply, W)
     order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
@@ -793,6 +804,10 @@ def rule_noisy(s: State, buf: Any) -> int:
 
 def rule_tense(s: State) -> int:
     return tense(s)
+
+
+def rule_forced(s: State, buf: Any) -> int:
+    return forced(s, buf)
 
 
 def rule_rank(s: State, m: int) -> int:

@@ -18,7 +18,7 @@ from engine.game import Game, GameError, GameFault
 from engine.games.registry import load_game
 from engine.tune.errors import TuneError
 from engine.tune.fit import Settings
-from engine.tune.games import Plan, WorkFile
+from engine.tune.games import Plan, WorkFile, read_plan
 from engine.tune.samples import read_samples
 from engine.tune.tuning import Gain, comments_of, require_numbers, tune, tuned_indexes, write_numbers
 
@@ -110,6 +110,7 @@ def run(asked: argparse.Namespace, command: str) -> int:
     if asked.play_only:
         return 0
     work = [path for path in (asked.work, *asked.also) if path is not None]
+    made = [told_plan(plan) for path in work if (plan := read_plan(path)) is not None]
     samples = read_samples(game, work, asked.positions, options)
     found = tune(
         game,
@@ -123,11 +124,17 @@ def run(asked: argparse.Namespace, command: str) -> int:
     progress.end()
     is_better = found.gain.changed > 0 and found.gain.validation_after < found.gain.validation_before
     written = [
-        str(write_numbers(file, found.numbers, comments_of(command, found.gain), asked.out))
+        str(write_numbers(file, found.numbers, comments_of(command, found.gain, made), asked.out))
         for file in (files if is_better else [])
     ]
     tell(found.gain, written, asked.json)
     return 0 if is_better else NOTHING_BETTER
+
+
+def told_plan(plan: Plan) -> str:
+    """The options that made a work file."""
+    options = "".join(f" --option {name}={value}" for name, value in plan.options.items())
+    return f"--seed {plan.seed} --nodes {plan.nodes} --random {plan.least_random}-{plan.most_random}{options}"
 
 
 def tell(gain: Gain, written: list[str], as_json: bool) -> None:

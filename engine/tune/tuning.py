@@ -141,11 +141,12 @@ def write_numbers(file: NumberFile, numbers: Any, comments: Sequence[str], path:
     return path
 
 
-def comments_of(command: str, gain: Gain) -> list[str]:
-    """What the head of a file of tuned numbers says."""
+def comments_of(command: str, gain: Gain, plans: Sequence[str] = ()) -> list[str]:
+    """What the head of a file of tuned numbers says; the plans are the options that its matches were made with."""
     return [
         "Tuned from self-play; the command that made these numbers, and what it found:",
         command,
+        *(f"matches made with {plan}" for plan in plans),
         f"{gain.positions:,} positions of {gain.matches:,} matches, {gain.numbers:,} numbers, scale {gain.scale}",
         f"loss of learning {gain.learning_before:.5f} -> {gain.learning_after:.5f}, of validation"
         f" {gain.validation_before:.5f} -> {gain.validation_after:.5f}",

@@ -309,9 +309,10 @@ def test_the_command_tunes_a_game(planted: Path, tmp_path: Path, capsys: pytest.
     told = json.loads(capsys.readouterr().out)
     assert told["written"] == [str(out)]
     assert told["validation_after"] < told["validation_before"]
-    head = out.read_text().splitlines()[:4]
+    head = out.read_text().splitlines()[:5]
     assert head[1].startswith("# python -m engine.tune planted --work work --positions positions --scale 100 --json")
-    assert f"{told['positions']:,} positions of {told['matches']:,} matches" in head[2]
+    assert head[2] == "# matches made with --seed 1 --nodes 30 --random 1-3"
+    assert f"{told['positions']:,} positions of {told['matches']:,} matches" in head[3]
     before = planted.read_text()
     assert before == NUMBERS, "the game's own file is as it was"
     assert main([*command, *options]) == 0

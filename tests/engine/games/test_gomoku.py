@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pyspiel
 import pytest
 
@@ -91,10 +92,10 @@ def test_rules_are_those_of_a_referee(win: str, matches: int) -> None:
 
 
 FAULTS = [
-    ("STEPS = (1, 15, 16, 17)", "STEPS = (1, 15, 16, 18)"),
-    ("            at = (at + way) & 255\n    ", "            at = (at + 2 * way) & 255\n    "),
-    ("if length == 5 or (length > 5 and exact == NONE):", "if length >= 5:"),
-    ("if length == 5 or (length > 5 and exact == NONE):", "if length == 5:"),
+    ("RISING, 15 + column - row", "RISING, 14 + column - row"),
+    ("& (own >> U(3)) & (own >> U(4))\n", "& (own >> U(4)) & (own >> U(5))\n"),
+    ("    if exact:\n        five &=", "    if exact and NONE:\n        five &="),
+    ("    if exact:\n        five &=", "    if True:\n        five &="),
     ("    near = spread(near)\n", "    near = BOARD\n    empty = without(empty, CENTRE)\n"),
 ]
 
@@ -120,7 +121,8 @@ def images(text: str) -> Iterator[str]:
 
 
 def value(position: Position) -> int:
-    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+    with np.errstate(over="ignore"):
+        return int(position.game.rules.evaluate(position.state, data_of(position.game)))
 
 
 def random_positions(seed: int, matches: int, win: str = "five-or-more") -> list[Position]:
@@ -142,6 +144,65 @@ def test_evaluation_has_eight_symmetries(win: str) -> None:
     for position in chance.sample(random_positions(seed=5, matches=12, win=win), 30):
         for image in images(position.text()):
             assert value(gomoku(image, win)) == value(position), image
+
+
+def counts(text: str, own: str) -> list[int]:
+    """The rows of five with one to four stones of a side and none of the other, and those of four with two and three
+    between two empty crossings, found in the words of the text.
+    """
+    board = [line for line in lines(text.split(" ")[0].split("/")) if len(line) >= 5]
+    fives = [line[i : i + 5] for line in board for i in range(len(line) - 4)]
+    sixes = [line[i : i + 6] for line in board for i in range(len(line) - 5)]
+    kept = [row.count(own) for row in fives if set(row) <= {own, "."}]
+    between = [row.count(own) for row in sixes if set(row) <= {own, "."} and row[0] == row[5] == "."]
+    return [kept.count(n) for n in (1, 2, 3, 4)] + [between.count(n) for n in (2, 3)]
+
+
+def counts_in(position: Position, side: int) -> list[int]:
+    """The same, as the state has them."""
+    rows = position.state[9 if position.turn == side else 10]
+    open_rows = int(position.state[11]) >> (0 if position.turn == side else 32)
+    return [int(rows) >> 16 * i & 0xFFFF for i in range(4)] + [open_rows >> 16 * i & 0xFFFF for i in range(2)]
+
+
+def compare_counts(game: Game) -> None:
+    """On random matches with stones near to each other and to the edges."""
+    chance = random.Random(11)
+    for match in range(6):
+        position = game.start({"win": "exactly-five" if match % 2 else "five-or-more"})
+        for ply in range(200):
+            moves = position.moves()
+            if not moves:
+                break
+            if ply % 9 == 8:
+                for side, own in enumerate("BW"):
+                    assert counts_in(position, side) == counts(position.text(), own), position.text()
+                read = game.position(position.text(), dict(position.options))
+                assert read == position, position.text()
+            position = position.play(chance.choice(moves[: 2 + ply % 40] if match % 3 else moves))
+
+
+def test_rows_are_counted() -> None:
+    """The counts that are kept up with each stone are those of the board."""
+    compare_counts(load_game("gomoku"))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("usable = middle & (free >> U(4)) & FIVES_BEGIN", "usable = middle & (free >> U(4)) & (FIVES_BEGIN << ONE)"),
+        ("(empty >> U(5)) & SIXES_BEGIN", "(free >> U(5)) & SIXES_BEGIN"),
+        ("rows_of(against, valid & ~(own | MIDDLE))", "rows_of(against, valid & ~own)"),
+        ("open_other | (open_mine << U(32))", "open_mine | (open_other << U(32))"),
+        ("((ones & e) | (twos & ~e))", "((ones & e) | (twos & e))"),
+    ],
+    ids=["a row left out", "ends", "not spoiled", "sides", "carry"],
+)
+def test_a_wrong_count_is_found(right: str, wrong: str) -> None:
+    """The comparison turns red."""
+    game = planted("gomoku", right, wrong)
+    with pytest.raises(AssertionError):
+        compare_counts(game)
 
 
 @pytest.mark.parametrize("win", WORDS)
