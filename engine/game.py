@@ -163,6 +163,9 @@ class MoreRules(Protocol):
     compiled with it; the file and its parts import nothing else from the folders that they are in. Default: none."""
     REPETITION: int
     """So many occurrences of a position end the match as a draw; 0, the default: it does not matter."""
+    LEVEL_TABLE: Sequence[tuple[int, int, int]]
+    """Nodes, margin and slip of each level below the top (see engine.search.levels), LEVELS - 1 of them, made by
+    `python -m engine.match.ladder NAME --calibrate`. Default: levels that suit many games."""
     CLAIM_REPETITION: int
     """So many occurrences let the player to move claim a draw; 0 is the default."""
     MARGIN: int
@@ -264,7 +267,17 @@ class Game:
     of a bad argument.
     """
 
-    __slots__ = ("claim", "claim_repetition", "digest", "drawn", "id", "repetition_times", "rules", "title")
+    __slots__ = (
+        "claim",
+        "claim_repetition",
+        "digest",
+        "drawn",
+        "id",
+        "level_table",
+        "repetition_times",
+        "rules",
+        "title",
+    )
 
     def __init__(self, rules: Rules, digest: str) -> None:
         file = getattr(rules, "__file__", rules)
@@ -276,6 +289,9 @@ class Game:
         self.claim: Callable[[State], str | None] | None = getattr(rules, "claim", None)
         self.repetition_times = int(getattr(rules, "REPETITION", 0))
         self.claim_repetition = int(getattr(rules, "CLAIM_REPETITION", 0))
+        self.level_table: Sequence[tuple[int, int, int]] = getattr(rules, "LEVEL_TABLE", ())
+        if self.level_table and len(self.level_table) != rules.LEVELS - 1:
+            raise GameFault(f"the rules file {file} has {rules.LEVELS} LEVELS, and LEVEL_TABLE not one less")
         lacking = [name for name in ("repetition", "reversible") if not hasattr(rules, name)]
         if (self.repetition_times or self.claim_repetition) and lacking:
             raise GameFault(f"the rules file {file} counts repetitions but does not define {', '.join(lacking)}")

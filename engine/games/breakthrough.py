@@ -15,6 +15,14 @@ TITLE = "Breakthrough"
 WORDS = 3  # White's men, Black's men, the side to move; bit = column + 8 * row
 MAX_MOVES = 48  # 16 men, 3 ways each
 LEVELS = 7
+LEVEL_TABLE = (
+    (1, 2, 84),
+    (81, 1, 297),
+    (178, 1, 261),
+    (610, 0, 204),
+    (2_774, 0, 134),
+    (5_222, 0, 104),
+)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/breakthrough.txt",)
 RULES = """White and Black have sixteen men each on the two rows next to them. White begins.

@@ -14,6 +14,15 @@ TITLE = "Connect four"
 WORDS = 2  # the discs of the side to move, all discs; bit = row + 7 * column: an empty bit is above each column
 MAX_MOVES = 7
 LEVELS = 8
+LEVEL_TABLE = (
+    (1, 6, 350),
+    (2, 8, 0),
+    (60, 3, 200),
+    (120, 2, 200),
+    (1_300, 1, 85),
+    (5_500, 1, 50),
+    (30_000, 1, 12),
+)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
 SOLVER = "engine.solvers.connect_four"

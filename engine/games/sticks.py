@@ -16,7 +16,16 @@ WORDS = 1  # four bits a row, row 1 lowest; bit 32 is the side to move; bits 40 
 MAX_ROWS = 6
 MAX_STICKS = 9
 MAX_MOVES = MAX_ROWS * MAX_STICKS
-LEVELS = 4
+LEVELS = 8
+LEVEL_TABLE = (
+    (1, 2, 309),
+    (35, 1, 266),
+    (85, 0, 208),
+    (170, 0, 162),
+    (397, 0, 106),
+    (625, 0, 76),
+    (1_003, 0, 45),
+)
 OPTIONS: Mapping[str, Option] = {"rows": Option("Sticks in each row", "1-2-3", ("1-2-3", "1-3-5-7"), free=True)}
 DATA = ()
 RULES = """Sticks lie in rows. The two sides take turns; a move takes one stick or more from a single row.

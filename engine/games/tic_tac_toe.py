@@ -16,6 +16,10 @@ TITLE = "Tic-tac-toe"
 WORDS = 2  # the stones of the side to move, the stones of the other side; bit = column + 3 * row
 MAX_MOVES = 9
 LEVELS = 3
+LEVEL_TABLE = (
+    (1, 2, 703),
+    (54, 1, 266),
+)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
 RULES = """Crosses and noughts take turns to fill one empty cell; crosses begin.

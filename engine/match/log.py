@@ -31,23 +31,27 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One game. `half_points` are the first player's, who sits at `seat`; `digest` is that of all moves.
+    """One game: `half_points` are the first player's, `digest` is that of all moves.
 
-    Compact logs leave `moves` away: opening, players and seed say how to play the game again, and the digest whether it
-    came out the same.
+    Compact logs leave the rest away: opening, players and seed say how to play the game again, and the digest whether
+    it came out the same.
     """
 
     n: int
-    seat: int
     opening: str
     half_points: int
-    reason: str
     plies: int
     digest: str
     forfeit: bool = False
+    reason: str = ""
     moves: str = ""
     nodes: tuple[int, int] | None = None
     time_ms: tuple[int, int] | None = None
+
+    @property
+    def seat(self) -> int:
+        """The first player's seat: it changes from game to game."""
+        return self.n % 2
 
 
 def moves_digest(moves: Sequence[str]) -> str:

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Timer
-from typing import Any
+
+from msgspec import structs
 
 from engine.game import Position
 from engine.match.description import Clock, Description, DescriptionError
@@ -14,63 +15,69 @@ from engine.search.driver import Control, Running, Searcher, Table, answer
 from engine.search.job import Job, Limit, RootMove, SearchError
 from engine.search.levels import Level, choose
 from engine.search.report import BOUNDS, Report
+from engine.search.timing import budget
 from engine.teach.errors import TeachError
 from engine.teach.persona import PERSONAS
 from engine.teach.persona import choose as choose_as
 
 TABLE_BITS = 18
 """The table of a search player: 4 MiB, emptied before each game."""
-CLOCK_SHARE = 25
-"""A move takes this part of the time that is left, and most of the increment."""
-TECHNIQUES: dict[str, int] = vars(kernel).get("TECHNIQUE", {})
-BASIC: int = vars(kernel).get("BASIC", 0)
 
 
-def techniques_of(description: Description) -> dict[str, int]:
-    """The `techniques` argument of the search, if any are chosen; DescriptionError names those that there are."""
+def techniques_of(description: Description) -> int:
+    """The search's techniques that are switched on; DescriptionError names those that there are."""
     chosen = [setting for setting in ("only", "without") if setting in description.settings]
     if not chosen:
-        return {}
+        return kernel.ALL
     if len(chosen) > 1:
         raise DescriptionError("choose either only=… or without=…")
     bits = 0
     for name in description.names(chosen[0]):
-        if name not in TECHNIQUES and not (name == "basic" and BASIC):
+        if name not in kernel.TECHNIQUE and name != "basic":
+            known = ", ".join(kernel.TECHNIQUE)
             raise DescriptionError(
-                f"the search has no technique {name!r}; it has {', '.join(TECHNIQUES) or 'none to choose'}, and basic"
+                f"the search has no technique {name!r}; it has {known}, and basic for the first three"
             )
-        bits |= BASIC if name == "basic" else TECHNIQUES[name]
-    everything = sum(TECHNIQUES.values())
-    return {"techniques": bits if chosen == ["only"] else everything & ~bits}
+        bits |= kernel.BASIC if name == "basic" else kernel.TECHNIQUE[name]
+    return bits if chosen == ["only"] else kernel.ALL & ~bits
 
 
 class SearchPlayer:
-    """The search with limits of the user's choice; its table is empty at the start of each game and then kept."""
+    """The search with limits of the user's choice; its table is emptied before each game, or before each move."""
 
     def __init__(self, description: Description, searcher: Searcher) -> None:
         number = description.number
         self.clock = description.clock
         self._searcher = searcher
         self._level = Level(description.limit, number("margin", 0), number("slip", 0))
-        self._techniques: dict[str, Any] = techniques_of(description)
+        self._techniques = techniques_of(description)
         self._bits = number("table_bits", TABLE_BITS)
         if not 4 <= self._bits <= 28:
             raise DescriptionError("table_bits is from 4 to 28")
+        if description.settings.get("table", "kept") not in ("kept", "fresh"):
+            raise DescriptionError("table is kept (from move to move) or fresh")
+        self._fresh = description.settings.get("table") == "fresh"
         self._control = Control()
         self._table = Table(self._bits)
 
     def begin(self, seat: int) -> None:
-        self._table.memory.array[:] = 0
+        self._table = Table(self._bits)
 
     def choose(self, situation: Situation) -> Choice:
         position = situation.position
+        if self._fresh:
+            self._table = Table(self._bits)
         level = self._level.at(situation.seed, position.digest())
-        limit, seconds = level.limit, _seconds(level.limit, self.clock, situation)
-        if seconds is not None:
-            limit = Limit(limit.depth, limit.nodes, max(1, round(seconds * 1000)))
+        limit = level.limit
+        if self.clock is not None and situation.clocks_ms is not None:
+            limit = structs.replace(
+                limit, clock_ms=max(1, situation.clocks_ms[0]), increment_ms=self.clock.increment_ms
+            )
+        bounds = budget(limit)
+        seconds = None if bounds is None else bounds.hard_ms / 1000
         report = self._searcher.search(
             position, limit, self._table, self._control, margin=level.margin,
-            around=_timed(self._searcher, seconds), **self._techniques,
+            techniques=self._techniques, around=_timed(self._searcher, seconds),
         )  # fmt: skip
         moves = _root_moves(position, report) if level.margin else _root_moves(position, report)[:1]
         picked = choose(moves, level.margin, situation.seed, position.digest())
@@ -149,7 +156,6 @@ class GreedyPlayer:
 
     def __init__(self, searcher: Searcher) -> None:
         self._searcher = searcher
-        self._table = Table(8)
         self._control = Control()
 
     def begin(self, seat: int) -> None:
@@ -157,8 +163,7 @@ class GreedyPlayer:
 
     def choose(self, situation: Situation) -> Choice:
         position = situation.position
-        self._table.memory.array[:] = 0
-        report = self._searcher.search(position, Limit(depth=1), self._table, self._control, margin=1, exact_depth=True)
+        report = self._searcher.search(position, Limit(depth=1), Table(8), self._control, margin=1, exact_depth=True)
         picked = choose(_root_moves(position, report), 1, situation.seed, position.digest())
         return Choice(picked.move, report.score, report.nodes)
 
@@ -187,15 +192,6 @@ def game_seed(seed: int, number: int) -> int:
 
 def _root_moves(position: Position, report: Report) -> list[RootMove]:
     return [RootMove(position.format_move(move), score, BOUNDS[bound]) for move, score, bound in report.moves]
-
-
-def _seconds(limit: Limit, clock: Clock | None, situation: Situation) -> float | None:
-    """How long a move may take by the limit and by the clock."""
-    times: list[float] = [] if limit.time_ms is None else [limit.time_ms]
-    if clock is not None and situation.clocks_ms is not None:
-        left = situation.clocks_ms[0]
-        times.append(max(1, min(left / CLOCK_SHARE + 0.8 * clock.increment_ms, 0.8 * left)))
-    return min(times) / 1000 if times else None
 
 
 def _timed(searcher: Searcher, seconds: float | None) -> Callable[[], AbstractContextManager[None]]:

@@ -47,14 +47,14 @@ class Bench:
         played = play_game(self._game, header.options, opening.moves, (players[0], players[1]), seed, rule)
         half_points = 1 if played.winner is None else 2 * (played.winner == seat)
         record = Record(
-            n=number, seat=seat, opening=" ".join(opening.moves), half_points=half_points, reason=played.reason,
-            plies=len(played.moves), digest=moves_digest(played.moves), forfeit=played.forfeit,
+            n=number, opening=" ".join(opening.moves), half_points=half_points, plies=len(played.moves),
+            digest=moves_digest(played.moves), forfeit=played.forfeit, reason=played.reason if played.forfeit else "",
         )  # fmt: skip
         if header.compact:
             return record
         nodes, time_ms = played.nodes, played.time_ms
         return structs.replace(
-            record, moves=" ".join(played.moves), nodes=(nodes[seat], nodes[1 - seat]),
+            record, reason=played.reason, moves=" ".join(played.moves), nodes=(nodes[seat], nodes[1 - seat]),
             time_ms=(time_ms[seat], time_ms[1 - seat]),
         )  # fmt: skip
 

@@ -1,13 +1,19 @@
-"""Levels of play: how far each one looks, and how far from the best move it may choose.
+"""Levels of play: how far each one looks, how far from the best move it may choose, and how often it is careless.
 
-A level is a limit on the search and a margin. Moves that score less than the margin below the best one are
-candidates, and the job's seed picks one of them; so a weak level errs by a bounded amount and plays differently from
-match to match, but it never gives away more than its margin as far as it can see. In particular every level, the
-first included, wins at once where it can, and none picks a line that it sees to be lost while it sees another. Level
-1 looks one ply ahead: it does not see the answer to its move.
+A level is three numbers:
 
-Levels below the top are bounded by depth and nodes, and start with an empty table, so that a job gives the same move
-wherever and however often it is run. Only the top level uses up its time, and the table of its room.
+- nodes: so many positions it looks at; the deepest look that was completed counts, and one ply always is;
+- margin: moves that score less than so much below the best one are candidates, and the job's seed picks one of them;
+- slip: so many of a thousand moves are played carelessly, as the seed says: after a look of one ply only. A level that
+  never looks further (1 node) plays such a move by lot, whatever comes of it.
+
+So a weak level errs as people do. It overlooks the answer to its move, and it does not know small differences; but it
+gives away no more than its margin as far as it can see, it wins at once where it can, and it picks no line that it sees
+to be lost while it sees another. Only the careless moves of a level of 1 node are free of that: without them the first
+level could not lose to somebody who looks one ply ahead. No level is slow, or gives up, to be weak.
+
+Levels below the top start each move with an empty table, so that a job gives the same move wherever and however often
+it is run. Only the top level uses up its time, and the table of its room.
 """
 
 import hashlib
@@ -16,16 +22,19 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
+from engine.game import Game
 from engine.search.job import Limit, RootMove
 
 TIME_MS = 1000
 """How long a level may think: the top one does, the others hardly ever come near."""
+SLIPS_OF = 1000
+ANY_MARGIN = 1 << 17
+"""Wider than any two scores are apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A limit, how much below the best score a move may be to be chosen (0: the best move it is), and how often in a
-    thousand moves it looks only one ply ahead.
+    """What a level does; without nodes and margin it is the best there is in its time.
 
     A repeatable level starts with an empty table, and is limited by nodes before time comes into it.
     """
@@ -36,36 +45,42 @@ class Level:
     repeatable: bool = False
 
     def at(self, seed: int, position: str) -> "Level":
-        """What the level does about one position (a digest): its own limit, or the slip that the seed has for it."""
-        if not self.slip or _lot(f"slip:{seed}:{position}", 1000) >= self.slip:
+        """What it does about one position (a digest): what it always does, or the careless move that the seed wants."""
+        if not self.slip or _lot(f"slip:{seed}:{position}", SLIPS_OF) >= self.slip:
             return self
-        return replace(self, limit=structs.replace(self.limit, depth=1))
-
-
-def _level(depth: int, nodes: int, margin: int) -> Level:
-    return Level(Limit(depth=depth, nodes=nodes, time_ms=TIME_MS), margin, repeatable=True)
+        margin = ANY_MARGIN if self.limit.nodes == 1 else self.margin
+        return replace(self, limit=structs.replace(self.limit, depth=1), margin=margin)
 
 
 LADDER = (
-    _level(depth=1, nodes=2_000, margin=30),
-    _level(depth=2, nodes=4_000, margin=25),
-    _level(depth=3, nodes=8_000, margin=20),
-    _level(depth=4, nodes=20_000, margin=15),
-    _level(depth=6, nodes=60_000, margin=10),
-    _level(depth=8, nodes=200_000, margin=5),
-    _level(depth=12, nodes=1_000_000, margin=0),
-    Level(Limit(time_ms=TIME_MS)),
+    (1, 60, 150),
+    (50, 40, 200),
+    (200, 30, 150),
+    (800, 20, 100),
+    (3_000, 15, 50),
+    (15_000, 10, 0),
+    (80_000, 0, 0),
 )
-"""The eight levels of a game that can tell so many apart; one with fewer takes a selection, first and last included."""
+"""Nodes, margin and slip of the levels below the top, in a game that does not give its own LEVEL_TABLE; one with fewer
+levels takes a selection, the first included."""
+TOP = Level(Limit(time_ms=TIME_MS))
 
 
-def level_of(levels: int, level: int) -> Level:
-    """What level 1 to `levels` of a game means; ValueError for another number."""
+def level_of(game: Game, level: int) -> Level:
+    """What level 1 to `game.levels` of a game means; ValueError for another number."""
+    levels = game.levels
     if not 1 <= level <= levels:
         raise ValueError(f"levels are 1 to {levels}, not {level}")
-    if levels == 1:
-        return LADDER[-1]
-    return LADDER[(level - 1) * (len(LADDER) - 1) // (levels - 1)]
+    if level == levels:
+        return TOP
+    if game.level_table:
+        return level_from(*game.level_table[level - 1])
+    return level_from(*LADDER[(level - 1) * len(LADDER) // (levels - 1)])
+
+
+def level_from(nodes: int, margin: int, slip: int) -> Level:
+    """The level of three numbers, as they stand in a table."""
+    return Level(Limit(nodes=nodes, time_ms=TIME_MS), margin, slip, repeatable=True)
 
 
 def choose(moves: Sequence[RootMove], margin: int, seed: int, position: str) -> RootMove:

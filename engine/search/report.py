@@ -34,7 +34,7 @@ def level_for(job: Job, game: Game) -> Level:
     if job.level is None:
         return Level(job.limit)
     try:
-        return level_of(game.levels, job.level)
+        return level_of(game, job.level)
     except ValueError as error:
         raise SearchFailed(f"{game.id}: {error}") from error
 
@@ -56,10 +56,11 @@ def resolve(job: Job, game: Game) -> Position:
 
 def best_so_far(job: Job, game: Game, info: Info) -> Result:
     """The answer that a search gives which ended here: the move that the level would choose by what is known."""
-    level = level_for(job, game)
-    if not level.margin:
+    if job.level is None:
         return Result(info.pv[0], info)
-    return Result(choose(info.moves, level.margin, job.seed, resolve(job, game).digest()).move, info)
+    position = resolve(job, game).digest()
+    level = level_for(job, game).at(job.seed, position)
+    return Result(choose(info.moves, level.margin, job.seed, position).move if level.margin else info.pv[0], info)
 
 
 def line_tokens(position: Position, line: Sequence[int]) -> tuple[str, ...]:

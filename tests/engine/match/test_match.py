@@ -55,8 +55,8 @@ def test_pairs_are_fair() -> None:
 
 def test_the_order_of_players_is_told_right() -> None:
     """The same match with the players exchanged is told from the other side."""
-    ours = played(header_of("connect-four", "depth=4", "greedy"), 8)
-    theirs = played(header_of("connect-four", "greedy", "depth=4"), 8)
+    ours = played(header_of("connect-four", "depth=4", "depth=2"), 8)
+    theirs = played(header_of("connect-four", "depth=2", "depth=4"), 8)
     by_game = {(record.opening, record.seat): record for record in theirs}
     assert all(by_game[record.opening, 1 - record.seat].half_points == 2 - record.half_points for record in ours)
 

@@ -1,0 +1,130 @@
+"""python -m engine.match.ladder: how much stronger each level of a game is than the one below, and where levels belong.
+
+A ladder is a match for each step: level 1 against the greedy player, which looks one ply ahead, and each further level
+against the one below. The top level, which plays by time, is represented by a number of nodes. The logs go on where
+they were when it is killed, and docs/levels.md is made from them.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.game import Game, GameError
+from engine.games.registry import load_game
+from engine.match.calibration import calibrate
+from engine.match.log import Header, Log, LogError
+from engine.match.openings import default_plies
+from engine.match.run import WorkerLost, run_match
+from engine.match.statistics import Summary
+
+FOLDER = Path("tests/data/ladders")
+MANY_GAMES, GAMES = 400, 100
+IN_DEPTH = ("sticks", "connect-four", "othello", "draughts", "chess")
+"""The games whose steps are measured with MANY_GAMES."""
+MAX_PLIES = 200
+SEED = 1
+OPTIONS = {"sticks": {"rows": "1-3-5-7"}}
+"""The form of a game that is measured, where it is not the usual one: of six sticks too few are left by an opening."""
+TOP_NODES = 50_000
+TOP_NODES_OF = {"sticks": 2_000, "tic-tac-toe": 5_000, "connect-four": 100_000}
+"""The nodes that stand for the top level: fewer than it looks at in its time, so it is stronger than measured."""
+WANTED = 0.65, 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One match of a ladder: who plays, and the name of its log."""
+
+    name: str
+    players: tuple[str, str]
+
+
+def steps(game: Game, top_nodes: int) -> Iterator[Step]:
+    """The matches of a ladder, from the lowest on."""
+    if game.levels > 1:
+        yield Step("1-greedy", ("level=1", "greedy"))
+    for level in range(2, game.levels):
+        yield Step(f"{level}-{level - 1}", (f"level={level}", f"level={level - 1}"))
+    if game.levels > 1:
+        yield Step(f"{game.levels}-{game.levels - 1}", (f"nodes={top_nodes}", f"level={game.levels - 1}"))
+
+
+def options_of(game: Game) -> dict[str, str]:
+    """The form in which a game is measured."""
+    return game.check_options(OPTIONS.get(game.id, {}))
+
+
+def top_nodes_of(game: Game) -> int:
+    """What stands for a game's top level."""
+    return TOP_NODES_OF.get(game.id, TOP_NODES)
+
+
+def header_of(game: Game, step: Step) -> Header:
+    return Header(
+        game.id, game.digest, step.players, SEED, default_plies(game), MAX_PLIES, options_of(game), compact=True
+    )  # fmt: skip
+
+
+def play_ladder(
+    game: Game, folder: Path, games: int, top_nodes: int, fresh: bool, concurrency: int, out: Callable[[str], None]
+) -> None:
+    """Plays what the logs of a ladder lack; LogError when they are of other rules."""
+    for step in steps(game, top_nodes):
+        log = Log(header_of(game, step), folder / game.id / f"{step.name}.jsonl", fresh)
+        try:
+            summary = run_match(log, games, concurrency=concurrency)
+        finally:
+            log.close()
+        assert summary is not None, "a step has one pair at least"
+        out(f"{game.id} {step.name:>9}: {tell(summary, step)}")
+
+
+def tell(summary: Summary, step: Step) -> str:
+    """A step in a line, and whether it is as wide as it should be."""
+    low, high = (0.0, 0.5) if step.name == "1-greedy" else WANTED
+    verdict = "" if low <= summary.score <= high else f"  (wanted {low:.0%} to {high:.0%})"
+    return f"{summary.score:6.1%} of {summary.games} games, +{summary.wins} ={summary.draws} -{summary.losses}{verdict}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when all was played, 1 when it broke off, 2 when it was asked for wrongly."""
+    parser = argparse.ArgumentParser(prog="python -m engine.match.ladder", description=__doc__)
+    parser.add_argument("game", nargs="+")
+    parser.add_argument("--games", type=int, metavar="N", help=f"games a step ({MANY_GAMES} or {GAMES} by game)")
+    parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})")
+    parser.add_argument("--top-nodes", type=int, metavar="N", help="what stands for the top level")
+    parser.add_argument("--fresh", action="store_true", help="play all anew: rules, search or levels have changed")
+    parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="processes (default 1)")
+    parser.add_argument("--calibrate", action="store_true", help="find a LEVEL_TABLE by matches and print it")
+    parser.add_argument(
+        "--probe", type=int, default=60, metavar="N", help="games a trial when calibrating (default 60)"
+    )
+    asked = parser.parse_args(arguments)
+    try:
+        games = [load_game(game_id) for game_id in asked.game]
+        for game in games:
+            top_nodes = asked.top_nodes or top_nodes_of(game)
+            many = asked.games or (MANY_GAMES if game.id in IN_DEPTH else GAMES)
+            if asked.calibrate:
+                print("\n".join(calibrate(game, options_of(game), top_nodes, asked.probe, _say)))
+            else:
+                play_ladder(game, asked.folder, many + many % 2, top_nodes, asked.fresh, asked.concurrency, print)
+    except (GameError, LogError) as error:
+        parser.error(str(error))
+    except WorkerLost as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

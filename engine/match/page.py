@@ -1,0 +1,98 @@
+"""python -m engine.match.page > docs/levels.md: what the levels of each game are worth, from the ladders' logs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.game import Game
+from engine.games.registry import game_ids, load_game
+from engine.match.ladder import FOLDER, WANTED, options_of, steps, top_nodes_of
+from engine.match.log import read_log
+from engine.match.statistics import Summary, expected_score, summarise
+from engine.search.levels import LADDER, TIME_MS, level_of
+
+HEAD = f"""# Levels of play
+
+Made by `python -m engine.match.page > docs/levels.md` from the logs in `{FOLDER}/`; do not edit.
+
+A game has up to eight levels of AI, fewer where it cannot tell so many apart. Level 1 is for those who have just read
+the rules: it looks one move ahead, and now and then it plays anything. The top level thinks for {TIME_MS / 1000:g} s
+a move (or knows the right move, where the game has a solver). Each level below it is three numbers:
+
+- **nodes**: so many positions it looks at, whatever the machine. It plays by the deepest look that it completed.
+- **margin**: it may choose a move that looks worse than the best by less than that (in the units of the game's
+  evaluation). So it does not play the same match twice.
+- **careless**: that share of its moves is played after a look of one move only; at level 1, by lot.
+
+Beyond that no level gives away what it sees, and none is slow to be weak. Which moves are careless, and which of the
+near-equal ones it takes, comes from the match: a move that is asked for again is the same.
+
+Each level is measured by colour-swapped pairs of games from different balanced openings against the one below, level 1
+against a *greedy* player: it looks one move ahead and makes no mistakes in that. A step should score
+{WANTED[0]:.0%} to {WANTED[1]:.0%}, level 1 no more than 50%. The bounds hold the truth in 95 of 100 such matches. For
+the top level, which plays by time, stands the search with the number of nodes that is given, without a solver; in its
+time it looks at more, so the last step is wider than measured.
+
+The logs hold seed, opening, result and a digest of the moves of each game; a test plays some of them again, move for
+move. When rules, evaluation or search change, it says so, and the ladder is measured anew:
+
+    python -m engine.match.ladder GAME --calibrate    # prints a LEVEL_TABLE for the rules file
+    python -m engine.match.ladder GAME --fresh        # plays the ladder; killed, it goes on without --fresh
+    python -m engine.match.page > docs/levels.md
+"""
+
+
+def page(folder: Path = FOLDER) -> str:
+    """The page for the logs of a folder."""
+    games = [load_game(game_id) for game_id in game_ids()]
+    measured = [game for game in games if (folder / game.id).is_dir()]
+    others = ", ".join(game.title.lower() for game in games if game not in measured)
+    parts = [HEAD, *("\n".join(_game(game, folder)) for game in measured)]
+    if others:
+        rows = "\n".join(f"| {nodes:,} | {margin} | {slip / 10:g} % |" for nodes, margin, slip in LADDER)
+        parts.append(
+            f"## Not measured yet\n\n{others[0].upper()}{others[1:]}.\n\n"
+            "A game without a table of its own has these levels below the top, or as many as it can tell apart:\n\n"
+            f"| nodes | margin | careless |\n|---|---|---|\n{rows}\n"
+        )
+    return "\n".join(parts)
+
+
+def _game(game: Game, folder: Path) -> Iterator[str]:
+    """The table of one game."""
+    options = "".join(f", {name} {value}" for name, value in options_of(game).items())
+    yield f"## {game.title}\n"
+    yield f"{game.levels} levels, measured as `{game.id}`{options}.\n"
+    yield "| level | nodes | margin | careless | against | games | score | bounds | as wanted |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for number, step in enumerate(steps(game, top_nodes_of(game)), 1):
+        level = level_of(game, number)
+        nodes = f"{level.limit.nodes:,}" if level.limit.nodes else f"{TIME_MS} ms; {step.players[0]}"
+        limits = f"{nodes} | {level.margin} | {level.slip / 10:g} %"
+        below = "greedy" if number == 1 else f"level {number - 1}"
+        yield f"| {number} | {limits} | {below} | {_measured(folder / game.id / f'{step.name}.jsonl', number)} |"
+    yield ""
+
+
+def _measured(path: Path, number: int) -> str:
+    """Games, score, bounds and verdict of a step."""
+    summary = summary_of(path)
+    if summary is None:
+        return "0 | | | no"
+    low, high = (0.0, 0.5) if number == 1 else WANTED
+    bounds = f"{_score(summary, -1):.1%} to {_score(summary, 1):.1%}"
+    return f"{summary.games} | {summary.score:.1%} | {bounds} | {'yes' if low <= summary.score <= high else 'no'}"
+
+
+def summary_of(path: Path) -> Summary | None:
+    """The result of a log; None where there is none."""
+    return summarise([record.half_points for record in read_log(path)[1]]) if path.exists() else None
+
+
+def _score(summary: Summary, side: int) -> float:
+    """An end of the interval that holds the true score in 95 of 100 matches."""
+    elo = summary.elo_low if side < 0 else summary.elo_high
+    return expected_score(elo) if elo is not None else float(side > 0)
+
+
+if __name__ == "__main__":
+    print(page(), end="")
