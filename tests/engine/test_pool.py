@@ -427,8 +427,9 @@ async def test_what_nobody_waits_for_is_compiled_by_a_process_that_gives_way(
     plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the next game that somebody asks for by one that does not."""
-    plug_in("planted", SOURCE)
-    plug_in("second", SOURCE.replace('"planted"', '"second"'))
+    cold = f"{SOURCE}# nobody has compiled this, nor does anybody here\n"
+    plug_in("planted", cold)
+    plug_in("second", cold.replace('"planted"', '"second"'))
     orders: list[tuple[str, bool, bool]] = []
     given_way: set[int] = set()
 
