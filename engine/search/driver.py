@@ -29,6 +29,8 @@ from engine.solvers.base import Solution, TableSolver, named_solver
 SMALL_TABLE_BITS = 16
 CACHE_LINE_WORDS = 8
 AGES = 64
+SOLVER_MS = 1000
+"""A solver shows nothing of its work: where there is more time than this, or no end of it, the search streams its own."""
 SOLVER_SHARE = 0.8
 """So much of the time a solver may take; if it has no result by then, a search takes the rest."""
 
@@ -280,11 +282,14 @@ def _solved(position: Position, limit: Limit, searcher: Searcher, control: Contr
     solver = searcher.solver
     if solver is None or limit.depth is not None or limit.nodes is not None or not position.moves():
         return None
-    time_ms = None if limit.time_ms is None else round(limit.time_ms * SOLVER_SHARE)
+    bounds = budget(limit)
+    given_ms = SOLVER_MS if bounds is None else min(round(bounds.hard_ms), SOLVER_MS)
+    time_ms = round(given_ms * SOLVER_SHARE)
     if not solver.reaches(position, time_ms):
         return None
-    running = Running(None if time_ms is None else time_ms / 1000, solver.expire, lambda: None)
-    return solver.solve(position, limit, control, around=lambda: watch(running))
+    running = Running(time_ms / 1000, solver.expire, lambda: None)
+    bounded = Limit(time_ms=given_ms)
+    return solver.solve(position, bounded, control, around=lambda: watch(running))
 
 
 def _live_info(position: Position, latest: Info, control: Control, seconds: float) -> Info:
