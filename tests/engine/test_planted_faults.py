@@ -104,10 +104,6 @@ FAULTS: list[tuple[str, Check, str, str]] = [
 ]
 HINTED_FAULTS = {
     "quiescence without a horizon": ("    W[HORIZONS] += 1\n    best = -INF\n", "    best = -INF\n"),
-    "no way out of a forced answer": (
-        "        n = moves(s, buffer)\n        if n == 0:",
-        "        n = noisy(s, buffer)\n        if n == 0:",
-    ),
     "not deeper where it is tense": ("            depth += 1\n", "            depth += 0\n"),
 }
 

@@ -184,11 +184,13 @@ def check_hints(searcher: Searcher) -> None:
         assert (report.score > 0) - (report.score < 0) == (score > 0) - (score < 0), position.text()
         assert report.solved or MATE - abs(report.score) <= report.depth
     win = searcher.game.position(OPEN_TWO)
-    seen = [
-        searcher.search(win, Limit(depth=1), Table(14), Control(), techniques=techniques).score
-        for techniques in (kernel.BASIC, kernel.ALL)
-    ]
-    assert seen[0] < kernel.DECIDED < seen[1], "a win behind the horizon is seen where the answers are forced"
+    extended = kernel.BASIC | kernel.EXTENSIONS
+    for techniques in (kernel.ALL, extended, kernel.BASIC | kernel.QUIESCENCE):
+        table = Table(14)
+        report = searcher.search(win, Limit(depth=2), table, Control(), techniques=techniques)
+        is_seen = report.score == MATE - 3
+        assert is_seen, "a win behind the horizon is seen where the answers are forced"
+    assert searcher.search(win, Limit(depth=2), Table(14), Control(), techniques=kernel.BASIC).score < kernel.DECIDED
 
 
 def test_hints_do_not_change_results(hinted: Game) -> None:
