@@ -30,7 +30,7 @@ SMALL_TABLE_BITS = 16
 CACHE_LINE_WORDS = 8
 AGES = 64
 SOLVER_MS = 1000
-"""A solver shows nothing of its work: where there is more time than this, or no end of it, the search streams its own."""
+"""A solver shows nothing of its work: it has no longer than this, then the search goes on and streams."""
 SOLVER_SHARE = 0.8
 """So much of the time a solver may take; if it has no result by then, a search takes the rest."""
 
