@@ -268,6 +268,7 @@ def answer(
         Table(SMALL_TABLE_BITS) if level.repeatable else table(),
         control,
         margin=level.margin,
+        techniques=kernel.ALL & ~kernel.PROBE if level.repeatable else kernel.ALL,  # a worker may not have the tables
         threads=1 if level.repeatable else threads,
         on_depth=found,
         around=lambda: watch(running),
