@@ -2,6 +2,7 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,6 @@ def test_the_files_of_a_game_are_installed_with_it(game_id: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     patterns = project["tool"]["setuptools"]["package-data"]["engine"]
     installed = {path for pattern in patterns for path in ENGINE.glob(pattern.replace("/**", "/**/*"))}
-    rules = load_game(game_id).rules
+    rules: Any = load_game(game_id).rules
     for name in getattr(rules, "DATA", ()):  # beside the rules file
-        assert Path(str(rules.__file__)).parent / name in installed
+        assert Path(rules.__file__).parent / name in installed
