@@ -7,7 +7,7 @@ typedef int64_t i8;
 typedef uint64_t u8;
 typedef struct { u8 mine, all; } State;
 
-enum { MATE = 30000, INF = 32000, MAX_PLY = 128, DECIDED = MATE - MAX_PLY, POLL_NODES = 2048, COMPLETE = 255 };
+enum { MATE = 30000, INF = 32000, MAX_PLY = 128, DECIDED = MATE - 1000, POLL_NODES = 2048, COMPLETE = 255 };
 enum { EXACT, LOWER, UPPER };
 enum { GOES_ON, WON, LOST, DRAWN };
 enum { NODES, STOP, POLL, NODE_LIMIT, MAY_STOP, EXPIRED, HORIZONS, EXACT_DEPTH, TABLE_SHIFT, ROOT_COUNT };

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.game import DRAWN, GOES_ON, LOST, WON, Option, State
-from engine.jit import U, lsb, popcount, rule
+from engine.jit import U, at, lsb, popcount, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "draughts"
@@ -18,9 +18,10 @@ WORDS = 4  # pieces of the side to move, of the other side, the kings among them
 MAX_MOVES = 68  # twelve kings have 48 quiet moves; between 18 squares there are 68 ways of capturing at most
 LEVELS = 8
 OPTIONS: Mapping[str, Option] = {}
-DATA = ()
+DATA = ("data/draughts.txt",)
 SOLVER = "engine.solvers.draughts"
 REPETITION = 3
+WITHOUT = ("extensions",)  # captures are played out at the horizon; a ply for each made the trees 15 times as large
 RULES = """Twelve men a side stand on the dark squares of the three rows nearest to their player. The dark squares have
 numbers: 1 to 12 are Black's at the start, 21 to 32 are White's. Black begins, and the sides take turns.
 
@@ -59,25 +60,29 @@ JUMP = 1 << 12
 DRAW_PLIES = 80
 COUNTED_PLIES = 48
 """So many quiet plies make the count part of a state's key: before that a search hardly comes as far as the draw."""
+BYTE = U(0xFF)
+SWAP_1, SWAP_2, SWAP_4 = U(0x5555555555555555), U(0x3333333333333333), U(0x0F0F0F0F0F0F0F0F)
+SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
-
-# Rows by the binary digits of their number: the sum over these weighs each man by its row.
-ROWS_1, ROWS_2, ROWS_4 = (U(sum(bits for row, bits in enumerate(ROW_BITS) if row & digit)) for digit in (1, 2, 4))
 
 SQUARE_BITS = tuple(square + square // 8 for square in range(32))
 NUMBER = {bit: square + 1 for square, bit in enumerate(SQUARE_BITS)}
 CENTRE = U(sum(1 << SQUARE_BITS[number - 1] for number in (10, 11, 14, 15, 18, 19, 22, 23)))
-BRIDGES = (
-    U(sum(1 << SQUARE_BITS[number - 1] for number in (1, 3))),
-    U(sum(1 << SQUARE_BITS[number - 1] for number in (30, 32))),
-)
-"""By side, two squares of the back row that keep most kings of the other side away."""
+ODD_ROWS = U(sum(ROW_BITS[::2]))
+
+# The numbers of the evaluation in the game's data, see data/draughts.txt: first for each of four pairs of rows, as
+# their owner sees them, and each set of men there what it is worth, then the rest. Of numbers by phase the first holds
+# with 24 pieces on the board and the last with none.
+MEN_FIRST, MEN_LAST, REST = 0, 1024, 2048
+KING_FIRST, KING_LAST, CENTRE_FIRST, CENTRE_LAST, TRAPPED, ONLY_KINGS = range(REST, REST + 6)
+MOBILITY_FIRST, MOBILITY_LAST, THREAT_FIRST, THREAT_LAST = range(REST + 6, REST + 10)
+TURN_FIRST, TURN_LAST, THE_MOVE = range(REST + 10, REST + 13)
 
 # The endgame tables: a byte for each way that two to TABLE_PIECES pieces stand on the board with Black to move (a
 # position with White to move is the same seen from the other side). They stand in slices by the men and kings of both
 # sides and by how many of Black's men are on the first row, where no man of White's can be.
 TABLE_PIECES = 4
-TABLES_AT = 0
+TABLES_AT = REST + 13
 """In the game's data: how many pieces the tables that follow go up to, 0 without any."""
 LONGEST_QUIET = 54
 """No win by the tables needs so many plies in a row without a capture or a man's move."""
@@ -228,6 +233,29 @@ def tense(s: State) -> int:
 
 
 @rule
+def noisy(s: State, buf: Any) -> int:
+    """The moves that crown a man, where no capture is to be made."""
+    if jumpers(s):
+        return 0
+    free = BOARD & ~(s[0] | s[1])
+    men = s[0] & ~s[2]
+    if s[3] & ONE:
+        n = quiet((men >> NEAR) & free & FIRST_ROW, -4, buf, 0)
+        return quiet((men >> FAR) & free & FIRST_ROW, -5, buf, n)
+    n = quiet((men << NEAR) & free & LAST_ROW, 4, buf, 0)
+    return quiet((men << FAR) & free & LAST_ROW, 5, buf, n)
+
+
+@rule
+def rank(s: State, m: int) -> int:
+    """Captures by the number of pieces, then moves that crown."""
+    if m >= JUMP:
+        return m >> 12
+    end = ONE << U((m >> 6) & 63)
+    return 1 if end & (FIRST_ROW | LAST_ROW) and (ONE << U(m & 63)) & ~s[2] else 0
+
+
+@rule
 def can_move(s: State) -> bool:
     free = BOARD & ~(s[0] | s[1])
     steps = (downward(s) & ((free >> NEAR) | (free >> FAR))) | (upward(s) & ((free << NEAR) | (free << FAR)))
@@ -362,26 +390,81 @@ def probe(s: State, data: Any) -> int:
 
 
 @rule
-def worth(pieces: np.uint64, kings: np.uint64, is_white: bool) -> int:
-    """What the pieces of a side are worth where they stand: a man is 100."""
-    men = pieces & ~kings
-    men_count = popcount(men)
-    advanced = popcount(men & ROWS_1) + 2 * popcount(men & ROWS_2) + 4 * popcount(men & ROWS_4)
-    bridge = BRIDGES[0]
-    if is_white:
-        advanced = 7 * men_count - advanced
-        bridge = BRIDGES[1]
-    value = 100 * men_count + 140 * popcount(pieces & kings)
-    value += 3 * advanced + 4 * popcount(pieces & CENTRE) + 8 * popcount(kings & pieces & CENTRE)
-    return value + 7 * popcount(men & bridge)
+def reversed_board(pieces: np.uint64) -> np.uint64:
+    """Any number of pieces as the other side sees them."""
+    x = ((pieces >> U(1)) & SWAP_1) | ((pieces & SWAP_1) << U(1))
+    x = ((x >> U(2)) & SWAP_2) | ((x & SWAP_2) << U(2))
+    x = ((x >> U(4)) & SWAP_4) | ((x & SWAP_4) << U(4))
+    x = ((x >> U(8)) & SWAP_8) | ((x & SWAP_8) << U(8))
+    x = ((x >> U(16)) & SWAP_16) | ((x & SWAP_16) << U(16))
+    return ((x >> U(32)) | (x << U(32))) >> U(29)
+
+
+@rule
+def men_worth(men: np.uint64, data: Any) -> int:
+    """What the sets of men in the pairs of rows are worth, as their owner sees them."""
+    a = np.int64(men & BYTE)
+    b = 256 + np.int64((men >> U(9)) & BYTE)
+    c = 512 + np.int64((men >> U(18)) & BYTE)
+    d = 768 + np.int64((men >> U(27)) & BYTE)
+    return int(data[a] + data[b] + data[c] + data[d])
+
+
+@rule
+def free_neighbours(pieces: np.uint64, free: np.uint64) -> np.uint64:
+    """Those of the pieces beside which a square is free."""
+    return pieces & ((free >> NEAR) | (free >> FAR) | (free << NEAR) | (free << FAR))
 
 
 @rule
 def evaluate(s: State, data: Any) -> int:
     is_white = (s[3] & ONE) != ZERO
-    lead = worth(s[0], s[2], is_white) - worth(s[1], s[2], not is_white)
-    # Whoever is ahead wants to exchange: the same lead is worth up to a half more when few pieces are left.
-    return lead + lead * (24 - popcount(s[0] | s[1])) // 48
+    mine, other, kings = s[0], s[1], s[2]
+    free = BOARD & ~(mine | other)
+    count = popcount(mine | other)
+
+    # 1. Men where they stand, as their owner sees them.
+    if is_white:
+        my_men, their_men = reversed_board(mine & ~kings), other & ~kings
+    else:
+        my_men, their_men = mine & ~kings, reversed_board(other & ~kings)
+    first = men_worth(my_men, data) - men_worth(their_men, data)
+    last = men_worth(my_men, at(data, MEN_LAST)) - men_worth(their_men, at(data, MEN_LAST))
+
+    # 2. Kings.
+    if kings:
+        my_kings, their_kings = mine & kings, other & kings
+        lead = popcount(my_kings) - popcount(their_kings)
+        central = popcount(my_kings & CENTRE) - popcount(their_kings & CENTRE)
+        first += lead * data[KING_FIRST] + central * data[CENTRE_FIRST]
+        last += lead * data[KING_LAST] + central * data[CENTRE_LAST]
+        stuck_kings = popcount(their_kings & ~free_neighbours(their_kings, free))
+        stuck_kings -= popcount(my_kings & ~free_neighbours(my_kings, free))
+        value = stuck_kings * data[TRAPPED]
+        if their_kings == ZERO:
+            value += data[ONLY_KINGS]
+        elif my_kings == ZERO:
+            value -= data[ONLY_KINGS]
+        first += value
+        last += value
+
+    # 3. Moves, with the turn: the side to move has no capture here, but the other one may threaten one.
+    theirs = (other, mine, kings, s[3] ^ ONE)
+    down, up = downward(s), upward(s)
+    ahead = popcount((down << NEAR) & free) + popcount((down << FAR) & free)
+    ahead += popcount((up >> NEAR) & free) + popcount((up >> FAR) & free)
+    down, up = downward(theirs), upward(theirs)
+    ahead -= popcount((down << NEAR) & free) + popcount((down << FAR) & free)
+    ahead -= popcount((up >> NEAR) & free) + popcount((up >> FAR) & free)
+    threats = popcount(jumpers(theirs))
+    first += ahead * data[MOBILITY_FIRST] + threats * data[THREAT_FIRST] + data[TURN_FIRST]
+    last += ahead * data[MOBILITY_LAST] + threats * data[THREAT_LAST] + data[TURN_LAST]
+
+    # 4. The move: with as many pieces each, who has it will have the opposition in the end.
+    if popcount(mine) == popcount(other):
+        system = BOARD & ~ODD_ROWS if is_white else ODD_ROWS
+        last += data[THE_MOVE] if popcount((mine | other) & system) & 1 else -data[THE_MOVE]
+    return int((first * count + last * (24 - count)) // 24)
 
 
 def turn(s: State) -> int:

@@ -25,6 +25,7 @@ players are written as NAME=VALUE,NAME=VALUE:
   nodes=20000 depth=6           our search with limits, all of those that are given: nodes and depth give the same
   time_ms=100 clock=3000+50     games each time; by time (a move; a game + a move, in ms) they need not
     without=lmr+null-move       … some techniques of the search switched off
+    with=extensions             … some switched on that the game's file says do not pay
     only=basic                  … only these switched on
     margin=30 slip=100          … weakened as levels are
     table_bits=18               … a table of 2**18 entries, emptied for each game (table=fresh: for each move)
@@ -81,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--player", action="append", default=[], metavar="TEXT", help="give two of them")
     parser.add_argument(
         "--without", metavar="NAMES",
-        help="what a technique is worth: one --player (default nodes=20000) against itself without it",
+        help="what a technique is worth: one --player (default nodes=20000) with it against itself without it",
     )  # fmt: skip
     parser.add_argument(
         "--games", type=_count, default=100, metavar="N", help="at most so many (default 100; made even)"
@@ -116,8 +117,8 @@ def _header(asked: argparse.Namespace) -> Header:
     if asked.without:
         if len(players) > 1:
             raise DescriptionError("--without takes one --player at most")
-        players = players or ["nodes=20000"]
-        players.append(f"{players[0]},without={asked.without}")
+        player = players[0] if players else "nodes=20000"
+        players = [f"{player},{setting}={asked.without}" for setting in ("with", "without")]
     if len(players) != 2:
         raise DescriptionError(f"a match has two players; give --player twice, not {len(players)} times")
     for text in players:

@@ -10,7 +10,7 @@ LIMITS = ("nodes", "depth", "time_ms")
 EXTERNAL = ("uci", "xboard", "gtp")
 
 TAKES: dict[str, tuple[str, ...]] = {
-    "search": (*LIMITS, "clock", "without", "only", "margin", "slip", "table_bits", "table"),
+    "search": (*LIMITS, "clock", "only", "with", "without", "margin", "slip", "table_bits", "table"),
     "level": (),
     "persona": ("depth",),
     "greedy": (),

@@ -1,7 +1,7 @@
 """Our own players: a search with limits, a level, a persona, and the greedy player that looks one ply ahead."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Timer
 
@@ -24,22 +24,30 @@ TABLE_BITS = 18
 """The table of a search player: 4 MiB, emptied before each game."""
 
 
-def techniques_of(description: Description) -> int:
-    """The search's techniques that are switched on; DescriptionError names those that there are."""
-    chosen = [setting for setting in ("only", "without") if setting in description.settings]
-    if not chosen:
-        return kernel.ALL
-    if len(chosen) > 1:
-        raise DescriptionError("choose either only=… or without=…")
+def techniques_of(description: Description, usual: int) -> int:
+    """The search's techniques that are switched on: `only` those that are named, or the usual ones of the game `with`
+    some more and `without` others. DescriptionError names those that there are.
+    """
+    given = [setting for setting in ("only", "with", "without") if setting in description.settings]
+    if "only" in given and len(given) > 1:
+        raise DescriptionError("choose either only=… or with=… and without=…")
+    only, more, fewer = (_bits(description.names(setting)) for setting in ("only", "with", "without"))
+    if more & fewer:
+        raise DescriptionError("a technique is either in with=… or in without=…")
+    return only if "only" in given else (usual | more) & ~fewer
+
+
+def _bits(names: Iterable[str]) -> int:
+    """The techniques of these names."""
     bits = 0
-    for name in description.names(chosen[0]):
+    for name in names:
         if name not in kernel.TECHNIQUE and name != "basic":
             known = ", ".join(kernel.TECHNIQUE)
             raise DescriptionError(
                 f"the search has no technique {name!r}; it has {known}, and basic for the first three"
             )
         bits |= kernel.BASIC if name == "basic" else kernel.TECHNIQUE[name]
-    return bits if chosen == ["only"] else kernel.ALL & ~bits
+    return bits
 
 
 class SearchPlayer:
@@ -50,7 +58,7 @@ class SearchPlayer:
         self.clock = description.clock
         self._searcher = searcher
         self._level = Level(description.limit, number("margin", 0), number("slip", 0))
-        self._techniques = techniques_of(description)
+        self._techniques = techniques_of(description, searcher.techniques)
         self._bits = number("table_bits", TABLE_BITS)
         if not 4 <= self._bits <= 28:
             raise DescriptionError("table_bits is from 4 to 28")

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.game import Game, Position
+from engine.game import Game, GameFault, Position
 from engine.native import Memory, NativeGame, compile_game
 from engine.search import kernel
 from engine.search.assistants import assistants
@@ -100,6 +100,16 @@ def unwatched(running: Running) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+def usual_techniques(game: Game) -> int:
+    """The techniques that pay for a game: all but those that its rules file names in WITHOUT."""
+    bits = kernel.ALL
+    for name in getattr(game.rules, "WITHOUT", ()):
+        if name not in kernel.TECHNIQUE:
+            raise GameFault(f"{game.id} names {name!r} in WITHOUT; techniques are {', '.join(kernel.TECHNIQUE)}")
+        bits &= ~kernel.TECHNIQUE[name]
+    return bits
+
+
 class Searcher:
     """The search of one game: its compiled kernel, and work memory for each thread of a search."""
 
@@ -107,6 +117,7 @@ class Searcher:
         self.game = game
         self.native: NativeGame = compile_game(game, template)
         self.solver = named_solver(game)
+        self.techniques = usual_techniques(game)
         self._works = [Work(int(game.rules.MAX_MOVES))]
         self._data = self.native.data
         self._clock: Callable[[], float] = time.perf_counter
@@ -139,7 +150,7 @@ class Searcher:
         *,
         margin: int = 0,
         exact_depth: bool = False,
-        techniques: int = kernel.ALL,
+        techniques: int | None = None,
         lines: int = 1,
         contempt: int = 0,
         among: Sequence[int] = (),
@@ -154,10 +165,11 @@ class Searcher:
         The caller sees to the hard bound of the limit's time (`engine.search.timing`): it calls `expire`, from within
         `around`. `among` are the only moves that are looked at, all by default. A pondering search counts no time
         until `ponderhit`. More threads search the same position into the same table; what they find depends on chance.
-        For the rest see Settings.
+        The techniques are by default those that pay for the game. For the rest see Settings.
         """
         self.native.function("root")
-        settings = Settings(margin, lines, exact_depth, techniques, contempt)
+        chosen = self.techniques if techniques is None else techniques
+        settings = Settings(margin, lines, exact_depth, chosen, contempt)
         moves = [move for move in position.moves() if not among or move in among]
         if not moves:
             raise SearchFailed("the match is over, or none of the moves that were asked for is legal")
@@ -268,7 +280,8 @@ def answer(
         Table(SMALL_TABLE_BITS) if level.repeatable else table(),
         control,
         margin=level.margin,
-        techniques=kernel.ALL & ~kernel.PROBE if level.repeatable else kernel.ALL,  # a worker may not have the tables
+        # a worker may not have the tables
+        techniques=searcher.techniques & ~kernel.PROBE if level.repeatable else searcher.techniques,
         threads=1 if level.repeatable else threads,
         on_depth=found,
         around=lambda: watch(running),

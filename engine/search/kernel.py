@@ -38,8 +38,8 @@ U = np.uint64
 MATE = 30_000
 INF = 32_000
 MAX_PLY = 128
-DECIDED = MATE - MAX_PLY
-"""A score beyond this, either way, is a forced end."""
+DECIDED = MATE - 1_000
+"""A score beyond this, either way, is a forced end: one that the search sees, or that `probe` knows further away."""
 POLL_NODES = 2048
 EXACT, LOWER, UPPER = 0, 1, 2
 COMPLETE = 255

@@ -64,8 +64,8 @@ def score_of(position: Position) -> int:
     return score
 
 
-def won_positions(number: int, pieces: int, seed: int) -> list[Position]:
-    """Random positions of so many pieces that are won for the side to move."""
+def random_positions(number: int, pieces: int, seed: int) -> list[Position]:
+    """Random positions of so many pieces in which a move can be made."""
     chance = random.Random(seed)
     found: list[Position] = []
     while len(found) < number:
@@ -77,9 +77,16 @@ def won_positions(number: int, pieces: int, seed: int) -> list[Position]:
             for side, crowned in ((white, range(1, 5)), (black, range(29, 33)))
         ]
         position = game().position(f"{chance.choice('BW')}:W{texts[0]}:B{texts[1]}:H0")
-        if position.moves() and score_of(position) > 0:
+        if position.moves():
             found.append(position)
     return found
+
+
+def won_positions(number: int, pieces: int, seed: int) -> list[Position]:
+    """Random positions of so many pieces that are won for the side to move."""
+    found = [position for position in random_positions(5 * number, pieces, seed) if score_of(position) > 0]
+    assert len(found) >= number
+    return found[:number]
 
 
 # --- the tables
@@ -224,6 +231,41 @@ def test_the_top_level_plays_by_the_tables() -> None:
         job = Job("draughts", game().digest, {}, slow.text(), (), "room", level=level)
         result = answer(job, searcher, lambda: Table(12), Control())
         assert (result.info.score == MATE - plies) == (level == 8)
+
+
+# --- the search reads them
+
+
+def test_probe_is_the_same_compiled() -> None:
+    """On random positions, turned to either side, the compiled rule and the plain one read the same from the tables."""
+    compiled = compile_game(game()).function("rule_probe")
+    data = Memory(solver().data)
+    known = 0
+    for pieces in (2, 3, 4):
+        for position in random_positions(150, pieces, seed=pieces):
+            with np.errstate(over="ignore"):
+                expected = int(rules().probe(position.state, solver().data))
+            assert compiled(tuple(int(word) for word in position.state), data) == expected, position.text()
+            known += expected != 0
+    assert known > 300
+
+
+def test_the_search_sees_the_end_through_the_tables() -> None:
+    """Where one capture draws and the other wins in 27 plies, a search of two plies says so; without the technique, or
+    without tables, it does not, and the exact profile never looks at them.
+    """
+    position = game().position("W:WK7,K8,K15:BK11,K18:H0")
+    plain = Searcher(game())
+    searcher = Searcher(game())
+    searcher.prepare()
+    limit = Limit(depth=2)
+    with_tables = searcher.search(position, limit, Table(12), Control())
+    assert (with_tables.score, with_tables.solved) == (MATE - 27, True)
+    assert position.format_move(with_tables.line[0]) == "15x22"
+    without = searcher.search(position, limit, Table(12), Control(), techniques=searcher.techniques & ~kernel.PROBE)
+    assert without.score == plain.search(position, limit, Table(12), Control()).score != with_tables.score
+    exact = searcher.search(position, limit, Table(12), Control(), exact_depth=True)
+    assert exact.score == plain.search(position, limit, Table(12), Control(), exact_depth=True).score
 
 
 def test_a_search_knows_what_the_tables_know() -> None:

@@ -6,6 +6,9 @@ from engine.games.registry import load_game
 from engine.match.__main__ import parse_sprt
 from engine.match.description import Clock, DescriptionError, parse_description
 from engine.match.making import make_player
+from engine.match.players import techniques_of
+from engine.search import kernel
+from engine.search.driver import usual_techniques
 from engine.search.job import Limit
 
 
@@ -57,12 +60,30 @@ def test_what_is_no_player(text: str, says: str) -> None:
         ("uci=stockfish", "play chess"),
         ("nodes=10,without=magic", "no technique 'magic'"),
         ("nodes=10,only=a,without=b", "either"),
+        ("nodes=10,only=a,with=b", "either"),
+        ("nodes=10,with=lmr,without=iir+lmr", "either"),
+        ("nodes=10,with=magic", "no technique 'magic'"),
         ("nodes=10,table_bits=60", "from 4 to 28"),
     ],
 )
 def test_what_a_game_does_not_have(text: str, says: str) -> None:
     with pytest.raises(DescriptionError, match=says):
         make_player(parse_description(text), load_game("connect-four"), {})
+
+
+def test_techniques_start_from_what_pays_for_the_game() -> None:
+    """Draughts does without extensions by itself; a player may have them back, lose others, or name all that it has."""
+    usual = usual_techniques(load_game("draughts"))
+
+    def chosen(text: str) -> int:
+        return techniques_of(parse_description(f"nodes=10{text}"), usual)
+
+    assert usual == kernel.ALL & ~kernel.EXTENSIONS
+    assert chosen("") == usual
+    assert chosen(",with=extensions") == kernel.ALL
+    assert chosen(",without=lmr+iir") == usual & ~kernel.LMR & ~kernel.IIR
+    assert chosen(",with=extensions,without=basic") == kernel.ALL & ~kernel.BASIC
+    assert chosen(",only=basic+extensions") == kernel.BASIC | kernel.EXTENSIONS
 
 
 def test_tests() -> None:
