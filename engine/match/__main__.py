@@ -14,7 +14,7 @@ from engine.match.log import Header, Log, LogError, Record
 from engine.match.making import make_player
 from engine.match.openings import default_plies
 from engine.match.run import WorkerLost, run_match
-from engine.match.statistics import Sprt, Summary, summarise
+from engine.match.statistics import Sprt, Summary, elo_text, summarise
 
 DESCRIPTION = """Plays colour-swapped pairs of games from balanced openings. The first player's results are told:
 score, Elo difference with the bounds that hold the truth in 95 of 100 matches (from pairs, pentanomial), the likelihood
@@ -156,7 +156,7 @@ def _progress(log: Log, test: Sprt | None, games: int) -> Callable[[Record], Non
 
     def show(record: Record) -> None:
         summary = summarise([one.half_points for one in log.records], test)
-        stands = f"{summary.score:6.1%}  Elo {_elo(summary)}" if summary else ""
+        stands = f"{summary.score:6.1%}  Elo {elo_text(summary)}" if summary else ""
         print(f"\r\033[K{record.n + 1} of {games}  {stands}", end="", file=sys.stderr, flush=True)
 
     return show
@@ -174,7 +174,7 @@ def report(
         f" score {summary.score:.1%}"
     )
     lines.append(f"pairs of 0, ½, 1, 1½ and 2 points: {' '.join(map(str, summary.pairs))}")
-    lines.append(f"Elo {_elo(summary)}; likelihood of superiority {summary.los:.1%}")
+    lines.append(f"Elo {elo_text(summary)}; likelihood of superiority {summary.los:.1%}")
     if test is not None and summary.llr is not None:
         low, high = test.bounds
         verdict = f"{summary.accepted} accepted" if summary.accepted else "not decided"
@@ -188,13 +188,6 @@ def report(
         if reasons:
             lines.append(f"{name} forfeited {len(reasons)} games, the first one by: {reasons[0]}")
     return lines
-
-
-def _elo(summary: Summary) -> str:
-    middle = "all lost" if summary.score == 0 else "all won" if summary.elo is None else f"{summary.elo:+.1f}"
-    low = "-∞" if summary.elo_low is None else f"{summary.elo_low:+.1f}"
-    high = "∞" if summary.elo_high is None else f"{summary.elo_high:+.1f}"
-    return f"{middle} ({low} to {high})"
 
 
 def _how_to_go_on(path: Path | None) -> str:

@@ -27,21 +27,22 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     options: dict[str, str] = {}
     adjudicate: int | None = None
     compact: bool = False
+    results_only: bool = False
     format: int = FORMAT
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One game: `half_points` are the first player's, `digest` is that of all moves.
 
     Compact logs leave the rest away: opening, players and seed say how to play the game again, and the digest whether
-    it came out the same.
+    it came out the same. Logs of results only have neither opening nor digest.
     """
 
     n: int
-    opening: str
+    opening: str = ""
     half_points: int
     plies: int
-    digest: str
+    digest: str = ""
     forfeit: bool = False
     reason: str = ""
     moves: str = ""

@@ -50,6 +50,8 @@ class Bench:
             n=number, opening=" ".join(opening.moves), half_points=half_points, plies=len(played.moves),
             digest=moves_digest(played.moves), forfeit=played.forfeit, reason=played.reason if played.forfeit else "",
         )  # fmt: skip
+        if header.results_only:
+            return structs.replace(record, opening="", digest="")
         if header.compact:
             return record
         nodes, time_ms = played.nodes, played.time_ms

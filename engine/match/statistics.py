@@ -121,3 +121,11 @@ def _accepted(ratio: float | None, pairs: int, test: Sprt | None) -> str | None:
         return None
     low, high = test.bounds
     return "H0" if ratio <= low else "H1" if ratio >= high else None
+
+
+def elo_text(summary: Summary) -> str:
+    """The Elo difference and its bounds in words: "+12.3 (-4.0 to +28.9)"."""
+    middle = "all lost" if summary.score == 0 else "all won" if summary.elo is None else f"{summary.elo:+.1f}"
+    low = "-∞" if summary.elo_low is None else f"{summary.elo_low:+.1f}"
+    high = "∞" if summary.elo_high is None else f"{summary.elo_high:+.1f}"
+    return f"{middle} ({low} to {high})"

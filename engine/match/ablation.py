@@ -1,0 +1,155 @@
+"""python -m engine.match.ablation: what each technique of the search is worth in a game.
+
+For each technique that a game can use, the game's usual search plays a match against the same search without it, or,
+for a technique that the game's WITHOUT leaves out, with it against without. Both look at the same number of nodes. A
+sequential test ends a match early. The logs go on where they were when it is killed, and docs/ablations.md is made from
+them.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from engine.game import Game, GameError
+from engine.games.registry import load_game
+from engine.match.description import DescriptionError
+from engine.match.ladder import MAX_PLIES, SEED, options_of
+from engine.match.log import Header, Log, LogError, read_log
+from engine.match.openings import default_plies
+from engine.match.run import WorkerLost, run_match
+from engine.match.statistics import Sprt, Summary, elo_text, summarise
+from engine.search import kernel
+from engine.search.driver import usual_techniques
+
+FOLDER = Path("tests/data/ablations")
+GAMES = 400
+NODES = 5_000
+TEST = Sprt(0, 20)
+"""Ends a match early: is the technique worth 20 Elo rather than none?"""
+NEEDS = {
+    "repetition": ("repetition",),
+    "rank": ("rank",),
+    "quiescence": ("noisy",),
+    "extensions": ("tense",),
+    "null-move": ("may_pass", "pass_turn"),
+    "bad-captures": ("noisy", "rank"),
+    "probe": ("probe",),
+    "futility": ("MARGIN",),
+}
+"""What a technique is nothing without, of the names in a rules file (see MoreRules)."""
+
+
+def usable(game: Game) -> tuple[str, ...]:
+    """The techniques that make a difference in a game: the general ones, and those that it gives the rules for."""
+    return tuple(
+        name for name in kernel.TECHNIQUE if all(getattr(game.rules, need, None) for need in NEEDS.get(name, ()))
+    )
+
+
+def in_use(game: Game, technique: str) -> bool:
+    """Is the technique among the game's usual ones?"""
+    return bool(usual_techniques(game) & kernel.TECHNIQUE[technique])
+
+
+def header_of(game: Game, technique: str, nodes: int) -> Header:
+    """The match over a technique; the first player always has it."""
+    usual = f"nodes={nodes}"
+    if in_use(game, technique):
+        players = (usual, f"{usual},without={technique}")
+    else:
+        players = (f"{usual},with={technique}", usual)
+    return Header(
+        game.id, game.digest, players, SEED, default_plies(game), MAX_PLIES, options_of(game), results_only=True
+    )  # fmt: skip
+
+
+def log_path(folder: Path, game: Game, technique: str) -> Path:
+    return folder / game.id / f"{technique}.jsonl"
+
+
+def play_ablation(game: Game, technique: str, folder: Path, nodes: int, games: int, fresh: bool, threads: int) -> str:
+    """Plays what the log lacks, and tells the result in a line.
+
+    A match that is over stands, though rules or nodes are others by now; LogError for one that broke off.
+    """
+    header = header_of(game, technique, nodes)
+    path = log_path(folder, game, technique)
+    if path.exists() and not fresh:
+        measured, records, _ = read_log(path)
+        summary = summarise([record.half_points for record in records], TEST)
+        if measured != header and summary and (summary.accepted or summary.games >= games):
+            return f"{tell(summary)}  (of other rules or nodes; --fresh plays it anew)"
+    log = Log(header, path, fresh)
+    try:
+        summary = run_match(log, games, TEST, threads)
+    finally:
+        log.close()
+    assert summary is not None, "a match has one pair at least"
+    return tell(summary)
+
+
+def verdict(summary: Summary) -> str:
+    """What a match says about its technique: "pays", "harms", "does not pay" or "cannot be told".
+
+    It pays or harms where the error bars leave no other sign. It does not pay where the test says that it is worth
+    nothing rather than 20 Elo.
+    """
+    if summary.elo_high is not None and summary.elo_high < 0:
+        return "harms"
+    if summary.accepted == "H1" or (summary.elo_low is not None and summary.elo_low > 0):
+        return "pays"
+    return "does not pay" if summary.accepted == "H0" else "cannot be told"
+
+
+def tell(summary: Summary) -> str:
+    """A match in a line."""
+    return f"{summary.score:6.1%} of {summary.games} games, Elo {elo_text(summary)}: {verdict(summary)}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when all was played, 1 when it broke off, 2 when it was asked for wrongly."""
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    try:
+        for game in [load_game(game_id) for game_id in asked.game]:
+            for technique in asked.technique or usable(game):
+                if technique not in usable(game):
+                    raise DescriptionError(f"{game.id} can use {', '.join(usable(game))}, not {technique!r}")
+                told = play_ablation(
+                    game, technique, asked.folder, asked.nodes, asked.games + asked.games % 2, asked.fresh,
+                    asked.concurrency,
+                )  # fmt: skip
+                print(f"{game.id} {technique:>13}: {told}", flush=True)
+    except (GameError, LogError, DescriptionError) as error:
+        parser.error(str(error))
+    except WorkerLost as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m engine.match.ablation", description=__doc__)
+    parser.add_argument("game", nargs="+")
+    parser.add_argument(
+        "--technique", nargs="+", metavar="NAME", help="only these (default: all that the game can use)"
+    )
+    parser.add_argument("--nodes", type=_count, default=NODES, metavar="N", help=f"a move (default {NODES})")
+    parser.add_argument("--games", type=_count, default=GAMES, metavar="N", help=f"at most so many (default {GAMES})")
+    parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})")
+    parser.add_argument("--fresh", action="store_true", help="play anew what is on the logs")
+    parser.add_argument("--concurrency", type=_count, default=1, metavar="N", help="processes (default 1)")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on, not {text!r}")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""python -m engine.match.ablation_page > docs/ablations.md: what each technique is worth, from the logs of matches."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.game import Game
+from engine.games.registry import game_ids, load_game
+from engine.match.ablation import FOLDER, GAMES, TEST, in_use, log_path, usable, verdict
+from engine.match.ladder import options_of
+from engine.match.log import read_log
+from engine.match.statistics import elo_text, summarise
+
+HEAD = f"""# What the techniques of the search are worth
+
+Made by `python -m engine.match.ablation_page > docs/ablations.md` from the logs in `{FOLDER}/`; do not edit.
+
+The search has techniques that can be switched off one by one ([architecture](architecture.md), "The search"). In each
+game each one that the game can use had to show what it is worth: the game's search played colour-swapped pairs of games
+from different balanced openings, with the technique against without it. Both looked at the same number of nodes, so
+the time that a technique takes is not in the figures. Score and Elo are those of the side that had the
+technique; the bounds hold the truth in 95 of 100 matches. A match ended after {GAMES} games at most, or as soon as a
+sequential test (SPRT of {TEST.elo0:g} against {TEST.elo1:g} Elo) was decided.
+
+- **pays**, **harms**: the bounds leave no other sign, or the test says that it is worth {TEST.elo1:g} Elo.
+- **does not pay**: worth nothing rather than {TEST.elo1:g} Elo, as the test says.
+- **cannot be told**: neither, after the games that are given. Such a technique stays as it is.
+
+What harms in a game is not in use there: its rules file names it in `WITHOUT`. What does not pay and costs time is not
+in use either. A match was played with what the game used at that time; the logs say with which rules.
+
+    python -m engine.match.ablation GAME                       # all that the game can use
+    python -m engine.match.ablation GAME --technique lmr iir   # some
+    python -m engine.match.ablation_page > docs/ablations.md
+"""
+
+
+def page(folder: Path = FOLDER) -> str:
+    """The page for the logs of a folder."""
+    games = [load_game(game_id) for game_id in game_ids()]
+    measured = [game for game in games if (folder / game.id).is_dir()]
+    others = ", ".join(game.title.lower() for game in games if game not in measured)
+    parts = [HEAD, *("\n".join(_game(game, folder)) for game in measured)]
+    if others:
+        parts.append(f"## Not measured yet\n\n{others[0].upper()}{others[1:]}.\n")
+    return "\n".join(parts)
+
+
+def _game(game: Game, folder: Path) -> Iterator[str]:
+    """The table of one game."""
+    options = "".join(f", {name} {value}" for name, value in options_of(game).items())
+    yield f"## {game.title}\n"
+    yield f"Measured as `{game.id}`{options}.\n"
+    yield "| technique | limit | games | score | Elo | verdict | in use |"
+    yield "|---|---|---|---|---|---|---|"
+    for technique in usable(game):
+        used = "yes" if in_use(game, technique) else "no"
+        yield f"| {technique} | {_measured(log_path(folder, game, technique))} | {used} |"
+    yield ""
+
+
+def _measured(path: Path) -> str:
+    """Limit, games, score, Elo and verdict of a match."""
+    header, records, _ = read_log(path) if path.exists() else (None, [], 0)
+    summary = summarise([record.half_points for record in records], TEST)
+    if header is None or summary is None:
+        return "| 0 | | | not measured"
+    limit = header.players[0].partition(",")[0]
+    return f"{limit} | {summary.games} | {summary.score:.1%} | {elo_text(summary)} | {verdict(summary)}"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

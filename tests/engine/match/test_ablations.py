@@ -1,0 +1,129 @@
+"""Ablations: docs/ablations.md says what was played, and no game uses what harms it."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.games.registry import game_ids, load_game
+from engine.match.ablation import (
+    FOLDER,
+    GAMES,
+    TEST,
+    header_of,
+    in_use,
+    log_path,
+    main,
+    play_ablation,
+    usable,
+    verdict,
+)
+from engine.match.ablation_page import page
+from engine.match.log import Log, LogError, Record, read_log
+from engine.match.statistics import Summary, summarise
+from engine.search import driver, kernel
+
+ROOT = Path(__file__).parents[3]
+MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).glob("*"))
+
+
+def test_the_page_is_made_from_the_logs() -> None:
+    """docs/ablations.md is what its command prints."""
+    assert (ROOT / "docs/ablations.md").read_text("utf-8") == page(ROOT / FOLDER), "see the command in its first lines"
+
+
+def summaries(game_id: str) -> dict[str, Summary]:
+    """What was measured in a game, by technique."""
+    found = {}
+    for path in (ROOT / FOLDER / game_id).iterdir():
+        header, records, _ = read_log(path)
+        summary = summarise([record.half_points for record in records], TEST)
+        assert header is not None
+        assert header.game == game_id
+        assert summary is not None
+        assert not any(record.forfeit for record in records)
+        assert summary.accepted or summary.games >= GAMES // 4, "too few games to say anything"
+        found[path.stem] = summary
+    return found
+
+
+@pytest.mark.parametrize("game_id", MEASURED)
+def test_what_does_not_pay_is_out(game_id: str) -> None:
+    """No game uses a technique that harms it, nor goes without one that pays; what is measured are its techniques."""
+    game = load_game(game_id)
+    found = summaries(game_id)
+    assert found.keys() <= set(usable(game))
+    assert not [name for name, summary in found.items() if verdict(summary) == "harms" and in_use(game, name)]
+    assert not [name for name, summary in found.items() if verdict(summary) == "pays" and not in_use(game, name)]
+
+
+def result(*pairs: int) -> Summary:
+    """The summary of pairs that scored so many half points."""
+    summary = summarise([half for pair in pairs for half in (min(pair, 2), max(0, pair - 2))], TEST)
+    assert summary is not None
+    return summary
+
+
+def test_verdicts() -> None:
+    """A verdict needs error bars on one side of zero, or a decided test."""
+    assert verdict(result(*[3] * 60, *[2] * 60)) == "pays"
+    assert verdict(result(*[1] * 60, *[2] * 60)) == "harms"
+    assert verdict(result(*[4, 0] * 5)) == "cannot be told"
+    assert verdict(result(*[2] * 900)) == "does not pay"
+    assert verdict(result(*[4, 0, 3, 1] * 50)) == "cannot be told"
+
+
+def test_techniques_by_game() -> None:
+    """A game can use what it gives the rules for, and everything general."""
+    general = {"table", "killers", "history", "lmr", "iir", "aspiration", "buckets"}
+    for game_id in game_ids():
+        assert general <= set(usable(load_game(game_id))) <= set(kernel.TECHNIQUE)
+    chess, tic_tac_toe = set(usable(load_game("chess"))), set(usable(load_game("tic-tac-toe")))
+    assert {"null-move", "quiescence", "extensions", "repetition"} <= chess
+    assert not {"null-move", "quiescence", "extensions", "repetition", "probe"} & tic_tac_toe
+
+
+def test_the_first_player_has_the_technique(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a game uses a technique or not, its match is with against without, in this order."""
+    game = load_game("tic-tac-toe")
+    assert header_of(game, "lmr", 50).players == ("nodes=50", "nodes=50,without=lmr")
+    monkeypatch.setattr(game.rules, "WITHOUT", ("lmr",), raising=False)
+    assert driver.usual_techniques(game) == kernel.ALL & ~kernel.LMR
+    assert not in_use(game, "lmr")
+    assert header_of(game, "lmr", 50).players == ("nodes=50,with=lmr", "nodes=50")
+
+
+def test_an_ablation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command plays each match once, and goes on with one that was cut; the logs hold results and nothing more."""
+    command = ["tic-tac-toe", "--technique", "lmr", "table", "--games", "6", "--nodes", "40"]
+    command += ["--folder", str(tmp_path)]
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert [line.split()[1] for line in told.splitlines()] == ["lmr:", "table:"]
+    paths = [log_path(tmp_path, load_game("tic-tac-toe"), name) for name in ("lmr", "table")]
+    before = [path.read_bytes() for path in paths]
+    assert before[0].count(b"\n") == 7
+    assert len(before[0]) < 600
+    paths[0].write_bytes(before[0][:-90])
+    assert main(command) == 0
+    assert capsys.readouterr().out == told
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_matches_of_other_rules(tmp_path: Path) -> None:
+    """One that is over stands when rules or nodes have changed; one that broke off is not gone on with."""
+    game = load_game("tic-tac-toe")
+    header = header_of(game, "lmr", 40)
+    log = Log(header, log_path(tmp_path, game, "lmr"))
+    for number in range(4):
+        log.append(Record(n=number, half_points=1, plies=9))
+    log.close()
+    assert "of other rules" in play_ablation(game, "lmr", tmp_path, 50, 4, False, 1)
+    with pytest.raises(LogError, match="players"):
+        play_ablation(game, "lmr", tmp_path, 50, 6, False, 1)
+    assert "of other rules" not in play_ablation(game, "lmr", tmp_path, 50, 4, True, 1)
+
+
+def test_a_technique_that_a_game_cannot_use(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["tic-tac-toe", "--technique", "null-move"])
+    assert "tic-tac-toe can use table" in capsys.readouterr().err
