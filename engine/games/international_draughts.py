@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.game import GOES_ON, LOST, Option, State
-from engine.jit import U, lsb, popcount, rule
+from engine.jit import U, at, lsb, popcount, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "international-draughts"
@@ -17,8 +17,9 @@ WORDS = 4  # pieces of the side to move, of the other side, the kings among them
 MAX_MOVES = 512  # twenty kings have at most 17 moves each; captures: see `captures`
 LEVELS = 8
 OPTIONS: Mapping[str, Option] = {}
-DATA = ()
+DATA = ("data/international_draughts.txt",)
 REPETITION = 3
+WITHOUT = ("extensions",)  # captures are played out at the horizon
 RULES = """Twenty men a side stand on the dark squares of the four rows nearest to their player. The dark squares have
 numbers: 1 to 20 are Black's at the start, 31 to 50 are White's. White begins, and the sides take turns.
 
@@ -67,13 +68,26 @@ COUNTED_PLIES = 24
 """So many plies of kings make the count part of a state's key: before that a search hardly comes as far as the draw."""
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
-# Rows by the binary digits of their number: the sum over these weighs each man by its row.
-ROWS_1, ROWS_2, ROWS_4, ROWS_8 = (
-    U(sum(bits for row, bits in enumerate(ROW_BITS) if row & digit)) for digit in (1, 2, 4, 8)
-)
 SQUARE_BITS = tuple(square + square // 10 for square in range(50))
 NUMBER = {bit: square + 1 for square, bit in enumerate(SQUARE_BITS)}
-CENTRE = U(sum(1 << SQUARE_BITS[number - 1] for number in (17, 18, 19, 22, 23, 24, 27, 28, 29, 32, 33, 34)))
+DIAGONAL = U(sum(1 << SQUARE_BITS[number - 1] for number in (5, 10, 14, 19, 23, 28, 32, 37, 41, 46)))
+LEFT = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (0, 1)))
+RIGHT = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (3, 4)))
+
+# The numbers of the evaluation in the game's data: what each set of men in a pair of rows is worth, then for each of
+# eight regions of eight squares what each way is worth in which both sides' men stand there; rows and regions as the
+# owner of the men sees them, the regions from home to the sixth row. Then by how many men more stand on one wing than
+# on the other, and the rest. Of numbers by phase the first holds with 40 pieces on the board and the last with none.
+SETS, WAYS, REGIONS = 1024, 3**8, 8
+MEN_FIRST, MEN_LAST, REGION, BALANCE = 0, 5 * SETS, 10 * SETS, 10 * SETS + REGIONS * WAYS
+REST = BALANCE + 16
+KING_FIRST, KING_LAST, DIAGONAL_KING, ONLY_KINGS, THREAT_FIRST, THREAT_LAST = range(REST, REST + 6)
+MOBILITY_FIRST, MOBILITY_LAST, TURN_FIRST, TURN_LAST = range(REST + 6, REST + 10)
+FOUR_COLUMNS = U(0b1100011 | 0b1100011 << 11)
+"""Those of four neighbouring columns in two pairs of rows: eight squares."""
+TERNARY = np.array([sum(3**i for i in range(8) if squares >> i & 1) for squares in range(256)])
+SWAP_1, SWAP_2, SWAP_4 = U(0x5555555555555555), U(0x3333333333333333), U(0x0F0F0F0F0F0F0F0F)
+SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
 
 NAMES = ("White", "Black")
 MOVE_TEXT = re.compile(r"[1-9][0-9]?(?:-[1-9][0-9]?|(?:x[1-9][0-9]?){1,20})")
@@ -322,27 +336,143 @@ def reversible(s: State) -> int:
 
 
 @rule
-def worth(pieces: np.uint64, kings: np.uint64, is_white: bool) -> int:
-    """What the pieces of a side are worth where they stand: a man is 100."""
-    men = pieces & ~kings
-    men_count = popcount(men)
-    advanced = popcount(men & ROWS_1) + 2 * popcount(men & ROWS_2) + 4 * popcount(men & ROWS_4)
-    advanced += 8 * popcount(men & ROWS_8)
-    if is_white:
-        advanced = 9 * men_count - advanced
-    return 100 * men_count + 320 * popcount(pieces & kings) + 2 * advanced + 4 * popcount(men & CENTRE)
+def king_captures(s: State) -> bool:
+    """Can a king capture, at any distance?"""
+    free = BOARD & ~(s[0] | s[1])
+    kings = s[0] & s[2]
+    while kings:
+        here = kings & (~kings + ONE)
+        kings ^= here
+        for way in range(4):
+            over = step(here, way)
+            while over & free:
+                over = step(over, way)
+            if over & s[1] and step(over, way) & free:
+                return True
+    return False
+
+
+@rule
+def tense(s: State) -> int:
+    """Whoever must capture has no free choice."""
+    return 1 if capture_nearby(s) or king_captures(s) else 0
+
+
+@rule
+def noisy(s: State, buf: Any) -> int:
+    """The moves that crown a man, where no capture is to be made."""
+    if tense(s):
+        return 0
+    n = 0
+    for far in range(2):
+        targets = steps_of_men(s, far == 1) & (LAST_ROW if s[3] & ONE else FIRST_ROW)
+        back = -5 - far if s[3] & ONE else 5 + far
+        while targets:
+            bit = lsb(targets)
+            targets &= targets - ONE
+            buf[n] = (bit + back) | (bit << 6)
+            n += 1
+    return n
+
+
+@rule
+def rank(s: State, m: int) -> int:
+    """Captures, those of kings before others, then moves that crown."""
+    if m >= CAPTURE:
+        return 2 + popcount(taken(m) & s[2])
+    end = ONE << U((m >> 6) & 63)
+    return 1 if end & (FIRST_ROW | LAST_ROW) and (ONE << U(m & 63)) & ~s[2] else 0
+
+
+@rule
+def reversed_board(pieces: np.uint64) -> np.uint64:
+    """Any number of pieces as the other side sees them."""
+    x = ((pieces >> U(1)) & SWAP_1) | ((pieces & SWAP_1) << U(1))
+    x = ((x >> U(2)) & SWAP_2) | ((x & SWAP_2) << U(2))
+    x = ((x >> U(4)) & SWAP_4) | ((x & SWAP_4) << U(4))
+    x = ((x >> U(8)) & SWAP_8) | ((x & SWAP_8) << U(8))
+    x = ((x >> U(16)) & SWAP_16) | ((x & SWAP_16) << U(16))
+    return ((x >> U(32)) | (x << U(32))) >> U(10)
+
+
+@rule
+def sets_worth(men: np.uint64, data: Any) -> int:
+    """What the sets of men in the pairs of rows are worth, as their owner sees them."""
+    total = 0
+    for i in range(5):
+        total += data[SETS * i + np.int64((men >> U(11 * i)) & U(SETS - 1))]
+    return int(total)
+
+
+@rule
+def eight(men: np.uint64, corner: int) -> np.int64:
+    """The men on four columns of two pairs of rows from a square on, as eight bits."""
+    x = (men >> U(corner)) & FOUR_COLUMNS
+    x |= x >> U(3)
+    return np.int64((x & U(15)) | ((x >> U(7)) & U(240)))
+
+
+@rule
+def regions_worth(men: np.uint64, other: np.uint64, data: Any) -> int:
+    """What the men of both sides in each region are worth to the owner of `men`, who sees them from home."""
+    total = 0
+    for row in range(2):
+        for column in range(4):
+            corner = 11 * row + column
+            way = TERNARY[eight(men, corner)] + 2 * TERNARY[eight(other, corner)]
+            total += data[REGION + WAYS * (4 * row + column) + way]
+    return int(total)
+
+
+@rule
+def skew(men: np.uint64) -> int:
+    """How many men more stand on one wing than on the other."""
+    return abs(popcount(men & LEFT) - popcount(men & RIGHT))
 
 
 @rule
 def evaluate(s: State, data: Any) -> int:
-    is_white = s[3] & ONE == ZERO
-    lead = worth(s[0], s[2], is_white) - worth(s[1], s[2], not is_white)
-    # Whoever is ahead wants to exchange: the same lead is worth up to a half more when few pieces are left. But a king
-    # that stands alone is hardly ever caught by three pieces or fewer.
-    pieces = popcount(s[0] | s[1])
-    if pieces <= 4 and (lonely(s[0], s[1], s[2]) or lonely(s[1], s[0], s[2])):
-        return lead // 10
-    return lead + lead * (40 - pieces) // 80
+    mine, other, kings = s[0], s[1], s[2]
+    count = popcount(mine | other)
+
+    # 1. Men where they stand, as either side sees them from its home.
+    my_men, their_men = mine & ~kings, other & ~kings
+    if (s[3] & ONE) == ZERO:
+        me_mine, me_theirs = reversed_board(my_men), reversed_board(their_men)
+        they_mine, they_theirs = my_men, their_men
+    else:
+        me_mine, me_theirs = my_men, their_men
+        they_mine, they_theirs = reversed_board(my_men), reversed_board(their_men)
+    first = sets_worth(me_mine, data) - sets_worth(they_theirs, data)
+    last = sets_worth(me_mine, at(data, MEN_LAST)) - sets_worth(they_theirs, at(data, MEN_LAST))
+    value = regions_worth(me_mine, me_theirs, data) - regions_worth(they_theirs, they_mine, data)
+    value += data[BALANCE + skew(my_men)] - data[BALANCE + skew(their_men)]
+
+    # 2. Kings.
+    if kings:
+        my_kings, their_kings = mine & kings, other & kings
+        lead = popcount(my_kings) - popcount(their_kings)
+        first += lead * data[KING_FIRST]
+        last += lead * data[KING_LAST]
+        value += (popcount(my_kings & DIAGONAL) - popcount(their_kings & DIAGONAL)) * data[DIAGONAL_KING]
+        if their_kings == ZERO:
+            value += data[ONLY_KINGS]
+        elif my_kings == ZERO:
+            value -= data[ONLY_KINGS]
+
+    # 3. Moves of men, with the turn: the side to move has no capture here, but the other one may threaten one.
+    theirs = (other, mine, kings, s[3] ^ ONE)
+    ahead = popcount(steps_of_men(s, False)) + popcount(steps_of_men(s, True))
+    ahead -= popcount(steps_of_men(theirs, False)) + popcount(steps_of_men(theirs, True))
+    threats = popcount(capture_nearby(theirs))
+    first += ahead * data[MOBILITY_FIRST] + threats * data[THREAT_FIRST] + data[TURN_FIRST]
+    last += ahead * data[MOBILITY_LAST] + threats * data[THREAT_LAST] + data[TURN_LAST]
+
+    # 4. A king that stands alone is hardly ever caught by three pieces or fewer.
+    value += (first * count + last * (40 - count)) // 40
+    if count <= 4 and (lonely(mine, other, kings) or lonely(other, mine, kings)):
+        return int(value // 10)
+    return int(value)
 
 
 def turn(s: State) -> int:

@@ -1,0 +1,195 @@
+"""Hints and evaluations of both kinds of draughts, told anew from squares, one after the other, and compared."""
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.data import load_data, number_files
+from engine.game import Game, Position
+from engine.games.registry import load_game
+from engine.native import Memory, compile_game
+
+KINDS = ("draughts", "international-draughts")
+
+
+def positions(game: Game, seed: int, matches: int) -> list[Position]:
+    """All positions of some random matches."""
+    chance = random.Random(seed)
+    found = []
+    for _ in range(matches):
+        position = game.start()
+        while moves := position.moves():
+            found.append(position)
+            position = position.play(chance.choice(moves))
+    return found
+
+
+def crowns(position: Position, move: int) -> bool:
+    """Is there a king more of the side that moves, and no piece less of the other?"""
+    after = position.play(move).state
+    before = position.state
+    kings = bin(int(after[1] & after[2])).count("1") - bin(int(before[0] & before[2])).count("1")
+    return kings == 1 and after[0] == before[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hints_are_what_the_moves_show(kind: str) -> None:
+    """A state is tense where the moves are captures; noisy are the moves that crown, where it is not; and both have a
+    rank, which other moves do not.
+    """
+    game = load_game(kind)
+    rules: Any = game.rules
+    buffer = [0] * int(rules.MAX_MOVES)
+    tense = crowned = 0
+    for position in positions(game, seed=3, matches=20):
+        moves = position.moves()
+        captures = "x" in position.format_move(moves[0])
+        crowning = [move for move in moves if crowns(position, move)]
+        assert bool(rules.tense(position.state)) == captures, position.text()
+        noisy = buffer[: rules.noisy(position.state, buffer)]
+        assert sorted(noisy) == sorted([] if captures else crowning), position.text()
+        ranked = [move for move in moves if rules.rank(position.state, move) > 0]
+        assert ranked == (moves if captures else crowning), position.text()
+        tense += captures
+        crowned += len(crowning)
+    assert tense > 100
+    assert crowned > 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_sides_see_the_same(kind: str) -> None:
+    """A position that is turned round with the colours swapped is worth the same to the side to move."""
+    game = load_game(kind)
+    rules: Any = game.rules
+    numbers = random_numbers(game, seed=4)
+    turned = rules.reversed_board
+    for position in positions(game, seed=4, matches=5):
+        mine, other, kings, last = position.state
+        same = (turned(mine), turned(other), turned(kings), last ^ np.uint64(1))
+        assert rules.evaluate(same, numbers) == rules.evaluate(position.state, numbers), position.text()
+
+
+def random_numbers(game: Game, seed: int) -> Any:
+    """Numbers that all differ in place of those of the evaluation."""
+    numbers = load_data(game).copy()
+    chance = np.random.default_rng(seed)
+    for file in number_files(game):
+        for row in file.rows:
+            if row.name != "tables":
+                numbers[row.first : row.first + len(row.numbers)] = chance.integers(-99, 100, len(row.numbers))
+    return numbers
+
+
+# --- the evaluation of international draughts, by squares
+
+
+Square = tuple[int, int]
+"""Row and column, from 0, as a side sees them from its home."""
+
+
+def sides(position: Position) -> list[dict[Square, str]]:
+    """The pieces of the side to move and of the other one, man or king, both as the side to move sees them."""
+    view = position.view().pieces
+    found: list[dict[Square, str]] = [{}, {}]
+    for name, piece in view.items():
+        row, x = divmod(int(name) - 1, 5)
+        column = 2 * x + 1 - row % 2
+        square = (row, column) if position.turn == 1 else (9 - row, 9 - column)
+        found["wb".index(piece.lower()) ^ position.turn][square] = "man" if piece.islower() else "king"
+    return found
+
+
+def turned_round(pieces: dict[Square, str]) -> dict[Square, str]:
+    return {(9 - row, 9 - column): piece for (row, column), piece in pieces.items()}
+
+
+def men(pieces: dict[Square, str]) -> set[Square]:
+    return {square for square, piece in pieces.items() if piece == "man"}
+
+
+def number_of(row: int, column: int) -> int:
+    return 5 * row + column // 2
+
+
+def set_of(squares: Iterable[Square], pair: int) -> int:
+    return sum(1 << number_of(row, column) - 10 * pair for row, column in squares if row // 2 == pair)
+
+
+def way_of(mine: set[Square], other: set[Square], pair: int, left: int) -> int:
+    """The men on the squares left and left + 1 of four rows, as a number to the base of three."""
+    eight = [(row, 2 * x + 1 - row % 2) for row in range(2 * pair, 2 * pair + 4) for x in (left, left + 1)]
+    return sum(3**i * (1 if square in mine else 2 if square in other else 0) for i, square in enumerate(eight))
+
+
+def half(rows: dict[str, list[int]], mine: dict[Square, str], other: dict[Square, str]) -> tuple[int, int, int]:
+    """What one side has for itself, as it sees the board: at first, at last, and always."""
+    free = {(r, c) for r in range(10) for c in range(10) if (r + c) % 2 == 1} - mine.keys() - other.keys()
+    own, kings = men(mine), mine.keys() - men(mine)
+    first = sum(rows["men_first"][1024 * pair + set_of(own, pair)] for pair in range(5))
+    last = sum(rows["men_last"][1024 * pair + set_of(own, pair)] for pair in range(5))
+    for side in (-1, 1):  # a square that two men can come to from two sides counts twice
+        moves = len({(row + 1, column + side) for row, column in own} & free)
+        first += moves * rows["mobility_first"][0]
+        last += moves * rows["mobility_last"][0]
+    first += len(kings) * rows["king_first"][0]
+    last += len(kings) * rows["king_last"][0]
+    always = sum(row + column == 9 for row, column in kings) * rows["diagonal_king"][0]
+    always += rows["only_kings"][0] if kings and not other.keys() - men(other) else 0
+    for pair in range(2):
+        for left in range(4):
+            way = way_of(own, men(other), pair, left)
+            always += rows["region"][6561 * (4 * pair + left) + way]
+    wing = abs(sum((column // 2 < 2) - (column // 2 > 2) for _, column in own))
+    return first, last, always + rows["balance"][wing]
+
+
+def threats(mine: dict[Square, str], other: dict[Square, str]) -> int:
+    """How many of the pieces can capture one beside them."""
+    able = 0
+    for row, column in mine:
+        ways = [(row + a, column + b, row + 2 * a, column + 2 * b) for a in (-1, 1) for b in (-1, 1)]
+        able += any(
+            (r1, c1) in other and 0 <= r2 < 10 and 0 <= c2 < 10 and (r2, c2) not in mine and (r2, c2) not in other
+            for r1, c1, r2, c2 in ways
+        )
+    return able
+
+
+def told_anew(position: Position, rows: dict[str, list[int]]) -> int:
+    """The evaluation of international draughts, once more."""
+    mine, other = sides(position)
+    ours = half(rows, mine, other)
+    theirs = half(rows, turned_round(other), turned_round(mine))
+    first, last, always = (a - b for a, b in zip(ours, theirs, strict=True))
+    first += threats(other, mine) * rows["threat_first"][0] + rows["turn_first"][0]
+    last += threats(other, mine) * rows["threat_last"][0] + rows["turn_last"][0]
+    count = len(mine) + len(other)
+    value = always + (first * count + last * (40 - count)) // 40
+    for one, against in ((mine, other), (other, mine)):
+        if list(against.values()) == ["king"] and len(one) <= 3 and "king" in one.values():
+            return value // 10
+    return value
+
+
+def test_international_draughts_by_squares() -> None:
+    """On all positions of random matches, with random numbers, the evaluation is what squares and pieces say, compiled
+    or not.
+    """
+    game = load_game("international-draughts")
+    rules: Any = game.rules
+    numbers = random_numbers(game, seed=5)
+    rows: dict[str, list[int]] = {}
+    for row in number_files(game)[0].rows:  # a long one comes in parts
+        rows.setdefault(row.name, []).extend(numbers[row.first :][: len(row.numbers)].tolist())
+    compiled = compile_game(game).function("rule_evaluate")
+    kings = 0
+    for position in positions(game, seed=5, matches=6):
+        expected = told_anew(position, rows)
+        with np.errstate(over="ignore"):
+            assert int(rules.evaluate(position.state, numbers)) == expected, position.text()
+        assert compiled(tuple(int(word) for word in position.state), Memory(numbers)) == expected, position.text()
+        kings += bool(position.state[2])
+    assert kings > 50
