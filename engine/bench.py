@@ -1,5 +1,7 @@
 """python -m engine.bench: the search's node signature, and its speed beside the same search written in C.
 
+With --deepen GAME: how soon the search of a game comes to each depth from the start.
+
 The signature is the number of nodes of a fixed set of searches: a change that should not change the search keeps it,
 any other one says why it does not. The C program is compiled here, where there is a gcc, and run in turn with ours,
 in this process and on the same memory; both must visit exactly the same nodes.
@@ -27,6 +29,7 @@ from engine.native import Memory
 from engine.search import kernel
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
+from engine.search.report import Report
 
 SOURCE = Path(__file__).with_name("bench_connect_four.c")
 TABLE_BITS = 20
@@ -192,13 +195,39 @@ def compare(rounds: int, out: Callable[[str], None]) -> float | None:
     return ratio
 
 
+DEEPEN_BITS = 22
+"""The table of `deepen`: 64 MiB."""
+
+
+def deepen(game_id: str, depth: int, rounds: int, out: Callable[[str], None]) -> None:
+    """Searches from the start with an empty table, without the game's solver, and prints for each depth the nodes (the
+    same in all rounds) and the medians of the seconds since the begin and of the nodes a second.
+    """
+    searcher = Searcher(load_game(game_id))
+    runs: list[list[Report]] = []
+    for _ in range(rounds + 1):  # the first one warms up
+        found: list[Report] = []
+        start = searcher.game.start()
+        searcher.search(start, Limit(depth=depth), Table(DEEPEN_BITS), Control(), on_depth=found.append)
+        runs.append(found)
+    out(f"{game_id:>5} {'nodes':>16} {'seconds':>10} {'nodes/s':>14}")
+    for laps in zip(*runs[1:], strict=True):
+        seconds = median(report.seconds for report in laps)
+        out(f"{laps[0].depth:5} {laps[0].nodes:16,} {seconds:10.3f} {laps[0].nodes / seconds:14,.0f}")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """0 when the wanted ratio is reached or cannot be measured, else 1."""
     parser = argparse.ArgumentParser(prog="python -m engine.bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--ablation", action="store_true", help="nodes with one technique left out at a time, no more")
     parser.add_argument("--table-bits", type=int, default=TABLE_BITS, help="of the ablation's table")
+    parser.add_argument("--deepen", metavar="GAME", help="the search of a game from the start to each --depth, no more")
+    parser.add_argument("--depth", type=int, default=12, help="of --deepen")
     asked = parser.parse_args(arguments)
+    if asked.deepen:
+        deepen(asked.deepen, asked.depth, asked.rounds, print)
+        return 0
     if asked.ablation:
         ablation(asked.table_bits, print)
         return 0
