@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
@@ -61,7 +61,6 @@ class Worker:
         self._pipe = pipe
         self._sending = threading.Lock()
         self._telling = threading.Lock()
-        self._told_nodes = 0
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._control = driver.Control(control_words)
         self._searchers: dict[str, Any] = {}
@@ -102,16 +101,17 @@ class Worker:
         with self._sending, contextlib.suppress(BrokenPipeError):  # the reader sees the end of the pipe too
             self._pipe.send_bytes(encode(news))
 
-    def _tell(self, number: int, info: Info) -> None:
-        """Tells how far a search has come, unless more was told: a completed depth may overtake the companion."""
+    def _tell(self, number: int, look: Callable[[], Info | None]) -> None:
+        """Tells how far a search has come, looked at and sent in one: a completed depth waits until the companion has
+        told what it saw, so nothing is told late and nothing is left out.
+        """
         with self._telling:
-            if info.nodes >= self._told_nodes:
-                self._told_nodes = info.nodes
+            info = look()
+            if info is not None:
                 self._send(Progress(number, info))
 
     def _run(self, order: Run) -> News:
         """Whatever goes wrong in the rules of a game is the answer to this order only."""
-        self._told_nodes = 0
         try:
             searcher = self._searcher(order.job.game)
             self._loading = None
@@ -121,7 +121,7 @@ class Worker:
                 searcher,
                 lambda: self._table(order.job.affinity, order.job.game),
                 self._control,
-                on_info=lambda info: self._tell(order.number, info),
+                on_info=lambda info: self._tell(order.number, lambda: info),
                 watch=lambda running: self._watch(order.number, running),
                 time_ms=order.time_ms,
             )
@@ -187,8 +187,8 @@ class Worker:
             if deadline is not None and time.perf_counter() >= deadline:
                 running.expire()
                 deadline = None
-            elif (info := _live(running)) is not None:
-                self._tell(number, info)
+            else:
+                self._tell(number, lambda: _live(running))
 
 
 def give_way() -> None:

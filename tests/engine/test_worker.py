@@ -1,5 +1,6 @@
 """The worker's side of the pipe, without a process."""
 
+import threading
 from multiprocessing import Pipe
 from types import SimpleNamespace
 
@@ -8,15 +9,33 @@ from engine.pool.worker import Worker
 from engine.search.job import Info
 
 
-def test_a_count_that_a_depth_overtook_is_not_told() -> None:
-    """The companion reads a node count, the search completes a depth and tells it: the count is old news by then."""
+def info_of(depth: int, nodes: int) -> Info:
+    return Info(depth=depth, score=0, nodes=nodes, nps=0, time_ms=0, pv=("1",))
+
+
+def test_a_depth_does_not_overtake_a_count() -> None:
+    """The companion has read a node count and not told it yet when the search completes a depth: that waits."""
     ours, theirs = Pipe()
     worker = Worker(SimpleNamespace(Control=lambda words: words), theirs, None, 0)
-    for nodes in (10, 20, 15, 20, 30):
-        worker._tell(7, Info(depth=1, score=0, nodes=nodes, nps=0, time_ms=0, pv=("1",)))
+    has_read, may_tell = threading.Event(), threading.Event()
+
+    def slowly() -> Info:
+        has_read.set()
+        assert may_tell.wait(10)
+        return info_of(1, 15)
+
+    companion = threading.Thread(target=worker._tell, args=(7, slowly))
+    companion.start()
+    assert has_read.wait(10)
+    search = threading.Thread(target=worker._tell, args=(7, lambda: info_of(2, 20)))
+    search.start()
+    search.join(0.05)  # without the lock it would be through by now
+    may_tell.set()
+    companion.join(10)
+    search.join(10)
     told = []
     while ours.poll():
         news = decode_news(ours.recv_bytes())
         assert isinstance(news, Progress)
-        told.append(news.info.nodes)
-    assert told == [10, 20, 20, 30]
+        told.append((news.info.depth, news.info.nodes))
+    assert told == [(1, 15), (2, 20)]
