@@ -5,7 +5,9 @@ the others run beside them, a module at a time. One folder of compiled code serv
 """
 
 import os
+import signal
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,10 @@ LONGEST = {"timed": 0, "cluster/test_faults.py": 1}
 if "PLYROOM_TEST_CACHE" not in os.environ:  # the processes of a run get it from the first one
     _CACHE = tempfile.TemporaryDirectory(prefix="plyroom-test-code-", ignore_cleanup_errors=True)
     os.environ["PLYROOM_TEST_CACHE"] = _CACHE.name
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    # A shell without job control starts background jobs deaf to Ctrl-C, and so would be all programs started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("here", deadline=None, print_blob=True)
 settings.register_profile("ci", parent=settings.get_profile("here"), derandomize=True)

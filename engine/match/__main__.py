@@ -29,7 +29,7 @@ players are written as NAME=VALUE,NAME=VALUE:
     only=basic                  … only these switched on
     margin=30 slip=100          … weakened as levels are
     table_bits=18               … a table of 2**18 entries, emptied for each game (table=fresh: for each move)
-  persona=average,depth=3       a persona (average, random); greedy looks one ply ahead
+  persona=average               a persona (average, swindler, random); greedy looks one ply ahead
   uci=PROGRAM,elo=2000          a chess program (nodes, depth, time_ms, clock, set.NAME=VALUE)
   xboard=PROGRAM,time_ms=100    a chess program (depth, time_ms, clock)
   gtp=PROGRAM                   a program that sets stones: othello, gomoku (time_ms)

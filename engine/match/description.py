@@ -12,7 +12,7 @@ EXTERNAL = ("uci", "xboard", "gtp")
 TAKES: dict[str, tuple[str, ...]] = {
     "search": (*LIMITS, "clock", "only", "with", "without", "margin", "slip", "table_bits", "table"),
     "level": (),
-    "persona": ("depth",),
+    "persona": (),
     "greedy": (),
     "uci": (*LIMITS, "clock", "elo"),
     "xboard": ("depth", "time_ms", "clock"),

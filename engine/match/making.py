@@ -38,7 +38,7 @@ def make_player(description: Description, game: Game, options: dict[str, str]) -
         case "checkout":
             return CheckoutPlayer(description, game, options)
         case "persona":
-            return PersonaPlayer(description)
+            return PersonaPlayer(description, searcher_for(game))
         case "level":
             return LevelPlayer(description, searcher_for(game))
         case "greedy":

@@ -12,13 +12,11 @@ from engine.match.description import Clock, Description, DescriptionError
 from engine.match.play import Choice, PlayerFailed, Situation
 from engine.search import kernel
 from engine.search.driver import Control, Running, Searcher, Table, answer
-from engine.search.job import Job, Limit, RootMove, SearchError
+from engine.search.job import PERSONAS, Job, Limit, Persona, RootMove, SearchError
 from engine.search.levels import Level, choose
+from engine.search.persona import Personas
 from engine.search.report import BOUNDS, Report
 from engine.search.timing import budget
-from engine.teach.errors import TeachError
-from engine.teach.persona import PERSONAS
-from engine.teach.persona import choose as choose_as
 
 TABLE_BITS = 18
 """The table of a search player: 4 MiB, emptied before each game."""
@@ -131,24 +129,27 @@ class LevelPlayer:
 
 
 class PersonaPlayer:
-    """A persona of the teaching search."""
+    """A persona as a seat of the server plays it."""
 
     clock: Clock | None = None
 
-    def __init__(self, description: Description) -> None:
+    def __init__(self, description: Description, searcher: Searcher) -> None:
         if description.value not in PERSONAS:
             raise DescriptionError(f"there is no persona {description.value!r}; there are {', '.join(PERSONAS)}")
-        self._persona = description.value
-        self._depth = description.limit.depth or 3
+        self._persona: Persona = description.value
+        self._personas = Personas(searcher)
+        self._control = Control()
 
     def begin(self, seat: int) -> None:
         pass
 
     def choose(self, situation: Situation) -> Choice:
+        job = structs.replace(job_of(situation), persona=self._persona)
         try:
-            return Choice(choose_as(self._persona, situation.position, self._depth, situation.seed).move)
-        except TeachError as error:
+            result = self._personas.answer(job, self._control, watch=_watch)
+        except SearchError as error:
             raise PlayerFailed(f"the persona failed: {error}") from error
+        return Choice(result.move, result.info.score, result.info.nodes)
 
     def close(self) -> None:
         pass

@@ -35,7 +35,7 @@ from engine.pool.messages import (
     decode_order,
     encode,
 )
-from engine.search.job import Info, RulesChanged, SearchFailed
+from engine.search.job import Info, Result, RulesChanged, SearchFailed
 
 LIVE_S = 0.15
 """How often a running search tells its node count."""
@@ -64,6 +64,7 @@ class Worker:
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._control = driver.Control(control_words)
         self._searchers: dict[str, Any] = {}
+        self._personas: dict[str, Any] = {}
         self._tables: OrderedDict[tuple[str, str], Any] = OrderedDict()
         self._table_bytes = table_bytes
         self._loading: int | None = None
@@ -114,17 +115,10 @@ class Worker:
         """Whatever goes wrong in the rules of a game is the answer to this order only."""
         try:
             searcher = self._searcher(order.job.game)
+            personas = None if order.job.persona is None else self._personas_of(searcher)
             self._loading = None
             self._send(Started(order.number))
-            result = self._driver.answer(
-                order.job,
-                searcher,
-                lambda: self._table(order.job.affinity, order.job.game),
-                self._control,
-                on_info=lambda info: self._tell(order.number, lambda: info),
-                watch=lambda running: self._watch(order.number, running),
-                time_ms=order.time_ms,
-            )
+            result = self._answer(order, searcher, personas)
         except self._driver.Cancelled:
             return _failed(order, "cancelled", "")
         except RulesChanged as error:
@@ -137,6 +131,22 @@ class Worker:
         finally:
             self._loading = None
         return Answered(order.number, result)
+
+    def _answer(self, order: Run, searcher: Any, personas: Any) -> Result:
+        """Lets the search, or the persona that is asked for, find its move, and tells of it meanwhile."""
+        told: dict[str, Any] = {
+            "on_info": lambda info: self._tell(order.number, lambda: info),
+            "watch": lambda running: self._watch(order.number, running),
+            "time_ms": order.time_ms,
+        }
+        if personas is not None:
+            found: Result = personas.answer(order.job, self._control, **told)
+            return found
+        job = order.job
+        result: Result = self._driver.answer(
+            job, searcher, lambda: self._table(job.affinity, job.game), self._control, **told
+        )
+        return result
 
     def _warm(self, order: Warm) -> News:
         if order.idle:
@@ -153,6 +163,15 @@ class Worker:
             searcher.prepare()
             self._searchers[game_id] = searcher
         return self._searchers[game_id]
+
+    def _personas_of(self, searcher: Any) -> Any:
+        """The personas of a game, compiled; few seats are theirs, so they are not before somebody asks for one."""
+        game_id = searcher.game.id
+        if game_id not in self._personas:
+            personas = import_module("engine.search.persona").Personas(searcher)
+            personas.prepare()
+            self._personas[game_id] = personas
+        return self._personas[game_id]
 
     def _table(self, affinity: str, game_id: str) -> Any:
         """The table of a room for a game; the ones that were used longest ago make room for it."""

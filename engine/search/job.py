@@ -1,10 +1,13 @@
 """What a search is asked and what it answers: plain data that crosses pipes and, later, a bus. No code ever does."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
 Bound = Literal["exact", "lower", "upper"]
+Persona = Literal["average", "swindler", "random"]
+PERSONAS: tuple[Persona, ...] = get_args(Persona)
+"""Ways of playing that are no levels: see `engine.search.persona`."""
 
 MATE = 30_000
 """A won position scores MATE minus the plies to its end; every evaluation stays well below."""
@@ -28,7 +31,8 @@ class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One search: the start position in text and the moves since, for the rules with exactly this digest.
 
-    `level` gives limit and choice from the game's levels; without one, `limit` holds and the best move is played.
+    `level` gives limit and choice from the game's levels; a persona has its own; without either, `limit` holds and the
+    best move is played.
     `seed` makes the bounded choice of the weaker levels repeatable. Jobs of one `affinity` (a room) share a table in a
     worker when they can. `digest`, when given, is that of the position to search: whoever comes to another one refuses.
     """
@@ -40,6 +44,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     moves: tuple[str, ...]
     affinity: str
     level: int | None = None
+    persona: Persona | None = None
     limit: Limit = Limit()
     seed: int = 0
     digest: str = ""

@@ -46,7 +46,7 @@ class Level:
 
     def at(self, seed: int, position: str) -> "Level":
         """What it does about one position (a digest): what it always does, or the careless move that the seed wants."""
-        if not self.slip or _lot(f"slip:{seed}:{position}", SLIPS_OF) >= self.slip:
+        if not self.slip or lot(f"slip:{seed}:{position}", SLIPS_OF) >= self.slip:
             return self
         margin = ANY_MARGIN if self.limit.nodes == 1 else self.margin
         return replace(self, limit=structs.replace(self.limit, depth=1), margin=margin)
@@ -89,9 +89,9 @@ def choose(moves: Sequence[RootMove], margin: int, seed: int, position: str) -> 
         return moves[0]
     best = moves[0].score
     candidates = [move for move in moves if move.bound == "exact" and move.score > best - margin] or [moves[0]]
-    return candidates[_lot(f"{seed}:{position}", len(candidates))]
+    return candidates[lot(f"{seed}:{position}", len(candidates))]
 
 
-def _lot(text: str, count: int) -> int:
-    """A number below count that belongs to the text."""
+def lot(text: str, count: int) -> int:
+    """A number below count, by lot: always the same for the same text."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") % count

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from engine.game import Game, GameError, GameFault, Position
 from engine.search import kernel
-from engine.search.job import Bound, Info, Job, Result, RootMove, RulesChanged, SearchFailed
-from engine.search.levels import Level, choose, level_of
+from engine.search.job import Bound, Info, Job, Limit, Result, RootMove, RulesChanged, SearchFailed
+from engine.search.levels import TIME_MS, Level, choose, level_of
 from engine.solvers.base import Solution
 
 BOUNDS: dict[int, Bound] = {kernel.EXACT: "exact", kernel.LOWER: "lower", kernel.UPPER: "upper"}
@@ -30,7 +30,11 @@ class Report:
 
 
 def level_for(job: Job, game: Game) -> Level:
-    """The level that a job asks for, or its own limit as one; SearchFailed when the game has no such level."""
+    """The level that a job asks for, or its own limit as one; a persona has the time of a level, and answers the same
+    each time. SearchFailed when the game has no such level.
+    """
+    if job.persona is not None:
+        return Level(Limit(time_ms=TIME_MS), repeatable=True)
     if job.level is None:
         return Level(job.limit)
     try:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -528,18 +528,20 @@ except KeyboardInterrupt:
 
 
 @pytest.fixture
-def parent(tmp_path: Path) -> subprocess.Popen[str]:
+def parent(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A program of somebody else, in a process group of its own, without the usual guard around its main part."""
     program = tmp_path / "program.py"
     program.write_text(PARENT)
-    return subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, str(program)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
+    ) as process:
+        yield process
+        process.kill()
 
 
 def is_alive(pid: int) -> bool:

@@ -282,9 +282,9 @@ def old_state_after_a_change_of_node(patch: Patch) -> World:
     ids=lambda value: getattr(value, "__name__", None) or " ".join(sorted(value)),
 )
 async def test_the_checker_finds(fault: Callable[[Patch], World], invariants: set[str], monkeypatch: Patch) -> None:
-    """The crowd's history shows the fault, under the promise that it breaks; a crowd may miss it, three do not."""
+    """The crowd's history shows the fault, under the promise that it breaks; a crowd may miss it, a dozen do not."""
     found: list[str] = []
-    for _ in range(3):
+    for _ in range(12):
         found += await faults_of(fault(monkeypatch))
         if invariants <= {one.split(":")[0] for one in found}:
             return
