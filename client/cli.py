@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import click
 
@@ -34,6 +34,8 @@ PATIENCE_S = 120
 
 USAGE_CODES = frozenset({"game.unknown", "level.unknown", "option.unknown", "name.refused", "message.malformed"})
 USUAL_LEVEL = 3
+PERSONAS = ("average", "swindler", "random")
+"""Those of `server.protocol`, which is not loaded for a word of help."""
 
 # Other modules are imported where they are needed: `plyroom --help` should not wait for them.
 
@@ -179,6 +181,7 @@ def _games(url: Address | None) -> "tuple[GameInfo, ...]":
 @main.command()
 @click.argument("game")
 @click.option("--level", type=click.IntRange(1, 8), help=f"Play the AI at this level.  [default: {USUAL_LEVEL}]")
+@click.option("--persona", type=click.Choice(PERSONAS), help="Play the AI as this character, which is no level.")
 @click.option("--friend", is_flag=True, help="Play a person: prints a link for them and waits.")
 @click.option("--side", type=click.Choice(["first", "second", "random"]), default="first", show_default=True)
 @click.option(
@@ -193,6 +196,7 @@ def _games(url: Address | None) -> "tuple[GameInfo, ...]":
 def play(
     game: str,
     level: int | None,
+    persona: "Literal['average', 'swindler', 'random'] | None",
     friend: bool,
     side: str,
     options: tuple[str, ...],
@@ -210,8 +214,8 @@ def play(
     """
     from server.protocol import Create, Visibility
 
-    if friend and level is not None:
-        raise click.UsageError("--level is the AI's; choose either --level or --friend")
+    if (level is not None) + (persona is not None) + friend > 1:
+        raise click.UsageError("--level and --persona are the AI's; choose one of --level, --persona and --friend")
     if friend and url is None:
         raise click.UsageError(
             f"a friend needs a server that both can reach: start `plyroom serve`, then --url {DEFAULT_SERVER}"
@@ -220,7 +224,7 @@ def play(
     chosen = _options(info, options)
     if level is not None and level > info.levels:
         raise click.BadParameter(f"{info.title} has levels 1 to {info.levels}", param_hint="--level")
-    seats = _seats(side, None if friend else level or min(USUAL_LEVEL, info.levels))
+    seats = _seats(side, friend, level or min(USUAL_LEVEL, info.levels), persona)
 
     async def run() -> None:
         async with _server(url, data) as address, _connection(address, name, url is None, data) as c:
@@ -347,13 +351,16 @@ def _options(game: "GameInfo", given: tuple[str, ...]) -> dict[str, str]:
     return chosen
 
 
-def _seats(side: str, level: int | None) -> "tuple[MySeat | OpenSeat | AiSeat, ...]":
+def _seats(
+    side: str, friend: bool, level: int, persona: "Literal['average', 'swindler', 'random'] | None"
+) -> "tuple[MySeat | OpenSeat | AiSeat, ...]":
     import secrets
 
     from server.protocol import AiSeat, MySeat, OpenSeat
 
     mine = secrets.randbelow(2) if side == "random" else int(side == "second")
-    other = OpenSeat() if level is None else AiSeat(level)
+    ai = AiSeat(level) if persona is None else AiSeat(persona=persona)
+    other = OpenSeat() if friend else ai
     return (MySeat(), other) if mine == 0 else (other, MySeat())
 
 

@@ -14,12 +14,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("game", nargs="*")
     asked = parser.parse_args(arguments)
     from engine.search.driver import Searcher
+    from engine.search.persona import Personas
 
     code = 0
     for game_id in asked.game or game_ids():
         begun = time.perf_counter()
         try:
-            Searcher(load_game(game_id)).prepare()
+            searcher = Searcher(load_game(game_id))
+            searcher.prepare()
+            Personas(searcher).prepare()
         except GameError as error:
             print(f"warm: {error}", file=sys.stderr)
             return 2

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 import msgspec
 from msgspec import Meta, Struct
 
-from engine.search.job import RootMove
+from engine.search.job import Persona, RootMove
 from engine.view import BoardView, MoveView, PositionView
 
 PROTOCOL = 1
@@ -65,7 +65,10 @@ class Code(StrEnum):
     GAME_CHANGED = "game.changed", "The rules of the match are not those that the server has; it can only be read."
     GAME_FAULT = "game.fault", "The rules of the game failed; the server's log says how."
     OPTION_UNKNOWN = "option.unknown", "The game has no such option, or the option no such value."
-    LEVEL_UNKNOWN = "level.unknown", "The game has fewer levels of AI."
+    LEVEL_UNKNOWN = (
+        "level.unknown",
+        "The game has no such level of AI, or not one of level and persona was given.",
+    )
     ROOM_UNKNOWN = "room.unknown", "There is no such room."
     ROOM_FROZEN = "room.frozen", "The room can be read but not played."
     ROOM_BUSY = "room.busy", "Too many commands at once; send the same command again."
@@ -150,9 +153,10 @@ class OpenSeat(Struct, frozen=True, tag_field="who", tag="open"):
 
 
 class AiSeat(Struct, frozen=True, tag_field="who", tag="ai"):
-    """The AI sits here, at one of the game's levels."""
+    """The AI sits here: at one of the game's levels, or as a persona."""
 
-    level: Level
+    level: Level | None = None
+    persona: Persona | None = None
 
 
 class Create(Incoming, frozen=True, tag="create", kw_only=True):
@@ -201,10 +205,11 @@ class Stand(RoomCommand, frozen=True, tag="stand"):
 
 
 class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
-    """The host puts the AI on an empty seat."""
+    """The host puts the AI on an empty seat: at one of the game's levels, or as a persona."""
 
     seat: SeatNumber
-    level: Level
+    level: Level | None = None
+    persona: Persona | None = None
 
 
 class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
@@ -291,12 +296,13 @@ ClientMessage = (
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
-    """Who holds a seat: an identity with the name it had then, or the AI at a level."""
+    """Who holds a seat: an identity with the name it had then, or the AI at a level or as a persona."""
 
     identity: str
     name: str
     kind: Literal["guest", "ai"] = "guest"
     level: int | None = None
+    persona: str | None = None
 
 
 class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):

@@ -10,7 +10,7 @@ import { drawBoard } from "./board-drawing.js";
 import { layOut } from "./board-geometry.js";
 import { h } from "./elements.js";
 import { drawRules } from "./rules.js";
-import { sideName } from "./words.js";
+import { PERSONAS, aiOf, sideName } from "./words.js";
 
 /**
  * @typedef {object} Choices
@@ -18,8 +18,8 @@ import { sideName } from "./words.js";
  * @property {string} find what is looked for among the names of the games
  * @property {Record<string, string>} options
  * @property {"friend" | "ai" | "duel"} opponent
- * @property {number} level
- * @property {number} secondLevel of the second AI, when two play
+ * @property {string} level of the AI: a number, or the name of a persona
+ * @property {string} secondLevel of the second AI, when two play
  * @property {"0" | "1" | "random"} side
  * @property {"public" | "unlisted"} visibility
  */
@@ -32,7 +32,8 @@ import { sideName } from "./words.js";
  */
 export function firstChoices(game, before) {
     const usual = Math.ceil(game.levels / 2);
-    const within = (/** @type {number | undefined} */ level) => Math.min(level ?? usual, game.levels);
+    const within = (/** @type {string | undefined} */ level) =>
+        level && level in PERSONAS ? level : String(Math.min(Number(level ?? usual), game.levels));
     return {
         game: game.id,
         find: before?.find ?? "",
@@ -52,15 +53,18 @@ export function firstChoices(game, before) {
  * @returns {NonNullable<Create["seats"]>}
  */
 export function seatsFor({ opponent, level, secondLevel, side }, chance) {
-    if (opponent === "duel")
-        return [
-            { who: "ai", level },
-            { who: "ai", level: secondLevel },
-        ];
-    const other =
-        opponent === "ai" ? /** @type {const} */ ({ who: "ai", level }) : /** @type {const} */ ({ who: "open" });
+    if (opponent === "duel") return [aiSeat(level), aiSeat(secondLevel)];
+    const other = opponent === "ai" ? aiSeat(level) : /** @type {const} */ ({ who: "open" });
     const first = side === "random" ? chance < 0.5 : side === "0";
     return first ? [{ who: "me" }, other] : [other, { who: "me" }];
+}
+
+/**
+ * @param {string} level
+ * @returns {NonNullable<Create["seats"]>[number]}
+ */
+function aiSeat(level) {
+    return { who: "ai", ...aiOf(level) };
 }
 
 /**
@@ -200,27 +204,41 @@ function makeThumbnail(game) {
 }
 
 /**
- * One of a few, as a row of segments.
+ * One of a few, as rows of segments, and perhaps a word on what is chosen.
  * @param {string} name
  * @param {string} legend
- * @param {Record<string, Content>} choices
+ * @param {Record<string, Content> | Record<string, Content>[]} choices one row, or several
  * @param {string} value
  * @param {(value: string) => void} pick
+ * @param {string} [about]
  */
-function drawChoice(name, legend, choices, value, pick) {
-    const segments = Object.entries(choices).map(([key, label]) =>
+function drawChoice(name, legend, choices, value, pick, about) {
+    const rows = (Array.isArray(choices) ? choices : [choices]).map((row) =>
         h(
-            "label",
-            { key, class: "segment" },
-            h("input", { type: "radio", name, value: key, ".checked": key === value, onchange: () => pick(key) }),
-            h("span", null, label),
+            "div",
+            { class: "segments" },
+            Object.entries(row).map(([key, label]) =>
+                h(
+                    "label",
+                    { key, class: "segment" },
+                    h("input", {
+                        type: "radio",
+                        name,
+                        value: key,
+                        ".checked": key === value,
+                        onchange: () => pick(key),
+                    }),
+                    h("span", null, label),
+                ),
+            ),
         ),
     );
     return h(
         "fieldset",
         { class: "choice", key: name },
         h("legend", null, legend),
-        h("div", { class: "segments" }, segments),
+        rows,
+        about ? h("p", { class: "about" }, about) : null,
     );
 }
 
@@ -230,20 +248,34 @@ function drawChoice(name, legend, choices, value, pick) {
  * @param {(some: Partial<Choices>) => void} change
  */
 function drawLevels(game, choices, change) {
-    const levels = Object.fromEntries(Array.from({ length: game.levels }, (_, i) => [String(i + 1), String(i + 1)]));
     const first = choices.opponent === "duel" ? `Level of ${sideName(game.view, 0)}` : "Level";
     return [
-        drawChoice("level", first, levels, String(choices.level), (level) => change({ level: Number(level) })),
+        drawLevel("level", first, game.levels, choices.level, (level) => change({ level })),
         choices.opponent === "duel"
-            ? drawChoice(
+            ? drawLevel(
                   "second-level",
                   `Level of ${sideName(game.view, 1)}`,
-                  levels,
-                  String(choices.secondLevel),
-                  (level) => change({ secondLevel: Number(level) }),
+                  game.levels,
+                  choices.secondLevel,
+                  (secondLevel) => change({ secondLevel }),
               )
             : null,
     ];
+}
+
+/**
+ * A level of the game, or below them one of the ways of playing that are none.
+ * @param {string} name
+ * @param {string} legend
+ * @param {number} count
+ * @param {string} value
+ * @param {(value: string) => void} pick
+ */
+function drawLevel(name, legend, count, value, pick) {
+    const levels = Object.fromEntries(Array.from({ length: count }, (_, i) => [String(i + 1), String(i + 1)]));
+    const personas = Object.fromEntries(Object.entries(PERSONAS).map(([key, { name }]) => [key, name]));
+    const about = PERSONAS[value]?.about;
+    return drawChoice(name, legend, [levels, personas], value, pick, about);
 }
 
 /**

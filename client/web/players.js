@@ -7,7 +7,7 @@
 
 import { drawPiece } from "./board-pieces.js";
 import { h } from "./elements.js";
-import { occupantName, sideName } from "./words.js";
+import { aiTitle, occupantName, sideName } from "./words.js";
 
 /**
  * @typedef {object} Player
@@ -43,7 +43,7 @@ export function drawPlayer(player) {
             : null,
         h("span", { class: occupant ? "who" : "who nobody" }, occupantName(occupant)),
         occupant?.kind === "ai"
-            ? h("span", { class: "badge", title: `The AI at level ${occupant.level ?? "?"}` }, "AI")
+            ? h("span", { class: "badge", title: aiTitle(occupant) }, "AI")
             : null,
         you ? h("span", { class: "badge you" }, "you") : null,
         h("span", { class: "side" }, sideName(board, seat)),

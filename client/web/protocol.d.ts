@@ -34,10 +34,11 @@ export interface OpenSeat {
     who: "open";
 }
 
-/** The AI sits here, at one of the game's levels. */
+/** The AI sits here: at one of the game's levels, or as a persona. */
 export interface AiSeat {
     who: "ai";
-    level: number;
+    level?: number | null;
+    persona?: "average" | "random" | "swindler" | null;
 }
 
 /** Starts (or catches up) following a room: `joined`, a `snapshot` when since is 0, too old or of another epoch, then every later event. */
@@ -71,13 +72,14 @@ export interface Stand {
     room: string;
 }
 
-/** The host puts the AI on an empty seat. */
+/** The host puts the AI on an empty seat: at one of the game's levels, or as a persona. */
 export interface AddAi {
     t: "add_ai";
     id: string;
     room: string;
     seat: number;
-    level: number;
+    level?: number | null;
+    persona?: "average" | "random" | "swindler" | null;
 }
 
 /** The host takes the AI off a seat, while no match is running. */
@@ -292,12 +294,13 @@ export interface Snapshot {
     chat?: ChatLine[];
 }
 
-/** Who holds a seat: an identity with the name it had then, or the AI at a level. */
+/** Who holds a seat: an identity with the name it had then, or the AI at a level or as a persona. */
 export interface Occupant {
     identity: string;
     name: string;
     kind?: "ai" | "guest";
     level?: number | null;
+    persona?: string | null;
 }
 
 /** A match as it stands: start position and moves make the position. */

@@ -10,7 +10,7 @@ import { h } from "./elements.js";
 import { icon } from "./icons.js";
 import { drawClaim, headPly, mySeat } from "./model.js";
 import { hasAi } from "./table.js";
-import { occupantName, resultText, sideName } from "./words.js";
+import { PERSONAS, aiOf, occupantName, resultText, sideName } from "./words.js";
 
 /** A player may abort until so many moves have been played. */
 const ABORT_PLIES = 2;
@@ -185,14 +185,17 @@ function drawAddAi(app, room, seat) {
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
         if (!(event.currentTarget instanceof HTMLFormElement)) return;
-        const level = Number(new FormData(event.currentTarget).get("level"));
-        void app.command({ t: "add_ai", room: room.id, seat, level });
+        const level = String(new FormData(event.currentTarget).get("level"));
+        void app.command({ t: "add_ai", room: room.id, seat, ...aiOf(level) });
     };
-    const options = levels.map((level) => h("option", { value: level, selected: level === usual }, `level ${level}`));
+    const options = [
+        ...levels.map((level) => h("option", { value: level, selected: level === usual }, `level ${level}`)),
+        ...Object.entries(PERSONAS).map(([key, { name }]) => h("option", { value: key }, name.toLowerCase())),
+    ];
     return h(
         "form",
         { class: "add-ai", onsubmit: submit },
-        h("select", { name: "level", class: "small", "aria-label": "Level of the AI" }, options),
+        h("select", { name: "level", class: "small", "aria-label": "Level or character of the AI" }, options),
         h("button", { class: "small" }, "Add AI"),
     );
 }

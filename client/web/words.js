@@ -1,7 +1,7 @@
 /**
  * How numbers, results and people are put into words. Pure.
  *
- * @import {BoardView, MatchState, Occupant, Over, Played, RootMove} from "./protocol.js"
+ * @import {AddAi, BoardView, MatchState, Occupant, Over, Played, RootMove} from "./protocol.js"
  */
 
 /** A won position scores this minus the plies to its end (engine/search/job.py). */
@@ -70,6 +70,34 @@ export function sideName(board, seat) {
  */
 export function occupantName(occupant) {
     return occupant?.name ?? "empty seat";
+}
+
+/**
+ * Ways of playing that are no levels: their names, and what they do.
+ * @type {Record<string, {name: string, about: string}>}
+ */
+export const PERSONAS = {
+    average: { name: "Average", about: "Plays for the best mean of all answers: it trusts in your mistakes." },
+    swindler: { name: "Swindler", about: "Sees what there is, and picks the move after which you can go most wrong." },
+    random: { name: "Random", about: "Plays any legal move." },
+};
+
+/**
+ * What a seat of the AI asks for, from what was chosen: a level's number or the name of a persona.
+ * @param {string} level
+ * @returns {Pick<AddAi, "level" | "persona">}
+ */
+export function aiOf(level) {
+    return level in PERSONAS ? { persona: /** @type {AddAi["persona"]} */ (level) } : { level: Number(level) };
+}
+
+/**
+ * What kind of AI sits here.
+ * @param {Occupant} occupant
+ */
+export function aiTitle({ level, persona }) {
+    if (!persona) return `The AI at level ${level ?? "?"}`;
+    return PERSONAS[persona]?.about ?? `The AI as ${persona}`;
 }
 
 /**

@@ -32,6 +32,14 @@ against a *greedy* player: it looks one move ahead and makes no mistakes in that
 the top level, which plays by time, stands the search with the number of nodes that is given, without a solver; in its
 time it looks at more, so the last step is wider than measured.
 
+Beside the levels there are *personas*, for every game; they too play the same move when they are asked again:
+
+- **average** takes its opponent for somebody who may err: of its moves it plays the one with the best mean over all that
+  may follow, its own best moves and any of the opponent's. It sees no threat that only one answer makes.
+- **swindler** sees what the search sees. Of the moves that give little away (level 1's margin) it plays the one after
+  which the opponent can go most wrong; where all is lost, of all moves.
+- **random** plays by lot.
+
 The logs hold seed, opening, result and a digest of the moves of each game; a test plays some of them again, move for
 move. When rules, evaluation or search change, it says so, and the ladder is measured anew:
 

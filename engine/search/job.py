@@ -44,7 +44,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     moves: tuple[str, ...]
     affinity: str
     level: int | None = None
-    persona: Persona | None = None
+    persona: str | None = None
     limit: Limit = Limit()
     seed: int = 0
     digest: str = ""

@@ -20,6 +20,7 @@ from engine.game import (
     Position,
     PositionError,
 )
+from engine.search.job import Persona
 from server import protocol as wire
 from server.protocol import Code, Occupant
 from server.room.model import (
@@ -60,8 +61,8 @@ def create(author: Author, command: wire.Create, game: Game, new_id: NewId) -> l
         match wanted:
             case wire.MySeat():
                 seats[number] = Occupant(author.identity, author.name)
-            case wire.AiSeat(level=level):
-                seats[number] = _ai(game, level)
+            case wire.AiSeat(level=level, persona=persona):
+                seats[number] = _ai(game, level, persona)
             case wire.OpenSeat():
                 continue
             case _:
@@ -253,7 +254,7 @@ def _add_ai(room: Room, author: Author, command: wire.AddAi, new_id: NewId) -> l
     _host(room, author)
     if room.seats[command.seat] is not None:
         raise CommandRejected(Code.SEAT_TAKEN, "somebody sits there already")
-    return _take(room, command.seat, _ai(_game(room), command.level), new_id)
+    return _take(room, command.seat, _ai(_game(room), command.level, command.persona), new_id)
 
 
 def _remove_ai(room: Room, author: Author, seat: int) -> list[wire.RoomEvent]:
@@ -317,7 +318,11 @@ def _started(start: Position, match_id: str, number: int, seats: Sequence[Occupa
     return wire.Started(match_id, number, start.text(), start.game.digest, tuple(seats))
 
 
-def _ai(game: Game, level: int) -> Occupant:
+def _ai(game: Game, level: int | None, persona: Persona | None) -> Occupant:
+    if persona is not None and level is None:
+        return Occupant(AI_IDENTITY, f"AI {persona}", "ai", persona=persona)
+    if level is None or persona is not None:
+        raise CommandRejected(Code.LEVEL_UNKNOWN, "an AI takes a seat either at a level or as a persona")
     if level > game.levels:
         raise CommandRejected(Code.LEVEL_UNKNOWN, f"{game.title} has levels 1 to {game.levels}")
     return Occupant(AI_IDENTITY, f"AI level {level}", "ai", level)

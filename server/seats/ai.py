@@ -40,6 +40,7 @@ def job_for(room: Room, match: Match, seat: int) -> Job:
     return Job(
         game=room.game_id, rules=room.game.digest, options=dict(room.options), start=match.start,
         moves=tuple(played.move for played in match.moves), affinity=room.id, level=occupant.level,
+        persona=occupant.persona,
         seed=int.from_bytes(seed, "big"), digest=match.digest,
     )  # fmt: skip
 

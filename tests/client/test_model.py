@@ -100,7 +100,7 @@ CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 commands = st.one_of(
     st.builds(lambda ply, move: Move(ply=ply, move=move, **HEAD), st.integers(0, 8), st.sampled_from(CELLS)),
     st.builds(lambda seat: Sit(seat=seat, **HEAD), st.integers(0, 1)),
-    st.builds(lambda seat: AddAi(seat=seat, level=1, **HEAD), st.integers(0, 1)),
+    st.builds(lambda seat: AddAi(seat=seat, level=1, persona=None, **HEAD), st.integers(0, 1)),
     st.builds(lambda seat: RemoveAi(seat=seat, **HEAD), st.integers(0, 1)),
     st.builds(lambda text: Chat(text=text, id="x", room=ROOM), st.text(min_size=1, max_size=5)),
     st.sampled_from([kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]),

@@ -53,7 +53,7 @@ def some_command(chance: random.Random, room: Room) -> wire.RoomCommand:
             *(wire.Move(ply=ply, move=chance.choice(CELLS), **HEAD) for _ in range(6)),
             *(wire.Sit(seat=seat, **HEAD) for _ in range(3)),
             wire.Chat(text=chance.choice(["hello", "<b>x</b>"]), to=chance.choice(["room", "spectators"]), **HEAD),
-            wire.AddAi(seat=seat, level=1, **HEAD),
+            wire.AddAi(seat=seat, level=1, persona=None, **HEAD),
             wire.RemoveAi(seat=seat, **HEAD),
             *(kind(**HEAD) for kind in DECISIONS),
         ]

@@ -134,7 +134,7 @@ def test_time_and_the_asking_process_end_it() -> None:
 
         def __exit__(self, *_: object) -> None: ...
 
-    hurried = personas.answer(job_at(position, "average"), control, watch=Over)  # type: ignore[arg-type]
+    hurried = personas.answer(job_at(position, "average"), control, watch=Over)
     assert hurried.info.depth == 1
     control.memory.array[0] = 1
     with pytest.raises(Cancelled):

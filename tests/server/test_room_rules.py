@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine.game import GameFault, UnknownGame
 from engine.games.registry import load_game
@@ -12,6 +13,7 @@ from server import protocol as wire
 from server.protocol import Code, Occupant
 from server.room import rules, views
 from server.room.model import CHAT_KEPT, AiReply, CommandRejected, Room
+from server.seats.ai import job_for
 from tests.server.rooms import (
     ADA,
     AI,
@@ -84,10 +86,12 @@ def test_create_fills_the_seats_that_were_asked_for(seats: Any, taken: list[int]
         ({"game": "sticks", "options": {"rows": "none"}}, Code.OPTION_UNKNOWN),
         ({"game": "sticks", "options": {"rows": "1"}}, Code.OPTION_UNKNOWN),
         ({"seats": (ME, wire.AiSeat(level=8))}, Code.LEVEL_UNKNOWN),
+        ({"seats": (ME, wire.AiSeat())}, Code.LEVEL_UNKNOWN),
+        ({"seats": (ME, wire.AiSeat(level=1, persona="average"))}, Code.LEVEL_UNKNOWN),
     ],
 )
 def test_create_refuses_what_cannot_be(fields: dict[str, Any], code: Code) -> None:
-    """Two own seats, unknown options or values, a level that the game does not have."""
+    """Two own seats, unknown options or values, a level that the game does not have, a persona at a level."""
     with pytest.raises(CommandRejected) as rejected:
         Played().create(ADA, **fields)
     assert rejected.value.code is code
@@ -141,6 +145,9 @@ def test_the_host_seats_the_ai() -> None:
     assert played.refuse(ADA, add_ai(1, 8)) is Code.LEVEL_UNKNOWN
     assert played.refuse(ADA, remove_ai(1)) is Code.SEAT_EMPTY
     assert played.refuse(ADA, remove_ai(0)) is Code.SEAT_EMPTY
+    neither = wire.AddAi(id="a", room=ROOM, seat=1)
+    assert played.refuse(ADA, neither) is Code.LEVEL_UNKNOWN
+    assert played.refuse(ADA, replace(neither, level=1, persona="random")) is Code.LEVEL_UNKNOWN
     taken, started = played.do(ADA, add_ai(1, 3))
     assert taken == wire.SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3))
     assert isinstance(started, wire.Started)
@@ -148,6 +155,17 @@ def test_the_host_seats_the_ai() -> None:
     played.do(ADA, plain(wire.Resign))
     assert played.refuse(BEN, remove_ai(1)) is Code.HOST_ONLY
     assert played.do(ADA, remove_ai(1)) == [wire.SeatLeft(1)]
+
+
+def test_the_host_seats_a_persona() -> None:
+    """It has a name and no level, and its searches are asked for under that name."""
+    played = created()
+    taken, started = played.do(ADA, wire.AddAi(id="a", room=ROOM, seat=1, persona="swindler"))
+    assert taken == wire.SeatTaken(1, Occupant("ai", "AI swindler", "ai", persona="swindler"))
+    assert isinstance(started, wire.Started)
+    assert played.room.match is not None
+    job = job_for(played.room, played.room.match, 1)
+    assert (job.level, job.persona) == (None, "swindler")
 
 
 def test_nobody_is_the_ai() -> None:

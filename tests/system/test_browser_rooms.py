@@ -127,7 +127,7 @@ async def test_a_match_can_be_aborted_before_it_has_begun_and_a_seat_given_up(
         await expect(ada.status).to_have_text("Aborted: the match was aborted")
         await bob.button("Leave the seat").click()
         await expect(bob.button("Sit here")).to_be_visible()
-        await ada.page.get_by_label("Level of the AI").select_option("level 1")
+        await ada.page.get_by_label("Level or character of the AI").select_option("level 1")
         await ada.button("Add AI").click()
         await ada.play("b2")
         await ada.turn()
@@ -136,6 +136,22 @@ async def test_a_match_can_be_aborted_before_it_has_begun_and_a_seat_given_up(
         await ada.button("Remove the AI").click()
         await bob.button("Sit here").click()
         await ada.turn()
+
+
+async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) -> None:
+    """The form says what it does; it plays, and its badge says what it is."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.go("/")
+        await ada.pick("Game", "Tic-tac-toe")
+        await ada.pick("Against", "The AI")
+        await ada.pick("Level", "Swindler")
+        about = "Sees what there is, and picks the move after which you can go most wrong."
+        await expect(ada.page.get_by_role("group", name="Level", exact=True).locator(".about")).to_have_text(about)
+        await ada.button("Create the room").click()
+        await ada.play("a1")
+        await ada.turn()
+        await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("AI swindler")
+        await expect(ada.page.locator(".player[data-seat='1'] .badge")).to_have_attribute("title", about)
 
 
 async def test_looking_back_does_not_lose_the_match(chromium: Browser, server: ServerProcess) -> None:

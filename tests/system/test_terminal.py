@@ -73,9 +73,10 @@ def all_gone(processes: list[psutil.Process]) -> bool:
 # --- alone
 
 
-def test_a_match_in_a_pipe_on_a_server_of_ones_own(env: dict[str, str]) -> None:
+@pytest.mark.parametrize("opponent", [("--level", "1"), ("--persona", "average")], ids=lambda given: given[0])
+def test_a_match_in_a_pipe_on_a_server_of_ones_own(env: dict[str, str], opponent: tuple[str, str]) -> None:
     """To the end, with a result; nothing is left behind."""
-    done = run(env, "play", "tic-tac-toe", "--level", "1", typed="\n".join(CELLS))
+    done = run(env, "play", "tic-tac-toe", *opponent, typed="\n".join(CELLS))
     assert done.returncode == 0, done.stderr
     assert re.search(r"^(Draw|Crosses win|Noughts win): ", done.stdout, re.MULTILINE)
     assert 5 <= len(moves_of(done.stdout)) <= 9
