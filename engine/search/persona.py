@@ -192,7 +192,7 @@ class Personas:
     def _search(self, asked: _Asked, margin: int, seconds: float) -> Report:
         limit = Limit(nodes=SWINDLER_NODES, time_ms=max(1, round(seconds * 1000)))
         table = Table(SMALL_TABLE_BITS)
-        techniques = kernel.ALL & ~kernel.PROBE
+        techniques = self._searcher.techniques & ~kernel.PROBE
         return self._searcher.search(
             asked.position, limit, table, asked.control, margin=margin, techniques=techniques, clock=asked.clock
         )

@@ -90,7 +90,10 @@ def test_an_unknown_type(t: str) -> None:
         ({"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}]}, "seats"),
         ({"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}] * 3}, "seats"),
         ({"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}, {"who": "ghost"}]}, "seats"),
-        ({"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}, {"who": "ai", "persona": "bold"}]}, "persona"),
+        (
+            {"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}, {"who": "ai", "persona": "bold"}]},
+            "persona",
+        ),
         ({"t": "create", "id": "7", "game": "sticks", "options": {str(n): "" for n in range(17)}}, "options"),
         ({"t": "create", "id": "7", "game": "sticks", "options": {"rows": 3}}, "options"),
         ({"t": "create", "id": "7", "game": "sticks", "visibility": "secret"}, "visibility"),
