@@ -34,8 +34,8 @@ time it looks at more, so the last step is wider than measured.
 
 Beside the levels there are *personas*, for every game; they too play the same move when they are asked again:
 
-- **average** takes its opponent for somebody who may err: of its moves it plays the one with the best mean over all that
-  may follow, its own best moves and any of the opponent's. It sees no threat that only one answer makes.
+- **average** takes its opponent for somebody who may err: it plays the move with the best mean over all that may
+  follow, its own best moves and any of the opponent's. It makes little of a threat that only one answer carries out.
 - **swindler** sees what the search sees. Of the moves that give little away (level 1's margin) it plays the one after
   which the opponent can go most wrong; where all is lost, of all moves.
 - **random** plays by lot.
