@@ -160,7 +160,8 @@ class Searcher:
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.perf_counter,
     ) -> Report:
-        """The last completed depth within the limit, depth 1 at least; Cancelled when the control block says so.
+        """The last completed depth within the limit, depth 1 at least; Cancelled when the control block says so. Where
+        one best move is wanted, a better one that the unfinished depth after it has found takes its place.
 
         The caller sees to the hard bound of the limit's time (`engine.search.timing`): it calls `expire`, from within
         `around`. `among` are the only moves that are looked at, all by default. A pondering search counts no time
@@ -206,9 +207,10 @@ class Searcher:
             score = self.native.function("root")(state, depth, margin, *memories)
             if control.cancelled:
                 raise Cancelled
-            if work.is_stopped:
-                break
             nodes = sum(one.nodes for one in self._works[:threads])
+            if work.is_stopped:
+                report = self._better(report, control, nodes, self._clock() - begun, on_depth)
+                break
             report = work.report(depth, int(score), self._clock() - begun, work.horizons == horizons, nodes)
             on_depth(report)
             if _is_enough(report, limit) or pace.is_enough(self._counted_ms(), report.moves[0][0], report.score):
@@ -216,6 +218,25 @@ class Searcher:
             work.order([move for move, _, _ in report.moves])
             work.allow_stop(None if limit.nodes is None else -(-limit.nodes // threads))
         assert report is not None, "depth 1 cannot be stopped"
+        return report
+
+    def _better(
+        self,
+        report: Report | None,
+        control: Control,
+        nodes: int,
+        seconds: float,
+        on_depth: Callable[[Report], None],
+    ) -> Report | None:
+        """What an unfinished depth adds: a move that it found to be better than the best one of the depth before, which
+        it looked at first.
+        """
+        work = self._works[0]
+        _, depth, score, line = control.shown()
+        if report is None or not work.wants_best_only or depth <= report.depth or line[:1] == report.line[:1]:
+            return report
+        report = work.amended(report, score, line, nodes, seconds)
+        on_depth(report)
         return report
 
     def _counted_ms(self) -> float:

@@ -67,10 +67,13 @@ COMPLETE_WORTH = 4
     SALT,
     AGE,
     LINES,
-) = range(19)
+    QUIET_END,
+    ROOT_DONE,
+) = range(21)
 """DRAW_VALUE: what a draw is worth to the side to move at the root. SALT: goes into each key, 0 but for searches whose
 values belong into no other one. AGE: the number of the search, for the table. LINES: so many best moves get exact
-scores."""
+scores. QUIET_END: at so many nodes quiescence is to end. ROOT_DONE: so many moves of the root have been
+searched to the depth that runs."""
 TOP = 32
 """The best scores at the root so far, W[LINES] of them, the best first."""
 MAX_LINES = 31
@@ -83,7 +86,9 @@ MAX_PAST = 512
 """So many repetition keys of the match's last positions are known, W[PAST] of them; then come those of the path."""
 PATH = HISTORY + 2 * HISTORY_MOVES + MAX_PAST
 """The repetition key of the root; those of its children follow by ply."""
-MADE = PATH + MAX_PLY + 1
+GUESSES = PATH + MAX_PLY + 1
+"""What the evaluation said at each ply of the path; -INF where it was not asked."""
+MADE = GUESSES + MAX_PLY + 1
 """The move that was made at each ply of the path; NO_MOVE for a null move."""
 REPLIES = MADE + MAX_PLY + 1
 """The move that refuted each move before."""
@@ -102,14 +107,14 @@ TECHNIQUE = {
         (
             "table", "killers", "history", "repetition", "replies", "rank", "quiescence", "extensions", "null-move",
             "lmr", "iir", "aspiration", "buckets", "malus", "mate-distance", "bad-captures",
-            "probe", "futility",
+            "probe", "futility", "quiet-table", "improving", "table-guess",
         )
     )
 }  # fmt: skip
 """The techniques that can be left out, by the names that an ablation match knows them by."""
 (
     TABLE, KILLERS_FIRST, HISTORY_ORDER, REPETITION, REPLIES_FIRST, RANKS, QUIESCENCE, EXTENSIONS, NULL_MOVE, LMR, IIR,
-    ASPIRATION, BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES, PROBE, FUTILITY,
+    ASPIRATION, BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES, PROBE, FUTILITY, QUIET_TABLE, IMPROVING, TABLE_GUESS,
 ) = TECHNIQUE.values()  # fmt: skip
 BASIC = TABLE | KILLERS_FIRST | HISTORY_ORDER
 SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | ASPIRATION | BUCKETS | MALUS | MATE_DISTANCE | PROBE
@@ -120,14 +125,24 @@ NULL_DEPTH, VERIFY_DEPTH, LMR_DEPTH, LMR_MOVES, IIR_DEPTH, ASPIRATION_DEPTH = 3,
 FUTILITY_DEPTH, LATE_MOVES = 6, 3
 """Up to this depth moves are left out; of quiet ones so many plus the square of the depth are looked at."""
 ASPIRATION_WINDOW = 24
+PLY = 1024
+"""Reductions are counted in parts of a ply."""
 REDUCTIONS = np.array(
     [
-        [round(math.log(depth) * math.log(move) / 2.2) if depth and move else 0 for move in range(64)]
+        [round((0.3 + math.log(depth) * math.log(move) / 2.1) * PLY) if depth and move else 0 for move in range(64)]
         for depth in range(64)
     ],
     np.int64,
 )
-"""How many plies a late move is looked at less, by depth and number of the move."""
+"""How much less deep a late move is looked at, by depth and number of the move."""
+MOST_HISTORY = 1 << 14
+"""What is remembered of a move is at most so much, either way: then it counts for two plies of reduction."""
+NO_INDEX = 65_535
+"""In a table entry: no move is known to be best."""
+QUIET_NODES = 20_000
+"""At so many nodes the quiescence of the first depth, which nothing stops, is to end: then the evaluation stands for
+the rest. No game of ours comes near it; one whose `noisy` never calms down would not answer at all."""
+UNBOUNDED = 1 << 62
 
 # C: one writer for CANCEL, one for all else
 CANCEL, SEQUENCE, SEEN_NODES, SEEN_DEPTH, SEEN_SCORE, SEEN_PV_LENGTH, SEEN_PV = range(7)
@@ -148,7 +163,12 @@ SIGNATURES = {
     "is_repeated": "i8(state, i8, i8*)",
     "show": "void(i8, i8, i8*, i8*)",
     "keep_line": "void(i8, i8, i8, i8*)",
-    "quiesce": "i8(state, i8, i8, i8, i8*, i8*, i8*)",
+    "lookup": "i8(u8, i8*, u8*)",
+    "score_here": "i8(u8, i8)",
+    "closes": "i8(i8, u8, i8, i8)",
+    "remember": "void(i8, u8, i8, i8, i8, i8, i8, i8*, u8*)",
+    "reduction": "i8(i8, i8, i8, i8, i8)",
+    "quiesce": "i8(state, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "nega": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "root": "i8(state, i8, i8, i8*, u8*, i8*, i8*)",
     "perft": "i8(state, i8, i8, i8*)",
@@ -172,9 +192,21 @@ SIGNATURES = {
     "rule_pass_turn": "state(state)",
 }
 CALLS = {
-    "quiesce": ("end_value", "poll"),
-    "nega": ("end_value", "age_and_depth", "credit", "poll", "is_repeated", "quiesce"),
-    "root": ("nega", "show", "keep_line", "is_repeated"),
+    "remember": ("age_and_depth",),
+    "quiesce": ("end_value", "poll", "lookup", "score_here", "closes", "remember"),
+    "nega": (
+        "end_value",
+        "credit",
+        "poll",
+        "is_repeated",
+        "lookup",
+        "score_here",
+        "closes",
+        "remember",
+        "reduction",
+        "quiesce",
+    ),
+    "root": ("nega", "show", "keep_line", "is_repeated", "reduction"),
     "plain": ("end_value",),
 }
 """What each function calls of these; callees are compiled first, with the one signature that they have."""
@@ -279,13 +311,73 @@ def age_and_depth(entry: np.uint64, W: Any) -> int:
     return int(plies - 8 * age)
 
 
+def lookup(k: np.uint64, W: Any, T: Any) -> int:
+    """The slot of the table that holds this key, or else the first that might."""
+    slot: Any = np.int64((k * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
+    if (W[TECHNIQUES] & BUCKETS) != 0 and T[slot] ^ T[slot + 1] != k:
+        other = slot ^ 2
+        if T[other] ^ T[other + 1] == k:
+            return int(other)
+    return int(slot)
+
+
+def score_here(entry: np.uint64, ply: int) -> int:
+    """The score of an entry. The table counts the distance to the end from its own state."""
+    known: Any = np.int64(entry & LOW_16) - SCORE_SHIFT
+    if known > DECIDED:
+        known -= ply
+    elif known < -DECIDED:
+        known += ply
+    return int(known)
+
+
+def closes(known: int, entry: np.uint64, alpha: int, beta: int) -> int:
+    """1 if the score of an entry, with the bound that it is, says all about this window."""
+    known_bound = np.int64((entry >> U(24)) & LOW_2)
+    if known_bound == EXACT or (known_bound == LOWER and known >= beta) or (known_bound == UPPER and known <= alpha):
+        return 1
+    return 0
+
+
+def remember(slot: int, k: np.uint64, best: int, bound: int, depth: int, index: int, ply: int, W: Any, T: Any) -> None:
+    """Stores a value with what it means, the distance to an end counted from here; of the two slots that a key may
+    have, in the one that is worth less.
+    """
+    stored = best
+    if best > DECIDED:
+        stored += ply
+    elif best < -DECIDED:
+        stored -= ply
+    if (W[TECHNIQUES] & BUCKETS) != 0 and T[slot] ^ T[slot + 1] != k:
+        other = slot ^ 2
+        if T[other] ^ T[other + 1] == k or age_and_depth(T[other + 1], W) < age_and_depth(T[slot + 1], W):
+            slot = other
+    word = U(stored + SCORE_SHIFT) | (U(depth) << U(16)) | (U(index) << U(32))
+    word |= (U(bound) << U(24)) | ((U(W[AGE]) & LOW_6) << U(26))
+    T[slot] = k ^ word
+    T[slot + 1] = word
+
+
+def reduction(depth: int, number: int, worth: int, is_open: int, is_improving: int) -> int:
+    """How many plies a late move is looked at less: fewer where the window is open or history speaks for the move, more
+    where the side to move is not doing better than at its move before.
+    """
+    parts: Any = np.int64(REDUCTIONS[min(depth, 63), min(number, 63)])
+    if is_open != 0:
+        parts -= PLY
+    if is_improving == 0:
+        parts += PLY // 2
+    parts -= 2 * PLY * max(min(worth, MOST_HISTORY), -MOST_HISTORY) // MOST_HISTORY
+    return int(max(min(parts // PLY, depth - 2), 0))
+
+
 def credit(history: Any, move: int, depth: int) -> None:
-    """Moves what is remembered of a move towards 1 << 20, or away from it where depth is negative, within limits."""
+    """Moves what is remembered of a move towards MOST_HISTORY, or away from it where depth is negative."""
     at_move = move & (HISTORY_MOVES - 1)
-    bonus = min(depth * depth, 400) * (1 << 6)
+    bonus = min(16 * depth * depth + 64 * abs(depth), 1600)
     if depth < 0:
         bonus = -bonus
-    history[at_move] += bonus - history[at_move] * abs(bonus) // (1 << 20)
+    history[at_move] += bonus - history[at_move] * abs(bonus) // MOST_HISTORY
 
 
 def poll(W: Any, C: Any) -> int:
@@ -328,6 +420,12 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
     best = -INF
     if REPEATS != 0:
         is_repeated(s, 0, W)
+    may_reduce = 0
+    if (W[TECHNIQUES] & LMR) != 0 and margin == 0 and W[LINES] == 1 and depth >= LMR_DEPTH and tense(s) == 0:
+        may_reduce = 1
+    history = at(W, HISTORY)
+    W[ROOT_DONE] = 0
+    W[QUIET_END] = UNBOUNDED if W[MAY_STOP] != 0 else W[NODES] + QUIET_NODES
     W[ROOT_DEPTH] = depth
     W[NULL_FROM] = 0
     for t in range(MAX_LINES):
@@ -340,11 +438,17 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         if W[LINES] > 1:
             floor = min(floor, W[TOP + W[LINES] - 1])
         # 1. As long as there is no floor a move gets the open window, or the first one a window around the score of the
-        #    depth before, widened until it holds; later ones must first show that they come above the floor.
+        #    depth before, widened until it holds; later ones must first show that they come above the floor, late quiet
+        #    ones less deep at first.
         v = floor + 1
         is_settled = 0
         if floor > -INF:
-            v = -nega(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
+            less: Any = np.int64(0)
+            if may_reduce != 0 and i >= LMR_MOVES and rank(s, move) <= 0 and tense(child) == 0:
+                less = reduction(depth, i, history[move & (HISTORY_MOVES - 1)], 1, 1)
+            v = -nega(child, depth - 1 - less, -floor - 1, -floor, 1, W, T, C, D)
+            if less > 0 and v > floor and W[STOP] == 0:
+                v = -nega(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
         elif i == 0 and margin == 0 and depth >= ASPIRATION_DEPTH and (W[TECHNIQUES] & ASPIRATION) != 0:
             half = ASPIRATION_WINDOW
             while is_settled == 0 and half < DECIDED and W[STOP] == 0:
@@ -359,6 +463,7 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
             return 0
         W[scores_at + i] = v
         W[bounds_at + i] = EXACT if v > floor else UPPER
+        W[ROOT_DONE] = i + 1
         # 2. An exact score comes with its line, and to its place among the best; a new best one is shown.
         if v > floor:
             keep_line(i, move, v, W)
@@ -401,7 +506,7 @@ def show(depth: int, score: int, W: Any, C: Any) -> None:
     put(C, SEQUENCE, C[SEQUENCE] + 1)
 
 
-def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -> int:
+def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any) -> int:
     """The value of s, within a window, when only noisy moves are made from here: `nega`'s contract for that tree.
 
     The side to move may stand pat, that is take the evaluation instead; where the state is tense it may not, and all
@@ -419,16 +524,33 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
         if known_end != GOES_ON:
             return end_value(known_end & 3, ply + (known_end >> 2), W)
 
-    # 2. Standing pat.
+    # 2. The table may know the value. What is found here has depth 0, and its move is one of those looked at here.
     W[HORIZONS] += 1
     best = -INF
     low = alpha
+    table_move: Any = np.int64(-1)
+    k = U(0)
+    slot: Any = np.int64(0)
+    uses_table = (W[TECHNIQUES] & (TABLE | QUIET_TABLE)) == TABLE | QUIET_TABLE
+    if uses_table:
+        k = key(s) ^ U(W[SALT])
+        slot = lookup(k, W, T)
+        entry = T[slot + 1]
+        if T[slot] ^ entry == k:
+            known = score_here(entry, ply)
+            if closes(known, entry, alpha, beta) != 0:
+                return known
+            if (entry >> U(16)) & LOW_8 == U(0):
+                table_move = np.int64((entry >> U(32)) & LOW_16)
+
+    # 3. Standing pat; and that is all after too many nodes.
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
     is_tense = tense(s)
+    is_last = ply >= MAX_PLY - 1 or W[NODES] >= W[QUIET_END]
     n: Any = np.int64(0)
-    if is_tense == 0 or ply >= MAX_PLY - 1:
+    if is_tense == 0 or is_last:
         best = evaluate(s, D)
-        if best >= beta or ply >= MAX_PLY - 1:
+        if best >= beta or is_last:
             return best
         if best > low:
             low = best
@@ -440,10 +562,14 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
         if n == 0:
             return end_value(stuck(s), ply, W)
 
-    # 3. The moves, the most promising first.
+    # 4. The moves, the most promising first.
     order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
+    best_index: Any = np.int64(NO_INDEX)
     for i in range(n):
-        order[i] = rank(s, buffer[i])
+        worth: Any = np.int64(rank(s, buffer[i]))
+        if i == table_move:
+            worth = 1 << 44
+        order[i] = worth * 65536 + (65535 - i)
     for i in range(n):
         j = i
         for t in range(i + 1, n):
@@ -452,18 +578,20 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
         if is_tense == 0 and order[j] < 0 and (W[TECHNIQUES] & BAD_CAPTURES) != 0:
             break  # what the game ranks below the quiet moves is no reason to go on
         move = buffer[j]
+        place = order[j]
         order[j] = order[i]
         buffer[j] = buffer[i]
         W[NODES] += 1
         if W[NODES] >= W[POLL] and poll(W, C) != 0:
             return 0
-        v = -quiesce(play(s, move), -beta, -low, ply + 1, W, C, D)
+        v = -quiesce(play(s, move), -beta, -low, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
         if v > best:
             best = v
             if v > low:
                 low = v
+                best_index = 65535 - (place & 65535)
                 line = PV + ply * MAX_PLY
                 W[line] = move
                 length = W[PV_LENGTH + ply + 1]
@@ -472,6 +600,13 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, C: Any, D: Any) -
                 W[PV_LENGTH + ply] = length + 1
             if v >= beta:
                 break
+    if uses_table and W[NODES] < W[QUIET_END]:
+        bound = EXACT
+        if best >= beta:
+            bound = LOWER
+        elif best <= alpha:
+            bound = UPPER
+        remember(slot, k, best, bound, 0, best_index, ply, W, T)
     return best
 
 
@@ -512,48 +647,49 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             depth += 1
     if depth <= 0 or ply >= MAX_PLY - 1:
         if NOISE != 0 and (techniques & QUIESCENCE) != 0 and ply < MAX_PLY - 1:
-            return quiesce(s, alpha, beta, ply, W, C, D)
+            return quiesce(s, alpha, beta, ply, W, T, C, D)
         W[HORIZONS] += 1
         return evaluate(s, D)
 
     # 4. The table may know the value, or a bound that closes the window, or at least the move to try first.
     k = key(s) ^ U(W[SALT])
-    slot: Any = np.int64((k * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
-    table_move: Any = -1
+    slot = lookup(k, W, T)
     entry = T[slot + 1]
-    if (techniques & BUCKETS) != 0 and T[slot] ^ entry != k:
-        slot ^= 2
-        entry = T[slot + 1]
-    if (techniques & TABLE) != 0 and T[slot] ^ entry == k:
-        table_move = np.int64((entry >> U(32)) & LOW_16)
+    table_move: Any = np.int64(-1)
+    known: Any = np.int64(-INF)
+    is_known = (techniques & TABLE) != 0 and T[slot] ^ entry == k
+    if is_known:
+        known = score_here(entry, ply)
         known_depth: Any = np.int64((entry >> U(16)) & LOW_8)
-        if known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0):
-            known: Any = np.int64(entry & LOW_16) - SCORE_SHIFT
-            if known > DECIDED:
-                known -= ply  # the table counts the distance to the end from its own state
-            elif known < -DECIDED:
-                known += ply
-            known_bound = np.int64((entry >> U(24)) & LOW_2)
-            if (
-                known_bound == EXACT
-                or (known_bound == LOWER and known >= beta)
-                or (known_bound == UPPER and known <= alpha)
-            ):
-                if known_depth != COMPLETE:
-                    W[HORIZONS] += 1
-                return int(known)
+        if known_depth != 0 and (entry >> U(32)) & LOW_16 != U(NO_INDEX):
+            table_move = np.int64((entry >> U(32)) & LOW_16)
+        is_deep = known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0)
+        if is_deep and closes(known, entry, alpha, beta) != 0:
+            if known_depth != COMPLETE:
+                W[HORIZONS] += 1
+            return int(known)
 
-    # 5. Futility: near the horizon, where the evaluation is so far above the window that the few plies left will hardly
-    #    lose it, it stands for them.
+    # 5. A guess at the value: the evaluation, or what the table knows if that says more. Futility: near the horizon,
+    #    where the guess is so far above the window that the few plies left will hardly lose it, it stands for them.
     guess: Any = np.int64(-INF)
     may_prune = 0
+    is_improving = 1
     is_free: Any = np.int64(0)
-    if is_tense == 0 and beta - alpha == 1 and -DECIDED < beta < DECIDED:
-        is_free = may_pass(s)
-        if MARGIN != 0 and (techniques & FUTILITY) != 0 and depth <= FUTILITY_DEPTH:
-            may_prune = 1
-        if may_prune != 0 or (depth >= NULL_DEPTH and is_free != 0):
+    W[GUESSES + ply] = -INF
+    if is_tense == 0:
+        if beta - alpha == 1 and -DECIDED < beta < DECIDED:
+            is_free = may_pass(s)
+            if MARGIN != 0 and (techniques & FUTILITY) != 0 and depth <= FUTILITY_DEPTH:
+                may_prune = 1
+        wants_trend = MARGIN != 0 and (techniques & IMPROVING) != 0
+        if may_prune != 0 or wants_trend or (depth >= NULL_DEPTH and is_free != 0):
             guess = evaluate(s, D)
+            W[GUESSES + ply] = guess
+            if wants_trend and ply >= 3 and guess <= W[GUESSES + ply - 2]:
+                is_improving = 0
+            may_tell = is_known and (techniques & TABLE_GUESS) != 0 and -DECIDED < known < DECIDED
+            if may_tell and closes(known, entry, guess, guess) != 0:
+                guess = known
     if may_prune != 0 and is_free != 0 and guess - MARGIN * depth >= beta:
         W[HORIZONS] += 1
         return int(guess)
@@ -571,6 +707,8 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     ):
         W[MADE + ply] = NO_MOVE
         null_depth = depth - 4 - depth // 4
+        if MARGIN != 0:
+            null_depth -= min((guess - beta) // (2 * MARGIN), 3)
         v = -nega(pass_turn(s), null_depth, -beta, 1 - beta, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
@@ -625,13 +763,13 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             worth = 1 << 41
         elif ranked < 0:
             worth = ranked - (1 << 40)
-        order[i] = worth * 65536 + (65535 - i)
+        order[i] = worth * (1 << 17) + (65536 if ranked == 0 else 0) + (65535 - i)
 
     # 8. Search the moves from the best place on: the first with the whole window, the others only to show that they
     #    are no better, late quiet ones less deep at first, and once more when one is better.
     horizons = W[HORIZONS]
     best = -INF
-    best_index = 0
+    best_index: Any = np.int64(0)
     low = alpha
     for i in range(n):
         j = i
@@ -646,21 +784,21 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         order[i] = place
         W[MADE + ply] = move
         child = play(s, move)
-        if may_prune != 0 and i > 0 and best > -DECIDED and (place >> 16) < 1 << 41:
+        if may_prune != 0 and i > 0 and best > -DECIDED and (place >> 17) < 1 << 41:
             # 9. Futility: a quiet move that would have to gain too much, or comes late, is left out; not a check.
             is_hopeless = guess + MARGIN * (depth + 1) <= low
-            if (is_hopeless or i >= LATE_MOVES + depth * depth) and tense(child) == 0:
+            is_late = i >= (LATE_MOVES + depth * depth) >> (1 - is_improving)
+            if (is_hopeless or is_late) and tense(child) == 0:
                 W[HORIZONS] += 1
                 continue
         if i == 0:
             v = -nega(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         else:
             less: Any = np.int64(0)
-            is_late = (techniques & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_tense == 0
-            if is_late and (place >> 16) < 1 << 41 and tense(child) == 0:
-                less = REDUCTIONS[min(depth, 63), min(i, 63)]
-                if beta - alpha > 1 and less > 0:
-                    less -= 1
+            may_reduce = (techniques & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_tense == 0
+            if may_reduce and (place >> 17) < 1 << 41 and tense(child) == 0:
+                worth = (place >> 17) if (place & 65536) != 0 else 0
+                less = reduction(depth, i, worth, 1 if beta - alpha > 1 else 0, is_improving)
             v = -nega(child, depth - 1 - less, -low - 1, -low, ply + 1, W, T, C, D)
             if less > 0 and v > low and W[STOP] == 0:
                 v = -nega(child, depth - 1, -low - 1, -low, ply + 1, W, T, C, D)
@@ -682,42 +820,33 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
                     W[line + 1 + t] = W[line + MAX_PLY + t]
                 W[PV_LENGTH + ply] = length + 1
             if v >= beta:
-                if (techniques & MALUS) != 0:
-                    for t in range(i + 1):
-                        if (order[t] >> 16) < 1 << 44:
-                            credit(history, buffer[t], depth if t == i else -depth)
-                elif history[move & (HISTORY_MOVES - 1)] < 1 << 40:
-                    history[move & (HISTORY_MOVES - 1)] += depth * depth
-                W[REPLIES + (made_before & (HISTORY_MOVES - 1))] = move
-                if killer_1 != move:
-                    killers[1] = killers[0]
-                    killers[0] = move
+                if (place & 65536) != 0:  # a quiet one: what the game ranks is in its place without being remembered
+                    if (techniques & MALUS) != 0:
+                        for t in range(i + 1):
+                            if (order[t] & 65536) != 0:
+                                credit(history, buffer[t], depth if t == i else -depth)
+                    elif history[move & (HISTORY_MOVES - 1)] < 1 << 40:
+                        history[move & (HISTORY_MOVES - 1)] += depth * depth
+                    W[REPLIES + (made_before & (HISTORY_MOVES - 1))] = move
+                    if killer_1 != move:
+                        killers[1] = killers[0]
+                        killers[0] = move
                 break
 
-    # 11. Store the value with what it means, the distance to an end counted from here.
+    # 11. Store the value with what it means. Where no move came above the window none is the best one.
     if (techniques & TABLE) == 0:
         return best
-    stored = best
-    if best > DECIDED:
-        stored += ply
-    elif best < -DECIDED:
-        stored -= ply
     bound = EXACT
     if best >= beta:
         bound = LOWER
     elif best <= alpha:
         bound = UPPER
+        if (techniques & IIR) != 0:
+            best_index = table_move if table_move >= 0 else NO_INDEX
     stored_depth = depth
     if W[HORIZONS] == horizons and W[EXACT_DEPTH] == 0:
         stored_depth = COMPLETE
-    if (techniques & BUCKETS) != 0 and T[slot] ^ T[slot + 1] != k:
-        other = slot ^ 2
-        if T[other] ^ T[other + 1] == k or age_and_depth(T[other + 1], W) < age_and_depth(T[slot + 1], W):
-            slot = other
-    word = U(stored + SCORE_SHIFT) | (U(stored_depth) << U(16)) | (U(best_index) << U(32))
-    word |= (U(bound) << U(24)) | ((U(W[AGE]) & LOW_6) << U(26))
-    T[slot] = k ^ word
-    T[slot + 1] = word
+    remember(slot, k, best, bound, stored_depth, best_index, ply, W, T)
     return best
 
 

@@ -1,7 +1,7 @@
 """The work memory of a searching thread, as numbers go in and come out; no compiled code is called in here."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,7 @@ class Work:
         self._root_at = kernel.root_offset(max_moves)
         self.words: Any = np.zeros(kernel.work_words(max_moves), np.int64)
         self.memory = Memory(self.words)
+        self.wants_best_only = True
 
     def begin(self, position: Position, moves: Sequence[int], table_bits: int, age: int, settings: Settings) -> None:
         """Forgets the search before; the first depth of the new one cannot be stopped."""
@@ -71,6 +72,7 @@ class Work:
         words[kernel.PAST] = len(past)
         words[kernel.PATH - len(past) : kernel.PATH] = np.array(past, np.uint64).view(np.int64)
         words[kernel.ROOT_COUNT] = len(moves)
+        self.wants_best_only = settings.lines == 1 and settings.margin == 0
         self.order(moves)
 
     def order(self, moves: Sequence[int]) -> None:
@@ -107,6 +109,19 @@ class Work:
         line = tuple(words[kernel.PV :][: int(words[kernel.PV_LENGTH])].tolist())
         lines = tuple(self._line(i) if scored[i][2] == kernel.EXACT else () for i in order)
         return Report(depth, score, nodes, seconds, line, tuple(scored[i] for i in order), solved, lines)
+
+    def amended(self, report: Report, score: int, line: tuple[int, ...], nodes: int, seconds: float) -> Report:
+        """A report with the best move of an unfinished depth in front; the others have the scores that were found last,
+        and none a better one.
+        """
+        words, done = self.words, int(self.words[kernel.ROOT_DONE])
+        columns = [words[self._root_at + i * self._max_moves :][:done].tolist() for i in range(3)]
+        latest = {move: (move, found, bound) for move, found, bound in zip(*columns, strict=True)}
+        others = [latest.get(move, (move, found, bound)) for move, found, bound in report.moves if move != line[0]]
+        capped = sorted(((move, min(found, score), bound) for move, found, bound in others), key=lambda one: -one[1])
+        moves = ((line[0], score, kernel.EXACT), *capped)
+        lines = (line, *(() for _ in capped))
+        return replace(report, score=score, nodes=nodes, seconds=seconds, line=line, moves=moves, lines=lines)
 
     def _line(self, i: int) -> tuple[int, ...]:
         at = self._root_at + 3 * self._max_moves + i * kernel.LINE_WORDS

@@ -8,7 +8,7 @@ from engine import bench
 from engine.search import kernel
 
 BASIC = {"connect-four": 4_651_313, "tic-tac-toe": 7_949, "sticks": 38_624}
-ALL = {"connect-four": 1_383_822, "tic-tac-toe": 7_694, "sticks": 28_023}
+ALL = {"connect-four": 1_226_406, "tic-tac-toe": 6_483, "sticks": 26_848}
 
 
 def test_signature() -> None:

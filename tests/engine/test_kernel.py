@@ -181,6 +181,34 @@ def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
     assert searched(searcher, start, Limit(depth=9, nodes=full[-1] + 1), Table(16)).depth == 9
 
 
+def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> None:
+    """A search that is stopped answers with the best move that it has shown, found by a depth that was not completed;
+    each move is listed once, the best one first; where several scores are wanted the completed depth stands.
+    """
+    searcher = searcher_of("connect-four")
+    changed = 0
+    for line in playouts(searcher.game, 12, seed=3):
+        position = line[4]
+        for nodes in range(1000, 9000, 400):
+            depths: list[Report] = []
+            control = Control()
+            report = searcher.search(position, Limit(nodes=nodes), Table(14), control, on_depth=depths.append)
+            assert depths[-1] == report
+            assert report.line == control.shown()[3] or report.line[0] == control.shown()[3][0]
+            assert report.moves[0][:2] == (report.line[0], report.score)
+            assert sorted(move for move, _, _ in report.moves) == sorted(position.moves())
+            assert all(score <= report.score for _, score, _ in report.moves)
+            if len(depths) > report.depth:
+                changed += 1
+                assert depths[-2].line[0] != report.line[0]
+                again = searcher.search(position, Limit(nodes=nodes), Table(14), Control())
+                assert again.moves == report.moves
+            several: list[Report] = []
+            searcher.search(position, Limit(nodes=nodes), Table(14), Control(), lines=2, on_depth=several.append)
+            assert len(several) == several[-1].depth
+    assert changed >= 3
+
+
 def test_an_aborted_search_leaves_the_table_sound(searcher_of: Searchers) -> None:
     """Wherever searches were cut off, what they left in the table gives a later one the right value."""
     searcher = searcher_of("connect-four")

@@ -72,8 +72,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "depth not compared",
         exact_profile,
-        "if known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0):",
-        "if True:",
+        "is_deep = known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0)",
+        "is_deep = True",
     ),
     (
         "no second search",
@@ -100,7 +100,7 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     ("the line before", lines, "        W[line + 2 + t] = W[PV + MAX_PLY + t]", "        W[line + 2 + t] = W[PV + t]"),
     ("a draw for the other side", contempt, "-W[DRAW_VALUE] if ply & 1 else W[DRAW_VALUE]", "W[DRAW_VALUE]"),
     ("values of another contempt", contempt, "key(s) ^ U(W[SALT])", "key(s) ^ U(W[SALT] & 0)"),
-    ("a weak check of entries", torn, "T[slot] ^ entry == k:", "(T[slot] ^ entry) >> U(60) == k >> U(60):"),
+    ("a weak check of entries", torn, "T[slot] ^ entry == k\n", "(T[slot] ^ entry) >> U(60) == k >> U(60)\n"),
 ]
 HINTED_FAULTS = {
     "quiescence without a horizon": ("    W[HORIZONS] += 1\n    best = -INF\n", "    best = -INF\n"),

@@ -198,3 +198,29 @@ def test_hints_do_not_change_results(hinted: Game) -> None:
     where answers are forced a win is seen from further away.
     """
     check_hints(Searcher(hinted))
+
+
+RESTLESS = """
+
+@rule
+def tense(s: State) -> int:
+    return 1
+
+
+@rule
+def noisy(s: State, buf: Any) -> int:
+    return moves(s, buf)
+"""
+
+
+def test_a_game_that_never_calms_down_is_cut_short(plug_in: Callable[[str, str], Path]) -> None:
+    """Where nothing is ever settled, to the end of the match, the first depth, which no limit stops, still ends soon;
+    the next one is stopped by the limit.
+    """
+    source = Path(connect_four.__file__).read_text("utf-8")
+    plug_in("restless", source.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS)
+    searcher = Searcher(load_game("restless"))
+    for nodes, most in ((1, kernel.QUIET_NODES + 7**3), (100_000, 100_000)):
+        report = searcher.search(searcher.game.start(), Limit(nodes=nodes), Table(14), Control())
+        assert kernel.QUIET_NODES <= searcher._works[0].nodes <= most
+        assert (report.depth, len(report.moves)) == (1, 7)
