@@ -57,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     play.add_argument("--work", type=Path, default=None, help="the work file, made when it is not there")
     play.add_argument("--nodes", type=int, default=2000, help="nodes of a search (2000)")
     play.add_argument("--random", default="4-12", metavar="A-B", help="so many random plies at first (4-12)")
+    play.add_argument("--decided", type=int, default=0, help="who is ahead by so much has won (0: play on)")
     play.add_argument("--seed", type=int, default=1)
     play.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
     play.add_argument("--play-only", action="store_true", help="do not fit")
@@ -134,7 +135,9 @@ def run(asked: argparse.Namespace, command: str) -> int:
 def told_plan(plan: Plan) -> str:
     """The options that made a work file."""
     options = "".join(f" --option {name}={value}" for name, value in plan.options.items())
-    return f"--seed {plan.seed} --nodes {plan.nodes} --random {plan.least_random}-{plan.most_random}{options}"
+    decided = f" --decided {plan.decided}" if plan.decided else ""
+    random = f"--random {plan.least_random}-{plan.most_random}"
+    return f"--seed {plan.seed} --nodes {plan.nodes} {random}{decided}{options}"
 
 
 def tell(gain: Gain, written: list[str], as_json: bool) -> None:
@@ -158,7 +161,8 @@ def _play(game: Game, asked: argparse.Namespace, options: dict[str, str], progre
     if asked.work is None:
         raise TuneError("--games needs --work FILE, where the matches are kept")
     least, most = _interval(asked.random)
-    plan = Plan(1, game.id, game.digest, asked.seed, _at_least("nodes", asked.nodes, 1), least, most, options)
+    nodes, decided = _at_least("nodes", asked.nodes, 1), _at_least("decided", asked.decided, 0)
+    plan = Plan(1, game.id, game.digest, asked.seed, nodes, least, most, options, decided)
     with WorkFile(asked.work, plan) as file:
         begun, had = time.monotonic(), file.count
 

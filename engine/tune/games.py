@@ -17,9 +17,9 @@ from engine.tune.errors import TuneError
 FORMAT = 1
 
 
-class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How the matches of a work file are made: with the rules of this digest, so many nodes a move, after so many
-    random plies.
+    random plies; a match in which both sides see the same one ahead by `decided` is taken for won (0: played on).
     """
 
     tune: Literal[1]
@@ -30,6 +30,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     least_random: int
     most_random: int
     options: dict[str, str]
+    decided: int = 0
 
 
 class Played(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

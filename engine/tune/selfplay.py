@@ -15,6 +15,8 @@ from engine.tune.games import Plan, Played, WorkFile
 TABLE_BITS = 16
 LONGEST = 600
 """A match of more plies counts as a draw."""
+AGREED = 6
+"""So many plies in a row show that a match is decided."""
 
 
 class SelfPlay:
@@ -34,15 +36,21 @@ class SelfPlay:
             on_match(file.count)
 
     def match(self, number: int) -> Played:
-        """A random opening, then the best moves of both sides; a forced end that is seen is taken for the end."""
+        """A random opening, then the best moves of both sides; a forced end that is seen is taken for the end, so is a
+        draw that may be claimed, and what the plan calls decided.
+        """
         position, moves = opening(self.game, self.plan, random.Random(f"{self.plan.seed}:{number}"))
         self._table.memory.array.fill(0)
         kept: list[int] = []
         scores: list[int] = []
-        while position.moves() and len(moves) < LONGEST:
+        leads: list[int] = []
+        while position.moves() and position.claim() is None and len(moves) < LONGEST:
             report = self._searcher.search(position, Limit(nodes=self.plan.nodes), self._table, self._control)
             if abs(report.score) > kernel.DECIDED:
                 return Played(number, " ".join(moves), _points(position.turn, report.score), tuple(kept), tuple(scores))
+            leads.append(report.score if position.turn == 0 else -report.score)
+            if self.plan.decided and is_decided(leads, self.plan.decided):
+                return Played(number, " ".join(moves), _points(0, leads[-1]), tuple(kept), tuple(scores))
             move = report.line[0]
             if is_quiet(position, move):
                 kept.append(len(moves))
@@ -68,6 +76,12 @@ def opening(game: Game, plan: Plan, chance: random.Random) -> tuple[Position, li
             position = position.play(move)
         if position.moves():
             return position, played
+
+
+def is_decided(leads: list[int], decided: int) -> bool:
+    """Have both sides agreed for some plies that the same one is ahead by so much?"""
+    latest = leads[-AGREED:]
+    return len(latest) == AGREED and (min(latest) >= decided or max(latest) <= -decided)
 
 
 def is_quiet(position: Position, best: int) -> bool:
