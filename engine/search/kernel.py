@@ -690,12 +690,12 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             may_tell = is_known and (techniques & TABLE_GUESS) != 0 and -DECIDED < known < DECIDED
             if may_tell and closes(known, entry, guess, guess) != 0:
                 guess = known
-    if may_prune != 0 and is_free != 0 and guess - MARGIN * depth >= beta:
+    if may_prune != 0 and is_free != 0 and ply >= W[NULL_FROM] and guess - MARGIN * depth >= beta:
         W[HORIZONS] += 1
         return int(guess)
 
     # 6. Null move: if not even passing lets the other side back into the window, no move needs to be tried. Deep in the
-    #    tree a shallower search without it has to agree, for passing may be better than any move.
+    #    tree a shallower search has to agree that takes no guess for it, for passing may be better than any move.
     made_before = W[MADE + ply - 1]
     if (
         (techniques & NULL_MOVE) != 0
