@@ -201,14 +201,15 @@ DEEPEN_BITS = 22
 
 def deepen(game_id: str, depth: int, rounds: int, out: Callable[[str], None]) -> None:
     """Searches from the start with an empty table, without the game's solver, and prints for each depth the nodes (the
-    same in all rounds) and the medians of the seconds since the begin and of the nodes a second.
+    same in all rounds) and the medians of the processor's seconds since the begin and of the nodes a second.
     """
     searcher = Searcher(load_game(game_id))
     runs: list[list[Report]] = []
     for _ in range(rounds + 1):  # the first one warms up
         found: list[Report] = []
         start = searcher.game.start()
-        searcher.search(start, Limit(depth=depth), Table(DEEPEN_BITS), Control(), on_depth=found.append)
+        limit, table = Limit(depth=depth), Table(DEEPEN_BITS)
+        searcher.search(start, limit, table, Control(), on_depth=found.append, clock=time.process_time)
         runs.append(found)
     out(f"{game_id:>5} {'nodes':>16} {'seconds':>10} {'nodes/s':>14}")
     for laps in zip(*runs[1:], strict=True):
