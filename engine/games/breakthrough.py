@@ -24,6 +24,8 @@ LEVEL_TABLE = (
     (5_222, 0, 104),
 )
 OPTIONS: Mapping[str, Option] = {}
+MARGIN = 120
+WITHOUT = ("null-move",)
 DATA = ("data/breakthrough.txt",)
 RULES = """White and Black have sixteen men each on the two rows next to them. White begins.
 
@@ -295,6 +297,17 @@ def rank(s: State, m: int) -> int:
     guarded = (hits_up(left) if is_white else hits_down(left)) & target
     hit = (hits_down(other) if is_white else hits_up(other)) & target
     return -1 if hit and not guarded else 0
+
+
+@rule
+def may_pass(s: State) -> int:
+    """Hardly ever before men are few: then it may be better not to move."""
+    return int(popcount(s[0]) > 5 and popcount(s[1]) > 5)
+
+
+@rule
+def pass_turn(s: State) -> State:
+    return (s[0], s[1], s[2] ^ ONE)
 
 
 def turn(s: State) -> int:

@@ -20,6 +20,7 @@ in a row hold one, two, three, four of its stones and none of the other; the sam
 crossings between two empty ones hold two and three, of the side to move and then of the other."""
 MAX_MOVES = 225
 LEVELS = 4
+MARGIN = 40
 OPTIONS: Mapping[str, Option] = {
     "win": Option("A row that wins", "five-or-more", ("five-or-more", "exactly-five")),
 }
@@ -453,6 +454,36 @@ def noisy(s: State, buf: Any) -> int:
     if count_of(s[9], 4):
         return write(wins(s), buf, 0)
     return write(threats(s), buf, 0)
+
+
+@rule
+def rank(s: State, m: int) -> int:
+    """Fives, then fours and open threes of either side; what joins no two stones to a row is last."""
+    own, against, valid = star((s[0], s[1], s[2], s[3]), m), star((s[4], s[5], s[6], s[7]), m), ON_BOARD[m]
+    if has_five(own | MIDDLE, s[8] & EXACT):
+        return 1000
+    mine, mine_open = rows_of(own | MIDDLE, valid & ~against)
+    others, others_open = rows_of(against | MIDDLE, valid & ~own)
+    hot = 8 * count_of(mine, 4) + 6 * count_of(others, 4) + 3 * count_of(mine_open, 2) + 2 * count_of(others_open, 2)
+    if hot:
+        return hot
+    if count_of(mine | others, 2) | count_of(mine | others, 3):
+        return 0
+    return -1
+
+
+@rule
+def may_pass(s: State) -> int:
+    """A stone more never harms; near the end of the board the count of stones, which a pass adds to, matters."""
+    return int(s[8] < U(180 << 8))
+
+
+@rule
+def pass_turn(s: State) -> State:
+    return (
+        *(s[4], s[5], s[6], s[7], s[0], s[1], s[2], s[3]),
+        *(s[8] + STONE, s[10], s[9], (s[11] >> U(32)) | (s[11] << U(32))),
+    )
 
 
 def turn(s: State) -> int:

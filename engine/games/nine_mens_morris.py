@@ -18,7 +18,8 @@ WORDS = 3
 MAX_MOVES = 288  # far from reached: 32 steps along the lines, 9 men to choose a victim from
 LEVELS = 7
 OPTIONS: Mapping[str, Option] = {"flying": Option("With three men left, fly to any point", "yes", ("yes", "no"))}
-DATA = ()
+DATA = ("data/nine_mens_morris.txt",)
+MARGIN = 40
 REPETITION = 3
 RULES = """The board has 24 points on three squares that lie inside each other, joined by four lines.
 White and Black have nine men each. White begins.
@@ -61,8 +62,11 @@ def _neighbours(point: int) -> int:
 
 NEIGHBOURS = np.array([_neighbours(point) for point in range(24)], np.uint64)
 
-MAN, OPEN_LINE, MILL, STEP = 100, 14, 10, 3
-"""What is worth how much: a man, an empty point that would close a mill, a mill, a way to move."""
+MEN, OPEN_MINE, OPEN_OTHERS, MILL, STEP, STUCK, CROSS, TEMPO, PHASE = 0, 10, 11, 12, 13, 14, 15, 16, 17
+"""DATA, once as long as men are placed and once afterwards: what it is worth to have no man to nine men; an empty point
+that would close a mill of the side to move, and of the other; a mill; a way to step; a man that cannot step; a man
+where four ways meet; and the move itself."""
+CROSSES = U(sum(1 << point for point in (4, 10, 13, 19)))
 
 POSITION_TEXT = re.compile(r"([WB.]{3}(?:/[WB.]{3}){7}) (white|black) ([0-9])-([0-9]) ([0-9]{1,3}) (flying|no-flying)")
 MOVE_TEXT = re.compile(r"(?:([a-g][1-7])-)?([a-g][1-7])(?:x([a-g][1-7]))?")
@@ -200,24 +204,58 @@ def key(s: State) -> np.uint64:
 
 
 @rule
-def strength(men: np.uint64, other: np.uint64, hand: int) -> int:
-    """What the men of a side are worth against the others."""
+def strength(men: np.uint64, other: np.uint64, hand: int, first: int, data: Any) -> int:
+    """What the men of a side are worth against the others, but for the mills that it could close."""
     empty = FULL & ~(men | other)
-    total = MAN * (popcount(men) + hand) + OPEN_LINE * popcount(closing(men) & empty)
+    total: int = data[first + MEN + popcount(men) + hand] + data[first + CROSS] * popcount(men & CROSSES)
     for line in LINES:
         if men & line == line:
-            total += MILL
+            total += data[first + MILL]
     left = men
     while left:
-        total += STEP * popcount(NEIGHBOURS[lsb(left)] & empty)
+        ways = popcount(NEIGHBOURS[lsb(left)] & empty)
+        total += data[first + STEP] * ways if ways else data[first + STUCK]
         left &= left - ONE
     return total
 
 
 @rule
 def evaluate(s: State, data: Any) -> int:
-    mine = strength(s[0], s[1], int(np.int64(s[2] & HAND)))
-    return mine - strength(s[1], s[0], int(np.int64((s[2] >> U(4)) & HAND)))
+    hand, waiting = int(np.int64(s[2] & HAND)), int(np.int64((s[2] >> U(4)) & HAND))
+    first = 0 if hand | waiting else PHASE
+    empty = FULL & ~(s[0] | s[1])
+    total: int = strength(s[0], s[1], hand, first, data) - strength(s[1], s[0], waiting, first, data)
+    total += data[first + OPEN_MINE] * popcount(closing(s[0]) & empty) + data[first + TEMPO]
+    total -= data[first + OPEN_OTHERS] * popcount(closing(s[1]) & empty)
+    return total
+
+
+# --- for the search
+
+
+@rule
+def noisy(s: State, buf: Any) -> int:
+    """The moves that close a mill: they capture."""
+    if s[2] & HAND:
+        return write(NOWHERE, closing(s[0]) & FULL & ~(s[0] | s[1]), victims(s[1]), buf, 0)
+    n = 0
+    men = s[0]
+    while men:
+        start = lsb(men)
+        men &= men - ONE
+        mills = closing(s[0] ^ (ONE << U(start))) & reach(s, start)
+        n = write(start, mills, victims(s[1]), buf, n)
+    return n
+
+
+@rule
+def rank(s: State, m: int) -> int:
+    """Captures first, of men that wait for a mill before others; then what stands in the way of a mill."""
+    victim, to = m >> 10, m & 31
+    if victim != NOWHERE:
+        left = s[1] ^ (ONE << U(victim))
+        return 100 - popcount(closing(left) & ~s[0])
+    return 10 if closing(s[1]) & (ONE << U(to)) else 0
 
 
 def turn(s: State) -> int:

@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -163,6 +164,41 @@ def counts_in(position: Position, side: int) -> list[int]:
     rows = position.state[9 if position.turn == side else 10]
     open_rows = int(position.state[11]) >> (0 if position.turn == side else 32)
     return [int(rows) >> 16 * i & 0xFFFF for i in range(4)] + [open_rows >> 16 * i & 0xFFFF for i in range(2)]
+
+
+def made(text: str, cell: int, own: str) -> list[int]:
+    """The rows of five that a stone of a side makes with two to five stones, and of three between empty crossings."""
+    marked = text[:cell] + "*" + text[cell + 1 :]
+    board = list(lines([marked[i : i + 15] for i in range(0, 225, 15)]))
+    fives = [line[i : i + 5] for line in board for i in range(len(line) - 4)]
+    sixes = [line[i : i + 6] for line in board for i in range(len(line) - 5)]
+    kept = [row.count(own) + 1 for row in fives if "*" in row and set(row) <= {own, ".", "*"}]
+    between = [row for row in sixes if "*" in row and set(row) <= {own, ".", "*"} and row[0] == row[5] == "."]
+    return [kept.count(n) for n in (2, 3, 4, 5)] + [sum(row.count(own) == 2 for row in between)]
+
+
+def test_ranks() -> None:
+    """The first moves to try win, make a four or an open three, or take one away; the last ones join no two stones."""
+    rules: Any = load_game("gomoku").rules
+    seen = {1: 0, 0: 0, -1: 0}
+    for position in random.Random(8).sample(random_positions(seed=9, matches=12), 10):
+        board, side = position.text().split(" ", 1)
+        text = board.replace("/", "")
+        own, other = "BW" if side.startswith("black") else "WB"
+        for move in random.Random(3).sample(position.moves(), min(40, len(position.moves()))):
+            cell = position.format_move(move)
+            place = (15 - int(cell[1:])) * 15 + ord(cell[0]) - 97
+            assert text[place] == "."
+            gains, spoils = made(text, place, own), made(text, place, other)
+            with np.errstate(over="ignore"):
+                ranked = int(rules.rank(position.state, move))
+            if gains[3] or gains[2] or spoils[2] or gains[4] or spoils[4]:
+                assert ranked > 0, (position.text(), cell)
+                assert (ranked == 1000) == bool(gains[3])
+            else:
+                assert ranked == (0 if gains[0] or spoils[0] or gains[1] or spoils[1] else -1), (position.text(), cell)
+            seen[(ranked > 0) - (ranked < 0)] += 1
+    assert min(seen.values()) > 5, seen
 
 
 def compare_counts(game: Game) -> None:

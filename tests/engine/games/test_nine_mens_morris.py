@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pyspiel
 import pytest
@@ -150,6 +151,22 @@ def test_sixteen_symmetries() -> None:
 
 
 THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
+
+
+def test_noise_is_capture() -> None:
+    """The moves that a search follows beyond its horizon are those that capture, and it tries these first."""
+    rules: Any = load_game(GAME).rules
+    captures = 0
+    for position in random_positions(seed=6, matches=8):
+        buffer = [0] * rules.MAX_MOVES
+        noisy = buffer[: rules.noisy(position.state, buffer)]
+        taking = [move for move in position.moves() if "x" in position.format_move(move)]
+        assert sorted(noisy) == sorted(taking), position.text()
+        ranks = {move: rules.rank(position.state, move) for move in position.moves()}
+        quiet = [ranks[move] for move in ranks if move not in taking]
+        assert min((ranks[move] for move in taking), default=99) > max(quiet, default=0)
+        captures += len(taking)
+    assert captures > 100
 
 
 def test_flying_is_an_option() -> None:
