@@ -14,6 +14,7 @@ from engine.games.registry import load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Info, Job, Limit
+from engine.search.kernel import SOUND
 from engine.solvers.base import Solution
 from engine.solvers.connect_four import ConnectFourSolver, make_solver
 from engine.solvers.connect_four_book import (
@@ -68,7 +69,7 @@ def agrees_with_search(searcher: Searcher, by: ConnectFourSolver, count: int) ->
         outcome = after.outcome()
         if outcome is not None:
             return 0 if outcome.winner is None else MATE - 1
-        value = -searcher.search(after, Limit(), table, Control()).score
+        value = -searcher.search(after, Limit(), table, Control(), techniques=SOUND).score
         return value - (value > 0) + (value < 0)
 
     for _ in range(count):
