@@ -19,7 +19,6 @@ LEVELS = 8
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/international_draughts.txt",)
 REPETITION = 3
-WITHOUT = ("extensions",)  # captures are played out at the horizon
 RULES = """Twenty men a side stand on the dark squares of the four rows nearest to their player. The dark squares have
 numbers: 1 to 20 are Black's at the start, 31 to 50 are White's. White begins, and the sides take turns.
 
