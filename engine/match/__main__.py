@@ -25,7 +25,7 @@ players are written as NAME=VALUE,NAME=VALUE:
   nodes=20000 depth=6           our search with limits, all of those that are given: nodes and depth give the same
   time_ms=100 clock=3000+50     games each time; by time (a move; a game + a move, in ms) they need not
     without=lmr+null-move       … some techniques of the search switched off
-    with=extensions             … some switched on that the game's file says do not pay
+    with=extensions             … some switched on that the game's file says do not pay; with=probe: with its tables
     only=basic                  … only these switched on
     margin=30 slip=100          … weakened as levels are
     table_bits=18               … a table of 2**18 entries, emptied for each game (table=fresh: for each move)

@@ -39,6 +39,10 @@ NEEDS = {
 """What a technique is nothing without, of the names in a rules file (see MoreRules)."""
 
 
+ASKED_FOR = ("probe",)
+"""What a player of a match uses only where its text says so: see SearchPlayer."""
+
+
 def usable(game: Game) -> tuple[str, ...]:
     """The techniques that make a difference in a game: the general ones, and those that it gives the rules for."""
     return tuple(
@@ -54,7 +58,7 @@ def in_use(game: Game, technique: str) -> bool:
 def header_of(game: Game, technique: str, nodes: int) -> Header:
     """The match over a technique; the first player always has it."""
     usual = f"nodes={nodes}"
-    if in_use(game, technique):
+    if in_use(game, technique) and technique not in ASKED_FOR:
         players = (usual, f"{usual},without={technique}")
     else:
         players = (f"{usual},with={technique}", usual)

@@ -49,7 +49,10 @@ def _bits(names: Iterable[str]) -> int:
 
 
 class SearchPlayer:
-    """The search with limits of the user's choice; its table is emptied before each game, or before each move."""
+    """The search with limits of the user's choice; its table is emptied before each game, or before each move.
+
+    Tables of endings count only where they are asked for (`with=probe`): they are made then, if they are not there.
+    """
 
     def __init__(self, description: Description, searcher: Searcher) -> None:
         number = description.number
@@ -57,6 +60,10 @@ class SearchPlayer:
         self._searcher = searcher
         self._level = Level(description.limit, number("margin", 0), number("slip", 0))
         self._techniques = techniques_of(description, searcher.techniques)
+        if "probe" in (*description.names("with"), *description.names("only")):
+            searcher.prepare()
+        else:
+            self._techniques &= ~kernel.PROBE  # another player of this process may have them
         self._bits = number("table_bits", TABLE_BITS)
         if not 4 <= self._bits <= 28:
             raise DescriptionError("table_bits is from 4 to 28")

@@ -12,6 +12,9 @@ import pytest
 
 from engine.game import Game, Outcome, Position
 from engine.games.registry import load_game
+from engine.match.description import parse_description
+from engine.match.making import make_player
+from engine.match.play import Situation
 from engine.native import Memory, NativeGame, compile_game
 from engine.search import kernel
 from engine.search.driver import Control, Searcher, Table, answer
@@ -279,3 +282,18 @@ def test_a_search_knows_what_the_tables_know() -> None:
         position, Limit(depth=1), Table(12), Control(), techniques=kernel.ALL & ~kernel.TECHNIQUE["probe"]
     )
     assert blind.score < kernel.DECIDED
+
+
+def test_a_player_of_a_match_has_the_tables_if_it_asks_for_them() -> None:
+    """With `with=probe` a look of one ply sees a far win with its distance; a player without it, in the same process
+    and on the same search, does not.
+    """
+    position = won_positions(1, 4, seed=8)[0]
+    situation = Situation(position, (), position, seed=1)
+    with_tables, plain = (
+        make_player(parse_description(text), game(), {}) for text in ("depth=1,with=probe", "depth=1")
+    )
+    assert with_tables.choose(situation).score == MATE - score_of(position)
+    seen = plain.choose(situation).score
+    assert seen is not None
+    assert seen < kernel.DECIDED
