@@ -17,6 +17,7 @@ from engine.search.job import MATE, Limit
 from engine.solvers import connect_four_kernel as kernel
 from engine.solvers.base import Around, Batch, Problem, ProblemError, Solution, SolvedMove
 from engine.solvers.connect_four_book import (
+    COLUMN_BITS,
     Board,
     Book,
     Entry,
@@ -33,8 +34,8 @@ CELLS = kernel.CELLS
 TABLE_BITS = 22
 """At most 32 MiB of table are used, and that only by the longest searches."""
 BOOK_TABLE_BITS = 26
-SEARCHED_BITS = 20
-"""Single positions begin with 8 MiB, and find in them what was found for the match's earlier ones."""
+PROOF_NODES, PROOF_GROWTH = 2_000, 8
+"""So much is spent at first on each move to see whether it is the best one; then so many times as much."""
 SIDE_NODES = 2_000_000
 """So much is spent, each, on the exact scores of the moves that are not the best one and on the line of play."""
 HARD_DISCS = 9
@@ -45,9 +46,11 @@ EASIER = 1.75
 
 def huge_memory(words: int) -> Memory:
     """Zeroed words, in huge pages where the system has them: there a table costs far fewer misses of the page cache."""
-    pages = mmap.mmap(-1, words * 8)
     if hasattr(mmap, "MADV_HUGEPAGE"):
+        pages = mmap.mmap(-1, words * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # shared ones are seldom huge
         pages.madvise(mmap.MADV_HUGEPAGE)
+    else:
+        pages = mmap.mmap(-1, words * 8)
     return Memory(np.frombuffer(pages, np.uint64))
 
 
@@ -61,9 +64,10 @@ class ConnectFourSolver:
     def __init__(self, game: Game, template: ModuleType = kernel) -> None:
         self.game = game
         self._native = compile_game(game, template)
-        self._book = Book(self._native.data.array)
+        self.book = Book(self._native.data.array)
         self._memory: Memory | None = None
         self._bits = TABLE_BITS
+        self._used_bits = 0
 
     def prepare(self) -> None:
         for name in ("solve_all", "solve_one"):
@@ -75,21 +79,25 @@ class ConnectFourSolver:
     def reaches(self, position: Position, time_ms: int | None) -> bool:
         """All that is in the book, and what a search of that time comes to the end of."""
         board = _board(position)
-        if time_ms is None or self._book.find(board) is not None:
+        if time_ms is None or self.book.find(board) is not None:
             return True
         return time_ms * EASIER ** (board[1].bit_count() - HARD_DISCS) >= HARD_MS
 
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
-        """The score and a best move; exact scores of the other moves and the line as far as they are cheap."""
+        """The score and a best move; exact scores of the other moves and the line as far as they are cheap.
+
+        The same position gets the same answer, whatever was solved before.
+        """
         board = _board(position)
+        self._forget()
         self._begin(limit, control)
         side_nodes = min(SIDE_NODES, limit.nodes or SIDE_NODES)
         begun = time.perf_counter()
         with around():
             try:
-                best = self._book.find(board) or self._best(board, control)
+                best = self.book.find(board) or self._best(board, control)
             except Stopped:
                 return None
             moves = self._moves(board, best, side_nodes // 6, control)
@@ -110,7 +118,8 @@ class ConnectFourSolver:
         """All in one call of compiled code, from an empty table and without the book; the time is the processor's."""
         boards = np.array([_board(position) for position in positions], np.uint64).reshape(-1)
         scores = np.zeros(2 * len(positions), np.int64)
-        self._work()[kernel.TABLE :] = 0
+        self._forget()
+        self._used_bits = self._bits
         self._begin(limit, control)
         memories = Memory(boards), Memory(scores), len(positions), self._memory, control.memory
         with around():
@@ -142,9 +151,13 @@ class ConnectFourSolver:
     def make_book(self, plies: int, work: Path, tell: Tell) -> bytes:
         """The file of a book of positions up to so many discs; see `engine.solvers.connect_four_book`."""
         control = Control()
-        self._book, self._bits, self._memory = Book(to_words({})), BOOK_TABLE_BITS, None
-        self._begin(Limit(), control)
-        words: bytes = to_words(make_book(lambda board: self._best(board, control), plies, work, tell)).tobytes()
+        self.book, self._bits, self._memory = Book(to_words({})), BOOK_TABLE_BITS, None
+
+        def solve(board: Board, least: int) -> Entry:
+            self._begin(Limit(), control)  # each with a small table at first, where the last one left much
+            return self._best(board, control, least)
+
+        words: bytes = to_words(make_book(solve, plies, work, tell)).tobytes()
         return words
 
     def _played(self, digits: str, options: Mapping[str, str]) -> Position:
@@ -166,9 +179,17 @@ class ConnectFourSolver:
         work[: kernel.MOVES] = 0
         work[kernel.NODE_LIMIT] = limit.nodes or NO_LIMIT
         work[kernel.LARGEST] = self._bits
-        work[kernel.TABLE_SHIFT] = 64 - SEARCHED_BITS
-        work[kernel.GROW_AT] = kernel.NODES_AN_ENTRY << SEARCHED_BITS
+        work[kernel.TABLE_SHIFT] = 64 - kernel.SMALL_BITS
+        work[kernel.GROW_AT] = kernel.NODES_AN_ENTRY << kernel.SMALL_BITS
         control.clear_shown()
+
+    def _forget(self) -> None:
+        """Empties the table as far as it was used: a batch may have used all of it, a search what it had at last."""
+        work = self._work()
+        last_bits = 64 - int(work[kernel.TABLE_SHIFT]) if work[kernel.TABLE_SHIFT] else 0
+        used = 1 << max(last_bits, self._used_bits)
+        work[kernel.DEEP_TABLE : kernel.TABLE + used] = 0
+        self._used_bits = 0
 
     def _allow(self, nodes: int) -> None:
         """Lets a search go on for so many nodes, unless time is over: then it stops at once."""
@@ -189,13 +210,34 @@ class ConnectFourSolver:
             raise Stopped
         return score
 
-    def _best(self, board: Board, control: Control) -> Entry:
-        """The score and a move that reaches it."""
-        score = self._score(board, -CELLS, CELLS, control)
-        for column in columns(board):
-            if -self._score(drop(board, column), -score, 1 - score, control) == score:
-                return Entry(score, column)
-        raise AssertionError(f"no move of {board} reaches its score of {score}")
+    def _best(self, board: Board, control: Control, least: int = -CELLS) -> Entry:
+        """The score, known to be `least` at least, and a move that reaches it."""
+        work = self._work()
+        closed_last = kernel.MOVES + board[1].bit_count() * kernel.PLY_WORDS + kernel.LAST_BEST
+        work[closed_last] = 0
+        score = self._score(board, least, CELLS, control)
+        # The move that closed a window last mostly is it. The table still holds why, so every move gets a few nodes
+        # before any gets many.
+        last = int(work[closed_last])
+        order = sorted(columns(board), key=lambda column: not last >> 7 * column & COLUMN_BITS)
+        limit, nodes = int(work[kernel.NODE_LIMIT]), PROOF_NODES
+        while True:
+            refuted = 0
+            for column in order:
+                self._allow(min(nodes, limit - int(work[kernel.NODES])))
+                try:
+                    reached = -self._score(drop(board, column), -score, 1 - score, control)
+                except Stopped:
+                    if work[kernel.EXPIRED] or work[kernel.NODES] >= limit:
+                        raise
+                    continue
+                if reached == score:
+                    work[kernel.NODE_LIMIT] = limit
+                    return Entry(score, column)
+                refuted += 1
+            if refuted == len(order):
+                raise AssertionError(f"no move of {board} reaches its score of {score}")
+            nodes *= PROOF_GROWTH
 
     def _moves(self, board: Board, best: Entry, nodes: int, control: Control) -> tuple[SolvedMove, ...]:
         """The best move, then the others by their scores, for which the best score is a bound where time is short."""
@@ -222,7 +264,7 @@ class ConnectFourSolver:
             if is_over(board):
                 break
             try:
-                best = self._book.find(board) or self._best(board, control)
+                best = self.book.find(board) or self._best(board, control)
             except Stopped:
                 break
         return tuple(line)

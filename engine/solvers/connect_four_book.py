@@ -5,7 +5,7 @@ to a number of discs. So whoever plays by it needs no search there, and knows th
 mirror image are one entry: a word of key (49 bits), column (3) and score + 32 (6), in rising order.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,13 @@ from engine.game import GameError
 BOTTOM = 0x0040810204081
 COLUMN_BITS = 127
 SCORE_SHIFT = 32
+CELLS = 42
 CENTRE_FIRST = (3, 2, 4, 1, 5, 0, 6)
 
 Board = tuple[int, int]
 """The discs of the side to move, and all discs."""
+Level = dict[Board, int]
+"""Positions with so many discs, and a score that each has at least."""
 
 
 class BookError(GameError):
@@ -68,7 +71,7 @@ def has_four(discs: int) -> bool:
 
 def is_over(board: Board) -> bool:
     """Has the side that moved last won, or is the board full?"""
-    return board[1].bit_count() == 42 or has_four(board[0] ^ board[1])
+    return board[1].bit_count() == CELLS or has_four(board[0] ^ board[1])
 
 
 class Book:
@@ -97,7 +100,8 @@ def to_words(entries: dict[int, Entry]) -> Any:
     return np.array(sorted(words), "<i8")
 
 
-Solve = Callable[[Board], Entry]
+Solve = Callable[[Board, int], Entry]
+"""Takes a position and a score that it has at least."""
 Tell = Callable[[int, int, int], None]
 """Takes the number of discs that positions have now, how many of those are done, and of how many."""
 
@@ -108,29 +112,42 @@ def make_book(solve: Solve, plies: int, work: Path, tell: Tell) -> dict[int, Ent
     Positions with few discs come first; those with two more follow from their moves.
     """
     entries = read_work(work)
-    levels: list[list[Board]] = [[(0, 0)], [drop((0, 0), column) for column in range(4)]]
+    levels: list[Level] = [{(0, 0): -CELLS}]
     with open(work, "a", encoding="ascii") as log:
         for count in range(plies + 1):
             level = levels[count]
-            for done, board in enumerate(level):
+            for done, (board, least) in enumerate(level.items()):
                 tell(count, done, len(level))
                 key, turned = key_of(board)
                 if key not in entries:
-                    found = solve(board)
+                    found = solve(board, least)
                     entries[key] = Entry(found.score, 6 - found.column if turned else found.column)
                     log.write(f"{key:x} {entries[key].score} {entries[key].column}\n")
                     log.flush()
             tell(count, len(level), len(level))
-            levels.append(_replies(level, entries))
+            if count == 0:
+                levels.append(
+                    _distinct((drop((0, 0), column), -entries[key_of((0, 0))[0]].score) for column in range(7))
+                )
+            levels.append(_distinct(_replies(level, entries)))
     return entries
 
 
-def _replies(level: Sequence[Board], entries: dict[int, Entry]) -> list[Board]:
-    """What the other side may make of the positions of a level after the book's moves; no two with the same key."""
-    return list({key_of(board)[0]: board for board in _all_replies(level, entries)}.values())
+def _distinct(found: Iterable[tuple[Board, int]]) -> Level:
+    """Without positions that have the key of another one; what is known of any of them is known of all."""
+    level: dict[int, tuple[Board, int]] = {}
+    for board, least in found:
+        key = key_of(board)[0]
+        kept, before = level.get(key, (board, least))
+        level[key] = kept, max(before, least)
+    return dict(level.values())
 
 
-def _all_replies(level: Sequence[Board], entries: dict[int, Entry]) -> Iterator[Board]:
+def _replies(level: Iterable[Board], entries: dict[int, Entry]) -> Iterator[tuple[Board, int]]:
+    """What the other side may make of the positions of a level after the book's moves.
+
+    None of it is worse than the position was, for whoever plays by the book.
+    """
     for board in level:
         key, turned = key_of(board)
         column = entries[key].column
@@ -140,7 +157,7 @@ def _all_replies(level: Sequence[Board], entries: dict[int, Entry]) -> Iterator[
         for reply in columns(after):
             board_then = drop(after, reply)
             if not is_over(board_then):
-                yield board_then
+                yield board_then, entries[key].score
 
 
 def read_work(work: Path) -> dict[int, Entry]:

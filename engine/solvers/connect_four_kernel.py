@@ -5,9 +5,9 @@ falls, negative when the other side wins, 0 for a draw: 1 is a win with the very
 
 Words of memory, one bit a cell as in the rules: `mine` the discs of the side to move, `discs` all of them, `wins` the
 empty cells that complete a row of the side to move, `threats` those of the other side. A, the work memory, holds
-counters, the moves of each ply, and from TABLE on the table: one word an entry, the whole key (49 bits, so that no two
-positions are taken for each other), an upper and a lower bound of the score. C is the control block (see
-`engine.search.kernel`).
+counters, the moves of each ply, the table of deep positions, and from TABLE on that of the others: one word an entry,
+the whole key (49 bits, so that no two positions are taken for each other), an upper and a lower bound of the score. C
+is the control block (see `engine.search.kernel`).
 
 Bitboards and the null-window search on scores: J. Tromp's and V. Allis's papers on the game. What is known without a
 search: V. Allis, A Knowledge-based Approach of Connect-Four (1988): claimeven, baseinverse, the control of zugzwang.
@@ -26,11 +26,17 @@ number of bits that there is room for.
 """
 SMALL_BITS = 16
 """A search begins with so small a table, for that stays in the nearest cache, and takes more as it goes on."""
+DEEP_BITS = 16
+DEEP_PLIES = 22
+"""From so many discs on positions have a table of their own that never grows: there are most of them, few come again
+much later, and so each look into it is a near one."""
 NODES_AN_ENTRY = 8
 MOVES = 8
 PLY_WORDS = 24
-"""Seven moves of a ply, then their threats, then their ranks."""
-TABLE = MOVES + 43 * PLY_WORDS
+"""Seven moves of a ply, then their threats, then their ranks, and at LAST_BEST what closed a window there last."""
+LAST_BEST = 21
+DEEP_TABLE = MOVES + 43 * PLY_WORDS
+TABLE = DEEP_TABLE + (1 << DEEP_BITS)
 POLL_NODES = 4096
 SHARED_PLIES = 12
 """Before so many discs a position and its mirror image share an entry."""
@@ -60,6 +66,7 @@ SIGNATURES = {
     "has_odd_threat": "b1(u8, u8, u8, u8)",
     "table_key": "u8(u8, u8, i8)",
     "poll": "i8(u8*, i8*)",
+    "slot_of": "i8(u8, i8, u8*)",
     "nega": "i8(u8, u8, u8, u8, i8, i8, u8*, i8*)",
     "solve": "i8(u8, u8, i8, i8, u8*, i8*)",
     "solve_one": "i8(u8, u8, i8, i8, u8*, i8*)",
@@ -68,7 +75,7 @@ SIGNATURES = {
 }
 CALLS = {
     "has_odd_threat": ("can_align",),
-    "nega": ("completions", "can_align", "first_may_get", "has_odd_threat", "table_key", "poll"),
+    "nega": ("completions", "can_align", "first_may_get", "has_odd_threat", "table_key", "poll", "slot_of"),
     "solve": ("completions", "nega"),
     "solve_one": ("solve",),
     "solve_all": ("solve", "begin"),
@@ -147,6 +154,13 @@ def table_key(mine: np.uint64, discs: np.uint64, count: int) -> np.uint64:
         if m < k:
             return m
     return k
+
+
+def slot_of(key: np.uint64, count: int, A: Any) -> int:
+    """The index in A of the entry for a position with `count` discs."""
+    if count >= DEEP_PLIES:
+        return int(DEEP_TABLE + np.int64((key * GOLDEN) >> U(64 - DEEP_BITS)))
+    return int(TABLE + np.int64((key * GOLDEN) >> A[TABLE_SHIFT]))
 
 
 def poll(A: Any, C: Any) -> int:
@@ -229,7 +243,7 @@ def nega(
 
     # 6. The table may know a bound that settles the question.
     key = table_key(mine, discs, count)
-    slot: Any = TABLE + np.int64((key * GOLDEN) >> A[TABLE_SHIFT])
+    slot = slot_of(key, count, A)
     entry = A[slot]
     if entry >> U(15) == key:
         v: Any = np.int64((entry >> U(6)) & SIX_BITS) - SHIFT
@@ -251,8 +265,7 @@ def nega(
         at_once = made & ((after + BOTTOM) & BOARD)
         if at_once != NO_BITS and ((at_once & (at_once - ONE)) | (made & (at_once << ONE))) != NO_BITS:
             return upper
-        near: Any = TABLE + np.int64((table_key(others, after, count + 1) * GOLDEN) >> A[TABLE_SHIFT])
-        prefetch(A, near)
+        prefetch(A, slot_of(table_key(others, after, count + 1), count + 1, A))
         rank = U(popcount(made) * 4 + CENTRED[lsb(move) // 7])
         if wins & (move << ONE) == NO_BITS:
             rank += U(2)  # whoever plays below a win of their own gives it away
@@ -271,10 +284,11 @@ def nega(
     if count < LOOK_AHEAD_PLIES:
         for i in range(n):
             child = table_key(others, discs | words[i], count + 1)
-            entry = A[TABLE + np.int64((child * GOLDEN) >> A[TABLE_SHIFT])]
+            entry = A[slot_of(child, count + 1, A)]
             if entry >> U(15) == child:
                 v = SHIFT - np.int64(entry & SIX_BITS)
                 if v >= beta:
+                    words[LAST_BEST] = words[i]
                     return int(v)
 
     # 9. Search them.
@@ -287,6 +301,7 @@ def nega(
         if v > best:
             best = v
             if v >= beta:
+                words[LAST_BEST] = move
                 break
 
     # 10. Store the bound beside the other one, if that is there.

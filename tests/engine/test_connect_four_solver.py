@@ -1,11 +1,15 @@
 """The solver of connect four: its scores are those of a plain alpha-beta, and the top level plays by them."""
 
+import importlib.util
 import json
 import random
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
 
 from engine import solve
@@ -15,6 +19,7 @@ from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Info, Job, Limit
 from engine.search.kernel import SOUND
+from engine.solvers import connect_four_kernel
 from engine.solvers.base import Solution
 from engine.solvers.connect_four import ConnectFourSolver, make_solver
 from engine.solvers.connect_four_book import (
@@ -193,7 +198,7 @@ def test_a_book_is_made_and_found(tmp_path: Path) -> None:
     """A book of a made-up solver has all positions that its moves lead to; a run that was cut goes on."""
     asked: list[int] = []
 
-    def lowest(board: tuple[int, int]) -> Entry:
+    def lowest(board: tuple[int, int], least: int) -> Entry:
         asked.append(board[1])
         key, turned = key_of(board)
         return Entry(key % 40 - 20, max(columns(board)) if turned else min(columns(board)))
@@ -240,3 +245,151 @@ def test_the_top_level_shows_what_it_knows(searcher_of: Searchers) -> None:
     assert info.moves[0].score == info.score
     _, below = thought(searcher_of("connect-four"), position, 7)
     assert below.nodes != info.nodes
+
+
+def plays_perfectly(searcher: Searcher, rng: random.Random, other: str) -> int:
+    """A match of the top level, as either side, from a position that the solver reaches in the level's time: what each
+    of its moves is worth, and how many there were.
+    """
+    position = randomly(rng, 10)
+    while not solver().reaches(position, 800):
+        position = randomly(rng, 10)
+    side = rng.randrange(2)
+    moves = 0
+    while position.moves():
+        if position.turn == side:
+            worth = solved(position).score
+            move, _ = thought(searcher, position, 8)
+            position = position.play(position.parse_move(move))
+            assert score_of(position) == worth, position.text()
+            moves += 1
+        elif other == "random":
+            position = position.play(rng.choice(position.moves()))
+        else:
+            move, _ = thought(searcher, position, 7 if other == "level 7" else 8)
+            position = position.play(position.parse_move(move))
+    return moves
+
+
+@pytest.mark.parametrize("other", ["random", "level 7", "the solver"])
+def test_the_top_level_never_leaves_the_perfect_line(other: str, searcher_of: Searchers) -> None:
+    """No move of the top level is worth less than its position: against random moves, level 7 and itself."""
+    rng = random.Random(11)
+    assert sum(plays_perfectly(searcher_of("connect-four"), rng, other) for _ in range(2)) > 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("other", "games"), [("random", 70), ("level 7", 70), ("the solver", 60)])
+def test_the_top_level_never_leaves_the_perfect_line_in_200_games(
+    other: str, games: int, searcher_of: Searchers
+) -> None:
+    """The same, often."""
+    rng = random.Random(12)
+    assert sum(plays_perfectly(searcher_of("connect-four"), rng, other) for _ in range(games)) > 3 * games
+
+
+# --- planted faults
+
+
+def keys(kernel: ModuleType) -> None:
+    """Early in the game two positions have one key if they are mirror images, and only then; later they never do."""
+    rng = random.Random(9)
+    names: dict[tuple[bool, int], set[frozenset[str]]] = {}
+    for _ in range(400):
+        position = randomly(rng, rng.randrange(1, 16))
+        for one in (position, mirrored(position)):
+            mine, discs = one.state
+            count = int(discs).bit_count()
+            early = count < connect_four_kernel.SHARED_PLIES
+            with np.errstate(over="ignore"):
+                key = int(kernel.table_key(mine, discs, count))
+            texts = {one.text(), mirrored(one).text()} if early else {one.text()}
+            names.setdefault((early, key), set()).add(frozenset(texts))
+    assert all(len(positions) == 1 for positions in names.values())
+    early_names = [positions for (early, _), positions in names.items() if early]
+    assert len(early_names) == len({texts for positions in early_names for texts in positions})
+
+
+def test_mirror_images_share_an_entry() -> None:
+    """And no other positions do."""
+    keys(connect_four_kernel)
+
+
+FAULTS = {
+    "broken symmetry": ("((k & COLUMN) << U(42))", "((k & COLUMN) << U(35))"),
+    "mirror forgets a column": ("            | (k & (COLUMN << U(21)))\n", ""),
+    "bounds swapped": (
+        "        low = best\n    else:\n        high = best",
+        "        high = best\n    else:\n        low = best",
+    ),
+    "wrong bound": (
+        "        if v < beta:\n            return int(v)",
+        "        if v < beta + 1:\n            return int(v)",
+    ),
+    "dropped threat": ("    r |= (q >> U(16)) & ((p << U(8)) | (p >> U(24)))\n", ""),
+    "a disc below a threat": ("    moves &= ~(threats >> ONE)\n", ""),
+    "claimeven by the wrong side": (
+        "        if count & 1 == 0:\n            if not can_align(first",
+        "        if count & 1 == 1:\n            if not can_align(first",
+    ),
+    "odd threat in an even row": ("    left = threats & ODD_ROWS\n", "    left = threats\n"),
+    "odd threat below an even number of cells": ("        if bottoms & column != NO_BITS:\n", "        if True:\n"),
+    "stored after a stop": (
+        "        if A[STOP] != NO_BITS:\n            return 0\n        if v > best",
+        "        if v > best",
+    ),
+}
+
+
+def limits(by: ConnectFourSolver) -> None:
+    """A search that was stopped leaves a table that is right."""
+    problems = [by.problem(text, {}) for text in ("4566174366", "6276671772", "7762346445")]
+    for nodes in (3_000, 10_000, 30_000, 100_000, 300_000):
+        for problem in problems:
+            by.solve(problem.position, Limit(nodes=nodes), Control())
+    assert [solved(problem.position, by).score for problem in problems] == [5, 15, 4]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", [None, *FAULTS])
+def test_a_planted_fault_is_found(
+    fault: str | None, plant: Callable[[str, str], ModuleType], searcher_of: Searchers
+) -> None:
+    """With one wrong line in the solver's kernel these checks fail; without one they do not."""
+    right, wrong = FAULTS[fault] if fault is not None else ("", "")
+    kernel = plant(right, wrong)
+    by = ConnectFourSolver(load_game("connect-four"), kernel)
+
+    def check() -> None:
+        keys(kernel)
+        scores_are_those_of_the_suite(by)
+        agrees_with_search(searcher_of("connect-four"), by, 30)
+        limits(by)
+
+    if fault is None:
+        check()
+    else:
+        with pytest.raises(AssertionError):
+            check()
+
+
+@pytest.fixture
+def plant(tmp_path: Path) -> Iterator[Callable[[str, str], ModuleType]]:
+    """The solver's kernel with one piece of text replaced, as a module of its own."""
+    source = Path(connect_four_kernel.__file__).read_text("utf-8")
+    name = "planted_connect_four_kernel"
+
+    def module(right: str, wrong: str) -> ModuleType:
+        assert right in source, "the solver has changed: plant this fault anew"
+        file = tmp_path / f"{name}.py"
+        file.write_text(source.replace(right, wrong))
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        made = importlib.util.module_from_spec(spec)
+        sys.modules[name] = made
+        spec.loader.exec_module(made)
+        return made
+
+    yield module
+    sys.modules.pop(name, None)
