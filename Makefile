@@ -108,6 +108,7 @@ bench: bench-engine ## the figures of docs/benchmarks.md
 bench-engine: $(VENV)/.dev ## the engine only: search beside C, move generators beside other libraries
 	@$(BIN)/python -m engine.bench
 	@$(BIN)/python -m tests.engine.perft_peers
+	@$(BIN)/python -m tests.engine.search_peers
 
 # ---------------------------------------------------------------- tidying
 

@@ -1,0 +1,282 @@
+"""python -m tests.engine.search_peers: the time of a whole search, ours and that of other libraries in the same run.
+
+The task is the same: the value of the start to a fixed depth, where a position at the horizon is worth nothing; values
+must be equal, there and in random positions. How it is done is each one's own. `ours` is the search in its exact
+profile (the values of a plain minimax) from an empty table, as the engine does it, by iterative deepening; `at once` is
+the same without deepening: one call of the kernel, as the peer's is one of its own; `plain` is that with everything off
+and the moves in the peer's order: an alpha-beta like the peer's, which shows what comes from compiled bitboards alone.
+
+Seconds are those of the processor, medians of rounds in turn. OpenSpiel's package for Python gives no access to its
+alpha-beta in C++, though it is in there: `--open-spiel DIR` reaches it with the headers of the same version's sources
+(pip download --no-binary, unpacked) and a g++. easyAI is measured where it is installed; it is no dependency of ours.
+"""
+
+import argparse
+import ctypes
+import importlib.util
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from typing import Protocol, cast
+
+import numpy as np
+import pyspiel
+
+from engine.game import Game, Position, Rules
+from engine.games.registry import BUILT_IN, rules_digest
+from engine.search import kernel
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import Limit
+from engine.search.work import Settings, Work
+
+Moves = tuple[int, ...]
+CHECKED = 12
+"""So many random positions have to have equal values, besides the start."""
+OUR_ROUNDS = 15
+
+
+class Missing(Exception):
+    """The peer cannot be measured here; the message says what it lacks."""
+
+
+class Peer(Protocol):
+    """A search of another library, for one game."""
+
+    def values(self, positions: list[Moves], depth: int) -> list[float]:
+        """What positions are worth to the side to move: above, equal to or below 0."""
+
+    def seconds(self, depth: int) -> float:
+        """The processor's seconds for the start."""
+
+
+class OpenSpiel:
+    """OpenSpiel's alpha-beta in C++ on its connect four, as its package has it, called through a few lines of C++."""
+
+    def __init__(self, source: Path | None, folder: Path) -> None:
+        if source is None:
+            raise Missing("--open-spiel DIR names no headers")
+        compiler = shutil.which("g++")
+        if compiler is None:
+            raise Missing("there is no g++")
+        package = str(pyspiel.__file__)
+        library = folder / "open_spiel_alpha_beta.so"
+        headers = [source, source / "open_spiel" / "abseil-cpp", source / "open_spiel" / "json" / "include"]
+        command = [compiler, "-std=c++17", "-O3", "-DNDEBUG", "-w", "-shared", "-fPIC", "-o", str(library)]
+        command += [f"-I{path}" for path in headers]
+        command += [str(Path(__file__).with_name("open_spiel_alpha_beta.cc"))]
+        subprocess.run(command, check=True, timeout=300)
+        ctypes.CDLL(package, ctypes.RTLD_GLOBAL)
+        self._search = ctypes.CDLL(str(library)).open_spiel_alpha_beta
+        self._search.restype = ctypes.c_double
+        self.leaves = ctypes.c_long()
+
+    def _value(self, moves: Moves, depth: int) -> float:
+        return float(self._search("".join(map(str, moves)).encode(), depth, ctypes.byref(self.leaves)))
+
+    def values(self, positions: list[Moves], depth: int) -> list[float]:
+        return [self._value(moves, depth) for moves in positions]
+
+    def seconds(self, depth: int) -> float:
+        return seconds(lambda: self._value((), depth))
+
+
+class EasyAI:
+    """easyAI's Negamax on one of its games; its cells are numbered from `first`."""
+
+    def __init__(self, module: str, name: str, first: int) -> None:
+        try:
+            self._package = import_module("easyAI")
+        except ImportError as error:
+            raise Missing(f"{error.name} is not installed") from error
+        self._rules = getattr(import_module(f"easyAI.games.{module}"), name)
+        self._first = first
+
+    def _value(self, moves: Moves, depth: int) -> float:
+        search = self._package.Negamax(depth)
+        player = self._package.AI_Player(search)
+        game = self._rules([player, player])
+        for move in moves:
+            game.make_move(move + self._first)
+            game.switch_player()
+        search(game)
+        return float(search.alpha)
+
+    def values(self, positions: list[Moves], depth: int) -> list[float]:
+        return [self._value(moves, depth) for moves in positions]
+
+    def seconds(self, depth: int) -> float:
+        return seconds(lambda: self._value((), depth))
+
+
+class Ours:
+    """Our search of a game whose evaluation is 0 everywhere, and whose moves come in rising order if they are to."""
+
+    def __init__(self, game_id: str, folder: Path, in_order: bool) -> None:
+        self.game = blind(game_id, folder, in_order)
+        self._searcher = Searcher(self.game)
+        self._searcher.prepare()
+        self._table, self._control = Table(16 if game_id == "connect-four" else 12), Control()
+        self._work = Work(int(self.game.rules.MAX_MOVES))
+
+    def position(self, moves: Moves) -> Position:
+        position = self.game.start()
+        for move in moves:
+            position = position.play(move)
+        return position
+
+    def value(self, position: Position, depth: int) -> int:
+        """By the search as the engine calls it, from an empty table."""
+        self._table.memory.array.fill(np.uint64(0))
+        limit = Limit(depth=depth)
+        report = self._searcher.search(
+            position, limit, self._table, self._control, exact_depth=True, techniques=kernel.BASIC
+        )
+        return report.score
+
+    def at_once(self, position: Position, depth: int, techniques: int) -> tuple[int, int]:
+        """The value by one call of the compiled kernel, without deepening; and the leaves at the horizon."""
+        self._table.memory.array.fill(np.uint64(0))
+        self._work.begin(position, position.moves(), self._table.bits, 0, Settings(0, 1, True, techniques, 0))
+        memories = self._work.memory, self._table.memory, self._control.memory, self._searcher.native.data
+        state = tuple(int(word) for word in position.state)
+        score = self._searcher.native.function("root")(state, depth, 0, *memories)
+        return int(score), self._work.horizons
+
+
+def blind(game_id: str, folder: Path, in_order: bool) -> Game:
+    """A game whose evaluation knows nothing: its rules file with some lines changed, as a module of its own."""
+    source = Path(str(import_module(BUILT_IN[game_id]).__file__)).read_text("utf-8")
+    head, name, rest = source.partition("def evaluate(s: State, data: Any) -> int:\n")
+    source = head + name + "    return 0\n" + rest[rest.index("\n\n\n") :]
+    source = "\n".join("" if line.startswith(("SOLVER = ", "WITHOUT = ")) else line for line in source.split("\n"))
+    source = "\n".join("DATA = ()" if line.startswith("DATA = ") else line for line in source.split("\n"))
+    if in_order:
+        source = source.replace("ORDER = (3, 2, 4, 1, 5, 0, 6)", "ORDER = (0, 1, 2, 3, 4, 5, 6)")
+        assert game_id != "connect-four" or "ORDER = (0" in source
+    module_name = f"blind_{game_id.replace('-', '_')}_{'in_order' if in_order else 'usual'}"
+    file = folder / f"{module_name}.py"
+    file.write_text(source)
+    spec = importlib.util.spec_from_file_location(module_name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    return Game(cast(Rules, module), rules_digest(module))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A search to a depth; the peer; how many times as fast we want to be; how often the peer is run."""
+
+    game: str
+    depth: int
+    checked_depth: int
+    peer: str
+    make: Callable[[argparse.Namespace, Path], Peer]
+    wanted: float
+    rounds: int
+
+
+ROWS = (
+    Row("connect-four", 12, 8, "OpenSpiel, C++", lambda asked, folder: OpenSpiel(asked.open_spiel, folder), 50, 5),
+    Row("tic-tac-toe", 9, 9, "easyAI", lambda asked, folder: EasyAI("TicTacToe", "TicTacToe", 1), 500, 5),
+    Row("connect-four", 6, 4, "easyAI", lambda asked, folder: EasyAI("ConnectFour", "ConnectFour", 0), 500, 5),
+)
+
+
+def positions_of(game: Game, count: int) -> list[Moves]:
+    """The start, and so many random positions, the same ones each time, most of them with a win near."""
+    chance = random.Random(3)
+    found: list[Moves] = [()]
+    while len(found) <= count:
+        position, moves = game.start(), list[int]()
+        for _ in range(chance.randrange(3, 6) if game.rules.MAX_MOVES == 9 else chance.randrange(8, 18)):
+            if position.moves():
+                moves.append(chance.choice(position.moves()))
+                position = position.play(moves[-1])
+        if position.moves():
+            found.append(tuple(moves))
+    return found
+
+
+def check(row: Row, ours: Ours, plain: Ours, peer: Peer) -> int:
+    """AssertionError where the values are not equal; how many positions are not even."""
+    positions = positions_of(ours.game, CHECKED)
+    theirs = peer.values(positions, row.checked_depth)
+    for moves, value in zip(positions, theirs, strict=True):
+        mine = ours.value(ours.position(moves), row.checked_depth)
+        others = [
+            ours.at_once(ours.position(moves), row.checked_depth, kernel.BASIC)[0],
+            plain.at_once(plain.position(moves), row.checked_depth, 0)[0],
+        ]
+        assert all(np.sign(value) == np.sign(one) for one in (mine, *others)), (row.peer, moves, value, mine, others)
+    return sum(value != 0 for value in theirs)
+
+
+def seconds(search: Callable[[], object]) -> float:
+    begun = time.thread_time()
+    search()
+    return time.thread_time() - begun
+
+
+def measure(row: Row, peer: Peer, folder: Path) -> tuple[tuple[float, ...], int]:
+    """The medians of ours (as the engine searches, at once, plain) and of the peer's, of rounds in turn; and the leaves
+    of our plain one.
+    """
+    ours, plain = Ours(row.game, folder, False), Ours(row.game, folder, True)
+    uneven = check(row, ours, plain, peer)
+    assert uneven > 1, "positions that are all even would prove little"
+    start, plain_start = ours.position(()), plain.position(())
+    searches: tuple[Callable[[], object], ...] = (
+        lambda: ours.value(start, row.depth),
+        lambda: ours.at_once(start, row.depth, kernel.BASIC),
+        lambda: plain.at_once(plain_start, row.depth, 0),
+    )
+    rounds = [
+        (*(median(seconds(search) for _ in range(OUR_ROUNDS)) for search in searches), peer.seconds(row.depth))
+        for _ in range(row.rounds)
+    ]
+    leaves = plain.at_once(plain_start, row.depth, 0)[1]
+    return tuple(median(column) for column in zip(*rounds, strict=True)), leaves
+
+
+def main() -> int:
+    """0 when all that is wanted and could be measured is reached, else 1."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.engine.search_peers", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--open-spiel", type=Path, metavar="DIR", help="the unpacked sources of OpenSpiel's package")
+    asked = parser.parse_args()
+    code = 0
+    print(f"{'task, depth':17} {'peer':15} {'peer ms':>8} {'ours ms':>9} {'ratio':>7} {'at once':>9} {'ratio':>7}"
+          f" {'plain':>9} {'ratio':>7} {'wanted':>7} {'plain leaves':>13}")  # fmt: skip
+    for row in ROWS:
+        task = f"{row.game}, {row.depth}"
+        with tempfile.TemporaryDirectory() as name:
+            try:
+                peer = row.make(asked, Path(name))
+            except Missing as missing:
+                print(f"{task:17} {row.peer} left out: {missing}")
+                continue
+            (*mine, theirs), leaves = measure(row, peer, Path(name))
+        code |= theirs / mine[1] < row.wanted
+        told = " ".join(f"{time * 1e3:9.3f} {theirs / time:7,.0f}" for time in mine)
+        print(f"{task:17} {row.peer:15} {theirs * 1e3:8.1f} {told} {row.wanted:7.0f} {leaves:13,}", flush=True)
+        if isinstance(peer, OpenSpiel):
+            count = peer.leaves.value
+            print(f"{'':17} leaves of the peer {count:,}: {count / theirs / 1e6:.1f} M a second;"
+                  f" plain {leaves / mine[2] / 1e6:.1f} M a second")  # fmt: skip
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
