@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from engine.game import DRAWN, GOES_ON, WON, State
-from engine.jit import at, put
+from engine.jit import at, prefetch, put
 
 U = np.uint64
 
@@ -168,7 +168,7 @@ SIGNATURES = {
     "closes": "i8(i8, u8, i8, i8)",
     "remember": "void(i8, u8, i8, i8, i8, i8, i8, i8*, u8*)",
     "reduction": "i8(i8, i8, i8, i8, i8)",
-    "quiesce": "i8(state, i8, i8, i8, i8*, u8*, i8*, i8*)",
+    "quiesce": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "nega": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "root": "i8(state, i8, i8, i8*, u8*, i8*, i8*)",
     "perft": "i8(state, i8, i8, i8*)",
@@ -506,7 +506,7 @@ def show(depth: int, score: int, W: Any, C: Any) -> None:
     put(C, SEQUENCE, C[SEQUENCE] + 1)
 
 
-def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any) -> int:
+def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any) -> int:
     """The value of s, within a window, when only noisy moves are made from here: `nega`'s contract for that tree.
 
     The side to move may stand pat, that is take the evaluation instead; where the state is tense it may not, and all
@@ -545,7 +545,7 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D
 
     # 3. Standing pat; and that is all after too many nodes.
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
-    is_tense = tense(s)
+    is_tense = tense(s) if known_tense < 0 else known_tense
     is_last = ply >= MAX_PLY - 1 or W[NODES] >= W[QUIET_END]
     n: Any = np.int64(0)
     if is_tense == 0 or is_last:
@@ -584,7 +584,11 @@ def quiesce(s: State, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D
         W[NODES] += 1
         if W[NODES] >= W[POLL] and poll(W, C) != 0:
             return 0
-        v = -quiesce(play(s, move), -beta, -low, ply + 1, W, T, C, D)
+        child = play(s, move)
+        if uses_table:
+            next_slot: Any = np.int64(((key(child) ^ U(W[SALT])) * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
+            prefetch(T, next_slot)
+        v = -quiesce(child, -1, -beta, -low, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
         if v > best:
@@ -641,13 +645,13 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     # 3. A tense state is looked at a ply deeper, up to twice the depth of the root. At the horizon the game's
     #    evaluation stands for the rest, once the noise is over.
     is_tense = 0
-    if TENSION != 0 and (techniques & (EXTENSIONS | NULL_MOVE | LMR | FUTILITY)) != 0:
+    if TENSION != 0 and (techniques & (EXTENSIONS | NULL_MOVE | LMR | FUTILITY | QUIESCENCE)) != 0:
         is_tense = tense(s)
         if is_tense != 0 and (techniques & EXTENSIONS) != 0 and ply < 2 * W[ROOT_DEPTH]:
             depth += 1
     if depth <= 0 or ply >= MAX_PLY - 1:
         if NOISE != 0 and (techniques & QUIESCENCE) != 0 and ply < MAX_PLY - 1:
-            return quiesce(s, alpha, beta, ply, W, T, C, D)
+            return quiesce(s, is_tense, alpha, beta, ply, W, T, C, D)
         W[HORIZONS] += 1
         return evaluate(s, D)
 
@@ -784,6 +788,9 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         order[i] = place
         W[MADE + ply] = move
         child = play(s, move)
+        if (techniques & TABLE) != 0:
+            next_slot: Any = np.int64(((key(child) ^ U(W[SALT])) * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
+            prefetch(T, next_slot)
         if may_prune != 0 and i > 0 and best > -DECIDED and (place >> 17) < 1 << 41:
             # 9. Futility: a quiet move that would have to gain too much, or comes late, is left out; not a check.
             is_hopeless = guess + MARGIN * (depth + 1) <= low
