@@ -20,7 +20,6 @@ MAX_MOVES = 121  # the swap takes the place of the cell that Red filled
 LEVELS = 4
 OPTIONS: Mapping[str, Option] = {"swap": Option("The second player may swap", "yes", ("yes", "no"))}
 DATA = ()
-MARGIN = 10
 RULES = """Red and Blue take turns to put a stone on any empty cell of the board. Red begins. Stones never move.
 
 The top and bottom edges belong to Red, the left and right edges to Blue; a corner cell belongs to both edges that meet
@@ -216,20 +215,6 @@ def evaluate(s: State, data: Any) -> int:
         a, b, c, d = LEFT, RIGHT, TOP, BOTTOM
     mine = distance((s[0], s[1]), empty, (s[2], s[3]), (s[4], s[5]), a, b)
     return distance((s[6], s[7]), empty, (s[8], s[9]), (s[10], s[11]), c, d) - mine
-
-
-# --- for the search
-
-
-@rule
-def may_pass(s: State) -> int:
-    """A stone more never harms; but the swap comes with the second stone."""
-    return int(popcount(s[0]) + popcount(s[1]) + popcount(s[6]) + popcount(s[7]) > 1)
-
-
-@rule
-def pass_turn(s: State) -> State:
-    return (s[6], s[7], s[8], s[9], s[10], s[11], s[0], s[1], s[2], s[3], s[4], s[5], s[12] ^ ONE)
 
 
 def turn(s: State) -> int:

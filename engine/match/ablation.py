@@ -35,6 +35,8 @@ NEEDS = {
     "bad-captures": ("noisy", "rank"),
     "probe": ("probe",),
     "futility": ("MARGIN",),
+    "quiet-table": ("noisy",),
+    "improving": ("MARGIN",),
 }
 """What a technique is nothing without, of the names in a rules file (see MoreRules)."""
 
