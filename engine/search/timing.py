@@ -4,19 +4,21 @@ from dataclasses import dataclass
 
 from engine.search.job import Limit
 
-OVERHEAD_MS = 30
+OVERHEAD_MS = 10
 """What a move costs outside of the search: it is not given away."""
 NEXT_DEPTH_SHARE = 0.6
-"""A depth is not begun when this much of the time is gone: it would hardly be completed."""
-EXPECTED_MOVES = 30
+"""A depth is not begun when this much of a fixed time is gone: it would hardly be completed."""
+CLOCK_SHARE = 0.9
+"""The same of a move's share of a clock, which may be exceeded; what is found before the depth is complete counts."""
+EXPECTED_MOVES = 25
 """So many more moves of a match are reckoned with where nobody says how many."""
 HARD_FACTOR = 4
 """How much more than its share one move may take, when its depth is not complete or the best move changed."""
 MOST_OF_CLOCK = 0.7
 """However few moves are left until the next control, one of them never takes more of the clock."""
-EASY_DEPTHS = 5
+EASY_DEPTHS = 7
 """A best move that stayed the same for so many depths is not thought about any longer than needed."""
-EASY, UNSTABLE, FALLING = 0.5, 1.6, 1.4
+EASY, UNSTABLE, FALLING = 0.75, 1.6, 1.4
 """What an easy move, a best move that changed with the last depth, and a score that fell have of the soft bound."""
 FALL = 30
 """A score that is so much below that of the depth before is news."""
@@ -55,7 +57,7 @@ def _from_clock(limit: Limit) -> Budget | None:
     increment = max(limit.increment_ms - OVERHEAD_MS, 0)
     share = left / moves + 0.8 * increment
     hard = min(share * HARD_FACTOR, left * MOST_OF_CLOCK)
-    return Budget(min(share * NEXT_DEPTH_SHARE, hard), hard, flexible=True)
+    return Budget(min(share * CLOCK_SHARE, hard), hard, flexible=True)
 
 
 class Pace:
