@@ -1,8 +1,9 @@
 """Finds the levels of a game: settings each of which scores about as much against the one below.
 
 Levels are taken from a scale with one dimension, from a look of one ply with wide errors (0) to the nodes that stand
-for the top level without any (1): nodes grow geometrically, margin and carelessness shrink. Each level is the point of
-the scale that scores TARGET against the level below, found by bisection over short matches.
+for the top level without any (1): nodes grow geometrically, margin and carelessness shrink. Where even the weak end is
+too strong for the level after the first one, the scale goes on below it (to -1): margins become wider still. Each level
+is the point of the scale that scores TARGET against the level below, found by bisection over short matches.
 """
 
 from collections.abc import Callable
@@ -24,6 +25,8 @@ GREEDY_SCORE = 0.38
 """Level 1 scores about so much against the player that looks one ply ahead without errors."""
 TRIALS = 4
 """Bisections a level: closer than a short match can tell."""
+WIDEST = 32
+"""The lowest end of the scale has so many times the usual margin."""
 SLIP = 500
 """How careless the weak end of the scale is, in a thousand moves."""
 MAX_PLIES = 200
@@ -46,13 +49,11 @@ class Scale:
         self._margin = usual_spread(game, options)
 
     def at(self, point: float) -> Settings:
-        """Nodes, margin and slip at a point from 0 to 1."""
+        """Nodes, margin and slip at a point from -1 to 1."""
+        if point < 0:
+            return (2, round(self._margin * WIDEST**-point), SLIP)
         weak = 1 - point
-        return (
-            max(2, round(self._top_nodes**point)) if point else 1,
-            round(self._margin * weak**2),
-            round(SLIP * weak),
-        )
+        return (max(2, round(self._top_nodes**point)), round(self._margin * weak**2), round(SLIP * weak))
 
     def first(self) -> Settings:
         """Level 1: as careless as it takes to lose to the greedy player often enough."""
@@ -103,10 +104,12 @@ def usual_spread(game: Game, options: dict[str, str]) -> int:
 def climb(scale: Scale, first: Settings, target: float) -> list[Settings] | None:
     """The levels from the first on up to below the top; None when it takes more than there may be."""
     levels, point, top = [first], 0.0, scale.at(1)
+    if scale.score(scale.at(0), first) > target:
+        point = -1.0
     while (score := scale.score(top, levels[-1])) > HIGHEST:
         if len(levels) == MAX_LEVELS - 1:
             return None
-        low, high = point, 1.0
+        low, high = point, 0.0 if point == -1 else 1.0
         for _ in range(TRIALS):
             point = (low + high) / 2
             if scale.score(scale.at(point), levels[-1]) < target:

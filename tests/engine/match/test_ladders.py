@@ -97,6 +97,17 @@ class Curve(Scale):
         return 1 / (1 + 10 ** (-(settings[0] - other[0]) * self.range_elo / 1_000_000 / 400))
 
 
+def test_calibration_begins_below_where_it_has_to() -> None:
+    """Where the weak end of the scale is too strong for the second level, that one is taken from below."""
+    scale = Curve(600)
+    found = climb(scale, (-500_000, 0, 0), 0.75)
+    assert found is not None
+    assert len(found) > 3
+    assert found[1][0] < 0 < found[-1][0]
+    for lower, higher in pairwise(found):
+        assert scale.score(higher, lower) == pytest.approx(0.75, abs=0.08)
+
+
 @pytest.mark.parametrize(("range_elo", "levels"), [(100, 1), (300, 1), (450, 2), (900, 4), (3000, None)])
 def test_calibration_climbs_in_equal_steps(range_elo: float, levels: int | None) -> None:
     """Each level scores the target against the one below, the top no more than wanted; too long a way is refused."""
