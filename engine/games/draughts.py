@@ -76,13 +76,13 @@ ODD_ROWS = U(sum(ROW_BITS[::2]))
 MEN_FIRST, MEN_LAST, REST = 0, 1024, 2048
 KING_FIRST, KING_LAST, CENTRE_FIRST, CENTRE_LAST, TRAPPED, ONLY_KINGS = range(REST, REST + 6)
 MOBILITY_FIRST, MOBILITY_LAST, THREAT_FIRST, THREAT_LAST = range(REST + 6, REST + 10)
-TURN_FIRST, TURN_LAST, THE_MOVE = range(REST + 10, REST + 13)
+TURN_FIRST, TURN_LAST, THE_MOVE, TO_CAPTURE = range(REST + 10, REST + 14)
 
 # The endgame tables: a byte for each way that two to TABLE_PIECES pieces stand on the board with Black to move (a
 # position with White to move is the same seen from the other side). They stand in slices by the men and kings of both
 # sides and by how many of Black's men are on the first row, where no man of White's can be.
 TABLE_PIECES = 4
-TABLES_AT = REST + 13
+TABLES_AT = REST + 14
 """In the game's data: how many pieces the tables that follow go up to, 0 without any."""
 LONGEST_QUIET = 54
 """No win by the tables needs so many plies in a row without a capture or a man's move."""
@@ -448,7 +448,8 @@ def evaluate(s: State, data: Any) -> int:
         first += value
         last += value
 
-    # 3. Moves, with the turn: the side to move has no capture here, but the other one may threaten one.
+    # 3. Moves, with the turn: what the other side threatens where the side to move has no capture. Where it has one it
+    #    is about to win a man; the search plays that out, who looks one move ahead only has to know it.
     theirs = (other, mine, kings, s[3] ^ ONE)
     down, up = downward(s), upward(s)
     ahead = popcount((down << NEAR) & free) + popcount((down << FAR) & free)
@@ -459,6 +460,9 @@ def evaluate(s: State, data: Any) -> int:
     threats = popcount(jumpers(theirs))
     first += ahead * data[MOBILITY_FIRST] + threats * data[THREAT_FIRST] + data[TURN_FIRST]
     last += ahead * data[MOBILITY_LAST] + threats * data[THREAT_LAST] + data[TURN_LAST]
+    if jumpers(s):
+        first += data[TO_CAPTURE]
+        last += data[TO_CAPTURE]
 
     # 4. The move: with as many pieces each, who has it will have the opposition in the end.
     if popcount(mine) == popcount(other):

@@ -81,7 +81,7 @@ SETS, WAYS, REGIONS = 1024, 3**8, 8
 MEN_FIRST, MEN_LAST, REGION, BALANCE = 0, 5 * SETS, 10 * SETS, 10 * SETS + REGIONS * WAYS
 REST = BALANCE + 16
 KING_FIRST, KING_LAST, DIAGONAL_KING, ONLY_KINGS, THREAT_FIRST, THREAT_LAST = range(REST, REST + 6)
-MOBILITY_FIRST, MOBILITY_LAST, TURN_FIRST, TURN_LAST = range(REST + 6, REST + 10)
+MOBILITY_FIRST, MOBILITY_LAST, TURN_FIRST, TURN_LAST, TO_CAPTURE = range(REST + 6, REST + 11)
 FOUR_COLUMNS = U(0b1100011 | 0b1100011 << 11)
 """Those of four neighbouring columns in two pairs of rows: eight squares."""
 TERNARY = np.array([sum(3**i for i in range(8) if squares >> i & 1) for squares in range(256)])
@@ -459,13 +459,16 @@ def evaluate(s: State, data: Any) -> int:
         elif my_kings == ZERO:
             value -= data[ONLY_KINGS]
 
-    # 3. Moves of men, with the turn: the side to move has no capture here, but the other one may threaten one.
+    # 3. Moves of men, with the turn: what the other side threatens where the side to move has no capture. Where it has
+    #    one it is about to win a man; the search plays that out, who looks one move ahead only has to know it.
     theirs = (other, mine, kings, s[3] ^ ONE)
     ahead = popcount(steps_of_men(s, False)) + popcount(steps_of_men(s, True))
     ahead -= popcount(steps_of_men(theirs, False)) + popcount(steps_of_men(theirs, True))
     threats = popcount(capture_nearby(theirs))
     first += ahead * data[MOBILITY_FIRST] + threats * data[THREAT_FIRST] + data[TURN_FIRST]
     last += ahead * data[MOBILITY_LAST] + threats * data[THREAT_LAST] + data[TURN_LAST]
+    if tense(s):
+        value += data[TO_CAPTURE]
 
     # 4. A king that stands alone is hardly ever caught by three pieces or fewer.
     value += (first * count + last * (40 - count)) // 40

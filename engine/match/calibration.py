@@ -57,7 +57,7 @@ class Scale:
 
     def first(self) -> Settings:
         """Level 1: as careless as it takes to lose to the greedy player often enough."""
-        low, high = 0, 900
+        low, high = 0, 1000
         for _ in range(TRIALS):
             slip = (low + high) // 2
             if self.score((1, self._margin, slip), "greedy") > GREEDY_SCORE:

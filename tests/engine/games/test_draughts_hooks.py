@@ -166,6 +166,8 @@ def told_anew(position: Position, rows: dict[str, list[int]]) -> int:
     first, last, always = (a - b for a, b in zip(ours, theirs, strict=True))
     first += threats(other, mine) * rows["threat_first"][0] + rows["turn_first"][0]
     last += threats(other, mine) * rows["threat_last"][0] + rows["turn_last"][0]
+    if "x" in position.format_move(position.moves()[0]):
+        always += rows["to_capture"][0]
     count = len(mine) + len(other)
     value = always + (first * count + last * (40 - count)) // 40
     for one, against in ((mine, other), (other, mine)):
