@@ -17,6 +17,15 @@ TITLE = "Draughts"
 WORDS = 4  # pieces of the side to move, of the other side, the kings among them, the side to move with the quiet plies
 MAX_MOVES = 68  # twelve kings have 48 quiet moves; between 18 squares there are 68 ways of capturing at most
 LEVELS = 8
+LEVEL_TABLE = (
+    (1, 28, 281),
+    (2, 142, 500),
+    (3, 24, 460),
+    (150, 7, 245),
+    (480, 4, 188),
+    (1_500, 2, 130),
+    (5_000, 1, 70),
+)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/draughts.txt",)
 SOLVER = "engine.solvers.draughts"
