@@ -24,7 +24,7 @@ LEVEL_TABLE = (
     (30_000, 1, 12),
 )
 OPTIONS: Mapping[str, Option] = {}
-DATA = ()
+DATA = ("data/connect_four_book.bin",)
 SOLVER = "engine.solvers.connect_four"
 WITHOUT = ("iir", "aspiration")  # see docs/ablations.md
 RULES = """Red and Yellow take turns to drop a disc into one of the seven columns; it falls to the lowest free cell.

@@ -41,7 +41,8 @@ SIDE_NODES = 2_000_000
 HARD_DISCS = 9
 HARD_MS = 700
 EASIER = 1.75
-"""The hardest of many positions with so many discs took so long; with each disc more the hardest take so much less."""
+"""Of positions with so many discs one in fifty takes longer; with each disc more those take so much less. None behind
+the book is among them."""
 
 
 def huge_memory(words: int) -> Memory:
@@ -77,7 +78,9 @@ class ConnectFourSolver:
         self._work()[kernel.EXPIRED] = 1
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
-        """All that is in the book, and what a search of that time comes to the end of."""
+        """All that is in the book, and what a search of that time nearly always comes to the end of; what the top level
+        meets behind the book takes a tenth of a second.
+        """
         board = _board(position)
         if time_ms is None or self.book.find(board) is not None:
             return True
@@ -153,9 +156,13 @@ class ConnectFourSolver:
         control = Control()
         self.book, self._bits, self._memory = Book(to_words({})), BOOK_TABLE_BITS, None
 
-        def solve(board: Board, least: int) -> Entry:
+        def solve(board: Board, least: int, from_nothing: bool) -> tuple[Entry, int]:
+            if from_nothing:
+                self._forget()
+            else:
+                self._used_bits = self._bits
             self._begin(Limit(), control)  # each with a small table at first, where the last one left much
-            return self._best(board, control, least)
+            return self._best(board, control, least), int(self._work()[kernel.NODES])
 
         words: bytes = to_words(make_book(solve, plies, work, tell)).tobytes()
         return words

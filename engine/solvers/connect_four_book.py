@@ -1,11 +1,12 @@
 """The opening book of connect four: what a search of a second does not reach, found once by the same solver.
 
 It holds the positions in which a side is to move that has always made the book's move, whatever the other side did, up
-to a number of discs. So whoever plays by it needs no search there, and knows the exact score. A position and its
-mirror image are one entry: a word of key (49 bits), column (3) and score + 32 (6), in rising order.
+to a number of discs, and those behind it that take long. So whoever plays by it needs no search there, and knows the
+exact score. A position and its mirror image are one entry: a word of key (49 bits), column (3) and score + 32 (6), in
+rising order.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ BOTTOM = 0x0040810204081
 COLUMN_BITS = 127
 SCORE_SHIFT = 32
 CELLS = 42
+HARD_NODES = 2_000_000
+"""What takes more, a tenth of a second or longer, is in the book though it is deeper than the others."""
+EASY = " easy"
 CENTRE_FIRST = (3, 2, 4, 1, 5, 0, 6)
 
 Board = tuple[int, int]
@@ -100,8 +104,8 @@ def to_words(entries: dict[int, Entry]) -> Any:
     return np.array(sorted(words), "<i8")
 
 
-Solve = Callable[[Board, int], Entry]
-"""Takes a position and a score that it has at least."""
+Solve = Callable[[Board, int, bool], tuple[Entry, int]]
+"""Takes a position, a score that it has at least, and whether nothing may be known from before; gives the nodes too."""
 Tell = Callable[[int, int, int], None]
 """Takes the number of discs that positions have now, how many of those are done, and of how many."""
 
@@ -109,27 +113,32 @@ Tell = Callable[[int, int, int], None]
 def make_book(solve: Solve, plies: int, work: Path, tell: Tell) -> dict[int, Entry]:
     """Solves what belongs into the book, up to positions of so many discs; `work` keeps what is done.
 
-    Positions with few discs come first; those with two more follow from their moves.
+    Positions with few discs come first; those with two more follow from their moves. Of the positions behind the book
+    the few come into it that take more than HARD_NODES, and then those behind them.
     """
-    entries = read_work(work)
-    levels: list[Level] = [{(0, 0): -CELLS}]
+    done = read_work(work)
+    entries: dict[int, Entry] = {}
+    levels: list[Level] = [{} for _ in range(CELLS + 3)]
+    levels[0] = {(0, 0): -CELLS}
     with open(work, "a", encoding="ascii") as log:
-        for count in range(plies + 1):
-            level = levels[count]
-            for done, (board, least) in enumerate(level.items()):
-                tell(count, done, len(level))
+        for count in range(CELLS + 1):
+            level, is_behind = levels[count], count > plies
+            for number, (board, least) in enumerate(level.items()):
+                tell(count, number, len(level))
                 key, turned = key_of(board)
-                if key not in entries:
-                    found = solve(board, least)
-                    entries[key] = Entry(found.score, 6 - found.column if turned else found.column)
-                    log.write(f"{key:x} {entries[key].score} {entries[key].column}\n")
+                if key not in done:
+                    found, nodes = solve(board, -CELLS if is_behind else least, is_behind)
+                    own = Entry(found.score, 6 - found.column if turned else found.column)
+                    done[key] = None if is_behind and nodes <= HARD_NODES else own
+                    log.write(f"{key:x} {own.score} {own.column}{'' if done[key] else EASY}\n")
                     log.flush()
-            tell(count, len(level), len(level))
+            if level:
+                tell(count, len(level), len(level))
+            known = {board: entry for board in level if (entry := done[key_of(board)[0]]) is not None}
+            entries.update((key_of(board)[0], entry) for board, entry in known.items())
+            levels[count + 2] = _distinct(_replies(known))
             if count == 0:
-                levels.append(
-                    _distinct((drop((0, 0), column), -entries[key_of((0, 0))[0]].score) for column in range(7))
-                )
-            levels.append(_distinct(_replies(level, entries)))
+                levels[1] = _distinct((drop((0, 0), column), -known[0, 0].score) for column in range(7))
     return entries
 
 
@@ -143,36 +152,35 @@ def _distinct(found: Iterable[tuple[Board, int]]) -> Level:
     return dict(level.values())
 
 
-def _replies(level: Iterable[Board], entries: dict[int, Entry]) -> Iterator[tuple[Board, int]]:
-    """What the other side may make of the positions of a level after the book's moves.
+def _replies(known: Mapping[Board, Entry]) -> Iterator[tuple[Board, int]]:
+    """What the other side may make of positions after the book's moves; the columns are those of the keys' own.
 
     None of it is worse than the position was, for whoever plays by the book.
     """
-    for board in level:
-        key, turned = key_of(board)
-        column = entries[key].column
-        after = drop(board, 6 - column if turned else column)
+    for board, entry in known.items():
+        after = drop(board, 6 - entry.column if key_of(board)[1] else entry.column)
         if is_over(after):
             continue
         for reply in columns(after):
             board_then = drop(after, reply)
             if not is_over(board_then):
-                yield board_then, entries[key].score
+                yield board_then, entry.score
 
 
-def read_work(work: Path) -> dict[int, Entry]:
-    """What an earlier run left; a last line that was cut off is done again."""
-    entries: dict[int, Entry] = {}
+def read_work(work: Path) -> dict[int, Entry | None]:
+    """What an earlier run left, None for what is easy; a last line that was cut off is done again."""
+    done: dict[int, Entry | None] = {}
     if not work.exists():
-        return entries
+        return done
     text = work.read_text("ascii")
     whole = text[: text.rfind("\n") + 1]
     if whole != text:
         work.write_text(whole, "ascii")
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            key, score, column = line.split()
-            entries[int(key, 16)] = Entry(int(score), int(column))
+            key, score, column = line.removesuffix(EASY).split()
+            entry = Entry(int(score), int(column))
+            done[int(key, 16)] = None if line.endswith(EASY) else entry
         except ValueError:
             raise BookError(f"{work}, line {number}: a key, a score and a column are expected") from None
-    return entries
+    return done
