@@ -16,6 +16,15 @@ WORDS = (
 )
 MAX_MOVES = 60  # the four cells in the middle are never empty
 LEVELS = 8
+LEVEL_TABLE = (
+    (1, 34, 28),
+    (56, 12, 297),
+    (140, 9, 250),
+    (400, 6, 198),
+    (1_150, 3, 145),
+    (3_000, 1, 96),
+    (8_000, 0, 46),
+)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("othello.bin",)
 SOLVER = "engine.solvers.othello"

@@ -28,7 +28,17 @@ SEED = 1
 OPTIONS = {"sticks": {"rows": "1-3-5-7"}}
 """The form of a game that is measured, where it is not the usual one: of six sticks too few are left by an opening."""
 TOP_NODES = 50_000
-TOP_NODES_OF = {"sticks": 2_000, "tic-tac-toe": 5_000, "connect-four": 100_000, "draughts": 20_000}
+TOP_NODES_OF = {
+    "sticks": 2_000,
+    "tic-tac-toe": 5_000,
+    "connect-four": 100_000,
+    "draughts": 20_000,
+    "othello": 20_000,
+    "breakthrough": 20_000,
+    "nine-mens-morris": 20_000,
+    "gomoku": 20_000,
+    "hex": 10_000,
+}
 """The nodes that stand for the top level: fewer than it looks at in its time, so it is stronger than measured."""
 WANTED = 0.65, 0.85
 
