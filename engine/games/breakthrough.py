@@ -14,14 +14,15 @@ NAME = "breakthrough"
 TITLE = "Breakthrough"
 WORDS = 3  # White's men, Black's men, the side to move; bit = column + 8 * row
 MAX_MOVES = 48  # 16 men, 3 ways each
-LEVELS = 7
+LEVELS = 8
 LEVEL_TABLE = (
-    (1, 2, 84),
-    (81, 1, 297),
-    (178, 1, 261),
-    (610, 0, 204),
-    (2_774, 0, 134),
-    (5_222, 0, 104),
+    (1, 17, 345),
+    (2, 80, 0),
+    (4, 31, 0),
+    (50, 20, 320),
+    (400, 7, 170),
+    (1_900, 1, 105),
+    (6_500, 0, 52),
 )
 OPTIONS: Mapping[str, Option] = {}
 MARGIN = 120
