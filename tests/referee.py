@@ -1,4 +1,4 @@
-"""The rules of the three first games once more, as plainly as can be: an umpire that owes nothing to the engine.
+"""The rules of some simple games once more, as plainly as can be: an umpire that owes nothing to the engine.
 
 Every test that wants to know whether a move was legal, whose turn it is, or who has won, may ask here.
 """
@@ -129,4 +129,37 @@ class Sticks(Referee, game="sticks"):
 
     def judge(self) -> None:
         if sum(self.rows) == 1:
+            self.end(1 - self.turn)
+
+
+@dataclass
+class Breakthrough(Referee, game="breakthrough"):
+    men: dict[str, int] = field(default_factory=dict)
+    last: str = ""
+
+    def __post_init__(self) -> None:
+        self.men = {
+            column + row: seat for seat, rows in enumerate(("12", "78")) for row in rows for column in "abcdefgh"
+        }
+
+    def moves(self) -> list[str]:
+        found = []
+        for square, seat in self.men.items():
+            if seat != self.turn:
+                continue
+            row = str(int(square[1]) + (1 if seat == 0 else -1))
+            for side in (-1, 0, 1):
+                goal = chr(ord(square[0]) + side) + row
+                there = self.men.get(goal)
+                if "a" <= goal[0] <= "h" and (there is None if side == 0 else there != seat):
+                    found.append(square + goal)
+        return found
+
+    def put(self, token: str) -> None:
+        self.last = token[2:]
+        del self.men[token[:2]]
+        self.men[self.last] = self.turn
+
+    def judge(self) -> None:
+        if self.last[1] in "18" or self.turn not in self.men.values():
             self.end(1 - self.turn)

@@ -161,11 +161,11 @@ async def test_the_panel_moves_while_the_ai_thinks(chromium: Browser, tmp_path: 
         serving(tmp_path / "data", ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, PHONE) as (ada, kim),
     ):
-        await ada.create("Connect four", "The AI", level=8, side="Red")
+        await ada.create("Gomoku", "The AI", level=load_game("gomoku").levels, side="Black")
         await kim.page.goto(ada.page.url)
         for person in (ada, kim):
             await person.page.locator(".thinking").evaluate(WATCH_DEPTHS)
-        await ada.play("d1")
+        await ada.play("h8")
         await ada.turn()
         for person in (ada, kim):
             await expect(person.page.locator(".moves .move")).to_have_count(2)

@@ -14,6 +14,7 @@ import pytest
 
 from client.connection import Connection, connect
 from client.messages import Happened, RoomMessage
+from engine.games.registry import load_game
 from engine.search.levels import TIME_MS
 from server.bus import work
 from server.bus.broker import Broker
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.usefixtures("warm_engine")
 
 LATE_S = 3.0
 """decisions.md 12: an AI whose worker elsewhere dies moves within its time and so much more."""
-GAME = "connect-four"
+GAME = "breakthrough"
+"""Its top level thinks from the first move on, for it knows nothing by heart."""
 ACL = ROOT / "server" / "deploy" / "mosquitto.acl"
 
 
@@ -74,7 +76,7 @@ async def test_a_worker_that_is_frozen(tmp_path: Path) -> None:
         serving(tmp_path / "data", **bus_settings(broker.address), **UNHURRIED) as server,
         connect(server.url) as ada,
     ):
-        room = await make_room(ada, GAME, {}, (MySeat(), AiSeat(level=8)))
+        room = await make_room(ada, GAME, {}, (MySeat(), AiSeat(level=load_game(GAME).levels)))
         async with aclosing(ada.follow(room)) as messages:
             person = Opponent(ada, room, messages)
             await person.move()
@@ -190,7 +192,7 @@ class Duel:
 
 
 async def duel(connection: Connection, stack: AsyncExitStack) -> tuple[Duel, "asyncio.Task[None]"]:
-    room = await make_room(connection, GAME, {}, (AiSeat(level=8), AiSeat(level=8)))
+    room = await make_room(connection, GAME, {}, (AiSeat(level=load_game(GAME).levels),) * 2)
     messages = await stack.enter_async_context(aclosing(connection.follow(room)))
     one = Duel(messages)
     return one, asyncio.create_task(one.watch())

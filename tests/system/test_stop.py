@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from engine.games.registry import load_game
 from server.protocol import Close
 from tests.system.journal import Journal, read_logs
 from tests.system.players import LONG_STICKS, ai_and_ai, person_and_ai, two_people
@@ -34,9 +35,10 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(tmp_path:
         async with asyncio.TaskGroup() as tasks:
             for n in range(10):
                 tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))
+            top = load_game("breakthrough").levels  # thinks from the first move on
             searched = [
-                tasks.create_task(person_and_ai(server.url, "connect-four", {}, 8, journal, 1, enough)),
-                tasks.create_task(ai_and_ai(server.url, "connect-four", {}, 8, journal, enough)),
+                tasks.create_task(person_and_ai(server.url, "breakthrough", {}, top, journal, 1, enough)),
+                tasks.create_task(ai_and_ai(server.url, "breakthrough", {}, top, journal, enough)),
             ]
             await journal.more_acks(200)
             helpers = server.descendants()

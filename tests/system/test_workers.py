@@ -14,12 +14,15 @@ import pytest
 from client.connection import Connection, connect
 from client.messages import Happened, RoomMessage
 from client.model import Model, apply
+from engine.games.registry import load_game
 from engine.search.levels import TIME_MS
 from server.protocol import AiSeat, Chat, Move, Moved, MySeat, Thinking
 from tests.system.journal import Journal, read_logs
 from tests.system.players import make_room
 from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
+GAME = "breakthrough"
+"""Its top level thinks from the first move on, for it knows nothing by heart."""
 ROUNDS = 3
 LATE_S = 1.0
 """How much longer than its time an AI may take when it loses its worker."""
@@ -101,7 +104,7 @@ async def test_an_ai_whose_worker_dies_or_stops_moves_in_time(
     async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **UNHURRIED) as server:
         others = asyncio.create_task(slowest_answer(server, done))
         async with connect(server.url) as ada:
-            room = await make_room(ada, "connect-four", {}, (MySeat(), AiSeat(level=8)))
+            room = await make_room(ada, GAME, {}, (MySeat(), AiSeat(level=load_game(GAME).levels)))
             async with aclosing(ada.follow(room)) as messages:
                 person = Opponent(ada, room, messages)
                 await person.move()  # the workers may still be starting
