@@ -16,6 +16,15 @@ TITLE = "International draughts"
 WORDS = 4  # pieces of the side to move, of the other side, the kings among them, the side to move with three counts
 MAX_MOVES = 512  # twenty kings have at most 17 moves each; captures: see `captures`
 LEVELS = 8
+LEVEL_TABLE = (
+    (1, 32, 343),
+    (2, 120, 500),
+    (40, 12, 312),
+    (280, 7, 215),
+    (800, 4, 165),
+    (2_000, 2, 118),
+    (5_500, 1, 30),
+)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/international_draughts.txt",)
 REPETITION = 3
