@@ -29,6 +29,15 @@ NAME = "chess"
 TITLE = "Chess"
 WORDS = 9
 LEVELS = 8
+LEVEL_TABLE = (
+    (1, 110, 490),
+    (1, 107, 265),
+    (1, 80, 137),
+    (2, 95, 490),
+    (17, 54, 315),
+    (225, 20, 122),
+    (540, 13, 80),
+)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/chess.txt",)
 PARTS = (board_part, movement, exchange, evaluation, ending_part, fen, notation_part, drawing)

@@ -21,7 +21,7 @@ a move (or knows the right move, where the game has a solver). Each level below 
 - **nodes**: so many positions it looks at, whatever the machine. It plays by the deepest look that it completed.
 - **margin**: it may choose a move that looks worse than the best by less than that (in the units of the game's
   evaluation). So it does not play the same match twice.
-- **careless**: that share of its moves is played after a look of one move only; at level 1, by lot.
+- **careless**: that share of its moves is played after a look of one move only; at a level of 1 node, by lot.
 
 Beyond that no level gives away what it sees, and none is slow to be weak. Which moves are careless, and which of the
 near-equal ones it takes, comes from the match: a move that is asked for again is the same.
