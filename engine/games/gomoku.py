@@ -19,7 +19,13 @@ stones there are. Then counts of rows, kept up with each stone, 16 bits each: of
 in a row hold one, two, three, four of its stones and none of the other; the same of the other side; and where four
 crossings between two empty ones hold two and three, of the side to move and then of the other."""
 MAX_MOVES = 225
-LEVELS = 4
+LEVELS = 5
+LEVEL_TABLE = (
+    (1, 20, 100),
+    (2, 33, 0),
+    (1_800, 2, 55),
+    (5_500, 0, 30),
+)
 MARGIN = 40
 OPTIONS: Mapping[str, Option] = {
     "win": Option("A row that wins", "five-or-more", ("five-or-more", "exactly-five")),
