@@ -17,6 +17,14 @@ WORDS = 3
 8 the side to move, 9 whether there is no flying, 16 the plies since the last man was placed or captured."""
 MAX_MOVES = 288  # far from reached: 32 steps along the lines, 9 men to choose a victim from
 LEVELS = 7
+LEVEL_TABLE = (
+    (1, 40, 380),
+    (2, 88, 0),
+    (110, 16, 200),
+    (550, 8, 125),
+    (2_000, 4, 80),
+    (6_500, 1, 35),
+)
 OPTIONS: Mapping[str, Option] = {"flying": Option("With three men left, fly to any point", "yes", ("yes", "no"))}
 DATA = ("data/nine_mens_morris.txt",)
 MARGIN = 40
