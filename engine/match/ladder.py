@@ -38,7 +38,7 @@ TOP_NODES_OF = {
     "breakthrough": 20_000,
     "nine-mens-morris": 20_000,
     "gomoku": 20_000,
-    "hex": 10_000,
+    "hex": 20_000,
     "chess": 800,
 }
 """The nodes that stand for the top level: fewer than it looks at in its time, so it is stronger than measured."""
