@@ -26,7 +26,7 @@ import numpy as np
 from engine.game import Position
 from engine.games.registry import load_game
 from engine.native import Memory
-from engine.search import kernel
+from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from engine.search.report import Report
@@ -66,7 +66,7 @@ CASES = (
 )
 
 
-def node_counts(techniques: int = kernel.ALL, table_bits: int = TABLE_BITS) -> dict[str, int]:
+def node_counts(techniques: int = layout.ALL, table_bits: int = TABLE_BITS) -> dict[str, int]:
     """The signature: nodes by game, each search with an empty table."""
     searchers: dict[str, Searcher] = {}
     counts: dict[str, int] = {}
@@ -84,9 +84,9 @@ def ablation(table_bits: int, out: Callable[[str], None]) -> None:
     tree (where fewer nodes do the same work).
     """
     out(f"{f'without, table 2**{table_bits}':22} {'all techniques':>16} {'the same tree':>16}")
-    for name, bit in {"nothing": 0, **kernel.TECHNIQUE}.items():
+    for name, bit in {"nothing": 0, **layout.TECHNIQUE}.items():
         counts = [
-            node_counts(techniques & ~bit, table_bits)["connect-four"] for techniques in (kernel.ALL, kernel.SOUND)
+            node_counts(techniques & ~bit, table_bits)["connect-four"] for techniques in (layout.ALL, layout.SOUND)
         ]
         out(f"{name:22} {counts[0]:16,} {counts[1]:16,}")
 
@@ -143,13 +143,13 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
         work.fill(0)
         table.fill(0)
         control.fill(0)
-        work[kernel.KILLERS : kernel.HISTORY] = -1
-        work[kernel.TECHNIQUES] = kernel.BASIC
-        work[kernel.NODE_LIMIT] = 1 << 62
-        work[kernel.TABLE_SHIFT] = 64 - TABLE_BITS
+        work[layout.KILLERS : layout.HISTORY] = -1
+        work[layout.TECHNIQUES] = layout.BASIC
+        work[layout.NODE_LIMIT] = 1 << 62
+        work[layout.TABLE_SHIFT] = 64 - TABLE_BITS
         order = position.moves()
-        work[kernel.ROOT_COUNT] = count = len(order)
-        at = kernel.root_offset(position.game.rules.MAX_MOVES)
+        work[layout.ROOT_COUNT] = count = len(order)
+        at = layout.root_offset(position.game.rules.MAX_MOVES)
         begun = time.perf_counter()
         for deeper in range(1, depth + 1):
             work[at : at + count] = order
@@ -157,7 +157,7 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
             found = work[at + position.game.rules.MAX_MOVES :][:count].tolist()
             order = [move for _, move in sorted(zip(found, order, strict=True), key=lambda pair: -pair[0])]
         seconds += time.perf_counter() - begun
-        nodes.append(int(work[kernel.NODES]))
+        nodes.append(int(work[layout.NODES]))
         scores.append(score)
     return Lap(tuple(nodes), tuple(scores), seconds)
 
@@ -166,8 +166,8 @@ def compare(rounds: int, out: Callable[[str], None]) -> float | None:
     """Runs ours and C's in turn, prints the table and returns the median ratio; None without gcc."""
     searcher = Searcher(load_game("connect-four"))
     cases = [(case.position(), case.depth) for case in CASES if case.game == "connect-four"]
-    work = np.zeros(kernel.work_words(searcher.game.rules.MAX_MOVES), np.int64)
-    memories = work, np.zeros(2 << TABLE_BITS, np.uint64), np.zeros(kernel.CONTROL_WORDS, np.int64)
+    work = np.zeros(layout.work_words(searcher.game.rules.MAX_MOVES), np.int64)
+    memories = work, np.zeros(2 << TABLE_BITS, np.uint64), np.zeros(layout.CONTROL_WORDS, np.int64)
     ours = our_root(searcher)
     with tempfile.TemporaryDirectory() as folder:
         peer = c_root(Path(folder))
@@ -234,8 +234,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     print(f"{platform.machine()}, Python {platform.python_version()}, numba {sys.modules['numba'].__version__}")
     print(f"{'signature, in nodes':22} {'all techniques':>16} {'basic':>16}")
-    basic = node_counts(kernel.BASIC)
-    for game_id, nodes in node_counts(kernel.ALL).items():
+    basic = node_counts(layout.BASIC)
+    for game_id, nodes in node_counts(layout.ALL).items():
         print(f"{game_id:22} {nodes:16,} {basic[game_id]:16,}")
     ratio = compare(asked.rounds, print)
     return 0 if ratio is None or ratio >= WANTED else 1

@@ -166,7 +166,7 @@ Plain = Callable[[Position, int, int], int]
 def plain_minimax(game: Game) -> Plain:
     """The kernel's own plain search, compiled: value of a position to a depth, that many plies from the root."""
     from engine.native import Memory, compile_game
-    from engine.search.kernel import work_words
+    from engine.search.layout import work_words
 
     native = compile_game(game)
     function = native.function("plain")

@@ -9,14 +9,14 @@ import numpy as np
 from engine.game import GameError, Position
 from engine.games.registry import load_game
 from engine.native import Memory, NativeGame, compile_game
-from engine.search import kernel
+from engine.search import layout
 
 
 def perft(native: NativeGame, position: Position, depth: int) -> int:
     """The number of move sequences of a length; a finished game has no moves and counts nowhere below its depth."""
-    if not 0 <= depth < kernel.MAX_PLY:
-        raise ValueError(f"a depth is 0 to {kernel.MAX_PLY - 1}")
-    work = Memory(np.zeros(kernel.work_words(int(native.game.rules.MAX_MOVES)), np.int64))
+    if not 0 <= depth < layout.MAX_PLY:
+        raise ValueError(f"a depth is 0 to {layout.MAX_PLY - 1}")
+    work = Memory(np.zeros(layout.work_words(int(native.game.rules.MAX_MOVES)), np.int64))
     state = tuple(int(word) for word in position.state)
     return int(native.function("perft")(state, depth, 0, work))
 

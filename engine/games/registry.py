@@ -24,6 +24,11 @@ COMMON = (
     "parts.py",
     "native.py",
     "native_lanes.py",
+    "search/layout.py",
+    "search/hooks.py",
+    "search/entries.py",
+    "search/steps.py",
+    "search/reference.py",
     "search/kernel.py",
 )
 BUILT_IN = {

@@ -18,7 +18,7 @@ from engine.match.log import Header, Log, LogError, read_log
 from engine.match.openings import default_plies
 from engine.match.run import WorkerLost, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
-from engine.search import kernel
+from engine.search import layout
 from engine.search.driver import usual_techniques
 
 FOLDER = Path("tests/data/ablations")
@@ -48,13 +48,13 @@ ASKED_FOR = ("probe",)
 def usable(game: Game) -> tuple[str, ...]:
     """The techniques that make a difference in a game: the general ones, and those that it gives the rules for."""
     return tuple(
-        name for name in kernel.TECHNIQUE if all(getattr(game.rules, need, None) for need in NEEDS.get(name, ()))
+        name for name in layout.TECHNIQUE if all(getattr(game.rules, need, None) for need in NEEDS.get(name, ()))
     )
 
 
 def in_use(game: Game, technique: str) -> bool:
     """Is the technique among the game's usual ones?"""
-    return bool(usual_techniques(game) & kernel.TECHNIQUE[technique])
+    return bool(usual_techniques(game) & layout.TECHNIQUE[technique])
 
 
 def header_of(game: Game, technique: str, nodes: int) -> Header:

@@ -10,7 +10,7 @@ from msgspec import structs
 from engine.game import Position
 from engine.match.description import Clock, Description, DescriptionError
 from engine.match.play import Choice, PlayerFailed, Situation
-from engine.search import kernel
+from engine.search import layout
 from engine.search.driver import Control, Running, Searcher, Table, answer
 from engine.search.job import PERSONAS, Job, Limit, Persona, RootMove, SearchError
 from engine.search.levels import Level, choose
@@ -39,12 +39,12 @@ def _bits(names: Iterable[str]) -> int:
     """The techniques of these names."""
     bits = 0
     for name in names:
-        if name not in kernel.TECHNIQUE and name != "basic":
-            known = ", ".join(kernel.TECHNIQUE)
+        if name not in layout.TECHNIQUE and name != "basic":
+            known = ", ".join(layout.TECHNIQUE)
             raise DescriptionError(
                 f"the search has no technique {name!r}; it has {known}, and basic for the first three"
             )
-        bits |= kernel.BASIC if name == "basic" else kernel.TECHNIQUE[name]
+        bits |= layout.BASIC if name == "basic" else layout.TECHNIQUE[name]
     return bits
 
 
@@ -63,7 +63,7 @@ class SearchPlayer:
         if "probe" in (*description.names("with"), *description.names("only")):
             searcher.prepare()
         else:
-            self._techniques &= ~kernel.PROBE  # another player of this process may have them
+            self._techniques &= ~layout.PROBE  # another player of this process may have them
         self._bits = number("table_bits", TABLE_BITS)
         if not 4 <= self._bits <= 28:
             raise DescriptionError("table_bits is from 4 to 28")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from engine.pool.messages import MAX_BYTES, News, Order, decode_news, encode
 from engine.pool.worker import main
-from engine.search import kernel
+from engine.search import layout
 from engine.search.job import SearchFailed
 
 StartMethod = Literal["forkserver", "spawn"]
@@ -72,14 +72,14 @@ class WorkerProcess:
         content = encode(order)
         if len(content) > MAX_BYTES:
             raise SearchFailed(f"a job has at most {MAX_BYTES} bytes, not {len(content)}")
-        self._control[kernel.CANCEL] = 0
+        self._control[layout.CANCEL] = 0
         if self._pipe is not None:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # its end is noticed by reading
                 self._pipe.send_bytes(content)
 
     def cancel(self) -> None:
         """The running search ends within milliseconds, and the worker says so."""
-        self._control[kernel.CANCEL] = 1
+        self._control[layout.CANCEL] = 1
 
     def kill(self) -> None:
         """The end of the pipe follows, and with it `on_end`."""
@@ -99,7 +99,7 @@ class WorkerProcess:
             self._process = None
 
     def _launch(self) -> None:
-        self._control = self._context.RawArray("q", kernel.CONTROL_WORDS)
+        self._control = self._context.RawArray("q", layout.CONTROL_WORDS)
         self._pipe, theirs = self._context.Pipe()
         process = self._context.Process(
             target=main, args=(theirs, self._control, self._table_bytes), name="plyroom-worker", daemon=True

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.game import Position
 from engine.native import Memory, NativeGame
-from engine.search import kernel
+from engine.search import layout
 from engine.search.work import Work
 
 
@@ -46,8 +46,8 @@ def _assist(
 ) -> None:
     """Deepens as the main thread does, from another depth on, so that the threads are not all at the same place."""
     root = native.function("root")
-    own_control = Memory(np.zeros(kernel.CONTROL_WORDS, np.int64))
-    for depth in range(first_depth, kernel.MAX_PLY - 1):
+    own_control = Memory(np.zeros(layout.CONTROL_WORDS, np.int64))
+    for depth in range(first_depth, layout.MAX_PLY - 1):
         score = root(state, depth, 0, work.memory, table, own_control, data)
         if work.is_stopped:
             return

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.game import Game, GameFault, Position
 from engine.native import Memory, NativeGame, compile_game
-from engine.search import kernel
+from engine.search import kernel, layout
 from engine.search.assistants import assistants
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import choose
@@ -63,25 +63,25 @@ class Control:
     """The control block: words shared with the process that asks, or private ones."""
 
     def __init__(self, words: Any = None) -> None:
-        block = np.zeros(kernel.CONTROL_WORDS, np.int64) if words is None else np.frombuffer(words, np.int64)
+        block = np.zeros(layout.CONTROL_WORDS, np.int64) if words is None else np.frombuffer(words, np.int64)
         self.memory = Memory(block)
 
     @property
     def cancelled(self) -> bool:
-        return bool(self.memory.array[kernel.CANCEL])
+        return bool(self.memory.array[layout.CANCEL])
 
     def clear_shown(self) -> None:
         """Forgets what an earlier search showed; CANCEL belongs to the asking process."""
-        self.memory.array[kernel.CANCEL + 1 :] = 0
+        self.memory.array[layout.CANCEL + 1 :] = 0
 
     def shown(self) -> tuple[int, int, int, tuple[int, ...]]:
         """Nodes, depth, score and line of the running search; the line is empty before the first one is found."""
         while True:
-            before = int(self.memory.array[kernel.SEQUENCE])
+            before = int(self.memory.array[layout.SEQUENCE])
             words = self.memory.array.tolist()
-            if before % 2 == 0 and before == int(self.memory.array[kernel.SEQUENCE]):
-                line = words[kernel.SEEN_PV :][: words[kernel.SEEN_PV_LENGTH]]
-                return words[kernel.SEEN_NODES], words[kernel.SEEN_DEPTH], words[kernel.SEEN_SCORE], tuple(line)
+            if before % 2 == 0 and before == int(self.memory.array[layout.SEQUENCE]):
+                line = words[layout.SEEN_PV :][: words[layout.SEEN_PV_LENGTH]]
+                return words[layout.SEEN_NODES], words[layout.SEEN_DEPTH], words[layout.SEEN_SCORE], tuple(line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ def unwatched(running: Running) -> AbstractContextManager[None]:
 
 def usual_techniques(game: Game) -> int:
     """The techniques that pay for a game: all but those that its rules file names in WITHOUT."""
-    bits = kernel.ALL
+    bits = layout.ALL
     for name in getattr(game.rules, "WITHOUT", ()):
-        if name not in kernel.TECHNIQUE:
-            raise GameFault(f"{game.id} names {name!r} in WITHOUT; techniques are {', '.join(kernel.TECHNIQUE)}")
-        bits &= ~kernel.TECHNIQUE[name]
+        if name not in layout.TECHNIQUE:
+            raise GameFault(f"{game.id} names {name!r} in WITHOUT; techniques are {', '.join(layout.TECHNIQUE)}")
+        bits &= ~layout.TECHNIQUE[name]
     return bits
 
 
@@ -200,7 +200,7 @@ class Searcher:
         state = tuple(int(word) for word in position.state)
         memories = (work.memory, table.memory, control.memory, self._data)
         pace = Pace(budget(limit), len(position.moves()))
-        deepest = min(limit.depth or kernel.MAX_PLY - 2, kernel.MAX_PLY - 2)
+        deepest = min(limit.depth or layout.MAX_PLY - 2, layout.MAX_PLY - 2)
         report = None
         for depth in range(1, deepest + 1):
             horizons = work.horizons
@@ -249,7 +249,7 @@ def _is_enough(report: Report, limit: Limit) -> bool:
 
     A seen end is a forced one; with techniques that reduce there may be one that is nearer.
     """
-    end_seen = kernel.MATE - abs(report.score) <= report.depth
+    end_seen = layout.MATE - abs(report.score) <= report.depth
     out_of_nodes = limit.nodes is not None and report.nodes >= limit.nodes
     return report.solved or end_seen or out_of_nodes
 
@@ -302,7 +302,7 @@ def answer(
         control,
         margin=level.margin,
         # a worker may not have the tables
-        techniques=searcher.techniques & ~kernel.PROBE if level.repeatable else searcher.techniques,
+        techniques=searcher.techniques & ~layout.PROBE if level.repeatable else searcher.techniques,
         threads=1 if level.repeatable else threads,
         on_depth=found,
         around=lambda: watch(running),

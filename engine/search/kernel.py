@@ -25,135 +25,114 @@ deeper search counts as well, and a position that comes again on the path or aft
 W[EXACT_DEPTH] is set. When W[STOP] is set the returned value means nothing, and nothing was stored because of it.
 """
 
-import math
 from typing import Any
 
 import numpy as np
 
-from engine.game import DRAWN, GOES_ON, WON, State
-from engine.jit import at, prefetch, put
-
-U = np.uint64
-
-MATE = 30_000
-INF = 32_000
-MAX_PLY = 128
-DECIDED = MATE - 1_000
-"""A score beyond this, either way, is a forced end: one that the search sees, or that `probe` knows further away."""
-POLL_NODES = 2048
-EXACT, LOWER, UPPER = 0, 1, 2
-COMPLETE = 255
-"""The depth of a table entry whose tree has no horizon in it: it is right at every depth."""
-COMPLETE_WORTH = 4
-
-# W: counters and limits, then areas of fixed size, then the move buffers
-(
-    NODES,
-    STOP,
-    POLL,
-    NODE_LIMIT,
-    MAY_STOP,
-    EXPIRED,
-    HORIZONS,
+from engine.game import DRAWN, GOES_ON, State
+from engine.jit import at, prefetch
+from engine.search import entries, hooks, reference, steps
+from engine.search.entries import closes, lookup, remember, score_here
+from engine.search.hooks import (
+    drawn,
+    evaluate,
+    forced,
+    key,
+    may_pass,
+    moves,
+    noisy,
+    pass_turn,
+    play,
+    probe,
+    rank,
+    status,
+    stuck,
+    tense,
+)  # fmt: skip
+from engine.search.layout import (
+    ASPIRATION,
+    ASPIRATION_DEPTH,
+    ASPIRATION_WINDOW,
+    BAD_CAPTURES,
+    BUFFERS,
+    COMPLETE,
+    DECIDED,
+    EXACT,
     EXACT_DEPTH,
-    TABLE_SHIFT,
-    ROOT_COUNT,
-    PAST,
-    TECHNIQUES,
+    EXTENSIONS,
+    FUTILITY,
+    FUTILITY_DEPTH,
+    GOLDEN,
     GUESS,
-    ROOT_DEPTH,
-    NULL_FROM,
-    DRAW_VALUE,
-    SALT,
-    AGE,
+    GUESSES,
+    HISTORY,
+    HISTORY_MOVES,
+    HISTORY_ORDER,
+    HORIZONS,
+    IIR,
+    IIR_DEPTH,
+    IMPROVING,
+    INF,
+    KILLERS,
+    KILLERS_FIRST,
+    KNOWLEDGE,
+    LATE_MOVES,
     LINES,
+    LMR,
+    LMR_DEPTH,
+    LMR_MOVES,
+    LOW_8,
+    LOW_16,
+    LOWER,
+    MADE,
+    MALUS,
+    MARGIN,
+    MATE,
+    MATE_DISTANCE,
+    MAX_LINES,
+    MAX_MOVES,
+    MAX_PLY,
+    MAY_STOP,
+    NO_INDEX,
+    NO_MOVE,
+    NODES,
+    NOISE,
+    NULL_DEPTH,
+    NULL_FROM,
+    NULL_MOVE,
+    POLL,
+    PROBE,
+    PV,
+    PV_LENGTH,
+    QUIESCENCE,
     QUIET_END,
+    QUIET_NODES,
+    QUIET_TABLE,
+    RANKS,
+    REPEATS,
+    REPETITION,
+    REPLIES,
+    REPLIES_FIRST,
+    ROOT_COUNT,
+    ROOT_DEPTH,
     ROOT_DONE,
-) = range(21)
-"""DRAW_VALUE: what a draw is worth to the side to move at the root. SALT: goes into each key, 0 but for searches whose
-values belong into no other one. AGE: the number of the search, for the table. LINES: so many best moves get exact
-scores. QUIET_END: at so many nodes quiescence is to end. ROOT_DONE: so many moves of the root have been
-searched to the depth that runs."""
-TOP = 32
-"""The best scores at the root so far, W[LINES] of them, the best first."""
-MAX_LINES = 31
-PV_LENGTH = TOP + MAX_LINES + 1
-PV = PV_LENGTH + MAX_PLY + 1
-KILLERS = PV + (MAX_PLY + 1) * MAX_PLY
-HISTORY = KILLERS + 2 * MAX_PLY
-HISTORY_MOVES = 4096
-MAX_PAST = 512
-"""So many repetition keys of the match's last positions are known, W[PAST] of them; then come those of the path."""
-PATH = HISTORY + 2 * HISTORY_MOVES + MAX_PAST
-"""The repetition key of the root; those of its children follow by ply."""
-GUESSES = PATH + MAX_PLY + 1
-"""What the evaluation said at each ply of the path; -INF where it was not asked."""
-MADE = GUESSES + MAX_PLY + 1
-"""The move that was made at each ply of the path; NO_MOVE for a null move."""
-REPLIES = MADE + MAX_PLY + 1
-"""The move that refuted each move before."""
-BUFFERS = REPLIES + HISTORY_MOVES
-MAX_MOVES = 1
-REPEATS = NOISE = TENSION = KNOWLEDGE = MARGIN = 0
-"""These stand for the game's own: 1 where positions can come again and that matters, where the game gives `noisy`,
-`tense`, and `probe`; and its MARGIN. What a game does not have is not compiled."""
-NO_MOVE = -1
-LINE_WORDS = 32
-"""The length of the line after a root move, and its moves as far as there is room."""
-
-TECHNIQUE = {
-    name: 1 << bit
-    for bit, name in enumerate(
-        (
-            "table", "killers", "history", "repetition", "replies", "rank", "quiescence", "extensions", "null-move",
-            "lmr", "iir", "aspiration", "buckets", "malus", "mate-distance", "bad-captures",
-            "probe", "futility", "quiet-table", "improving", "table-guess",
-        )
-    )
-}  # fmt: skip
-"""The techniques that can be left out, by the names that an ablation match knows them by."""
-(
-    TABLE, KILLERS_FIRST, HISTORY_ORDER, REPETITION, REPLIES_FIRST, RANKS, QUIESCENCE, EXTENSIONS, NULL_MOVE, LMR, IIR,
-    ASPIRATION, BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES, PROBE, FUTILITY, QUIET_TABLE, IMPROVING, TABLE_GUESS,
-) = TECHNIQUE.values()  # fmt: skip
-BASIC = TABLE | KILLERS_FIRST | HISTORY_ORDER
-SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | ASPIRATION | BUCKETS | MALUS | MATE_DISTANCE | PROBE
-"""What changes the order of moves and the windows, but not the tree: a seen end is as near as it gets."""
-ALL = (1 << len(TECHNIQUE)) - 1
-
-NULL_DEPTH, VERIFY_DEPTH, LMR_DEPTH, LMR_MOVES, IIR_DEPTH, ASPIRATION_DEPTH = 3, 10, 3, 3, 4, 5
-FUTILITY_DEPTH, LATE_MOVES = 6, 3
-"""Up to this depth moves are left out; of quiet ones so many plus the square of the depth are looked at."""
-ASPIRATION_WINDOW = 24
-PLY = 1024
-"""Reductions are counted in parts of a ply."""
-REDUCTIONS = np.array(
-    [
-        [round((0.3 + math.log(depth) * math.log(move) / 2.1) * PLY) if depth and move else 0 for move in range(64)]
-        for depth in range(64)
-    ],
-    np.int64,
+    SALT,
+    STOP,
+    TABLE,
+    TABLE_GUESS,
+    TABLE_SHIFT,
+    TECHNIQUES,
+    TENSION,
+    TOP,
+    UNBOUNDED,
+    UPPER,
+    VERIFY_DEPTH,
+    U,
 )
-"""How much less deep a late move is looked at, by depth and number of the move."""
-MOST_HISTORY = 1 << 14
-"""What is remembered of a move is at most so much, either way: then it counts for two plies of reduction."""
-NO_INDEX = 65_535
-"""In a table entry: no move is known to be best."""
-QUIET_NODES = 20_000
-"""At so many nodes the quiescence of the first depth, which nothing stops, is to end: then the evaluation stands for
-the rest. No game of ours comes near it; one whose `noisy` never calms down would not answer at all."""
-UNBOUNDED = 1 << 62
+from engine.search.steps import credit, end_value, is_repeated, keep_line, poll, reduction, show
 
-# C: one writer for CANCEL, one for all else
-CANCEL, SEQUENCE, SEEN_NODES, SEEN_DEPTH, SEEN_SCORE, SEEN_PV_LENGTH, SEEN_PV = range(7)
-CONTROL_WORDS = SEEN_PV + MAX_PLY
-
-GOLDEN = U(0x9E3779B97F4A7C15)
-LOW_16 = U(0xFFFF)
-LOW_8 = U(0xFF)
-LOW_6 = U(0x3F)
-LOW_2 = U(3)
-SCORE_SHIFT = 32_768
+PARTS = (hooks, entries, steps, reference)
+"""The other files of what is compiled."""
 
 SIGNATURES = {
     "end_value": "i8(i8, i8, i8*)",
@@ -210,201 +189,6 @@ CALLS = {
     "plain": ("end_value",),
 }
 """What each function calls of these; callees are compiled first, with the one signature that they have."""
-
-
-def status(s: State) -> int:
-    raise NotImplementedError
-
-
-def moves(s: State, buf: Any) -> int:
-    raise NotImplementedError
-
-
-def play(s: State, m: int) -> State:
-    raise NotImplementedError
-
-
-def stuck(s: State) -> int:
-    raise NotImplementedError
-
-
-def key(s: State) -> np.uint64:
-    raise NotImplementedError
-
-
-def evaluate(s: State, data: Any) -> int:
-    raise NotImplementedError
-
-
-# --- what a game may leave out: see engine.game.MoreRules
-
-
-def drawn(s: State) -> int:
-    return 0
-
-
-def repetition(s: State) -> np.uint64:
-    return U(0)
-
-
-def reversible(s: State) -> int:
-    return 0
-
-
-def count(s: State, buf: Any) -> int:
-    return moves(s, buf)
-
-
-def noisy(s: State, buf: Any) -> int:
-    return 0
-
-
-def tense(s: State) -> int:
-    return 0
-
-
-def forced(s: State, buf: Any) -> int:
-    return 0
-
-
-def rank(s: State, m: int) -> int:
-    return 0
-
-
-def may_pass(s: State) -> int:
-    return 0
-
-
-def pass_turn(s: State) -> State:
-    return s
-
-
-def probe(s: State, data: Any) -> int:
-    return GOES_ON
-
-
-def work_words(max_moves: int) -> int:
-    """The size of W: the buffers hold moves and their order for each ply, and the root's moves with what is found."""
-    return BUFFERS + 2 * MAX_PLY * max_moves + (3 + LINE_WORDS) * max_moves
-
-
-def root_offset(max_moves: int) -> int:
-    """Where the root's moves begin in W; their scores, bounds and lines follow."""
-    return BUFFERS + 2 * MAX_PLY * max_moves
-
-
-def end_value(result: int, ply: int, W: Any) -> int:
-    """The score of a finished state for the side to move."""
-    if result == DRAWN:
-        return int(-W[DRAW_VALUE] if ply & 1 else W[DRAW_VALUE])
-    if result == WON:
-        return MATE - ply
-    return ply - MATE
-
-
-def age_and_depth(entry: np.uint64, W: Any) -> int:
-    """What a table entry is worth: plies, eight less for each search since. A complete tree may have been any size."""
-    age: Any = np.int64((U(W[AGE]) - (entry >> U(26))) & LOW_6)
-    plies: Any = np.int64((entry >> U(16)) & LOW_8)
-    if plies == COMPLETE:
-        plies = COMPLETE_WORTH
-    return int(plies - 8 * age)
-
-
-def lookup(k: np.uint64, W: Any, T: Any) -> int:
-    """The slot of the table that holds this key, or else the first that might."""
-    slot: Any = np.int64((k * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
-    if (W[TECHNIQUES] & BUCKETS) != 0 and T[slot] ^ T[slot + 1] != k:
-        other = slot ^ 2
-        if T[other] ^ T[other + 1] == k:
-            return int(other)
-    return int(slot)
-
-
-def score_here(entry: np.uint64, ply: int) -> int:
-    """The score of an entry. The table counts the distance to the end from its own state."""
-    known: Any = np.int64(entry & LOW_16) - SCORE_SHIFT
-    if known > DECIDED:
-        known -= ply
-    elif known < -DECIDED:
-        known += ply
-    return int(known)
-
-
-def closes(known: int, entry: np.uint64, alpha: int, beta: int) -> int:
-    """1 if the score of an entry, with the bound that it is, says all about this window."""
-    known_bound = np.int64((entry >> U(24)) & LOW_2)
-    if known_bound == EXACT or (known_bound == LOWER and known >= beta) or (known_bound == UPPER and known <= alpha):
-        return 1
-    return 0
-
-
-def remember(slot: int, k: np.uint64, best: int, bound: int, depth: int, index: int, ply: int, W: Any, T: Any) -> None:
-    """Stores a value with what it means, the distance to an end counted from here; of the two slots that a key may
-    have, in the one that is worth less.
-    """
-    stored = best
-    if best > DECIDED:
-        stored += ply
-    elif best < -DECIDED:
-        stored -= ply
-    if (W[TECHNIQUES] & BUCKETS) != 0 and T[slot] ^ T[slot + 1] != k:
-        other = slot ^ 2
-        if T[other] ^ T[other + 1] == k or age_and_depth(T[other + 1], W) < age_and_depth(T[slot + 1], W):
-            slot = other
-    word = U(stored + SCORE_SHIFT) | (U(depth) << U(16)) | (U(index) << U(32))
-    word |= (U(bound) << U(24)) | ((U(W[AGE]) & LOW_6) << U(26))
-    T[slot] = k ^ word
-    T[slot + 1] = word
-
-
-def reduction(depth: int, number: int, worth: int, is_open: int, is_improving: int) -> int:
-    """How many plies a late move is looked at less: fewer where the window is open or history speaks for the move, more
-    where the side to move is not doing better than at its move before.
-    """
-    parts: Any = np.int64(REDUCTIONS[min(depth, 63), min(number, 63)])
-    if is_open != 0:
-        parts -= PLY
-    if is_improving == 0:
-        parts += PLY // 2
-    parts -= 2 * PLY * max(min(worth, MOST_HISTORY), -MOST_HISTORY) // MOST_HISTORY
-    return int(max(min(parts // PLY, depth - 2), 0))
-
-
-def credit(history: Any, move: int, depth: int) -> None:
-    """Moves what is remembered of a move towards MOST_HISTORY, or away from it where depth is negative."""
-    at_move = move & (HISTORY_MOVES - 1)
-    bonus = min(16 * depth * depth + 64 * abs(depth), 1600)
-    if depth < 0:
-        bonus = -bonus
-    history[at_move] += bonus - history[at_move] * abs(bonus) // MOST_HISTORY
-
-
-def poll(W: Any, C: Any) -> int:
-    """Shows the node count, looks at every reason to stop and says when to look again; the answer is W[STOP]."""
-    put(C, SEEN_NODES, W[NODES])
-    out_of_budget = W[EXPIRED] != 0 or W[NODES] >= W[NODE_LIMIT]
-    if C[CANCEL] != 0 or (W[MAY_STOP] != 0 and out_of_budget):
-        W[STOP] = 1
-    W[POLL] = W[NODES] + POLL_NODES
-    if W[MAY_STOP] != 0 and W[NODE_LIMIT] < W[POLL]:
-        W[POLL] = W[NODE_LIMIT]
-    return int(W[STOP])
-
-
-def is_repeated(s: State, ply: int, W: Any) -> int:
-    """1 if the position was there before, on the path or in the match; notes that it is on the path now."""
-    here = np.int64(repetition(s))
-    W[PATH + ply] = here
-    back = reversible(s)
-    if back > ply + W[PAST]:
-        back = ply + W[PAST]
-    for i in range(2, back + 1, 2):
-        if i <= ply and (W[MADE + ply - i] == NO_MOVE or W[MADE + ply - i + 1] == NO_MOVE):
-            return 0  # whoever passed cannot come back to what was before
-        if i >= 4 and W[PATH + ply - i] == here:
-            return 1
-    return 0
 
 
 def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> int:
@@ -477,33 +261,6 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
             show(depth, best, W, C)
     W[GUESS] = best
     return best
-
-
-def keep_line(i: int, move: int, v: int, W: Any) -> None:
-    """Notes the line after the i-th root move, and sorts its score in among the best."""
-    line: Any = np.int64(BUFFERS + 2 * MAX_PLY * MAX_MOVES + 3 * MAX_MOVES + i * LINE_WORDS)
-    length = min(W[PV_LENGTH + 1], LINE_WORDS - 2)
-    W[line] = length + 1
-    W[line + 1] = move
-    for t in range(length):
-        W[line + 2 + t] = W[PV + MAX_PLY + t]
-    place: Any = np.int64(W[LINES])
-    while place > 0 and W[TOP + place - 1] < v:
-        W[TOP + place] = W[TOP + place - 1]
-        place -= 1
-    W[TOP + place] = v
-
-
-def show(depth: int, score: int, W: Any, C: Any) -> None:
-    """Publishes the best line; SEQUENCE is odd while it changes, so that a reader can tell."""
-    put(C, SEQUENCE, C[SEQUENCE] + 1)
-    put(C, SEEN_NODES, W[NODES])
-    put(C, SEEN_DEPTH, depth)
-    put(C, SEEN_SCORE, score)
-    put(C, SEEN_PV_LENGTH, W[PV_LENGTH])
-    for t in range(W[PV_LENGTH]):
-        put(C, SEEN_PV + t, W[PV + t])
-    put(C, SEQUENCE, C[SEQUENCE] + 1)
 
 
 def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any) -> int:
@@ -855,108 +612,3 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         stored_depth = COMPLETE
     remember(slot, k, best, bound, stored_depth, best_index, ply, W, T)
     return best
-
-
-def perft(s: State, depth: int, ply: int, W: Any) -> int:
-    """The number of move sequences of a length; a finished game has no moves, a draw by rule still has."""
-    if depth == 0:
-        return 1
-    if status(s) != GOES_ON:
-        return 0
-    buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
-    if depth == 1:
-        return count(s, buffer)
-    n = moves(s, buffer)
-    total = 0
-    for i in range(n):
-        total += perft(play(s, buffer[i]), depth - 1, ply + 1, W)
-    return total
-
-
-def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
-    """The value that `nega` promises, found by trying everything: for checks."""
-    result = status(s)
-    if result != GOES_ON:
-        return end_value(result, ply, W)
-    if drawn(s) != 0:
-        return end_value(DRAWN, ply, W)
-    if depth <= 0:
-        return evaluate(s, D)
-    buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
-    n = moves(s, buffer)
-    if n == 0:
-        return end_value(stuck(s), ply, W)
-    best = -INF
-    for i in range(n):
-        v = -plain(play(s, buffer[i]), depth - 1, ply + 1, W, D)
-        if v > best:
-            best = v
-    return best
-
-
-def rule_status(s: State) -> int:
-    return status(s)
-
-
-def rule_moves(s: State, buf: Any) -> int:
-    return moves(s, buf)
-
-
-def rule_play(s: State, m: int) -> State:
-    return play(s, m)
-
-
-def rule_stuck(s: State) -> int:
-    return stuck(s)
-
-
-def rule_key(s: State) -> np.uint64:
-    return key(s)
-
-
-def rule_evaluate(s: State, data: Any) -> int:
-    return evaluate(s, data)
-
-
-def rule_drawn(s: State) -> int:
-    return drawn(s)
-
-
-def rule_repetition(s: State) -> np.uint64:
-    return repetition(s)
-
-
-def rule_reversible(s: State) -> int:
-    return reversible(s)
-
-
-def rule_count(s: State, buf: Any) -> int:
-    return count(s, buf)
-
-
-def rule_noisy(s: State, buf: Any) -> int:
-    return noisy(s, buf)
-
-
-def rule_tense(s: State) -> int:
-    return tense(s)
-
-
-def rule_forced(s: State, buf: Any) -> int:
-    return forced(s, buf)
-
-
-def rule_rank(s: State, m: int) -> int:
-    return rank(s, m)
-
-
-def rule_may_pass(s: State) -> int:
-    return may_pass(s)
-
-
-def rule_pass_turn(s: State) -> State:
-    return pass_turn(s)
-
-
-def rule_probe(s: State, data: Any) -> int:
-    return probe(s, data)

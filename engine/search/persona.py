@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.game import Game, Position
 from engine.native import Memory, compile_game
-from engine.search import kernel, mean
+from engine.search import layout, mean
 from engine.search.driver import (
     NO_LIMIT,
     SMALL_TABLE_BITS,
@@ -175,13 +175,13 @@ class Personas:
         game = self._searcher.game
         margin = level_of(game, 1).margin
         report = self._search(asked, margin, seconds)
-        if report.score < -kernel.DECIDED:
+        if report.score < -layout.DECIDED:
             report = self._search(asked, ANY_MARGIN, seconds)
             margin = ANY_MARGIN
         info = to_info(asked.position, report)
         asked.on_info(info)
-        good = [move for move, score, bound in report.moves if bound == kernel.EXACT and score > report.score - margin]
-        if report.score > kernel.DECIDED or len(good) < 2:
+        good = [move for move, score, bound in report.moves if bound == layout.EXACT and score > report.score - margin]
+        if report.score > layout.DECIDED or len(good) < 2:
             return Result(info.pv[0], info)
         for depth in range(TRAP_DEPTH, 0, -1):
             worth = self._worth(asked, good, depth + 1, None if depth == 1 else TRAP_NODES * len(good))
@@ -192,7 +192,7 @@ class Personas:
     def _search(self, asked: _Asked, margin: int, seconds: float) -> Report:
         limit = Limit(nodes=SWINDLER_NODES, time_ms=max(1, round(seconds * 1000)))
         table = Table(SMALL_TABLE_BITS)
-        techniques = self._searcher.techniques & ~kernel.PROBE
+        techniques = self._searcher.techniques & ~layout.PROBE
         return self._searcher.search(
             asked.position, limit, table, asked.control, margin=margin, techniques=techniques, clock=asked.clock
         )

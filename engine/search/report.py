@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.game import Game, GameError, GameFault, Position
-from engine.search import kernel
+from engine.search import layout
 from engine.search.job import Bound, Info, Job, Limit, Result, RootMove, RulesChanged, SearchFailed
 from engine.search.levels import TIME_MS, Level, choose, level_of
 from engine.solvers.base import Solution
 
-BOUNDS: dict[int, Bound] = {kernel.EXACT: "exact", kernel.LOWER: "lower", kernel.UPPER: "upper"}
+BOUNDS: dict[int, Bound] = {layout.EXACT: "exact", layout.LOWER: "lower", layout.UPPER: "upper"}
 
 
 @dataclass(frozen=True, slots=True)

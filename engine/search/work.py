@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.game import Position
 from engine.native import Memory
-from engine.search import kernel
+from engine.search import layout
 from engine.search.report import Report
 
 NO_LIMIT = 1 << 62
@@ -21,18 +21,18 @@ class Settings:
     """How to search. `lines` best moves, and those less than `margin` below the best one, get exact scores.
 
     `exact_depth` is the profile in which the score is that of a plain minimax to the same depth. `techniques` are bits
-    of kernel.TECHNIQUE. `contempt` is what a draw costs the side to move at the root.
+    of layout.TECHNIQUE. `contempt` is what a draw costs the side to move at the root.
     """
 
     margin: int = 0
     lines: int = 1
     exact_depth: bool = False
-    techniques: int = kernel.ALL
+    techniques: int = layout.ALL
     contempt: int = 0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.lines <= kernel.MAX_LINES:
-            raise ValueError(f"lines are 1 to {kernel.MAX_LINES}, not {self.lines}")
+        if not 1 <= self.lines <= layout.MAX_LINES:
+            raise ValueError(f"lines are 1 to {layout.MAX_LINES}, not {self.lines}")
         if abs(self.contempt) > MOST_CONTEMPT:
             raise ValueError(f"contempt is at most {MOST_CONTEMPT} either way, not {self.contempt}")
 
@@ -48,30 +48,30 @@ class Work:
 
     def __init__(self, max_moves: int) -> None:
         self._max_moves = max_moves
-        self._root_at = kernel.root_offset(max_moves)
-        self.words: Any = np.zeros(kernel.work_words(max_moves), np.int64)
+        self._root_at = layout.root_offset(max_moves)
+        self.words: Any = np.zeros(layout.work_words(max_moves), np.int64)
         self.memory = Memory(self.words)
         self.wants_best_only = True
 
     def begin(self, position: Position, moves: Sequence[int], table_bits: int, age: int, settings: Settings) -> None:
         """Forgets the search before; the first depth of the new one cannot be stopped."""
         words = self.words
-        past = position.past[-kernel.MAX_PAST :]
+        past = position.past[-layout.MAX_PAST :]
         is_exact = settings.exact_depth
-        words[: kernel.BUFFERS] = 0
-        words[kernel.KILLERS : kernel.HISTORY] = -1
-        words[kernel.MADE : kernel.BUFFERS] = kernel.NO_MOVE
-        words[kernel.NODE_LIMIT] = NO_LIMIT
-        words[kernel.EXACT_DEPTH] = is_exact
-        words[kernel.TECHNIQUES] = settings.techniques & kernel.BASIC if is_exact else settings.techniques
-        words[kernel.TABLE_SHIFT] = 64 - table_bits
-        words[kernel.AGE] = age
-        words[kernel.LINES] = min(settings.lines, len(moves))
-        words[kernel.DRAW_VALUE] = -settings.contempt
-        words[kernel.SALT] = settings.salt(position.turn)
-        words[kernel.PAST] = len(past)
-        words[kernel.PATH - len(past) : kernel.PATH] = np.array(past, np.uint64).view(np.int64)
-        words[kernel.ROOT_COUNT] = len(moves)
+        words[: layout.BUFFERS] = 0
+        words[layout.KILLERS : layout.HISTORY] = -1
+        words[layout.MADE : layout.BUFFERS] = layout.NO_MOVE
+        words[layout.NODE_LIMIT] = NO_LIMIT
+        words[layout.EXACT_DEPTH] = is_exact
+        words[layout.TECHNIQUES] = settings.techniques & layout.BASIC if is_exact else settings.techniques
+        words[layout.TABLE_SHIFT] = 64 - table_bits
+        words[layout.AGE] = age
+        words[layout.LINES] = min(settings.lines, len(moves))
+        words[layout.DRAW_VALUE] = -settings.contempt
+        words[layout.SALT] = settings.salt(position.turn)
+        words[layout.PAST] = len(past)
+        words[layout.PATH - len(past) : layout.PATH] = np.array(past, np.uint64).view(np.int64)
+        words[layout.ROOT_COUNT] = len(moves)
         self.wants_best_only = settings.lines == 1 and settings.margin == 0
         self.order(moves)
 
@@ -81,48 +81,48 @@ class Work:
 
     def allow_stop(self, nodes: int | None) -> None:
         """From now on the search stops at so many nodes, or when it is told to."""
-        self.words[kernel.NODE_LIMIT] = nodes or NO_LIMIT
-        self.words[kernel.MAY_STOP] = 1
-        self.words[kernel.POLL] = 0
+        self.words[layout.NODE_LIMIT] = nodes or NO_LIMIT
+        self.words[layout.MAY_STOP] = 1
+        self.words[layout.POLL] = 0
 
     def expire(self) -> None:
-        self.words[kernel.EXPIRED] = 1
+        self.words[layout.EXPIRED] = 1
 
     @property
     def is_stopped(self) -> bool:
-        return bool(self.words[kernel.STOP])
+        return bool(self.words[layout.STOP])
 
     @property
     def nodes(self) -> int:
-        return int(self.words[kernel.NODES])
+        return int(self.words[layout.NODES])
 
     @property
     def horizons(self) -> int:
-        return int(self.words[kernel.HORIZONS])
+        return int(self.words[layout.HORIZONS])
 
     def report(self, depth: int, score: int, seconds: float, solved: bool, nodes: int) -> Report:
         """The depth that was just completed; `nodes` are those of all threads."""
-        words, count = self.words, int(self.words[kernel.ROOT_COUNT])
+        words, count = self.words, int(self.words[layout.ROOT_COUNT])
         columns = [words[self._root_at + i * self._max_moves :][:count].tolist() for i in range(3)]
         scored = list(zip(*columns, strict=True))
         order = sorted(range(count), key=lambda i: -scored[i][1])
-        line = tuple(words[kernel.PV :][: int(words[kernel.PV_LENGTH])].tolist())
-        lines = tuple(self._line(i) if scored[i][2] == kernel.EXACT else () for i in order)
+        line = tuple(words[layout.PV :][: int(words[layout.PV_LENGTH])].tolist())
+        lines = tuple(self._line(i) if scored[i][2] == layout.EXACT else () for i in order)
         return Report(depth, score, nodes, seconds, line, tuple(scored[i] for i in order), solved, lines)
 
     def amended(self, report: Report, score: int, line: tuple[int, ...], nodes: int, seconds: float) -> Report:
         """A report with the best move of an unfinished depth in front; the others have the scores that were found last,
         and none a better one.
         """
-        words, done = self.words, int(self.words[kernel.ROOT_DONE])
+        words, done = self.words, int(self.words[layout.ROOT_DONE])
         columns = [words[self._root_at + i * self._max_moves :][:done].tolist() for i in range(3)]
         latest = {move: (move, found, bound) for move, found, bound in zip(*columns, strict=True)}
         others = [latest.get(move, (move, found, bound)) for move, found, bound in report.moves if move != line[0]]
         capped = sorted(((move, min(found, score), bound) for move, found, bound in others), key=lambda one: -one[1])
-        moves = ((line[0], score, kernel.EXACT), *capped)
+        moves = ((line[0], score, layout.EXACT), *capped)
         lines = (line, *(() for _ in capped))
         return replace(report, score=score, nodes=nodes, seconds=seconds, line=line, moves=moves, lines=lines)
 
     def _line(self, i: int) -> tuple[int, ...]:
-        at = self._root_at + 3 * self._max_moves + i * kernel.LINE_WORDS
+        at = self._root_at + 3 * self._max_moves + i * layout.LINE_WORDS
         return tuple(self.words[at + 1 :][: int(self.words[at])].tolist())

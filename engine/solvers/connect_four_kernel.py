@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine.jit import U, at, lsb, popcount, prefetch, put
-from engine.search.kernel import CANCEL, SEEN_NODES
+from engine.search.layout import CANCEL, SEEN_NODES
 
 NODES, POLL, NODE_LIMIT, EXPIRED, STOP, TABLE_SHIFT, GROW_AT, LARGEST = range(8)
 """Counters in A. EXPIRED is written by another thread; 64 - TABLE_SHIFT bits number the entries in use, LARGEST is the

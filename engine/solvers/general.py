@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 
 from engine.game import Game, Position
-from engine.search import kernel
+from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Limit
 from engine.search.report import BOUNDS, Report
@@ -35,7 +35,7 @@ class SearchSolver:
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
         report = self._searcher.search(
-            position, limit, self._cleared_table(), control, margin=1, techniques=kernel.SOUND, around=around
+            position, limit, self._cleared_table(), control, margin=1, techniques=layout.SOUND, around=around
         )
         return _solution(report) if _is_final(report) else None
 
@@ -45,7 +45,7 @@ class SearchSolver:
         """One after the other; each has the whole limit."""
         found = [
             self._searcher.search(
-                position, limit, self._cleared_table(), control, techniques=kernel.SOUND, around=around
+                position, limit, self._cleared_table(), control, techniques=layout.SOUND, around=around
             )
             for position in positions
         ]
@@ -80,7 +80,7 @@ def describe_value(value: int) -> str:
 
 def _is_final(report: Report) -> bool:
     """No deeper search would find another result."""
-    return report.solved or kernel.MATE - abs(report.score) <= report.depth
+    return report.solved or layout.MATE - abs(report.score) <= report.depth
 
 
 def _sign(value: int) -> int:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from engine.jit import at, lsb, popcount, put
-from engine.search.kernel import CANCEL, SEEN_NODES
+from engine.search.layout import CANCEL, SEEN_NODES
 from engine.solvers import othello_last
 from engine.solvers.othello_last import (
     ANSWERS,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.game import Game, Position
-from engine.search import kernel
+from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from engine.tune.games import Plan, Played, WorkFile
@@ -46,7 +46,7 @@ class SelfPlay:
         leads: list[int] = []
         while position.moves() and position.claim() is None and len(moves) < LONGEST:
             report = self._searcher.search(position, Limit(nodes=self.plan.nodes), self._table, self._control)
-            if abs(report.score) > kernel.DECIDED:
+            if abs(report.score) > layout.DECIDED:
                 return Played(number, " ".join(moves), _points(position.turn, report.score), tuple(kept), tuple(scores))
             leads.append(report.score if position.turn == 0 else -report.score)
             if self.plan.decided and is_decided(leads, self.plan.decided):

@@ -32,7 +32,7 @@ import pyspiel
 
 from engine.game import Game, Position, Rules
 from engine.games.registry import BUILT_IN, rules_digest
-from engine.search import kernel
+from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from engine.search.work import Settings, Work
@@ -137,7 +137,7 @@ class Ours:
         self._table.memory.array.fill(np.uint64(0))
         limit = Limit(depth=depth)
         report = self._searcher.search(
-            position, limit, self._table, self._control, exact_depth=True, techniques=kernel.BASIC
+            position, limit, self._table, self._control, exact_depth=True, techniques=layout.BASIC
         )
         return report.score
 
@@ -215,7 +215,7 @@ def check(row: Row, ours: Ours, plain: Ours, peer: Peer) -> int:
     for moves, value in zip(positions, theirs, strict=True):
         mine = ours.value(ours.position(moves), row.checked_depth)
         others = [
-            ours.at_once(ours.position(moves), row.checked_depth, kernel.BASIC)[0],
+            ours.at_once(ours.position(moves), row.checked_depth, layout.BASIC)[0],
             plain.at_once(plain.position(moves), row.checked_depth, 0)[0],
         ]
         assert all(np.sign(value) == np.sign(one) for one in (mine, *others)), (row.peer, moves, value, mine, others)
@@ -238,7 +238,7 @@ def measure(row: Row, peer: Peer, folder: Path) -> tuple[tuple[float, ...], int]
     start, plain_start = ours.position(()), plain.position(())
     searches: tuple[Callable[[], object], ...] = (
         lambda: ours.value(start, row.depth),
-        lambda: ours.at_once(start, row.depth, kernel.BASIC),
+        lambda: ours.at_once(start, row.depth, layout.BASIC),
         lambda: plain.at_once(plain_start, row.depth, 0),
     )
     rounds = [

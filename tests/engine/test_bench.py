@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from engine import bench
-from engine.search import kernel
+from engine.search import layout
 
 BASIC = {"connect-four": 4_651_313, "tic-tac-toe": 7_949, "sticks": 38_624}
 ALL = {"connect-four": 1_226_406, "tic-tac-toe": 6_483, "sticks": 26_848}
@@ -13,8 +13,8 @@ ALL = {"connect-four": 1_226_406, "tic-tac-toe": 6_483, "sticks": 26_848}
 
 def test_signature() -> None:
     """The fixed searches visit exactly these nodes, everywhere and each time, with basic and with all techniques."""
-    assert bench.node_counts(kernel.BASIC) == BASIC
-    assert bench.node_counts(kernel.ALL) == ALL
+    assert bench.node_counts(layout.BASIC) == BASIC
+    assert bench.node_counts(layout.ALL) == ALL
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compare with")

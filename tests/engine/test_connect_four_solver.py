@@ -18,7 +18,7 @@ from engine.games.registry import load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Info, Job, Limit
-from engine.search.kernel import SOUND
+from engine.search.layout import SOUND
 from engine.solvers import connect_four_kernel
 from engine.solvers.base import Solution
 from engine.solvers.connect_four import ConnectFourSolver, make_solver

@@ -13,7 +13,7 @@ import pytest
 from engine.conformance import playouts
 from engine.game import Position
 from engine.games.registry import load_game
-from engine.search import kernel
+from engine.search import kernel, layout
 from engine.search.driver import Cancelled, Control, Searcher, Table
 from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
@@ -35,7 +35,7 @@ def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
     or some depths later with reductions.
     """
     searcher = searcher_of("tic-tac-toe")
-    basic = searcher.search(searcher.game.start(), Limit(), Table(14), Control(), techniques=kernel.BASIC)
+    basic = searcher.search(searcher.game.start(), Limit(), Table(14), Control(), techniques=layout.BASIC)
     assert (basic.score, basic.depth, basic.solved) == (0, 9, True)
     report = searched(searcher, searcher.game.start(), Limit())
     assert (report.score, report.solved) == (0, True)
@@ -148,7 +148,7 @@ def test_mate_distances(searcher_of: Searchers) -> None:
     for depth, score in ((1, None), (2, None), (3, MATE - 3), (4, MATE - 3), (9, MATE - 3)):
         report = searched(searcher, mate_in_3, Limit(depth=depth))
         if score is None:
-            assert abs(report.score) < kernel.DECIDED
+            assert abs(report.score) < layout.DECIDED
         else:
             assert report.score == score
             assert report.depth == 3, "a seen end needs no deeper search"
@@ -225,7 +225,7 @@ def test_cancel_and_expire(searcher_of: Searchers) -> None:
     searcher = searcher_of("connect-four")
     start = searcher.game.start()
     control = Control()
-    control.memory.array[kernel.CANCEL] = 1
+    control.memory.array[layout.CANCEL] = 1
     with pytest.raises(Cancelled):
         searcher.search(start, Limit(), Table(10), control)
 
@@ -273,7 +273,7 @@ def test_what_is_shown_is_never_torn(searcher_of: Searchers) -> None:
     assert len({(depth, line) for depth, line, _ in shown}) == len(shown)
     for depth, line, score in shown:
         assert 1 <= len(line_tokens(position, line)) == len(line) <= depth
-        assert abs(score) < kernel.DECIDED
+        assert abs(score) < layout.DECIDED
 
 
 def test_margin_gives_exact_scores_to_near_best_moves(searcher_of: Searchers) -> None:
@@ -283,12 +283,12 @@ def test_margin_gives_exact_scores_to_near_best_moves(searcher_of: Searchers) ->
         position = line[5]
         everything = searched(searcher, position, Limit(depth=5), Table(12), exact_depth=True, margin=4 * MATE)
         values = {move: score for move, score, bound in everything.moves}
-        assert all(bound == kernel.EXACT for _, _, bound in everything.moves)
+        assert all(bound == layout.EXACT for _, _, bound in everything.moves)
         near = searched(searcher, position, Limit(depth=5), Table(12), exact_depth=True, margin=12)
         for move, score, bound in near.moves:
             is_near = values[move] > near.score - 12
-            assert (bound == kernel.EXACT) >= is_near
-            assert score == values[move] if bound == kernel.EXACT else score >= values[move]
+            assert (bound == layout.EXACT) >= is_near
+            assert score == values[move] if bound == layout.EXACT else score >= values[move]
 
 
 def test_a_finished_match_cannot_be_searched(searcher_of: Searchers) -> None:
@@ -304,18 +304,19 @@ def test_uncompiled_kernel_agrees(searcher_of: Searchers) -> None:
     rules = searcher.game.rules
     position = searcher.game.position("X...O....")
     moves = position.moves()
-    namespace = {**vars(kernel), "MAX_MOVES": rules.MAX_MOVES}
-    for name, function in vars(kernel).items():
+    names = {name: value for file in (*kernel.PARTS, kernel) for name, value in vars(file).items()}
+    namespace = {**names, "MAX_MOVES": rules.MAX_MOVES}
+    for name, function in names.items():
         if name in kernel.SIGNATURES:
             namespace[name] = FunctionType(function.__code__, namespace)
     for name in ("status", "moves", "play", "stuck", "key", "evaluate"):
         namespace[name] = getattr(rules, name)
-    work = np.zeros(kernel.work_words(rules.MAX_MOVES), np.int64)
-    work[kernel.root_offset(rules.MAX_MOVES) :][: len(moves)] = moves
-    work[kernel.ROOT_COUNT], work[kernel.TABLE_SHIFT], work[kernel.NODE_LIMIT] = len(moves), 64 - 12, 1 << 60
-    work[kernel.KILLERS : kernel.HISTORY] = -1
-    memories = work, np.zeros(2 << 12, np.uint64), np.zeros(kernel.CONTROL_WORDS, np.int64), np.zeros(1, np.int64)
+    work = np.zeros(layout.work_words(rules.MAX_MOVES), np.int64)
+    work[layout.root_offset(rules.MAX_MOVES) :][: len(moves)] = moves
+    work[layout.ROOT_COUNT], work[layout.TABLE_SHIFT], work[layout.NODE_LIMIT] = len(moves), 64 - 12, 1 << 60
+    work[layout.KILLERS : layout.HISTORY] = -1
+    memories = work, np.zeros(2 << 12, np.uint64), np.zeros(layout.CONTROL_WORDS, np.int64), np.zeros(1, np.int64)
     with np.errstate(over="ignore"):
         score = namespace["root"](position.state, 1, 0, *memories)
     report = searched(searcher, position, Limit(depth=1), Table(12))
-    assert (score, work[kernel.NODES]) == (report.score, report.nodes)
+    assert (score, work[layout.NODES]) == (report.score, report.nodes)

@@ -10,7 +10,7 @@ from engine.conformance import playouts
 from engine.game import Game
 from engine.games import connect_four
 from engine.games.registry import load_game
-from engine.search import kernel
+from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
@@ -26,20 +26,20 @@ def test_several_lines(searcher_of: Searchers) -> None:
     for line in playouts(searcher.game, 8, seed=5):
         position = line[6]
         full = searcher.search(
-            position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE, techniques=kernel.BASIC
+            position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE, techniques=layout.BASIC
         )
         wanted = sorted((score for _, score, _ in full.moves), reverse=True)
         found = searcher.search(position, Limit(depth=5), Table(12), Control(), exact_depth=True, lines=LINES)
         values = {move: score for move, score, _ in full.moves}
         assert [score for _, score, _ in found.moves[:LINES]] == wanted[:LINES]
         for (move, score, bound), moves in list(zip(found.moves, found.lines, strict=True))[:LINES]:
-            assert (bound, values[move], moves[:1]) == (kernel.EXACT, score, (move,))
+            assert (bound, values[move], moves[:1]) == (layout.EXACT, score, (move,))
             assert len(line_tokens(position, moves)) == len(moves)
         assert found.lines[0] == found.line
         assert all(score <= found.moves[LINES - 1][1] for _, score, _ in found.moves[LINES:])
     one = searcher.search(searcher.game.start(), Limit(depth=3), Table(12), Control(), lines=31)
-    assert all(bound == kernel.EXACT for _, _, bound in one.moves)
-    for lines in (0, kernel.MAX_LINES + 1):
+    assert all(bound == layout.EXACT for _, _, bound in one.moves)
+    for lines in (0, layout.MAX_LINES + 1):
         with pytest.raises(ValueError, match="lines are 1 to"):
             searcher.search(searcher.game.start(), Limit(depth=1), Table(12), Control(), lines=lines)
 
@@ -69,7 +69,7 @@ def test_contempt(searcher_of: Searchers) -> None:
         for position in (start, after, after.play(after.moves()[0])):
             report = searcher.search(position, Limit(), table, Control(), contempt=contempt)
             assert (report.score, report.solved) == (-contempt, True)
-    assert searcher.search(start.play(0).play(1), Limit(), table, Control(), contempt=50).score > kernel.DECIDED
+    assert searcher.search(start.play(0).play(1), Limit(), table, Control(), contempt=50).score > layout.DECIDED
     with pytest.raises(ValueError, match="contempt"):
         searcher.search(start, Limit(), table, Control(), contempt=1001)
 
@@ -110,7 +110,7 @@ def test_more_threads(searcher_of: Searchers) -> None:
     table = Table(14)
     for position, score in endgames(11, 40):
         for threads in (2, 3):
-            report = searcher.search(position, Limit(), table, Control(), threads=threads, techniques=kernel.SOUND)
+            report = searcher.search(position, Limit(), table, Control(), threads=threads, techniques=layout.SOUND)
             assert report.score == score, position.text()
     alone = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control())
     both = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control(), threads=2)
@@ -126,13 +126,13 @@ def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
     searcher = searcher_of("connect-four")
     table = Table(10)
     chance = random.Random(2)
-    for position, score in endgames(12, 40):
+    for position, score in endgames(12, 150):
         searcher.search(position, Limit(depth=8), table, Control())
         words = table.memory.array
         for _ in range(200):  # what two writers of one slot may leave: the data of another entry
             slot, other = (2 * chance.randrange(1 << 10) for _ in range(2))
             words[slot + 1] = words[other + 1]
-        assert searcher.search(position, Limit(), table, Control(), techniques=kernel.SOUND).score == score
+        assert searcher.search(position, Limit(), table, Control(), techniques=layout.SOUND).score == score
 
 
 HOOKS = '''
@@ -184,13 +184,13 @@ def check_hints(searcher: Searcher) -> None:
         assert (report.score > 0) - (report.score < 0) == (score > 0) - (score < 0), position.text()
         assert report.solved or MATE - abs(report.score) <= report.depth
     win = searcher.game.position(OPEN_TWO)
-    extended = kernel.BASIC | kernel.EXTENSIONS
-    for techniques in (kernel.ALL, extended, kernel.BASIC | kernel.QUIESCENCE):
+    extended = layout.BASIC | layout.EXTENSIONS
+    for techniques in (layout.ALL, extended, layout.BASIC | layout.QUIESCENCE):
         table = Table(14)
         report = searcher.search(win, Limit(depth=2), table, Control(), techniques=techniques)
         is_seen = report.score == MATE - 3
         assert is_seen, "a win behind the horizon is seen where the answers are forced"
-    assert searcher.search(win, Limit(depth=2), Table(14), Control(), techniques=kernel.BASIC).score < kernel.DECIDED
+    assert searcher.search(win, Limit(depth=2), Table(14), Control(), techniques=layout.BASIC).score < layout.DECIDED
 
 
 def test_hints_do_not_change_results(hinted: Game) -> None:
@@ -220,7 +220,7 @@ def test_a_game_that_never_calms_down_is_cut_short(plug_in: Callable[[str, str],
     source = Path(connect_four.__file__).read_text("utf-8")
     plug_in("restless", source.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS)
     searcher = Searcher(load_game("restless"))
-    for nodes, most in ((1, kernel.QUIET_NODES + 7**3), (100_000, 100_000)):
+    for nodes, most in ((1, layout.QUIET_NODES + 7**3), (100_000, 100_000)):
         report = searcher.search(searcher.game.start(), Limit(nodes=nodes), Table(14), Control())
-        assert kernel.QUIET_NODES <= searcher._works[0].nodes <= most
+        assert layout.QUIET_NODES <= searcher._works[0].nodes <= most
         assert (report.depth, len(report.moves)) == (1, 7)

@@ -16,7 +16,7 @@ from engine.match.description import parse_description
 from engine.match.making import make_player
 from engine.match.play import Situation
 from engine.native import Memory, NativeGame, compile_game
-from engine.search import kernel
+from engine.search import layout
 from engine.search.driver import Control, Searcher, Table, answer
 from engine.search.job import MATE, Job, Limit
 from engine.solvers.draughts import DraughtsSolver
@@ -265,7 +265,7 @@ def test_the_search_sees_the_end_through_the_tables() -> None:
     with_tables = searcher.search(position, limit, Table(12), Control())
     assert (with_tables.score, with_tables.solved) == (MATE - 27, True)
     assert position.format_move(with_tables.line[0]) == "15x22"
-    without = searcher.search(position, limit, Table(12), Control(), techniques=searcher.techniques & ~kernel.PROBE)
+    without = searcher.search(position, limit, Table(12), Control(), techniques=searcher.techniques & ~layout.PROBE)
     assert without.score == plain.search(position, limit, Table(12), Control()).score != with_tables.score
     exact = searcher.search(position, limit, Table(12), Control(), exact_depth=True)
     assert exact.score == plain.search(position, limit, Table(12), Control(), exact_depth=True).score
@@ -279,9 +279,9 @@ def test_a_search_knows_what_the_tables_know() -> None:
         report = searcher.search(position, Limit(depth=1), Table(12), Control())
         assert report.score == MATE - score_of(position), position.text()
     blind = searcher.search(
-        position, Limit(depth=1), Table(12), Control(), techniques=kernel.ALL & ~kernel.TECHNIQUE["probe"]
+        position, Limit(depth=1), Table(12), Control(), techniques=layout.ALL & ~layout.TECHNIQUE["probe"]
     )
-    assert blind.score < kernel.DECIDED
+    assert blind.score < layout.DECIDED
 
 
 def test_a_player_of_a_match_has_the_tables_if_it_asks_for_them() -> None:
@@ -296,4 +296,4 @@ def test_a_player_of_a_match_has_the_tables_if_it_asks_for_them() -> None:
     assert with_tables.choose(situation).score == MATE - score_of(position)
     seen = plain.choose(situation).score
     assert seen is not None
-    assert seen < kernel.DECIDED
+    assert seen < layout.DECIDED

@@ -20,7 +20,7 @@ from engine.match.ablation import (
 from engine.match.ablation_page import page
 from engine.match.log import Log, LogError, Record, read_log
 from engine.match.statistics import Summary, summarise
-from engine.search import driver, kernel
+from engine.search import driver, layout
 
 ROOT = Path(__file__).parents[3]
 MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).glob("*"))
@@ -76,7 +76,7 @@ def test_techniques_by_game() -> None:
     """A game can use what it gives the rules for, and everything general."""
     general = {"table", "killers", "history", "lmr", "iir", "aspiration", "buckets"}
     for game_id in game_ids():
-        assert general <= set(usable(load_game(game_id))) <= set(kernel.TECHNIQUE)
+        assert general <= set(usable(load_game(game_id))) <= set(layout.TECHNIQUE)
     chess, tic_tac_toe = set(usable(load_game("chess"))), set(usable(load_game("tic-tac-toe")))
     assert {"null-move", "quiescence", "extensions", "repetition"} <= chess
     assert not {"null-move", "quiescence", "extensions", "repetition", "probe"} & tic_tac_toe
@@ -87,7 +87,7 @@ def test_the_first_player_has_the_technique(monkeypatch: pytest.MonkeyPatch) -> 
     game = load_game("tic-tac-toe")
     assert header_of(game, "lmr", 50).players == ("nodes=50", "nodes=50,without=lmr")
     monkeypatch.setattr(game.rules, "WITHOUT", ("lmr",), raising=False)
-    assert driver.usual_techniques(game) == kernel.ALL & ~kernel.LMR
+    assert driver.usual_techniques(game) == layout.ALL & ~layout.LMR
     assert not in_use(game, "lmr")
     assert header_of(game, "lmr", 50).players == ("nodes=50,with=lmr", "nodes=50")
 

@@ -7,7 +7,7 @@ from engine.match.__main__ import parse_sprt
 from engine.match.description import Clock, DescriptionError, parse_description
 from engine.match.making import make_player
 from engine.match.players import techniques_of
-from engine.search import kernel
+from engine.search import layout
 from engine.search.driver import usual_techniques
 from engine.search.job import Limit
 
@@ -78,12 +78,12 @@ def test_techniques_start_from_what_pays_for_the_game() -> None:
     def chosen(text: str) -> int:
         return techniques_of(parse_description(f"nodes=10{text}"), usual)
 
-    assert usual == kernel.ALL & ~kernel.EXTENSIONS
+    assert usual == layout.ALL & ~layout.EXTENSIONS
     assert chosen("") == usual
-    assert chosen(",with=extensions") == kernel.ALL
-    assert chosen(",without=lmr+iir") == usual & ~kernel.LMR & ~kernel.IIR
-    assert chosen(",with=extensions,without=basic") == kernel.ALL & ~kernel.BASIC
-    assert chosen(",only=basic+extensions") == kernel.BASIC | kernel.EXTENSIONS
+    assert chosen(",with=extensions") == layout.ALL
+    assert chosen(",without=lmr+iir") == usual & ~layout.LMR & ~layout.IIR
+    assert chosen(",with=extensions,without=basic") == layout.ALL & ~layout.BASIC
+    assert chosen(",only=basic+extensions") == layout.BASIC | layout.EXTENSIONS
 
 
 def test_tests() -> None:

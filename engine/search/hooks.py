@@ -1,0 +1,79 @@
+"""The rules that the search calls by name: a game's own stand in their place when they are compiled for it."""
+
+from typing import Any
+
+import numpy as np
+
+from engine.game import GOES_ON, State
+from engine.search.layout import U
+
+
+def status(s: State) -> int:
+    raise NotImplementedError
+
+
+def moves(s: State, buf: Any) -> int:
+    raise NotImplementedError
+
+
+def play(s: State, m: int) -> State:
+    raise NotImplementedError
+
+
+def stuck(s: State) -> int:
+    raise NotImplementedError
+
+
+def key(s: State) -> np.uint64:
+    raise NotImplementedError
+
+
+def evaluate(s: State, data: Any) -> int:
+    raise NotImplementedError
+
+
+# --- what a game may leave out: see engine.game.MoreRules
+
+
+def drawn(s: State) -> int:
+    return 0
+
+
+def repetition(s: State) -> np.uint64:
+    return U(0)
+
+
+def reversible(s: State) -> int:
+    return 0
+
+
+def count(s: State, buf: Any) -> int:
+    return moves(s, buf)
+
+
+def noisy(s: State, buf: Any) -> int:
+    return 0
+
+
+def tense(s: State) -> int:
+    return 0
+
+
+def forced(s: State, buf: Any) -> int:
+    return 0
+
+
+def rank(s: State, m: int) -> int:
+    return 0
+
+
+def may_pass(s: State) -> int:
+    return 0
+
+
+def pass_turn(s: State) -> State:
+    return s
+
+
+def probe(s: State, data: Any) -> int:
+    return GOES_ON

@@ -1,0 +1,139 @@
+"""What the search's memory holds, and where: the words of W, T and C (see `engine.search.kernel`), the techniques, and
+the numbers that the search is made with.
+"""
+
+import math
+
+import numpy as np
+
+U = np.uint64
+
+MATE = 30_000
+INF = 32_000
+MAX_PLY = 128
+DECIDED = MATE - 1_000
+"""A score beyond this, either way, is a forced end: one that the search sees, or that `probe` knows further away."""
+POLL_NODES = 2048
+EXACT, LOWER, UPPER = 0, 1, 2
+COMPLETE = 255
+"""The depth of a table entry whose tree has no horizon in it: it is right at every depth."""
+COMPLETE_WORTH = 4
+
+# W: counters and limits, then areas of fixed size, then the move buffers
+(
+    NODES,
+    STOP,
+    POLL,
+    NODE_LIMIT,
+    MAY_STOP,
+    EXPIRED,
+    HORIZONS,
+    EXACT_DEPTH,
+    TABLE_SHIFT,
+    ROOT_COUNT,
+    PAST,
+    TECHNIQUES,
+    GUESS,
+    ROOT_DEPTH,
+    NULL_FROM,
+    DRAW_VALUE,
+    SALT,
+    AGE,
+    LINES,
+    QUIET_END,
+    ROOT_DONE,
+) = range(21)
+"""DRAW_VALUE: what a draw is worth to the side to move at the root. SALT: goes into each key, 0 but for searches whose
+values belong into no other one. AGE: the number of the search, for the table. LINES: so many best moves get exact
+scores. QUIET_END: at so many nodes quiescence is to end. ROOT_DONE: so many moves of the root have been
+searched to the depth that runs."""
+TOP = 32
+"""The best scores at the root so far, W[LINES] of them, the best first."""
+MAX_LINES = 31
+PV_LENGTH = TOP + MAX_LINES + 1
+PV = PV_LENGTH + MAX_PLY + 1
+KILLERS = PV + (MAX_PLY + 1) * MAX_PLY
+HISTORY = KILLERS + 2 * MAX_PLY
+HISTORY_MOVES = 4096
+MAX_PAST = 512
+"""So many repetition keys of the match's last positions are known, W[PAST] of them; then come those of the path."""
+PATH = HISTORY + 2 * HISTORY_MOVES + MAX_PAST
+"""The repetition key of the root; those of its children follow by ply."""
+GUESSES = PATH + MAX_PLY + 1
+"""What the evaluation said at each ply of the path; -INF where it was not asked."""
+MADE = GUESSES + MAX_PLY + 1
+"""The move that was made at each ply of the path; NO_MOVE for a null move."""
+REPLIES = MADE + MAX_PLY + 1
+"""The move that refuted each move before."""
+BUFFERS = REPLIES + HISTORY_MOVES
+MAX_MOVES = 1
+REPEATS = NOISE = TENSION = KNOWLEDGE = MARGIN = 0
+"""These stand for the game's own: 1 where positions can come again and that matters, where the game gives `noisy`,
+`tense`, and `probe`; and its MARGIN. What a game does not have is not compiled."""
+NO_MOVE = -1
+LINE_WORDS = 32
+"""The length of the line after a root move, and its moves as far as there is room."""
+
+TECHNIQUE = {
+    name: 1 << bit
+    for bit, name in enumerate(
+        (
+            "table", "killers", "history", "repetition", "replies", "rank", "quiescence", "extensions", "null-move",
+            "lmr", "iir", "aspiration", "buckets", "malus", "mate-distance", "bad-captures",
+            "probe", "futility", "quiet-table", "improving", "table-guess",
+        )
+    )
+}  # fmt: skip
+"""The techniques that can be left out, by the names that an ablation match knows them by."""
+(
+    TABLE, KILLERS_FIRST, HISTORY_ORDER, REPETITION, REPLIES_FIRST, RANKS, QUIESCENCE, EXTENSIONS, NULL_MOVE, LMR, IIR,
+    ASPIRATION, BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES, PROBE, FUTILITY, QUIET_TABLE, IMPROVING, TABLE_GUESS,
+) = TECHNIQUE.values()  # fmt: skip
+BASIC = TABLE | KILLERS_FIRST | HISTORY_ORDER
+SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | ASPIRATION | BUCKETS | MALUS | MATE_DISTANCE | PROBE
+"""What changes the order of moves and the windows, but not the tree: a seen end is as near as it gets."""
+ALL = (1 << len(TECHNIQUE)) - 1
+
+NULL_DEPTH, VERIFY_DEPTH, LMR_DEPTH, LMR_MOVES, IIR_DEPTH, ASPIRATION_DEPTH = 3, 10, 3, 3, 4, 5
+FUTILITY_DEPTH, LATE_MOVES = 6, 3
+"""Up to this depth moves are left out; of quiet ones so many plus the square of the depth are looked at."""
+ASPIRATION_WINDOW = 24
+PLY = 1024
+"""Reductions are counted in parts of a ply."""
+REDUCTIONS = np.array(
+    [
+        [round((0.3 + math.log(depth) * math.log(move) / 2.1) * PLY) if depth and move else 0 for move in range(64)]
+        for depth in range(64)
+    ],
+    np.int64,
+)
+"""How much less deep a late move is looked at, by depth and number of the move."""
+MOST_HISTORY = 1 << 14
+"""What is remembered of a move is at most so much, either way: then it counts for two plies of reduction."""
+NO_INDEX = 65_535
+"""In a table entry: no move is known to be best."""
+QUIET_NODES = 20_000
+"""At so many nodes the quiescence of the first depth, which nothing stops, is to end: then the evaluation stands for
+the rest. No game of ours comes near it; one whose `noisy` never calms down would not answer at all."""
+UNBOUNDED = 1 << 62
+
+# C: one writer for CANCEL, one for all else
+CANCEL, SEQUENCE, SEEN_NODES, SEEN_DEPTH, SEEN_SCORE, SEEN_PV_LENGTH, SEEN_PV = range(7)
+CONTROL_WORDS = SEEN_PV + MAX_PLY
+
+GOLDEN = U(0x9E3779B97F4A7C15)
+LOW_16 = U(0xFFFF)
+LOW_8 = U(0xFF)
+LOW_6 = U(0x3F)
+LOW_2 = U(3)
+SCORE_SHIFT = 32_768
+
+
+def work_words(max_moves: int) -> int:
+    """The size of W: the buffers hold moves and their order for each ply, and the root's moves with what is found."""
+    return BUFFERS + 2 * MAX_PLY * max_moves + (3 + LINE_WORDS) * max_moves
+
+
+def root_offset(max_moves: int) -> int:
+    """Where the root's moves begin in W; their scores, bounds and lines follow."""
+    return BUFFERS + 2 * MAX_PLY * max_moves

@@ -1,0 +1,134 @@
+"""What checks and figures are made with: counting, a search that tries everything, and the rules themselves."""
+
+from typing import Any
+
+import numpy as np
+
+from engine.game import DRAWN, GOES_ON, State
+from engine.jit import at
+from engine.search.hooks import (
+    count,
+    drawn,
+    evaluate,
+    forced,
+    key,
+    may_pass,
+    moves,
+    noisy,
+    pass_turn,
+    play,
+    probe,
+    rank,
+    repetition,
+    reversible,
+    status,
+    stuck,
+    tense,
+)  # fmt: skip
+from engine.search.layout import BUFFERS, INF, MAX_MOVES
+from engine.search.steps import end_value
+
+
+def perft(s: State, depth: int, ply: int, W: Any) -> int:
+    """The number of move sequences of a length; a finished game has no moves, a draw by rule still has."""
+    if depth == 0:
+        return 1
+    if status(s) != GOES_ON:
+        return 0
+    buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
+    if depth == 1:
+        return count(s, buffer)
+    n = moves(s, buffer)
+    total = 0
+    for i in range(n):
+        total += perft(play(s, buffer[i]), depth - 1, ply + 1, W)
+    return total
+
+
+def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
+    """The value that `nega` promises, found by trying everything: for checks."""
+    result = status(s)
+    if result != GOES_ON:
+        return end_value(result, ply, W)
+    if drawn(s) != 0:
+        return end_value(DRAWN, ply, W)
+    if depth <= 0:
+        return evaluate(s, D)
+    buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
+    n = moves(s, buffer)
+    if n == 0:
+        return end_value(stuck(s), ply, W)
+    best = -INF
+    for i in range(n):
+        v = -plain(play(s, buffer[i]), depth - 1, ply + 1, W, D)
+        if v > best:
+            best = v
+    return best
+
+
+def rule_status(s: State) -> int:
+    return status(s)
+
+
+def rule_moves(s: State, buf: Any) -> int:
+    return moves(s, buf)
+
+
+def rule_play(s: State, m: int) -> State:
+    return play(s, m)
+
+
+def rule_stuck(s: State) -> int:
+    return stuck(s)
+
+
+def rule_key(s: State) -> np.uint64:
+    return key(s)
+
+
+def rule_evaluate(s: State, data: Any) -> int:
+    return evaluate(s, data)
+
+
+def rule_drawn(s: State) -> int:
+    return drawn(s)
+
+
+def rule_repetition(s: State) -> np.uint64:
+    return repetition(s)
+
+
+def rule_reversible(s: State) -> int:
+    return reversible(s)
+
+
+def rule_count(s: State, buf: Any) -> int:
+    return count(s, buf)
+
+
+def rule_noisy(s: State, buf: Any) -> int:
+    return noisy(s, buf)
+
+
+def rule_tense(s: State) -> int:
+    return tense(s)
+
+
+def rule_forced(s: State, buf: Any) -> int:
+    return forced(s, buf)
+
+
+def rule_rank(s: State, m: int) -> int:
+    return rank(s, m)
+
+
+def rule_may_pass(s: State) -> int:
+    return may_pass(s)
+
+
+def rule_pass_turn(s: State) -> State:
+    return pass_turn(s)
+
+
+def rule_probe(s: State, data: Any) -> int:
+    return probe(s, data)

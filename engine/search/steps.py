@@ -1,0 +1,130 @@
+"""Small steps of the search: what an end is worth, how much less deep a late move is looked at, history, the reasons to
+stop, repetition, and what is told of the best lines.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engine.game import DRAWN, WON, State
+from engine.jit import put
+from engine.search.hooks import repetition, reversible
+from engine.search.layout import (
+    BUFFERS,
+    CANCEL,
+    DRAW_VALUE,
+    EXPIRED,
+    HISTORY_MOVES,
+    LINE_WORDS,
+    LINES,
+    MADE,
+    MATE,
+    MAX_MOVES,
+    MAX_PLY,
+    MAY_STOP,
+    MOST_HISTORY,
+    NO_MOVE,
+    NODE_LIMIT,
+    NODES,
+    PAST,
+    PATH,
+    PLY,
+    POLL,
+    POLL_NODES,
+    PV,
+    PV_LENGTH,
+    REDUCTIONS,
+    SEEN_DEPTH,
+    SEEN_NODES,
+    SEEN_PV,
+    SEEN_PV_LENGTH,
+    SEEN_SCORE,
+    SEQUENCE,
+    STOP,
+    TOP,
+)
+
+
+def end_value(result: int, ply: int, W: Any) -> int:
+    """The score of a finished state for the side to move."""
+    if result == DRAWN:
+        return int(-W[DRAW_VALUE] if ply & 1 else W[DRAW_VALUE])
+    if result == WON:
+        return MATE - ply
+    return ply - MATE
+
+
+def reduction(depth: int, number: int, worth: int, is_open: int, is_improving: int) -> int:
+    """How many plies a late move is looked at less: fewer where the window is open or history speaks for the move, more
+    where the side to move is not doing better than at its move before.
+    """
+    parts: Any = np.int64(REDUCTIONS[min(depth, 63), min(number, 63)])
+    if is_open != 0:
+        parts -= PLY
+    if is_improving == 0:
+        parts += PLY // 2
+    parts -= 2 * PLY * max(min(worth, MOST_HISTORY), -MOST_HISTORY) // MOST_HISTORY
+    return int(max(min(parts // PLY, depth - 2), 0))
+
+
+def credit(history: Any, move: int, depth: int) -> None:
+    """Moves what is remembered of a move towards MOST_HISTORY, or away from it where depth is negative."""
+    at_move = move & (HISTORY_MOVES - 1)
+    bonus = min(16 * depth * depth + 64 * abs(depth), 1600)
+    if depth < 0:
+        bonus = -bonus
+    history[at_move] += bonus - history[at_move] * abs(bonus) // MOST_HISTORY
+
+
+def poll(W: Any, C: Any) -> int:
+    """Shows the node count, looks at every reason to stop and says when to look again; the answer is W[STOP]."""
+    put(C, SEEN_NODES, W[NODES])
+    out_of_budget = W[EXPIRED] != 0 or W[NODES] >= W[NODE_LIMIT]
+    if C[CANCEL] != 0 or (W[MAY_STOP] != 0 and out_of_budget):
+        W[STOP] = 1
+    W[POLL] = W[NODES] + POLL_NODES
+    if W[MAY_STOP] != 0 and W[NODE_LIMIT] < W[POLL]:
+        W[POLL] = W[NODE_LIMIT]
+    return int(W[STOP])
+
+
+def is_repeated(s: State, ply: int, W: Any) -> int:
+    """1 if the position was there before, on the path or in the match; notes that it is on the path now."""
+    here = np.int64(repetition(s))
+    W[PATH + ply] = here
+    back = reversible(s)
+    if back > ply + W[PAST]:
+        back = ply + W[PAST]
+    for i in range(2, back + 1, 2):
+        if i <= ply and (W[MADE + ply - i] == NO_MOVE or W[MADE + ply - i + 1] == NO_MOVE):
+            return 0  # whoever passed cannot come back to what was before
+        if i >= 4 and W[PATH + ply - i] == here:
+            return 1
+    return 0
+
+
+def keep_line(i: int, move: int, v: int, W: Any) -> None:
+    """Notes the line after the i-th root move, and sorts its score in among the best."""
+    line: Any = np.int64(BUFFERS + 2 * MAX_PLY * MAX_MOVES + 3 * MAX_MOVES + i * LINE_WORDS)
+    length = min(W[PV_LENGTH + 1], LINE_WORDS - 2)
+    W[line] = length + 1
+    W[line + 1] = move
+    for t in range(length):
+        W[line + 2 + t] = W[PV + MAX_PLY + t]
+    place: Any = np.int64(W[LINES])
+    while place > 0 and W[TOP + place - 1] < v:
+        W[TOP + place] = W[TOP + place - 1]
+        place -= 1
+    W[TOP + place] = v
+
+
+def show(depth: int, score: int, W: Any, C: Any) -> None:
+    """Publishes the best line; SEQUENCE is odd while it changes, so that a reader can tell."""
+    put(C, SEQUENCE, C[SEQUENCE] + 1)
+    put(C, SEEN_NODES, W[NODES])
+    put(C, SEEN_DEPTH, depth)
+    put(C, SEEN_SCORE, score)
+    put(C, SEEN_PV_LENGTH, W[PV_LENGTH])
+    for t in range(W[PV_LENGTH]):
+        put(C, SEEN_PV + t, W[PV + t])
+    put(C, SEQUENCE, C[SEQUENCE] + 1)
