@@ -175,7 +175,7 @@ class MoreRules(Protocol):
     """The module of the game's exact solver (see `engine.solvers.base`); "", the default, where it has none."""
 
     WITHOUT: Sequence[str]
-    """The techniques of the search that do not pay for this game (names of `engine.search.kernel.TECHNIQUE`)."""
+    """The techniques of the search that do not pay for this game (names of `engine.search.layout.TECHNIQUE`)."""
 
     def drawn(self, s: State) -> int:
         """(rule) 1 where the match is a draw although moves are left: by a count of moves, or for want of material.
