@@ -135,6 +135,9 @@ def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
         assert searcher.search(position, Limit(), table, Control(), techniques=layout.SOUND).score == score
 
 
+CONNECT_FOUR = Path(connect_four.__file__).read_text("utf-8").replace('"data/connect_four_book.bin",', "")
+"""The rules without their book, which stays where it is."""
+
 HOOKS = '''
 
 @rule
@@ -171,8 +174,7 @@ def rank(s: State, m: int) -> int:
 @pytest.fixture
 def hinted(plug_in: Callable[[str, str], Path]) -> Game:
     """Connect four with hints."""
-    source = Path(connect_four.__file__).read_text("utf-8")
-    plug_in("planted", source.replace('NAME = "connect-four"', 'NAME = "planted"') + HOOKS)
+    plug_in("planted", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "planted"') + HOOKS)
     return load_game("planted")
 
 
@@ -217,8 +219,7 @@ def test_a_game_that_never_calms_down_is_cut_short(plug_in: Callable[[str, str],
     """Where nothing is ever settled, to the end of the match, the first depth, which no limit stops, still ends soon;
     the next one is stopped by the limit.
     """
-    source = Path(connect_four.__file__).read_text("utf-8")
-    plug_in("restless", source.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS)
+    plug_in("restless", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS)
     searcher = Searcher(load_game("restless"))
     for nodes, most in ((1, layout.QUIET_NODES + 7**3), (100_000, 100_000)):
         report = searcher.search(searcher.game.start(), Limit(nodes=nodes), Table(14), Control())
