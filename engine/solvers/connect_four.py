@@ -79,7 +79,7 @@ class ConnectFourSolver:
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
         """All that is in the book, and what a search of that time nearly always comes to the end of; what the top level
-        meets behind the book takes a tenth of a second.
+        meets behind the book takes a quarter of a second at most.
         """
         board = _board(position)
         if time_ms is None or self.book.find(board) is not None:
