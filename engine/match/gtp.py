@@ -10,6 +10,10 @@ COLOURS = ("black", "white")
 """The colour of seat 0 and of seat 1: black begins."""
 
 
+class Refused(PlayerFailed):
+    """The program answered that it cannot do what it was asked."""
+
+
 class GtpPlayer:
     """One program; moves are written as the game writes them."""
 
@@ -39,7 +43,7 @@ class GtpPlayer:
             position = situation.start
             for ply, move in enumerate(moves):
                 if ply >= len(self._told):
-                    self._ask(f"play {COLOURS[position.turn]} {move}")
+                    self._tell(f"play {COLOURS[position.turn]} {move}", move)
                 position = position.replay(move)
             time_ms = self._description.limit.time_ms
             answer = self._ask(
@@ -67,7 +71,15 @@ class GtpPlayer:
         while not (line := program.read(deadline, f"answer to {command!r}")):
             pass
         if line[0] != "=":
-            raise PlayerFailed(f"{program.name} refuses {command!r}: {line[1:].strip()[:80]}")
+            raise Refused(f"{program.name} refuses {command!r}: {line[1:].strip()[:80]}")
         while program.read(deadline, "end of an answer"):
             pass
         return line[1:].strip()
+
+    def _tell(self, command: str, move: str) -> None:
+        """Tells the program a move. Some (GRhino) refuse a pass: for them a side without a move passes by itself."""
+        try:
+            self._ask(command)
+        except Refused:
+            if move != "pass":
+                raise

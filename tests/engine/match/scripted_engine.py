@@ -76,6 +76,8 @@ def gtp(fault: str, at: int) -> None:
             ply = 0
         if words[0] == "genmove":
             say(f"= {next_move('othello', ply, fault, at)}\n")
+        elif words[-1] in ("pass", "c1"):
+            say("? syntax error\n")
         elif words[0] in ("boardsize", "clear_board", "play"):
             say("=\n")
         else:

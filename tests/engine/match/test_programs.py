@@ -10,7 +10,7 @@ from engine.games.registry import load_game
 from engine.match import external, gtp, uci, xboard
 from engine.match.description import parse_description
 from engine.match.making import make_player
-from engine.match.play import Adjudication, Played, play_game
+from engine.match.play import Adjudication, Played, PlayerFailed, Situation, play_game
 
 SCRIPT = Path(__file__).with_name("scripted_engine.py")
 GAMES = {"uci": "chess", "xboard": "chess", "gtp": "othello"}
@@ -104,3 +104,18 @@ def test_after_a_failure_a_program_starts_anew(protocol: str) -> None:
             played = play_game(game, {}, (), (faulty, sound), 1, Adjudication(max_plies=4))
             assert len(played.moves) == 2
             assert "ended with code 3" in played.reason
+
+
+def test_a_program_may_refuse_to_be_told_a_pass() -> None:
+    """It then passes by itself (as GRhino does), and is asked for its move; to refuse another move is a fault."""
+    game = load_game("othello")
+    start = game.position("OX-------------------------XX------XX--------------------------- X")
+    assert start.tokens() == ["pass"]
+    position = start.play(start.parse_move("pass"))
+    player = make_player(parse_description(f"gtp={sys.executable} -IS {SCRIPT} gtp none 0"), game, {})
+    with closing(player):
+        player.begin(1)
+        assert player.choose(Situation(start, ("pass",), position, 1)).move == "c3"
+        player.begin(1)
+        with pytest.raises(PlayerFailed, match="refuses"):
+            player.choose(Situation(position, ("c1",), position.play(position.parse_move("c1")), 1))
