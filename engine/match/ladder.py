@@ -39,7 +39,7 @@ TOP_NODES_OF = {
     "nine-mens-morris": 20_000,
     "gomoku": 20_000,
     "hex": 20_000,
-    "chess": 800,
+    "chess": 700,
 }
 """The nodes that stand for the top level: fewer than it looks at in its time, so it is stronger than measured."""
 WANTED = 0.65, 0.85
