@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.game import Game
-from engine.games.registry import game_ids, load_game
 from engine.match.ablation import FOLDER, GAMES, TEST, in_use, log_path, usable, verdict
 from engine.match.ladder import options_of
 from engine.match.log import read_log
+from engine.match.page import games_with_logs
 from engine.match.statistics import elo_text, summarise
 
 HEAD = f"""# What the techniques of the search are worth
@@ -25,8 +25,9 @@ sequential test (SPRT of {TEST.elo0:g} against {TEST.elo1:g} Elo) was decided.
 - **does not pay**: worth nothing rather than {TEST.elo1:g} Elo, as the test says.
 - **cannot be told**: neither, after the games that are given. Such a technique stays as it is.
 
-What harms in a game is not in use there: its rules file names it in `WITHOUT`. What does not pay and costs time is not
-in use either. A match was played with what the game used at that time; the logs say with which rules.
+What harms in a game is not in use there: its rules file names it in `WITHOUT`. What does not pay stays in use where it
+changes nothing, and where it was found when the game's levels had been measured already: there it goes out with the
+next search that makes them be measured anew. A match was played with what the game used at that time; the logs say with which rules.
 
     python -m engine.match.ablation GAME                       # all that the game can use
     python -m engine.match.ablation GAME --technique lmr iir   # some
@@ -36,12 +37,10 @@ in use either. A match was played with what the game used at that time; the logs
 
 def page(folder: Path = FOLDER) -> str:
     """The page for the logs of a folder."""
-    games = [load_game(game_id) for game_id in game_ids()]
-    measured = [game for game in games if (folder / game.id).is_dir()]
-    others = ", ".join(game.title.lower() for game in games if game not in measured)
+    measured, others = games_with_logs(folder)
     parts = [HEAD, *("\n".join(_game(game, folder)) for game in measured)]
     if others:
-        parts.append(f"## Not measured yet\n\n{others[0].upper()}{others[1:]}.\n")
+        parts.append(f"## Not measured yet\n\n{others}.\n")
     return "\n".join(parts)
 
 

@@ -51,18 +51,24 @@ move. When rules, evaluation or search change, it says so, and the ladder is mea
 
 def page(folder: Path = FOLDER) -> str:
     """The page for the logs of a folder."""
-    games = [load_game(game_id) for game_id in game_ids()]
-    measured = [game for game in games if (folder / game.id).is_dir()]
-    others = ", ".join(game.title.lower() for game in games if game not in measured)
+    measured, others = games_with_logs(folder)
     parts = [HEAD, *("\n".join(_game(game, folder)) for game in measured)]
     if others:
         rows = "\n".join(f"| {nodes:,} | {margin} | {slip / 10:g} % |" for nodes, margin, slip in LADDER)
         parts.append(
-            f"## Not measured yet\n\n{others[0].upper()}{others[1:]}.\n\n"
+            f"## Not measured yet\n\n{others}.\n\n"
             "A game without a table of its own has these levels below the top, or as many as it can tell apart:\n\n"
             f"| nodes | margin | careless |\n|---|---|---|\n{rows}\n"
         )
     return "\n".join(parts)
+
+
+def games_with_logs(folder: Path) -> tuple[list[Game], str]:
+    """The games that have logs in a folder, and the names of those that have none."""
+    games = [load_game(game_id) for game_id in game_ids()]
+    measured = [game for game in games if (folder / game.id).is_dir()]
+    others = ", ".join(game.title.lower() for game in games if game not in measured)
+    return measured, others[:1].upper() + others[1:]
 
 
 def _game(game: Game, folder: Path) -> Iterator[str]:

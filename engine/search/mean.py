@@ -11,45 +11,22 @@ from typing import Any
 
 from engine.game import DRAWN, GOES_ON, WON, State
 from engine.jit import at, put
+from engine.search import hooks
+from engine.search.hooks import drawn, evaluate, moves, play, status, stuck
+from engine.search.layout import CANCEL, MATE, MAX_MOVES, POLL_NODES, SEEN_NODES
+
+PARTS = (hooks,)
+"""The stubs of a game's rules, which this shares with the kernel."""
 
 UNIT = 1 << 20
 """What a score is counted in, for means lie between the scores. Each ply rounds down by less than one of these."""
-MATE = 30_000
 LEAST = -MATE * UNIT
-CANCEL, SEEN_NODES = 0, 2
-"""Words of the kernel's control block: the asking process writes the first, the search the second."""
-POLL_NODES = 2048
 MAX_DEPTH = 32
 NODES, POLL, NODE_LIMIT, EXPIRED, STOP = range(5)
 BUFFERS = 8
-MAX_MOVES = 1
 
 SIGNATURES = {"mean": "i8(state, i8, i8, i8*, i8*, i8*)"}
 CALLS: dict[str, tuple[str, ...]] = {}
-
-
-def status(s: State) -> int:
-    raise NotImplementedError
-
-
-def moves(s: State, buf: Any) -> int:
-    raise NotImplementedError
-
-
-def play(s: State, m: int) -> State:
-    raise NotImplementedError
-
-
-def stuck(s: State) -> int:
-    raise NotImplementedError
-
-
-def evaluate(s: State, data: Any) -> int:
-    raise NotImplementedError
-
-
-def drawn(s: State) -> int:
-    return 0
 
 
 def work_words(max_moves: int) -> int:
