@@ -27,7 +27,8 @@ sequential test (SPRT of {TEST.elo0:g} against {TEST.elo1:g} Elo) was decided.
 
 What harms in a game is not in use there: its rules file names it in `WITHOUT`. What does not pay stays in use where it
 changes nothing, and where it was found when the game's levels had been measured already: there it goes out with the
-next search that makes them be measured anew. A match was played with what the game used at that time; the logs say with which rules.
+next search that makes them be measured anew. A match was played with what the game used at that time; the logs say
+with which rules.
 
     python -m engine.match.ablation GAME                       # all that the game can use
     python -m engine.match.ablation GAME --technique lmr iir   # some
