@@ -1,7 +1,7 @@
 """The search: iterative deepening calls `root`, which calls `nega`, an alpha-beta search with null windows.
 
-These functions are written once; `engine.native` compiles a copy of them for each game with the game's rules in place
-of the stubs below, and MAX_MOVES of the game. They use 64-bit memory only:
+These functions, and those of the PARTS, are written once; `engine.native` compiles a copy of them for each game with
+the game's rules in place of the stubs in `hooks`, and MAX_MOVES of the game. They use 64-bit memory only (see `layout`):
 
 - W, work memory of one worker (`work_words`): counters, limits, principal variation, killer moves, history, the
   positions on the path, move buffers
@@ -10,8 +10,8 @@ of the stubs below, and MAX_MOVES of the game. They use 64-bit memory only:
   writes the rest
 - D, the game's data
 
-Techniques are switched on and off by the bits of W[TECHNIQUES] (see TECHNIQUE). BASIC ones change how soon a value is
-found; the others change what is looked at.
+Techniques are switched on and off by the bits of W[TECHNIQUES] (see `layout.TECHNIQUE`). BASIC ones change how soon a
+value is found; the others change what is looked at.
 
 The contract of `nega`: with the game's rules and `depth` more plies, it returns v for the side to move in s such that
     v <= alpha          means the true value is at most v,
