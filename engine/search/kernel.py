@@ -1,7 +1,8 @@
 """The search: iterative deepening calls `root`, which calls `nega`, an alpha-beta search with null windows.
 
 These functions, and those of the PARTS, are written once; `engine.native` compiles a copy of them for each game with
-the game's rules in place of the stubs in `hooks`, and MAX_MOVES of the game. They use 64-bit memory only (see `layout`):
+the game's rules in place of the stubs in `hooks`, and MAX_MOVES of the game. They use 64-bit memory only (see
+`layout`):
 
 - W, work memory of one worker (`work_words`): counters, limits, principal variation, killer moves, history, the
   positions on the path, move buffers
