@@ -29,8 +29,9 @@ NEVER_LOST = 255
 HIGHEST_ENTRY = 254
 STEPS = (4, 5, -4, -5)
 
-# The hooks and the tables' numbering: see engine.games.draughts.
-from engine.games.draughts import BOARD, CHOOSE, FIRST_ROW, MIDDLE_ROWS, SLICES  # noqa: E402
+# The hooks and the tables' numbering: see engine.games.draughts_parts.tables.
+from engine.games.draughts_parts.board import BOARD, FIRST_ROW  # noqa: E402
+from engine.games.draughts_parts.tables import CHOOSE, MIDDLE_ROWS, SLICES  # noqa: E402
 
 MORE_HOOKS = ("table_index", "jumpers")
 

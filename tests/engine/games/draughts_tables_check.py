@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.game import DRAWN, LOST, WON, State
-from engine.games.draughts import BOARD, FIRST_ROW, LAST_ROW
+from engine.games.draughts_parts.board import BOARD, FIRST_ROW, LAST_ROW
 from engine.jit import lsb
 
 U = np.uint64

@@ -65,7 +65,7 @@ def test_both_sides_see_the_same(kind: str) -> None:
     game = load_game(kind)
     rules: Any = game.rules
     numbers = random_numbers(game, seed=4)
-    turned = rules.reversed_board
+    turned = rules.evaluation.reversed_board
     for position in positions(game, seed=4, matches=5):
         mine, other, kings, last = position.state
         same = (turned(mine), turned(other), turned(kings), last ^ np.uint64(1))

@@ -1,0 +1,1 @@
+"""The parts of the game of draughts: see engine.games.draughts."""

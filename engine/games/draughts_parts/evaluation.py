@@ -1,0 +1,117 @@
+"""What a position of draughts is worth: a sum for the full board and one for the empty, and a mean of the two by the
+pieces that are left."""
+
+from typing import Any
+
+import numpy as np
+
+from engine.game import State
+from engine.games.draughts_parts.board import (
+    BOARD,
+    FAR,
+    NEAR,
+    ONE,
+    ROW_BITS,
+    SQUARE_BITS,
+    ZERO,
+    downward,
+    jumpers,
+    upward,
+)
+from engine.jit import U, at, popcount, rule
+
+BYTE = U(0xFF)
+SWAP_1, SWAP_2, SWAP_4 = U(0x5555555555555555), U(0x3333333333333333), U(0x0F0F0F0F0F0F0F0F)
+SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
+CENTRE = U(sum(1 << SQUARE_BITS[number - 1] for number in (10, 11, 14, 15, 18, 19, 22, 23)))
+ODD_ROWS = U(sum(ROW_BITS[::2]))
+
+# The numbers of the evaluation in the game's data, see data/draughts.txt: first for each of four pairs of rows, as
+# their owner sees them, and each set of men there what it is worth, then the rest. Of numbers by phase the first holds
+# with 24 pieces on the board and the last with none.
+MEN_FIRST, MEN_LAST, REST = 0, 1024, 2048
+KING_FIRST, KING_LAST, CENTRE_FIRST, CENTRE_LAST, TRAPPED, ONLY_KINGS = range(REST, REST + 6)
+MOBILITY_FIRST, MOBILITY_LAST, THREAT_FIRST, THREAT_LAST = range(REST + 6, REST + 10)
+TURN_FIRST, TURN_LAST, THE_MOVE, TO_CAPTURE = range(REST + 10, REST + 14)
+
+
+@rule
+def reversed_board(pieces: np.uint64) -> np.uint64:
+    """Any number of pieces as the other side sees them."""
+    x = ((pieces >> U(1)) & SWAP_1) | ((pieces & SWAP_1) << U(1))
+    x = ((x >> U(2)) & SWAP_2) | ((x & SWAP_2) << U(2))
+    x = ((x >> U(4)) & SWAP_4) | ((x & SWAP_4) << U(4))
+    x = ((x >> U(8)) & SWAP_8) | ((x & SWAP_8) << U(8))
+    x = ((x >> U(16)) & SWAP_16) | ((x & SWAP_16) << U(16))
+    return ((x >> U(32)) | (x << U(32))) >> U(29)
+
+
+@rule
+def men_worth(men: np.uint64, data: Any) -> int:
+    """What the sets of men in the pairs of rows are worth, as their owner sees them."""
+    a = np.int64(men & BYTE)
+    b = 256 + np.int64((men >> U(9)) & BYTE)
+    c = 512 + np.int64((men >> U(18)) & BYTE)
+    d = 768 + np.int64((men >> U(27)) & BYTE)
+    return int(data[a] + data[b] + data[c] + data[d])
+
+
+@rule
+def free_neighbours(pieces: np.uint64, free: np.uint64) -> np.uint64:
+    """Those of the pieces beside which a square is free."""
+    return pieces & ((free >> NEAR) | (free >> FAR) | (free << NEAR) | (free << FAR))
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    is_white = (s[3] & ONE) != ZERO
+    mine, other, kings = s[0], s[1], s[2]
+    free = BOARD & ~(mine | other)
+    count = popcount(mine | other)
+
+    # 1. Men where they stand, as their owner sees them.
+    if is_white:
+        my_men, their_men = reversed_board(mine & ~kings), other & ~kings
+    else:
+        my_men, their_men = mine & ~kings, reversed_board(other & ~kings)
+    first = men_worth(my_men, data) - men_worth(their_men, data)
+    last = men_worth(my_men, at(data, MEN_LAST)) - men_worth(their_men, at(data, MEN_LAST))
+
+    # 2. Kings.
+    if kings:
+        my_kings, their_kings = mine & kings, other & kings
+        lead = popcount(my_kings) - popcount(their_kings)
+        central = popcount(my_kings & CENTRE) - popcount(their_kings & CENTRE)
+        first += lead * data[KING_FIRST] + central * data[CENTRE_FIRST]
+        last += lead * data[KING_LAST] + central * data[CENTRE_LAST]
+        stuck_kings = popcount(their_kings & ~free_neighbours(their_kings, free))
+        stuck_kings -= popcount(my_kings & ~free_neighbours(my_kings, free))
+        value = stuck_kings * data[TRAPPED]
+        if their_kings == ZERO:
+            value += data[ONLY_KINGS]
+        elif my_kings == ZERO:
+            value -= data[ONLY_KINGS]
+        first += value
+        last += value
+
+    # 3. Moves, with the turn: what the other side threatens where the side to move has no capture. Where it has one it
+    #    is about to win a man; the search plays that out, who looks one move ahead only has to know it.
+    theirs = (other, mine, kings, s[3] ^ ONE)
+    down, up = downward(s), upward(s)
+    ahead = popcount((down << NEAR) & free) + popcount((down << FAR) & free)
+    ahead += popcount((up >> NEAR) & free) + popcount((up >> FAR) & free)
+    down, up = downward(theirs), upward(theirs)
+    ahead -= popcount((down << NEAR) & free) + popcount((down << FAR) & free)
+    ahead -= popcount((up >> NEAR) & free) + popcount((up >> FAR) & free)
+    threats = popcount(jumpers(theirs))
+    first += ahead * data[MOBILITY_FIRST] + threats * data[THREAT_FIRST] + data[TURN_FIRST]
+    last += ahead * data[MOBILITY_LAST] + threats * data[THREAT_LAST] + data[TURN_LAST]
+    if jumpers(s):
+        first += data[TO_CAPTURE]
+        last += data[TO_CAPTURE]
+
+    # 4. The move: with as many pieces each, who has it will have the opposition in the end.
+    if popcount(mine) == popcount(other):
+        system = BOARD & ~ODD_ROWS if is_white else ODD_ROWS
+        last += data[THE_MOVE] if popcount((mine | other) & system) & 1 else -data[THE_MOVE]
+    return int((first * count + last * (24 - count)) // 24)

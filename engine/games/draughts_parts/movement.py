@@ -1,0 +1,177 @@
+"""The moves of draughts."""
+
+from typing import Any
+
+import numpy as np
+
+from engine.game import State
+from engine.games.draughts_parts.board import (
+    BOARD,
+    FAR,
+    FAR_JUMP,
+    FIRST_ROW,
+    LAST_ROW,
+    NEAR,
+    NEAR_JUMP,
+    ONE,
+    STEPS,
+    ZERO,
+    downward,
+    jumpers,
+    upward,
+)
+from engine.jit import U, lsb, popcount, rule
+
+MAX_MOVES = 68  # twelve kings have 48 quiet moves; between 18 squares there are 68 ways of capturing at most
+
+# A move: bits 0 to 5 from, 6 to 11 to; a capture has from bit 12 on a leading 1 and two bits for the direction of each
+# jump, the last one lowest. Nine jumps are the most that there is room for.
+JUMP = 1 << 12
+
+
+@rule("i8(i8, i8, i8, u8, u8, i8, i8*, i8)")
+def captures(bit: int, start: int, path: int, other: np.uint64, free: np.uint64, ways: int, buf: Any, n: int) -> int:
+    """Writes every capture that goes on from a square and returns their number.
+
+    `path` holds the directions so far, behind a leading 1; `ways` are those of the piece, 1 down and 2 up: a man that
+    comes to the last row has none left there, so that it stops.
+    """
+    here = ONE << U(bit)
+    before = n
+    if ways & 1:
+        over = here << NEAR
+        if over & other and (here << NEAR_JUMP) & free:
+            n = captures(bit + 8, start, path * 4, other ^ over, free, ways, buf, n)
+        over = here << FAR
+        if over & other and (here << FAR_JUMP) & free:
+            n = captures(bit + 10, start, path * 4 + 1, other ^ over, free, ways, buf, n)
+    if ways & 2:
+        over = here >> NEAR
+        if over & other and (here >> NEAR_JUMP) & free:
+            n = captures(bit - 8, start, path * 4 + 2, other ^ over, free, ways, buf, n)
+        over = here >> FAR
+        if over & other and (here >> FAR_JUMP) & free:
+            n = captures(bit - 10, start, path * 4 + 3, other ^ over, free, ways, buf, n)
+    if n == before and path > 1:
+        buf[n] = start | (bit << 6) | (path << 12)
+        n += 1
+    return n
+
+
+@rule
+def all_captures(s: State, pieces: np.uint64, buf: Any) -> int:
+    """Writes the captures of these pieces."""
+    free = BOARD & ~(s[0] | s[1])
+    ways = 2 if s[3] & ONE else 1
+    n = 0
+    while pieces:
+        bit = lsb(pieces)
+        here = ONE << U(bit)
+        pieces ^= here
+        if s[2] & here:
+            n = captures(bit, bit, 1, s[1], free | here, 3, buf, n)
+        else:
+            n = captures(bit, bit, 1, s[1], free, ways, buf, n)
+    return n
+
+
+@rule
+def quiet(targets: np.uint64, step: int, buf: Any, n: int) -> int:
+    """Writes the moves that come to these squares by one step."""
+    while targets:
+        bit = lsb(targets)
+        targets &= targets - ONE
+        buf[n] = (bit - step) | (bit << 6)
+        n += 1
+    return n
+
+
+@rule
+def moves(s: State, buf: Any) -> int:
+    able = jumpers(s)
+    if able:
+        return all_captures(s, able, buf)
+    free = BOARD & ~(s[0] | s[1])
+    down, up = downward(s), upward(s)
+    n = quiet((down << NEAR) & free, 4, buf, 0)
+    n = quiet((down << FAR) & free, 5, buf, n)
+    n = quiet((up >> NEAR) & free, -4, buf, n)
+    return quiet((up >> FAR) & free, -5, buf, n)
+
+
+@rule
+def count(s: State, buf: Any) -> int:
+    able = jumpers(s)
+    if able:
+        return all_captures(s, able, buf)
+    free = BOARD & ~(s[0] | s[1])
+    down, up = downward(s), upward(s)
+    ahead = popcount((down << NEAR) & free) + popcount((down << FAR) & free)
+    return ahead + popcount((up >> NEAR) & free) + popcount((up >> FAR) & free)
+
+
+@rule
+def tense(s: State) -> int:
+    """Whoever must capture has no free choice."""
+    return 1 if jumpers(s) else 0
+
+
+@rule
+def noisy(s: State, buf: Any) -> int:
+    """The moves that crown a man, where no capture is to be made."""
+    if jumpers(s):
+        return 0
+    free = BOARD & ~(s[0] | s[1])
+    men = s[0] & ~s[2]
+    if s[3] & ONE:
+        n = quiet((men >> NEAR) & free & FIRST_ROW, -4, buf, 0)
+        return quiet((men >> FAR) & free & FIRST_ROW, -5, buf, n)
+    n = quiet((men << NEAR) & free & LAST_ROW, 4, buf, 0)
+    return quiet((men << FAR) & free & LAST_ROW, 5, buf, n)
+
+
+@rule
+def rank(s: State, m: int) -> int:
+    """Captures by the number of pieces, then moves that crown."""
+    if m >= JUMP:
+        return m >> 12
+    end = ONE << U((m >> 6) & 63)
+    return 1 if end & (FIRST_ROW | LAST_ROW) and (ONE << U(m & 63)) & ~s[2] else 0
+
+
+@rule
+def can_move(s: State) -> bool:
+    free = BOARD & ~(s[0] | s[1])
+    steps = (downward(s) & ((free >> NEAR) | (free >> FAR))) | (upward(s) & ((free << NEAR) | (free << FAR)))
+    return bool((steps | jumpers(s)) != ZERO)
+
+
+@rule
+def taken(m: int) -> np.uint64:
+    """The squares that a move jumps over."""
+    found = ZERO
+    bit = (m >> 6) & 63
+    path = m >> 12
+    while path > 1:
+        step = STEPS[path & 3]
+        found |= ONE << U(bit - step)
+        bit -= 2 * step
+        path >>= 2
+    return found
+
+
+@rule
+def play(s: State, m: int) -> State:
+    start, end = ONE << U(m & 63), ONE << U((m >> 6) & 63)
+    side = s[3] & ONE
+    gone = ZERO
+    if m >= JUMP:
+        gone = taken(m)
+    kings = s[2] & ~(start | gone)
+    was_king = s[2] & start
+    if was_king or end & (FIRST_ROW if side else LAST_ROW):
+        kings |= end
+    plies = ZERO
+    if was_king and not gone:
+        plies = (s[3] >> ONE) + ONE
+    return (s[1] & ~gone, (s[0] & ~start) | end, kings, (side ^ ONE) | (plies << ONE))

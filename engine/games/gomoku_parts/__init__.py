@@ -1,0 +1,1 @@
+"""The parts of the game of gomoku: see engine.games.gomoku."""

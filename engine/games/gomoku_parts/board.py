@@ -1,0 +1,42 @@
+"""The board of gomoku: sets of crossings, and the words of a state."""
+
+from typing import TypeAlias
+
+import numpy as np
+
+from engine.jit import U, rule
+
+Quad: TypeAlias = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
+"""A set of crossings."""
+
+SIZE = 15
+ONE, NONE = U(1), U(0)
+EXACT, HAS_WON, STONE = U(1), U(2), U(1 << 8)
+ALL_STONES = U(SIZE * SIZE << 8)
+STEPS = (1, 15, 16, 17)  # across, up to the left, up, up to the right
+BOARD = (*(U(0x7FFF7FFF7FFF7FFF),) * 3, U(0x7FFF7FFF7FFF))
+
+
+@rule
+def spread(p: Quad) -> Quad:
+    """These crossings and all next to them."""
+    a = p[0] | (p[0] << U(16)) | (p[0] >> U(16)) | (p[1] << U(48))
+    b = p[1] | (p[1] << U(16)) | (p[1] >> U(16)) | (p[2] << U(48)) | (p[0] >> U(48))
+    c = p[2] | (p[2] << U(16)) | (p[2] >> U(16)) | (p[3] << U(48)) | (p[1] >> U(48))
+    d = p[3] | (p[3] << U(16)) | (p[3] >> U(16)) | (p[2] >> U(48))
+    return (
+        (a | (a << ONE) | (a >> ONE)) & BOARD[0],
+        (b | (b << ONE) | (b >> ONE)) & BOARD[1],
+        (c | (c << ONE) | (c >> ONE)) & BOARD[2],
+        (d | (d << ONE) | (d >> ONE)) & BOARD[3],
+    )
+
+
+@rule
+def without(p: Quad, q: Quad) -> Quad:
+    return (p[0] & ~q[0], p[1] & ~q[1], p[2] & ~q[2], p[3] & ~q[3])
+
+
+@rule
+def common(p: Quad, q: Quad) -> Quad:
+    return (p[0] & q[0], p[1] & q[1], p[2] & q[2], p[3] & q[3])

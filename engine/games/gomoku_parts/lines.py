@@ -1,0 +1,144 @@
+"""The lines through a crossing of gomoku, the rows of stones in them, and a move, which keeps count of the rows."""
+
+from typing import Any
+
+import numpy as np
+
+from engine.game import State
+from engine.games.gomoku_parts.board import EXACT, HAS_WON, NONE, ONE, SIZE, STONE, Quad
+from engine.jit import U, popcount, rule
+
+LOW = U(0x0001000100010001)
+GATHER = U(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3)
+LOW_32 = U(0xFFFFFFFF)
+MIDDLE = U(0x0020002000200020)
+"""Of a star, 16 bits a direction: the middle, and where rows of five and of six begin that take it in."""
+FIVES_BEGIN, SIXES_BEGIN = U(0x003E003E003E003E), U(0x003F003F003F003F)
+
+
+def _slopes(way: int) -> Any:
+    """The crossings of each diagonal, by its number: 15 + column - row upwards, column + row downwards."""
+    masks = np.zeros((32, 4), np.uint64)
+    for row in range(SIZE):
+        for column in range(SIZE):
+            number = SIZE + column - row if way > 0 else column + row
+            masks[number, row // 4] |= ONE << U(column + 16 * (row % 4))
+    return masks
+
+
+RISING, FALLING = _slopes(1), _slopes(-1)
+
+
+def _on_board() -> Any:
+    """The star of each crossing on the whole board."""
+    stars = np.zeros(256, np.uint64)
+    for row in range(SIZE):
+        for column in range(SIZE):
+            for i, (right, up) in enumerate(((1, 0), (0, 1), (1, 1), (1, -1))):
+                for far in range(-5, 6):
+                    if 0 <= column + far * right < SIZE and 0 <= row + far * up < SIZE:
+                        stars[column + 16 * row] |= ONE << U(16 * i + 5 + far)
+    return stars
+
+
+ON_BOARD = _on_board()
+
+
+@rule
+def column_of(p: Quad, column: int) -> np.uint64:
+    """The crossings of a column in a row, bit = row: a product gathers four bits that are 16 apart."""
+    by = U(column)
+    a, b = ((p[0] >> by) & LOW) * GATHER >> U(48) & U(15), ((p[1] >> by) & LOW) * GATHER >> U(44) & U(15 << 4)
+    c, d = ((p[2] >> by) & LOW) * GATHER >> U(40) & U(15 << 8), ((p[3] >> by) & LOW) * GATHER >> U(36) & U(15 << 12)
+    return a | b | c | d
+
+
+@rule
+def slope_of(p: Quad, masks: Any, i: int) -> np.uint64:
+    """The crossings of a diagonal in a row, bit = column: each row has one, so a product brings all rows together."""
+    a, b = (p[0] & masks[i, 0]) * LOW, (p[1] & masks[i, 1]) * LOW
+    c, d = (p[2] & masks[i, 2]) * LOW, (p[3] & masks[i, 3]) * LOW
+    line: np.uint64 = (a | b | c | d) >> U(48)
+    return line
+
+
+@rule
+def around(line: np.uint64, at: int) -> np.uint64:
+    """The eleven crossings of a line with the one in question in the middle, at bit 5."""
+    return ((line << U(5)) >> U(at)) & U(2047)
+
+
+@rule
+def star(p: Quad, m: int) -> np.uint64:
+    """The crossings around one in the four directions, five each way, 16 bits a direction."""
+    row, column = m >> 4, m & 15
+    across = (p[m >> 6] >> U(m & 48)) & U(0xFFFF)
+    word = around(across, column) | (around(column_of(p, column), row) << U(16))
+    word |= around(slope_of(p, RISING, 15 + column - row), column) << U(32)
+    return word | (around(slope_of(p, FALLING, column + row), column) << U(48))
+
+
+@rule
+def rows_of(own: np.uint64, free: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Counts of the rows in a star that take in its middle: of five free crossings, by own stones 1 to 4, and of six
+    with empty ends, by own stones 2 and 3; 16 bits each. All rows at once: where one begins there is a bit.
+    """
+    b, c, d, e = own >> ONE, own >> U(2), own >> U(3), own >> U(4)
+    middle = free & (free >> ONE) & (free >> U(2)) & (free >> U(3))
+    usable = middle & (free >> U(4)) & FIVES_BEGIN
+    # Add four bits: two pairs, then their sums; the fifth crossing of a row is added behind them.
+    odd_1, both_1, odd_2, both_2 = own ^ b, own & b, c ^ d, c & d
+    one, carry = odd_1 ^ odd_2, odd_1 & odd_2
+    two, four = both_1 ^ both_2 ^ carry, both_1 & both_2
+    ones, twos, threes = one & ~two & ~four, two & ~one, two & one
+    none = ~(one | two | four)
+    counts = U(popcount(usable & ((none & e) | (ones & ~e))))
+    counts |= U(popcount(usable & ((ones & e) | (twos & ~e)))) << U(16)
+    counts |= U(popcount(usable & ((twos & e) | (threes & ~e)))) << U(32)
+    counts |= U(popcount(usable & ((threes & e) | (four & ~e)))) << U(48)
+    empty = free & ~own
+    open_rows = empty & (middle >> ONE) & (empty >> U(5)) & SIXES_BEGIN
+    twos, threes = (twos >> ONE) & open_rows, (threes >> ONE) & open_rows
+    return counts, U(popcount(twos)) | (U(popcount(threes)) << U(16))
+
+
+@rule
+def has_five(own: np.uint64, exact: np.uint64) -> bool:
+    """Is there a row in a star that wins? Its middle is own."""
+    five = own & (own >> ONE) & (own >> U(2)) & (own >> U(3)) & (own >> U(4))
+    if exact:
+        five &= ~((own << ONE) | (own >> U(5)))
+    return bool(five & FIVES_BEGIN)
+
+
+@rule
+def play(s: State, m: int) -> State:
+    bit, word = ONE << U(m & 63), m >> 6
+    before, other = (s[0], s[1], s[2], s[3]), (s[4], s[5], s[6], s[7])
+    mine = (
+        s[0] | (bit if word == 0 else NONE),
+        s[1] | (bit if word == 1 else NONE),
+        s[2] | (bit if word == 2 else NONE),
+        s[3] | (bit if word == 3 else NONE),
+    )
+    rest = s[8] + STONE
+    # The rows of both sides that the crossing is part of, without the stone and with it.
+    own, against, valid = star(before, m), star(other, m), ON_BOARD[m]
+    if has_five(own | MIDDLE, s[8] & EXACT):
+        rest |= HAS_WON
+    old, old_open = rows_of(own, valid & ~against)
+    new, new_open = rows_of(own | MIDDLE, valid & ~against)
+    lost, lost_open = rows_of(against, valid & ~own)
+    left, left_open = rows_of(against, valid & ~(own | MIDDLE))
+    open_mine = (s[11] & LOW_32) + new_open - old_open
+    open_other = (s[11] >> U(32)) + left_open - lost_open
+    return (
+        *(other[0], other[1], other[2], other[3], mine[0], mine[1], mine[2], mine[3]),
+        *(rest, s[10] + left - lost, s[9] + new - old, open_other | (open_mine << U(32))),
+    )
+
+
+@rule
+def count_of(rows: np.uint64, stones: int) -> int:
+    """The first to the fourth count of a word."""
+    return int(np.int64((rows >> U(16 * stones - 16)) & U(0xFFFF)))

@@ -1,0 +1,124 @@
+"""What a position of international draughts is worth: a sum for the full board and one for the empty, and a mean of the
+two by the pieces that are left."""
+
+from typing import Any
+
+import numpy as np
+
+from engine.game import State
+from engine.games.international_draughts_parts.board import ONE, SQUARE_BITS, ZERO
+from engine.games.international_draughts_parts.movement import capture_nearby, lonely, steps_of_men, tense
+from engine.jit import U, at, popcount, rule
+
+DIAGONAL = U(sum(1 << SQUARE_BITS[number - 1] for number in (5, 10, 14, 19, 23, 28, 32, 37, 41, 46)))
+LEFT = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (0, 1)))
+RIGHT = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (3, 4)))
+
+# The numbers of the evaluation in the game's data: what each set of men in a pair of rows is worth, then for each of
+# eight regions of eight squares what each way is worth in which both sides' men stand there; rows and regions as the
+# owner of the men sees them, the regions from home to the sixth row. Then by how many men more stand on one wing than
+# on the other, and the rest. Of numbers by phase the first holds with 40 pieces on the board and the last with none.
+SETS, WAYS, REGIONS = 1024, 3**8, 8
+MEN_FIRST, MEN_LAST, REGION, BALANCE = 0, 5 * SETS, 10 * SETS, 10 * SETS + REGIONS * WAYS
+REST = BALANCE + 16
+KING_FIRST, KING_LAST, DIAGONAL_KING, ONLY_KINGS, THREAT_FIRST, THREAT_LAST = range(REST, REST + 6)
+MOBILITY_FIRST, MOBILITY_LAST, TURN_FIRST, TURN_LAST, TO_CAPTURE = range(REST + 6, REST + 11)
+FOUR_COLUMNS = U(0b1100011 | 0b1100011 << 11)
+"""Those of four neighbouring columns in two pairs of rows: eight squares."""
+TERNARY = np.array([sum(3**i for i in range(8) if squares >> i & 1) for squares in range(256)])
+SWAP_1, SWAP_2, SWAP_4 = U(0x5555555555555555), U(0x3333333333333333), U(0x0F0F0F0F0F0F0F0F)
+SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
+
+
+@rule
+def reversed_board(pieces: np.uint64) -> np.uint64:
+    """Any number of pieces as the other side sees them."""
+    x = ((pieces >> U(1)) & SWAP_1) | ((pieces & SWAP_1) << U(1))
+    x = ((x >> U(2)) & SWAP_2) | ((x & SWAP_2) << U(2))
+    x = ((x >> U(4)) & SWAP_4) | ((x & SWAP_4) << U(4))
+    x = ((x >> U(8)) & SWAP_8) | ((x & SWAP_8) << U(8))
+    x = ((x >> U(16)) & SWAP_16) | ((x & SWAP_16) << U(16))
+    return ((x >> U(32)) | (x << U(32))) >> U(10)
+
+
+@rule
+def sets_worth(men: np.uint64, data: Any) -> int:
+    """What the sets of men in the pairs of rows are worth, as their owner sees them."""
+    total = 0
+    for i in range(5):
+        total += data[SETS * i + np.int64((men >> U(11 * i)) & U(SETS - 1))]
+    return int(total)
+
+
+@rule
+def eight(men: np.uint64, corner: int) -> np.int64:
+    """The men on four columns of two pairs of rows from a square on, as eight bits."""
+    x = (men >> U(corner)) & FOUR_COLUMNS
+    x |= x >> U(3)
+    return np.int64((x & U(15)) | ((x >> U(7)) & U(240)))
+
+
+@rule
+def regions_worth(men: np.uint64, other: np.uint64, data: Any) -> int:
+    """What the men of both sides in each region are worth to the owner of `men`, who sees them from home."""
+    total = 0
+    for row in range(2):
+        for column in range(4):
+            corner = 11 * row + column
+            way = TERNARY[eight(men, corner)] + 2 * TERNARY[eight(other, corner)]
+            total += data[REGION + WAYS * (4 * row + column) + way]
+    return int(total)
+
+
+@rule
+def skew(men: np.uint64) -> int:
+    """How many men more stand on one wing than on the other."""
+    return abs(popcount(men & LEFT) - popcount(men & RIGHT))
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    mine, other, kings = s[0], s[1], s[2]
+    count = popcount(mine | other)
+
+    # 1. Men where they stand, as either side sees them from its home.
+    my_men, their_men = mine & ~kings, other & ~kings
+    if (s[3] & ONE) == ZERO:
+        me_mine, me_theirs = reversed_board(my_men), reversed_board(their_men)
+        they_mine, they_theirs = my_men, their_men
+    else:
+        me_mine, me_theirs = my_men, their_men
+        they_mine, they_theirs = reversed_board(my_men), reversed_board(their_men)
+    first = sets_worth(me_mine, data) - sets_worth(they_theirs, data)
+    last = sets_worth(me_mine, at(data, MEN_LAST)) - sets_worth(they_theirs, at(data, MEN_LAST))
+    value = regions_worth(me_mine, me_theirs, data) - regions_worth(they_theirs, they_mine, data)
+    value += data[BALANCE + skew(my_men)] - data[BALANCE + skew(their_men)]
+
+    # 2. Kings.
+    if kings:
+        my_kings, their_kings = mine & kings, other & kings
+        lead = popcount(my_kings) - popcount(their_kings)
+        first += lead * data[KING_FIRST]
+        last += lead * data[KING_LAST]
+        value += (popcount(my_kings & DIAGONAL) - popcount(their_kings & DIAGONAL)) * data[DIAGONAL_KING]
+        if their_kings == ZERO:
+            value += data[ONLY_KINGS]
+        elif my_kings == ZERO:
+            value -= data[ONLY_KINGS]
+
+    # 3. Moves of men, with the turn: what the other side threatens where the side to move has no capture. Where it has
+    #    one it is about to win a man; the search plays that out, who looks one move ahead only has to know it.
+    theirs = (other, mine, kings, s[3] ^ ONE)
+    ahead = popcount(steps_of_men(s, False)) + popcount(steps_of_men(s, True))
+    ahead -= popcount(steps_of_men(theirs, False)) + popcount(steps_of_men(theirs, True))
+    threats = popcount(capture_nearby(theirs))
+    first += ahead * data[MOBILITY_FIRST] + threats * data[THREAT_FIRST] + data[TURN_FIRST]
+    last += ahead * data[MOBILITY_LAST] + threats * data[THREAT_LAST] + data[TURN_LAST]
+    if tense(s):
+        value += data[TO_CAPTURE]
+
+    # 4. A king that stands alone is hardly ever caught by three pieces or fewer.
+    value += (first * count + last * (40 - count)) // 40
+    if count <= 4 and (lonely(mine, other, kings) or lonely(other, mine, kings)):
+        return int(value // 10)
+    return int(value)

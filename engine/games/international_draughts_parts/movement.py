@@ -1,0 +1,243 @@
+"""The moves of international draughts."""
+
+from typing import Any
+
+import numpy as np
+
+from engine.game import State
+from engine.games.international_draughts_parts.board import (
+    BOARD,
+    FAR,
+    FAR_JUMP,
+    FIRST_ROW,
+    LAST_ROW,
+    NEAR,
+    NEAR_JUMP,
+    ONE,
+    PACKED_DOUBLES,
+    PLIES,
+    ZERO,
+    packed,
+    step,
+)
+from engine.jit import U, lsb, popcount, rule
+
+MAX_MOVES = 512  # twenty kings have at most 17 moves each; captures: see `captures`
+
+# A move: bits 0 to 5 from, 6 to 11 to, from 12 on the squares of the pieces that it takes, one bit each.
+CAPTURE = 1 << 12
+FOUND = 1024
+"""A list of captures in one number: the pieces that each takes times this, and how many there are."""
+
+
+@rule
+def taken(m: int) -> np.uint64:
+    """The squares of the pieces that a move takes."""
+    squares = U(m >> 12)
+    found = ZERO
+    for i in range(5):
+        found |= (squares & PACKED_DOUBLES[i]) << U(i)
+    return found
+
+
+@rule("i8(u8, i8, i8, b1, u8, u8, u8, i8, i8*)")
+def captures(
+    here: np.uint64,
+    start: int,
+    ahead: int,
+    flies: bool,
+    other: np.uint64,
+    free: np.uint64,
+    gone: np.uint64,
+    found: int,
+    buf: Any,
+) -> int:
+    """Writes the captures that go on from a square in place of those that take fewer pieces; see FOUND.
+
+    `ahead` is a way not to look, because the next square on it will: -1 for none. The list has room for twice as many
+    captures as a search for the worst position found (225); a position that fills it is none to `parse_position`.
+    """
+    for way in range(4):
+        if way == ahead:
+            continue
+        over = step(here, way)
+        while flies and over & free:
+            over = step(over, way)
+        if over & other & ~gone:
+            land = step(over, way)
+            while land & free:
+                beyond = step(land, way) if flies else ZERO
+                next_looks = way if beyond & free else -1
+                found = captures(land, start, next_looks, flies, other, free, gone | over, found, buf)
+                land = beyond
+    pieces = popcount(gone)
+    if pieces == 0 or pieces < found // FOUND:
+        return found
+    if pieces > found // FOUND:
+        found = pieces * FOUND
+    n = found % FOUND
+    move = start | (lsb(here) << 6) | int(np.int64(packed(gone) << U(12)))
+    for i in range(n):
+        if buf[i] == move:
+            return found
+    if n < MAX_MOVES:
+        buf[n] = move
+        found += 1
+    return found
+
+
+@rule
+def capture_nearby(s: State) -> np.uint64:
+    """The pieces that can capture one next to them; kings may reach others as well."""
+    other = s[1]
+    free = BOARD & ~(s[0] | other)
+    down = ((other >> NEAR) & (free >> NEAR_JUMP)) | ((other >> FAR) & (free >> FAR_JUMP))
+    up = ((other << NEAR) & (free << NEAR_JUMP)) | ((other << FAR) & (free << FAR_JUMP))
+    return s[0] & (down | up)
+
+
+@rule
+def all_captures(s: State, buf: Any) -> int:
+    """Writes the captures that take most pieces and returns their number."""
+    free = BOARD & ~(s[0] | s[1])
+    pieces = capture_nearby(s) | (s[0] & s[2])
+    found = 0
+    while pieces:
+        bit = lsb(pieces)
+        here = ONE << U(bit)
+        pieces ^= here
+        found = captures(here, bit, -1, (s[2] & here) != ZERO, s[1], free | here, ZERO, found, buf)
+    return found % FOUND
+
+
+@rule
+def steps_of_men(s: State, far: bool) -> np.uint64:
+    """The free squares that men come to by a step forward, the nearer or the farther way."""
+    men = s[0] & ~s[2]
+    free = BOARD & ~(s[0] | s[1])
+    if s[3] & ONE:
+        return free & (men << FAR if far else men << NEAR)
+    return free & (men >> FAR if far else men >> NEAR)
+
+
+@rule
+def moves(s: State, buf: Any) -> int:
+    n = all_captures(s, buf)
+    if n > 0:
+        return n
+    free = BOARD & ~(s[0] | s[1])
+    for far in range(2):
+        targets = steps_of_men(s, far == 1)
+        back = -5 - far if s[3] & ONE else 5 + far
+        while targets:
+            bit = lsb(targets)
+            targets &= targets - ONE
+            buf[n] = (bit + back) | (bit << 6)
+            n += 1
+    kings = s[0] & s[2]
+    while kings:
+        bit = lsb(kings)
+        kings &= kings - ONE
+        for way in range(4):
+            target = step(ONE << U(bit), way)
+            while target & free:
+                buf[n] = bit | (lsb(target) << 6)
+                n += 1
+                target = step(target, way)
+    return n
+
+
+@rule
+def count(s: State, buf: Any) -> int:
+    if s[0] & s[2]:
+        return moves(s, buf)
+    n = all_captures(s, buf) if capture_nearby(s) else 0
+    return n if n > 0 else popcount(steps_of_men(s, False)) + popcount(steps_of_men(s, True))
+
+
+@rule
+def can_move(s: State) -> bool:
+    free = BOARD & ~(s[0] | s[1])
+    kings = s[0] & s[2]
+    around = (free << NEAR) | (free << FAR) | (free >> NEAR) | (free >> FAR)
+    quiet = (kings & around) | steps_of_men(s, False) | steps_of_men(s, True)
+    return bool((quiet | capture_nearby(s)) != ZERO)
+
+
+@rule
+def lonely(mine: np.uint64, other: np.uint64, kings: np.uint64) -> int:
+    """The pieces, a king and others, that a side has against a single king; 0 where it is not so."""
+    pieces = popcount(mine)
+    return pieces if pieces <= 3 and mine & kings and popcount(other) == 1 and other & kings else 0
+
+
+@rule
+def play(s: State, m: int) -> State:
+    start, end = ONE << U(m & 63), ONE << U((m >> 6) & 63)
+    side = s[3] & ONE
+    gone = ZERO
+    if m >= CAPTURE:
+        gone = taken(m)
+    mine, other = (s[0] & ~start) | end, s[1] & ~gone
+    kings = s[2] & ~(start | gone)
+    was_king = s[2] & start
+    if was_king or end & (LAST_ROW if side else FIRST_ROW):
+        kings |= end
+    counts = (((s[3] >> ONE) & PLIES) + ONE) << ONE if was_king and not gone else ZERO
+    if popcount(mine | other) <= 4:
+        pieces = max(lonely(mine, other, kings), lonely(other, mine, kings))
+        before = max(lonely(s[0], s[1], s[2]), lonely(s[1], s[0], s[2]))
+        if pieces > 0 and before > 0:
+            counts |= (((s[3] >> U(9)) & PLIES) + ONE) << U(9)
+        if 0 < pieces < 3 and 0 < before < 3:
+            counts |= (((s[3] >> U(17)) & PLIES) + ONE) << U(17)
+    return (other, mine, kings, (side ^ ONE) | counts)
+
+
+@rule
+def king_captures(s: State) -> bool:
+    """Can a king capture, at any distance?"""
+    free = BOARD & ~(s[0] | s[1])
+    kings = s[0] & s[2]
+    while kings:
+        here = kings & (~kings + ONE)
+        kings ^= here
+        for way in range(4):
+            over = step(here, way)
+            while over & free:
+                over = step(over, way)
+            if over & s[1] and step(over, way) & free:
+                return True
+    return False
+
+
+@rule
+def tense(s: State) -> int:
+    """Whoever must capture has no free choice."""
+    return 1 if capture_nearby(s) or king_captures(s) else 0
+
+
+@rule
+def noisy(s: State, buf: Any) -> int:
+    """The moves that crown a man, where no capture is to be made."""
+    if tense(s):
+        return 0
+    n = 0
+    for far in range(2):
+        targets = steps_of_men(s, far == 1) & (LAST_ROW if s[3] & ONE else FIRST_ROW)
+        back = -5 - far if s[3] & ONE else 5 + far
+        while targets:
+            bit = lsb(targets)
+            targets &= targets - ONE
+            buf[n] = (bit + back) | (bit << 6)
+            n += 1
+    return n
+
+
+@rule
+def rank(s: State, m: int) -> int:
+    """Captures, those of kings before others, then moves that crown."""
+    if m >= CAPTURE:
+        return 2 + popcount(taken(m) & s[2])
+    end = ONE << U((m >> 6) & 63)
+    return 1 if end & (FIRST_ROW | LAST_ROW) and (ONE << U(m & 63)) & ~s[2] else 0

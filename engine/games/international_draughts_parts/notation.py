@@ -1,0 +1,168 @@
+"""Moves and positions of international draughts as text."""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from engine.game import State
+from engine.games.international_draughts_parts.board import (
+    BOARD,
+    FIRST_ROW,
+    LAST_ROW,
+    NUMBER,
+    SQUARE_BITS,
+    packed,
+    step,
+    turn,
+)
+from engine.games.international_draughts_parts.movement import CAPTURE, MAX_MOVES, moves, taken
+from engine.jit import U
+
+MOVE_TEXT = re.compile(r"[1-9][0-9]?(?:-[1-9][0-9]?|(?:x[1-9][0-9]?){1,20})")
+POSITION_TEXT = re.compile(
+    r"([BW]):W([K0-9,]*):B([K0-9,]*):H([0-9]|[1-4][0-9]|50)(?:,([0-9]|[12][0-9]|3[0-2]),([0-9]|10))?"
+)
+PIECE_TEXT = re.compile(r"(K?)([1-9][0-9]?)")
+
+
+def _ways(here: int, end: int, free: int, left: int, flies: bool) -> Iterator[list[int]]:
+    """The ways to take all that is left and to end on a square."""
+    if not left:
+        if here == end:
+            yield [here]
+        return
+    for way in range(4):
+        over = int(step(U(here), way))
+        while flies and over & free:
+            over = int(step(U(over), way))
+        if over & left:
+            land = int(step(U(over), way))
+            while land & free:
+                for rest in _ways(land, end, free, left ^ over, flies):
+                    yield [here, *rest]
+                land = int(step(U(land), way)) if flies else 0
+
+
+def path_of(s: State, m: int) -> list[int]:
+    """The bits that a move comes by, first to last: one way of several, where a king may choose how to come round."""
+    start, end = 1 << (m & 63), 1 << (m >> 6 & 63)
+    if m < CAPTURE:
+        return [m & 63, m >> 6 & 63]
+    free = int(BOARD) & ~int(s[0] | s[1]) | start
+    way = next(_ways(start, end, free, int(taken(m)), bool(int(s[2]) & start)))
+    return [square.bit_length() - 1 for square in way]
+
+
+def parse_move(s: State, text: str) -> int:
+    if not MOVE_TEXT.fullmatch(text):
+        raise ValueError("32-28 is a move, 28x19 a capture, 28x19x10 one with two jumps")
+    squares = [_bit(number) for number in re.split("[-x]", text)]
+    ends = squares[0] | squares[-1] << 6
+    if "-" in text:
+        return ends
+    gone = 0
+    for a, b in pairwise(squares):
+        gone |= _jumped(1 << a, 1 << b, int(s[1]) & ~gone)
+    move = ends | int(packed(U(gone))) << 12
+    buffer = [0] * MAX_MOVES
+    legal = buffer[: moves(s, buffer)]
+    if move in legal or len(squares) > 2:
+        return move if gone else ends | CAPTURE
+    found = [other for other in legal if other >= CAPTURE and (other ^ ends) & (CAPTURE - 1) == 0]
+    if len(found) > 1:
+        raise ValueError("several captures go there: name every square on the way, 28x19x10")
+    return found[0] if found else ends | CAPTURE
+
+
+def _jumped(start: int, end: int, other: int) -> int:
+    """The one piece of the other side between two squares of a diagonal; 0 when there is none or another number."""
+    for way in range(4):
+        between = 0
+        square = int(step(U(start), way))
+        while square & int(BOARD):
+            if square == end:
+                return between & other if (between & other).bit_count() == 1 else 0
+            between |= square
+            square = int(step(U(square), way))
+    return 0
+
+
+def _bit(number: str) -> int:
+    if not 1 <= int(number) <= 50:
+        raise ValueError(f"the squares are 1 to 50, not {number}")
+    return SQUARE_BITS[int(number) - 1]
+
+
+def format_move(s: State, m: int) -> str:
+    return ("x" if m >= CAPTURE else "-").join([str(NUMBER[bit]) for bit in path_of(s, m)])
+
+
+def notation(s: State, m: int) -> str:
+    """Captures without the squares on the way, where that is clear."""
+    token = format_move(s, m)
+    squares = token.split("x")
+    if len(squares) < 3:
+        return token
+    buffer = [0] * MAX_MOVES
+    same = [other for other in buffer[: moves(s, buffer)] if (other ^ m) & (CAPTURE - 1) == 0]
+    return f"{squares[0]}x{squares[-1]}" if len(same) == 1 else token
+
+
+def _pieces(text: str, promoted: int) -> tuple[int, int]:
+    """The pieces and the kings of a side, from a list like 18,24,K10."""
+    pieces = kings = 0
+    for part in text.split(",") if text else ():
+        match = PIECE_TEXT.fullmatch(part)
+        if not match:
+            raise ValueError(f"{part} is not a piece: 18 is a man, K18 a king")
+        bit = 1 << _bit(match[2])
+        if pieces & bit:
+            raise ValueError(f"there are two pieces on {match[2]}")
+        if not match[1] and promoted & bit:
+            raise ValueError(f"a man on {match[2]} would be a king")
+        pieces |= bit
+        kings |= bit if match[1] else 0
+    if pieces.bit_count() > 20:
+        raise ValueError("a side has twenty pieces at most")
+    return pieces, kings
+
+
+def parse_position(text: str, options: Mapping[str, str]) -> State:
+    match = POSITION_TEXT.fullmatch(text)
+    if not match:
+        raise ValueError(
+            "the side to move, each side's squares (K before kings) and the plies of kings only are expected, then"
+            " those of a king alone against three and against two, if any: W:W32,K38:B12,16:H0, W:WK38:BK12,K16:H7,7,7"
+        )
+    white, white_kings = _pieces(match[2], int(FIRST_ROW))
+    black, black_kings = _pieces(match[3], int(LAST_ROW))
+    if white & black:
+        raise ValueError("two pieces stand on one square")
+    kings = U(white_kings | black_kings)
+    last = int(match[4]) << 1 | int(match[5] or 0) << 9 | int(match[6] or 0) << 17
+    first, second, side = (white, black, 0) if match[1] == "W" else (black, white, 1)
+    state = (U(first), U(second), kings, U(last | side))
+    if moves(state, [0] * MAX_MOVES) == MAX_MOVES:
+        raise ValueError("there are more captures than have room")
+    return state
+
+
+def sides_of(s: State) -> tuple[int, int]:
+    """The white and the black pieces."""
+    mine, other = int(s[0]), int(s[1])
+    return (other, mine) if turn(s) else (mine, other)
+
+
+def numbers_of(pieces: int) -> Iterator[tuple[int, int]]:
+    """Number and bit of the squares that are set."""
+    while pieces:
+        bit = pieces & -pieces
+        pieces ^= bit
+        yield NUMBER[bit.bit_length() - 1], bit
+
+
+def format_position(s: State) -> str:
+    kings, last = int(s[2]), int(s[3])
+    lists = [",".join([f"K{i}" if kings & bit else f"{i}" for i, bit in numbers_of(side)]) for side in sides_of(s)]
+    endgame = f",{last >> 9 & 255},{last >> 17 & 255}" if last >> 9 else ""
+    return f"{'WB'[turn(s)]}:W{lists[0]}:B{lists[1]}:H{last >> 1 & 255}{endgame}"
