@@ -33,12 +33,11 @@ from client.messages import (
     parse_server_message,
 )
 from client.transport import Cut, Dial, Socket, dial
+from server.codes import Close, Code
 from server.protocol import (
     MAX_FRAME_BYTES,
     PROTOCOL,
     Ack,
-    Close,
-    Code,
     Create,
     Hello,
     Joined,

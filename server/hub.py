@@ -10,11 +10,12 @@ import structlog
 from engine.game import UnknownGame
 from server import protocol as wire
 from server.bus.base import Beat, Gone, Listed, Missed, NodeMessage
+from server.codec import format_message
+from server.codes import Code
 from server.frames import text_frame
 from server.lobby import Lobby
 from server.ports import Follower, Ports
 from server.projections import projections, stored
-from server.protocol import Code
 from server.rate import Bucket
 from server.room import rules
 from server.room.model import Author, CommandRejected, Room
@@ -336,4 +337,4 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
 def _refuse(request: Request, code: Code, message: str) -> None:
     if request.follower is not None:
         error = wire.Error(request.command.id, code, message)
-        request.follower.send(text_frame(wire.format_message(error)))
+        request.follower.send(text_frame(format_message(error)))

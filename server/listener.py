@@ -18,7 +18,8 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from server.protocol import MAX_FRAME_BYTES, Close
+from server.codes import Close
+from server.protocol import MAX_FRAME_BYTES
 from server.settings import Settings
 
 HEAD_LIMIT_BYTES = 32 * 1024

@@ -9,6 +9,7 @@ import structlog
 
 from server import protocol as wire
 from server.bus.base import Listed
+from server.codec import format_message
 from server.frames import text_frame
 from server.ports import Follower, Ports
 from server.projections import listed, summary
@@ -58,7 +59,7 @@ class Lobby:
             self._joining = [one for one in self._joining if one is not late]
         if not follower.closed:
             self._watchers.add(follower)
-            full = text_frame(wire.format_message(wire.Lobby(full=True, rooms=rooms)))
+            full = text_frame(format_message(wire.Lobby(full=True, rooms=rooms)))
             follower.send(ack + full + b"".join(late))
 
     def leave(self, follower: Follower) -> None:
@@ -137,7 +138,7 @@ class Lobby:
             shown[one.room] = one
         self._shown = dict(list(shown.items())[-KEPT:])
         if self._watchers or self._joining:
-            frame = text_frame(wire.format_message(wire.Lobby(full=False, rooms=tuple(rooms), gone=tuple(gone))))
+            frame = text_frame(format_message(wire.Lobby(full=False, rooms=tuple(rooms), gone=tuple(gone))))
             for late in self._joining:
                 late.append(frame)
             for follower in tuple(self._watchers):

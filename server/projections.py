@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from server import protocol as wire
+from server.codec import format_event_body
 from server.room.model import Room
 from server.store.base import (
     EVERYBODY,
@@ -25,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 def stored(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
     """The log entry of the event that made this room."""
     spectators_only = isinstance(event, wire.Said) and event.to == "spectators"
-    return StoredEvent(room.v, at_ms, SPECTATORS if spectators_only else EVERYBODY, wire.format_event_body(event))
+    return StoredEvent(room.v, at_ms, SPECTATORS if spectators_only else EVERYBODY, format_event_body(event))
 
 
 def summary(room: Room) -> wire.RoomSummary:

@@ -1,19 +1,18 @@
-"""The wire, version 1: every message that crosses a WebSocket, its limits, and how it is read and written.
+"""The wire, version 1: every message that crosses a WebSocket, and its limits.
 
 One JSON object a text frame, told apart by `t`. A command carries an `id` made by the client and is answered by exactly
-one `ack` or `error` with that id; an ack of a command that changes a room means that its events are committed. Pure: no
-sockets, no clock.
+one `ack` or `error` with that id; an ack of a command that changes a room means that its events are committed. How
+messages are read and written: `server.codec`. Pure: no sockets, no clock.
 """
 
-from collections.abc import Callable
-from enum import IntEnum, StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from engine.search.job import Persona, RootMove
 from engine.view import BoardView, MoveView, PositionView
+from server.codes import Code
 
 PROTOCOL = 1
 MAX_FRAME_BYTES = 8192
@@ -35,90 +34,6 @@ SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
 Level = Annotated[int, Meta(ge=1, le=8)]
 Visibility = Literal["public", "unlisted"]
 ChatTo = Literal["room", "spectators"]
-
-
-class Code(StrEnum):
-    """Every error code with its meaning; the part before the dot says what it is about, the message of the error what
-    was expected.
-    """
-
-    meaning: str
-
-    def __new__(cls, value: str, meaning: str = "") -> Self:
-        code = str.__new__(cls, value)
-        code._value_ = value
-        code.meaning = meaning
-        return code
-
-    FRAME_MALFORMED = "frame.malformed", "The frame is no JSON in UTF-8."
-    FRAME_TOO_DEEP = "frame.too_deep", "Objects and lists nest too deep."
-    FRAME_TOO_BIG = "frame.too_big", "The frame is too long."
-    FRAME_BINARY = "frame.binary", "Messages are text frames."
-    MESSAGE_UNKNOWN = "message.unknown", "There is no message of that type."
-    MESSAGE_MALFORMED = "message.malformed", "A field is missing, of the wrong type, or beyond its limits."
-    HELLO_EXPECTED = "hello.expected", "The first message is hello; the connection is closed."
-    HELLO_TWICE = "hello.twice", "Hello was said already."
-    PROTOCOL_UNSUPPORTED = "protocol.unsupported", "The server speaks another version; the connection is closed."
-    TOKEN_UNKNOWN = "token.unknown", "Nobody has that token; the connection is closed."
-    NAME_REFUSED = "name.refused", "The name is empty or too long when invisible characters are taken out."
-    GAME_UNKNOWN = "game.unknown", "The server does not have that game."
-    GAME_CHANGED = "game.changed", "The rules of the match are not those that the server has; it can only be read."
-    GAME_FAULT = "game.fault", "The rules of the game failed; the server's log says how."
-    OPTION_UNKNOWN = "option.unknown", "The game has no such option, or the option no such value."
-    LEVEL_UNKNOWN = (
-        "level.unknown",
-        "The game has no such level of AI, or not one of level and persona was given.",
-    )
-    ROOM_UNKNOWN = "room.unknown", "There is no such room."
-    ROOM_FROZEN = "room.frozen", "The room can be read but not played."
-    ROOM_BUSY = "room.busy", "Too many commands at once; send the same command again."
-    ROOM_LIMIT = "room.limit", "The connection follows, or the server has open, as many rooms as it may."
-    SEAT_TAKEN = "seat.taken", "Somebody sits there."
-    SEAT_EMPTY = "seat.empty", "A seat that must be taken is empty."
-    SEAT_ALREADY = "seat.already", "Whoever has a seat may not do that."
-    SEAT_NONE = "seat.none", "Only those who have a seat may do that."
-    SEAT_LOCKED = "seat.locked", "Seats are kept while a match is running."
-    HOST_ONLY = "host.only", "Only whoever made the room may do that."
-    MATCH_NONE = "match.none", "There has been no match in the room yet."
-    MATCH_RUNNING = "match.running", "Not while a match is running."
-    MATCH_OVER = "match.over", "The match is over."
-    MATCH_STARTED = "match.started", "Too many moves have been played for that."
-    MATCH_UNKNOWN = "match.unknown", "There is no such match (HTTP)."
-    MOVE_MALFORMED = "move.malformed", "The text is no move of this game at all."
-    MOVE_ILLEGAL = "move.illegal", "The rules do not allow this move here."
-    MOVE_STALE = "move.stale", "That ply has been played already."
-    MOVE_EARLY = "move.early", "Earlier plies have not been played yet."
-    MOVE_NOT_YOUR_TURN = "move.not_your_turn", "The other side is to move."
-    CHAT_EMPTY = "chat.empty", "Nothing is left of the line when invisible characters are taken out."
-    OFFER_TWICE = "offer.twice", "You have offered that already, or not long ago."
-    OFFER_NONE = "offer.none", "No offer is open."
-    CLAIM_NONE = "claim.none", "There is no draw that you may claim now."
-    ORIGIN_FOREIGN = "origin.foreign", "A page of another site may not do that (HTTP)."
-    RATE_EXCEEDED = "rate.exceeded", "Too many in a short time; wait, then send it again."
-    STORE_RETRY = (
-        "store.retry",
-        "The store does not answer, so it is not known whether it was done; send the same id again.",
-    )
-    SERVER_FAULT = "server.fault", "The server made a mistake with this; its log says which."
-    UPGRADE_LATE = "upgrade.late", "A WebSocket needs a new connection (HTTP)."
-
-
-class Close(IntEnum):
-    """WebSocket close codes that this server sends, besides those of RFC 6455."""
-
-    meaning: str
-
-    def __new__(cls, value: int, meaning: str = "") -> Self:
-        code = int.__new__(cls, value)
-        code._value_ = value
-        code.meaning = meaning
-        return code
-
-    POLICY = 1008, "No hello, a hello that was refused, silence, or far too many messages; the reason says which."
-    TOO_BIG = 1009, "A frame was too long."
-    RESTARTING = 1012, "The server restarts, or its store does not answer: connect again after a random moment."
-    TOO_SLOW = 1013, "Too much was unsent to you (the connection may also just break): connect again and join."
-    REPLACED = 4001, "Another connection has taken this one's place. Not used yet."
 
 
 # --- what clients send ------------------------------------------------------------------------------------------------
@@ -598,115 +513,3 @@ class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):
 
 
 ServerMessage = Welcome | Ack | Error | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
-
-
-# --- reading and writing ----------------------------------------------------------------------------------------------
-
-
-class ProtocolError(Exception):
-    """A frame that is no message; carries the code and, where it could be read, the id to answer."""
-
-    def __init__(self, code: Code, message: str, command_id: str | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.command_id = command_id
-
-
-class _Envelope(Struct):
-    t: str | msgspec.UnsetType = msgspec.UNSET
-    id: str | None = None
-
-
-_decode_client: Callable[[bytes], ClientMessage] = msgspec.json.Decoder(ClientMessage).decode
-_decode_envelope = msgspec.json.Decoder(_Envelope).decode
-_decode_event: Callable[[bytes], RoomEvent] = msgspec.json.Decoder(RoomEvent).decode
-_encode = msgspec.json.Encoder().encode
-_KNOWN = frozenset(struct.__struct_config__.tag for struct in ClientMessage.__args__)
-_OPEN, _QUOTE, _ESCAPE = frozenset(b"{["), 0x22, 0x5C
-
-
-def parse_message(frame: str | bytes) -> ClientMessage:
-    """The message in a frame; ProtocolError says what is wrong with it and never raises anything else."""
-    data = frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame
-    if len(data) > MAX_FRAME_BYTES:
-        raise ProtocolError(Code.FRAME_TOO_BIG, f"a frame has at most {MAX_FRAME_BYTES} bytes")
-    # Brackets bound the depth from above, so that ordinary messages never pay for the exact count.
-    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and nesting(data) > MAX_DEPTH:
-        raise ProtocolError(Code.FRAME_TOO_DEEP, f"a message nests at most {MAX_DEPTH} deep")
-    try:
-        return _decode_client(data)
-    except msgspec.DecodeError as error:
-        raise _explain(data, error) from error
-    except (UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise ProtocolError(Code.FRAME_MALFORMED, "a frame is one JSON object in UTF-8") from error
-
-
-def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
-    """Tells broken JSON, unknown types and wrong fields apart, and finds the id to answer if there is one."""
-    try:
-        envelope = _decode_envelope(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        try:
-            msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return ProtocolError(Code.FRAME_MALFORMED, "a frame is one JSON object in UTF-8")
-        return ProtocolError(
-            Code.MESSAGE_MALFORMED, 'a message is an object with a text "t" and, for commands, a text "id"'
-        )
-    command_id = envelope.id if envelope.id and len(envelope.id) <= 36 else None
-    if envelope.t is msgspec.UNSET:
-        return ProtocolError(Code.MESSAGE_MALFORMED, 'a message says its type in "t"', command_id)
-    if envelope.t not in _KNOWN:
-        known = ", ".join(sorted(str(tag) for tag in _KNOWN))
-        return ProtocolError(
-            Code.MESSAGE_UNKNOWN, f"there is no message {str(envelope.t)[:40]!r}; there are: {known}", command_id
-        )
-    return ProtocolError(Code.MESSAGE_MALFORMED, f"{envelope.t}: {error}", command_id)
-
-
-def nesting(data: bytes) -> int:
-    """How deep objects and arrays nest, strings left out; right for any input, balanced or not."""
-    depth = deepest = 0
-    in_string = escaped = False
-    for byte in data:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif byte == _ESCAPE:
-                escaped = True
-            elif byte == _QUOTE:
-                in_string = False
-        elif byte == _QUOTE:
-            in_string = True
-        elif byte in _OPEN:
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"}]":
-            depth -= 1
-    return deepest
-
-
-def format_message(message: Outgoing | Incoming) -> bytes:
-    """A message as one frame."""
-    return _encode(message)
-
-
-def format_event_body(event: RoomEvent) -> bytes:
-    """An event as it stands in the log: an object with `kind` and the event's own fields."""
-    return _encode(event)
-
-
-def parse_event_body(body: bytes) -> RoomEvent:
-    """The reverse of format_event_body; msgspec.DecodeError for anything else."""
-    return _decode_event(body)
-
-
-def event_frame(room: str, v: int, at_ms: int, body: bytes) -> bytes:
-    """The frame of an event, made from its log entry without parsing it:
-    byte-identical for everybody who may see it.
-    """
-    return b'{"t":"event","room":"%b","v":%d,"at":%d,%b' % (room.encode(), v, at_ms, body[1:])
-
-
-HIDDEN_BODY = b'{"kind":"hidden"}'

@@ -11,6 +11,7 @@ from msgspec import NODEFAULT, Struct
 from msgspec import inspect as types
 
 from server import protocol as wire
+from server.codes import Close, Code
 from server.ports import Ports
 from server.session import CUT_BYTES, HELLO_TIMEOUT_S
 from server.settings import Settings
@@ -73,9 +74,9 @@ def page() -> str:
         "## Parts of messages\n",
         *(_message(struct, None) for struct in _parts()),
         "## Error codes\n",
-        _table(("code", "meaning"), ((f"`{code}`", code.meaning) for code in wire.Code)),
+        _table(("code", "meaning"), ((f"`{code}`", code.meaning) for code in Code)),
         "## Close codes\n",
-        _table(("code", "meaning"), ((str(int(code)), code.meaning) for code in wire.Close)),
+        _table(("code", "meaning"), ((str(int(code)), code.meaning) for code in Close)),
         HTTP,
         _table(("request", "answer"), _routes()),
     ]

@@ -15,11 +15,12 @@ from msgspec import Struct
 from engine.game import GameFault
 from server import protocol as wire
 from server.bus.base import Grown, Here, RoomMessage, Whisper
+from server.codec import HIDDEN_BODY, event_frame, format_message, parse_event_body
+from server.codes import Code
 from server.frames import text_frame
 from server.mailbox import Full, Mailbox
 from server.ports import Follower, Ports, Spawn
 from server.projections import projections, stored
-from server.protocol import Code
 from server.room import rules, views
 from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, Room
 from server.seats import ai
@@ -243,7 +244,7 @@ class RoomRunner:
         self._responsible = head.node == self._ports.node
 
     def _apply(self, events: list[StoredEvent]) -> None:
-        happened = [wire.parse_event_body(event.body) for event in events]
+        happened = [parse_event_body(event.body) for event in events]
         for event, what in zip(events, happened, strict=True):
             if self._room is None:
                 self._room = rules.first(self.room_id, what, event.at_ms, self._ports.find_game)
@@ -287,7 +288,7 @@ class RoomRunner:
                 case Request(command=wire.Leave(id=key), follower=follower):
                     assert follower is not None, "nobody leaves without a connection"
                     self.forget(follower)
-                    follower.send(text_frame(wire.format_message(wire.Ack(key, None))))
+                    follower.send(text_frame(format_message(wire.Ack(key, None))))
                 case Request(command=AiMove() | AiFailure() as answer):
                     if self._ai is not None and self._ai[0].startswith(_question(answer.match, answer.digest)):
                         self._ai = None
@@ -453,7 +454,7 @@ class RoomRunner:
         asker = request.follower if request is not None else None
         ack = b""
         if request is not None and asker is not None:
-            ack = text_frame(wire.format_message(wire.Ack(_command_id(request), room.v)))
+            ack = text_frame(format_message(wire.Ack(_command_id(request), room.v)))
         for follower, player in tuple(self._followers.items()):
             data = frames[player]
             if mover is not None and follower.identity == mover:
@@ -473,9 +474,9 @@ class RoomRunner:
     def _frames(self, events: list[StoredEvent], player: bool) -> bytes:
         return b"".join(
             text_frame(
-                wire.event_frame(
+                event_frame(
                     self.room_id, event.v, event.at_ms,
-                    wire.HIDDEN_BODY if player and event.audience == SPECTATORS else event.body,
+                    HIDDEN_BODY if player and event.audience == SPECTATORS else event.body,
                 )
             )
             for event in events
@@ -488,7 +489,7 @@ class RoomRunner:
         except GameFault as fault:
             log.error("game fault", room=self.room_id, game=room.game_id, fault=str(fault), exc_info=True)
             return b""
-        return text_frame(wire.format_message(view)) if view else b""
+        return text_frame(format_message(view)) if view else b""
 
     def _turn(self) -> tuple[bytes, str | None]:
         """The frame with the legal moves, and whose it is."""
@@ -501,7 +502,7 @@ class RoomRunner:
             return b"", None
         if turn is None or match is None or match.position is None:
             return b"", None
-        return text_frame(wire.format_message(turn)), match.seats[match.position.turn].identity
+        return text_frame(format_message(turn)), match.seats[match.position.turn].identity
 
     def _tell_ephemeral(self, frame: bytes) -> None:
         for follower in tuple(self._followers):
@@ -525,9 +526,9 @@ class RoomRunner:
         )  # fmt: skip
         moves, mover = self._turn()
         parts = [
-            text_frame(wire.format_message(wire.Ack(join.id, None))),
-            text_frame(wire.format_message(joined)),
-            b"" if resume else text_frame(wire.format_message(views.snapshot(room, player))),
+            text_frame(format_message(wire.Ack(join.id, None))),
+            text_frame(format_message(joined)),
+            b"" if resume else text_frame(format_message(views.snapshot(room, player))),
             self._frames(missed, player),
             self._view(),
             moves if mover == follower.identity else b"",
@@ -582,7 +583,7 @@ class RoomRunner:
         elsewhere = (other.identities for other in self._here.values())
         here = {follower.identity for follower in self._followers}.union(*elsewhere)
         seats = tuple(one is not None and (one.kind == "ai" or one.identity in here) for one in room.seats)
-        return text_frame(wire.format_message(wire.Presence(room=self.room_id, seats=seats, watching=self.watching)))
+        return text_frame(format_message(wire.Presence(room=self.room_id, seats=seats, watching=self.watching)))
 
     # --- the AI's turn ---
 
@@ -677,7 +678,7 @@ def _failure(move: AiMove, reason: str) -> AiFailure:
 def _reply(request: Request, message: wire.Outgoing) -> None:
     """Answers whoever asked; the AI's own commands have nobody to tell."""
     if request.follower is not None:
-        request.follower.send(text_frame(wire.format_message(message)))
+        request.follower.send(text_frame(format_message(message)))
     elif isinstance(message, wire.Error):
         log.info("server command refused", id=_command_id(request), code=message.code, reason=message.message)
 

@@ -12,9 +12,10 @@ from websockets.protocol import State
 
 from server import protocol as wire
 from server.accounts.guests import known_guest, new_guest
+from server.codec import ProtocolError, format_message, parse_message
+from server.codes import Close, Code
 from server.frames import text_frame
 from server.hub import Hub
-from server.protocol import Close, Code, ProtocolError
 from server.rate import Bucket
 from server.room.model import Author, CommandRejected
 from server.runner import Request
@@ -226,13 +227,13 @@ class Session:
             self._say(ack)
             return
         try:
-            await self._hub.lobby.watch(self, text_frame(wire.format_message(ack)))
+            await self._hub.lobby.watch(self, text_frame(format_message(ack)))
         except StoreError as error:
             log.warning("store unavailable", duty="lobby", error=str(error))
             self._error(key, Code.STORE_RETRY, "the store does not answer; send the same command again")
 
     def _say(self, message: wire.Outgoing) -> None:
-        self.send(text_frame(wire.format_message(message)))
+        self.send(text_frame(format_message(message)))
 
     def _error(self, key: str | None, code: Code, message: str) -> None:
         self._say(wire.Error(key, code, message))
@@ -241,7 +242,7 @@ class Session:
 def _parse(frame: str | bytes) -> wire.ClientMessage:
     if isinstance(frame, bytes):
         raise ProtocolError(Code.FRAME_BINARY, "messages are text frames")
-    return wire.parse_message(frame)
+    return parse_message(frame)
 
 
 class Sessions:

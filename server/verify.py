@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Table, select
 
 from engine.game import Game, GameError, GameFault, Position
 from server import protocol as wire
+from server.codec import parse_event_body
 from server.projections import projections, stored
 from server.room import rules
 from server.room.model import Match, Room
@@ -172,7 +173,7 @@ class _RoomCheck:
             happened: list[wire.RoomEvent] = []
             for row in self._rows.events[first_v - 1 : last_v]:
                 try:
-                    event = wire.parse_event_body(row.body)
+                    event = parse_event_body(row.body)
                     self._apply(row, event)
                 except (msgspec.DecodeError, ValueError) as error:
                     self._say("I8", f"the entry cannot be read: {error}", row.v)
@@ -245,7 +246,7 @@ class _RoomCheck:
         said: Any = None
         if v < len(self._rows.events):
             try:
-                said = wire.parse_event_body(self._rows.events[v].body)
+                said = parse_event_body(self._rows.events[v].body)
             except msgspec.DecodeError:
                 return  # told at that entry
         if not isinstance(said, wire.Finished) or (said.match, said.winner, said.how) != (match.id, winner, "board"):

@@ -3,8 +3,9 @@
 import hashlib
 import secrets
 
+from server.codes import Code
 from server.ports import Ports
-from server.protocol import MAX_NAME, Code
+from server.protocol import MAX_NAME
 from server.room.model import CommandRejected
 from server.room.rules import clean_text
 from server.store.base import Identity

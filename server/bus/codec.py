@@ -15,6 +15,7 @@ from msgspec import Meta, Raw, Struct
 from server import protocol as wire
 from server.bus.base import Beat, BusMessage, Gone, Grown, Here, Listed, Missed, Whisper
 from server.bus.link import MAX_BYTES, ROOT
+from server.codec import parse_event_body
 from server.frames import text_frame
 from server.protocol import Count, RoomId
 from server.store.base import StoredEvent
@@ -183,7 +184,7 @@ def _grown(says: bytes) -> Grown:
         if following.v != event.v + 1:
             raise Refused("events that do not follow each other")
     for event in events:
-        wire.parse_event_body(event.body)
+        parse_event_body(event.body)
     return Grown(grown.room, grown.node, events)
 
 

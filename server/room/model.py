@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from engine.game import Game, Position
-from server.protocol import ChatLine, Code, MatchState, Occupant, Over, Played, RoomCommand, Visibility
+from server.codes import Code
+from server.protocol import ChatLine, MatchState, Occupant, Over, Played, RoomCommand, Visibility
 
 SEATS = 2
 CHAT_KEPT = 50

@@ -22,7 +22,8 @@ from engine.game import (
 )
 from engine.search.job import Persona
 from server import protocol as wire
-from server.protocol import Code, Occupant
+from server.codes import Code
+from server.protocol import Occupant
 from server.room.model import (
     AI_IDENTITY,
     CHAT_KEPT,

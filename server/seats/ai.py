@@ -9,6 +9,7 @@ import structlog
 
 from engine.search.job import GameQuarantined, Info, Job, Result, RulesChanged, SearchError
 from server import protocol as wire
+from server.codec import format_message
 from server.frames import text_frame
 from server.ports import EnginesAway, Ports
 from server.room.model import AiFailure, AiMove, AiReply, Match, Room
@@ -82,7 +83,7 @@ class Thoughts:
         )  # fmt: skip
 
     def _send(self, thinking: wire.Thinking) -> None:
-        self._tell(text_frame(wire.format_message(thinking)))
+        self._tell(text_frame(format_message(thinking)))
 
 
 async def answer(

@@ -14,9 +14,10 @@ from engine.game import GameFault, Position
 from engine.games.registry import game_ids
 from server import protocol as wire
 from server.accounts.guests import COOKIE, known_guest, new_guest
+from server.codec import parse_event_body
+from server.codes import Code
 from server.listener import WS_PATH, origin_allowed
 from server.ports import Ports
-from server.protocol import Code
 from server.room.model import CommandRejected
 from server.store.base import StoredMatch, StoreUnavailable
 
@@ -214,7 +215,7 @@ class Api:
         v = found.first_v
         while page := await self.ports.store.events(found.room, v):
             for entry in page:
-                event = wire.parse_event_body(entry.body)
+                event = parse_event_body(entry.body)
                 if isinstance(event, wire.Moved) and event.match == found.match:
                     moves.append(wire.Played(event.move, event.text))
                 v = entry.v

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from engine.games.registry import load_game
+from server.codec import event_frame, format_event_body, format_message, parse_message
 from server.protocol import (
     AiSeat,
     Create,
@@ -20,10 +21,6 @@ from server.protocol import (
     Started,
     Thinking,
     View,
-    event_frame,
-    format_event_body,
-    format_message,
-    parse_message,
 )
 from server.room.model import AI_IDENTITY, AiMove, Author, Command, CommandRejected, Room
 from server.room.rules import create, decide, evolve, first

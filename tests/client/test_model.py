@@ -12,6 +12,7 @@ from client.messages import Happened, RoomMessage, parse_server_message
 from client.model import MAX_CHAT_LINES, Model, apply
 from engine.games.registry import load_game
 from engine.view import BoardView, Grid, MoveView, PositionView
+from server.codec import event_frame, format_event_body, format_message
 from server.protocol import (
     Accept,
     AddAi,
@@ -40,9 +41,6 @@ from server.protocol import (
     Thinking,
     Turn,
     View,
-    event_frame,
-    format_event_body,
-    format_message,
 )
 from server.room.model import Author, Room
 from server.room.model import CommandRejected as Rejected

@@ -12,6 +12,7 @@ from playwright.async_api import Page
 
 from engine.games.registry import load_game
 from server import protocol as wire
+from server.codec import event_frame, format_event_body, format_message
 from server.room.model import Author, CommandRejected, Room
 from server.room.rules import create, decide, evolve, first
 from server.room.views import snapshot
@@ -72,7 +73,7 @@ def some_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
     for _ in range(60):
         for event in events:
             room = evolve(room, event, room.v + 1) if room else first("r", event, 0, load_game)
-            frame = wire.event_frame("r", room.v, room.v, wire.format_event_body(event))
+            frame = event_frame("r", room.v, room.v, format_event_body(event))
             history.append((room, json.loads(frame)))
         assert room is not None
         try:
@@ -84,7 +85,7 @@ def some_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
 
 def as_snapshot(room: Room) -> dict[str, Any]:
     """The room as a spectator gets it."""
-    return json.loads(wire.format_message(snapshot(room, player=False)))  # type: ignore[no-any-return]
+    return json.loads(format_message(snapshot(room, player=False)))  # type: ignore[no-any-return]
 
 
 def as_known(room: Room) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from server import protocol as wire
+from server.codec import HIDDEN_BODY, event_frame, format_event_body, format_message, parse_message
 from tests.client.wire_files import GOLDEN, TYPES, typescript
 from tests.client.wire_samples import CLIENT, EVENTS, SERVER, frames
 
@@ -35,11 +36,11 @@ def test_a_golden_frame_survives_reading_and_writing(name: str) -> None:
     frame = (GOLDEN / f"{name}.json").read_bytes().removesuffix(b"\n")
     side, _, _ = name.partition("-")
     if side == "client":
-        assert wire.format_message(wire.parse_message(frame)) == frame
+        assert format_message(parse_message(frame)) == frame
     elif side == "server":
-        assert wire.format_message(msgspec.json.decode(frame, type=wire.ServerMessage)) == frame
+        assert format_message(msgspec.json.decode(frame, type=wire.ServerMessage)) == frame
     else:
         event = msgspec.json.decode(frame, type=wire.AnyEvent)
-        body = wire.HIDDEN_BODY if isinstance(event, wire.Hidden) else wire.format_event_body(event)
+        body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
         head = json.loads(frame)
-        assert wire.event_frame(head["room"], head["v"], head["at"], body) == frame
+        assert event_frame(head["room"], head["v"], head["at"], body) == frame

@@ -3,7 +3,9 @@
 from engine.search.job import RootMove
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 from server import protocol as wire
-from server.protocol import Code, Occupant
+from server.codec import HIDDEN_BODY, event_frame, format_event_body, format_message
+from server.codes import Code
+from server.protocol import Occupant
 
 ROOM, MATCH, EPOCH, AT = "r7Kq2", "m91xZ", "e-1", 1_760_000_000_000
 ADA = Occupant("g-ada", "Ada <b>&</b> 阿达")
@@ -137,11 +139,11 @@ SERVER: tuple[wire.Outgoing, ...] = (
 
 def frames() -> dict[str, bytes]:
     """Every sample as its frame, by the name of its golden file."""
-    named = {f"client-{_tag(message)}": wire.format_message(message) for message in CLIENT}
-    named |= {f"server-{_tag(message)}": wire.format_message(message) for message in SERVER}
+    named = {f"client-{_tag(message)}": format_message(message) for message in CLIENT}
+    named |= {f"server-{_tag(message)}": format_message(message) for message in SERVER}
     for v, event in enumerate(EVENTS, 1):
-        body = wire.HIDDEN_BODY if isinstance(event, wire.Hidden) else wire.format_event_body(event)
-        named[f"event-{_tag(event)}"] = wire.event_frame(ROOM, v, AT + v, body)
+        body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
+        named[f"event-{_tag(event)}"] = event_frame(ROOM, v, AT + v, body)
     return named
 
 

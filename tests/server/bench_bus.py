@@ -23,6 +23,7 @@ from engine.search.job import Job
 from server import protocol as wire
 from server.bus.base import Grown, RoomMessage
 from server.bus.mqtt import MqttBus, open_mqtt_bus
+from server.codec import format_event_body
 from server.seats.remote import RemoteEngines
 from server.store.base import StoredEvent
 from server.worker import open_worker
@@ -35,7 +36,7 @@ MOVES = 600
 BURST = 4000
 SEARCHES = 200
 GAME = load_game("tic-tac-toe")
-BODY = wire.format_event_body(
+BODY = format_event_body(
     wire.Moved(match="abcdefghijkm", ply=12, seat=0, move="e2e4", digest="0123456789abcdef", text="e4")
 )
 

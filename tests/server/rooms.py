@@ -10,7 +10,8 @@ from engine.game import Game, GameFault, Rules
 from engine.games import connect_four, sticks, tic_tac_toe
 from engine.games.registry import load_game
 from server import protocol as wire
-from server.protocol import Code
+from server.codec import format_event_body, parse_event_body
+from server.codes import Code
 from server.room import rules
 from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, Room
 
@@ -102,13 +103,13 @@ class Played:
             self._room = rules.first(ROOM, event, self.now_ms, self.find_game)
         else:
             self._room = rules.evolve(self._room, event, self.now_ms)
-        self.log.append((self.now_ms, wire.format_event_body(event)))
+        self.log.append((self.now_ms, format_event_body(event)))
 
     def fold(self, find_game: Callable[[str], Game] | None = None) -> Room:
         """The room as a server reads it from the log."""
         room: Room | None = None
         for at_ms, body in self.log:
-            event = wire.parse_event_body(body)
+            event = parse_event_body(body)
             if room is None:
                 room = rules.first(ROOM, event, at_ms, find_game or self.find_game)
             else:

@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed
 
 from server import protocol as wire
 from server.app import Running, open_node
+from server.codec import format_message
 from server.web.pages import client_folder
 from tests.server.world import Message, World
 
@@ -32,7 +33,7 @@ class Socket:
 
     async def send(self, message: wire.Incoming | Message | str | bytes) -> None:
         if isinstance(message, wire.Incoming):
-            message = wire.format_message(message).decode()
+            message = format_message(message).decode()
         elif isinstance(message, dict):
             message = json.dumps(message)
         await self.connection.send(message)

@@ -10,7 +10,7 @@ import structlog.testing
 from engine.game import Game, UnknownGame
 from engine.games.registry import game_ids, load_game
 from server import protocol as wire
-from server.protocol import Code
+from server.codes import Code
 from tests.server.rooms import altered, raises
 from tests.server.serving import Node, serve
 from tests.server.world import Client, World

@@ -12,6 +12,7 @@ from server import protocol as wire
 from server.bus.base import Beat, BusMessage, Gone, Grown, Here, Listed, Missed, Whisper
 from server.bus.codec import Codec, Refused, room_topic
 from server.bus.link import MAX_BYTES, _filters
+from server.codec import format_event_body, format_message
 from server.frames import text_frame
 from server.store.base import StoredEvent
 from tests.server.test_bus_contract import ENTRY, KEY, MESSAGES, NODE_MESSAGES
@@ -26,7 +27,7 @@ def growths(draw: st.DrawFn) -> Grown:
     first = draw(V)
     texts = draw(st.lists(st.text(max_size=40), min_size=1, max_size=4))
     events = tuple(
-        StoredEvent(first + number, draw(V), number % 2, wire.format_event_body(wire.Said("ada", "Ada", text)))
+        StoredEvent(first + number, draw(V), number % 2, format_event_body(wire.Said("ada", "Ada", text)))
         for number, text in enumerate(texts)
     )
     return Grown(draw(TEXT), draw(TEXT), events)
@@ -36,7 +37,7 @@ def growths(draw: st.DrawFn) -> Grown:
 def whispers(draw: st.DrawFn) -> Whisper:
     room = draw(TEXT)
     thinking = wire.Thinking(room=room, match="m", ply=draw(V), seat=1, state="done", pv=tuple(draw(st.lists(TEXT))))
-    return Whisper(room, draw(TEXT), text_frame(wire.format_message(thinking)))
+    return Whisper(room, draw(TEXT), text_frame(format_message(thinking)))
 
 
 MESSAGE = st.one_of(
@@ -87,7 +88,7 @@ def test_random_bytes(payload: bytes, topic: str) -> None:
             CODEC.decode(topic, payload)
 
 
-GOOD = Grown("r1", "n1", (StoredEvent(3, 1, 0, wire.format_event_body(wire.Said("ada", "Ada", "hi"))),))
+GOOD = Grown("r1", "n1", (StoredEvent(3, 1, 0, format_event_body(wire.Said("ada", "Ada", "hi"))),))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_a_sealed_message_is_judged_all_the_same(change: dict[str, object]) -> N
 def test_thinking_is_nothing_but_thinking() -> None:
     """A frame for clients that is something else, or of another room, does not reach them."""
     for message in (wire.Pong(at=1), wire.Thinking(room="r2", match="m", ply=1, seat=0, state="done")):
-        topic, payload, _ = CODEC.encode(Whisper("r1", "n1", text_frame(wire.format_message(message))))
+        topic, payload, _ = CODEC.encode(Whisper("r1", "n1", text_frame(format_message(message))))
         with pytest.raises(Refused):
             CODEC.decode(topic, payload)
 

@@ -12,6 +12,7 @@ from server import protocol as wire
 from server.bus.base import Beat, Bus, BusMessage, Gone, Grown, Here, Listed, Missed, NodeMessage, RoomMessage, Whisper
 from server.bus.local import LocalBus
 from server.bus.mqtt import MqttBus, open_mqtt_bus
+from server.codec import format_message
 from server.frames import text_frame
 from tests.mosquitto import mosquitto
 from tests.server.entries import entries
@@ -19,7 +20,7 @@ from tests.server.entries import entries
 THINKING = wire.Thinking(room="r1", match="m", ply=3, seat=0, state="searching", depth=5, pv=("a1", "b2"))
 MESSAGES: list[RoomMessage] = [
     Grown("r1", "n1", entries(3, 2)),
-    Whisper("r1", "n1", text_frame(wire.format_message(THINKING))),
+    Whisper("r1", "n1", text_frame(format_message(THINKING))),
     Here("r1", "n1", frozenset({"ada", "ben"}), 3),
     Here("r1", "n1", frozenset(), 0, asks=True),
 ]

@@ -20,6 +20,7 @@ from server.bus.base import Grown
 from server.bus.broker import Broker
 from server.bus.codec import ROOMS, Codec, room_topic
 from server.bus.mqtt import MqttBus, open_mqtt_bus
+from server.codec import format_event_body
 from server.ports import Ports
 from server.store.base import Store, StoredEvent
 from server.store.sql import open_sqlite
@@ -262,7 +263,7 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
 
 def forgeries(room: str, chance: random.Random) -> list[tuple[str, bytes]]:
     """Nonsense, and what an enemy with an account at the broker might say, by topic and payload."""
-    said = wire.format_event_body(wire.Said("ada", "Ada", "never said"))
+    said = format_event_body(wire.Said("ada", "Ada", "never said"))
     forged = Grown(room, "n9", (StoredEvent(chance.randrange(1, 60), 0, 0, said),))
     topic, payload, _ = Codec(b"x" * 32).encode(forged)
     _, right, _ = Codec(KEY).encode(Grown("elsewhere", "n9", forged.events))

@@ -15,6 +15,7 @@ from server import hub as hub_module
 from server import protocol as wire
 from server.bus.base import Gone, Here, Listed, Missed
 from server.bus.mqtt import MqttBus, open_mqtt_bus
+from server.codec import format_message
 from server.frames import text_frame
 from server.hub import Hub, open_hub
 from server.lobby import COMPARE_S
@@ -31,7 +32,7 @@ class Watcher(Client):
     """Somebody who looks at the lobby; `lobby` is what they see."""
 
     async def watch(self) -> "Watcher":
-        await self.hub.lobby.watch(self, text_frame(wire.format_message(wire.Ack("w", None))))
+        await self.hub.lobby.watch(self, text_frame(format_message(wire.Ack("w", None))))
         return self
 
     @property

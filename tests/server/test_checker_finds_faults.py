@@ -18,8 +18,9 @@ from server import protocol as wire
 from server import runner as runner_module
 from server import session as session_module
 from server.bus.base import Grown
+from server.codec import format_event_body, format_message
+from server.codes import Code
 from server.frames import text_frame
-from server.protocol import Code
 from server.room import rules
 from server.room.model import Author, CommandRejected, Match, Room
 from server.room.views import description
@@ -63,7 +64,7 @@ def ack_before_commit(patch: Patch) -> World:
         if request.follower is not None:
             ack = wire.Ack(request.command.id, self._loaded.v + len(events))
             told.add(ack.id)
-            request.follower.send(text_frame(wire.format_message(ack)))
+            request.follower.send(text_frame(format_message(ack)))
         await real(self, events, key, Request(request.author, request.command, None, request.thought))
 
     refuse = runner_module._refuse
@@ -82,7 +83,7 @@ def shown_before_commit(patch: Patch) -> World:
 
     async def early(self: RoomRunner, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
         entries = [
-            StoredEvent(v, self._ports.now_ms(), 0, wire.format_event_body(event))
+            StoredEvent(v, self._ports.now_ms(), 0, format_event_body(event))
             for v, event in enumerate(events, self._loaded.v + 1)
         ]
         for follower in self._followers:
@@ -252,7 +253,7 @@ def old_state_after_a_change_of_node(patch: Patch) -> World:
         joined = wire.Joined(
             room=self.room_id, v=join.since - 1, epoch=self._ports.store.epoch, description=description(self._loaded)
         )
-        follower.send(text_frame(wire.format_message(ack)) + text_frame(wire.format_message(joined)))
+        follower.send(text_frame(format_message(ack)) + text_frame(format_message(joined)))
 
     patch.setattr(RoomRunner, "_join", stale)
     return World()

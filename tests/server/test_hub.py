@@ -9,8 +9,8 @@ import pytest
 from engine.games.registry import load_game
 from engine.search.job import Job
 from server import protocol as wire
+from server.codes import Code
 from server.hub import Hub, open_hub
-from server.protocol import Code
 from server.room.model import CommandRejected
 from server.runner import LOOK_AGAIN_S
 from server.store.base import CommandKey, StoreError, StoreUnavailable

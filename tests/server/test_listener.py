@@ -18,8 +18,9 @@ from websockets.exceptions import InvalidStatus
 from server import app as app_module
 from server import protocol as wire
 from server.app import cookie_token, open_server
+from server.codec import format_message
+from server.codes import Close, Code
 from server.listener import HEAD_LIMIT_BYTES, PortTaken, host_allowed, is_upgrade, origin_allowed
-from server.protocol import Close, Code
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
 from tests.server.serving import Http, serve
@@ -420,7 +421,7 @@ async def test_a_strange_cookie_is_nobodys(cookie: str) -> None:
             async with node.http() as raw:
                 head = {**UPGRADE, "Cookie": cookie}
                 assert (await raw.request("/ws", headers=head)).status == 101
-                hello = wire.format_message(wire.Hello(protocol=1))
+                hello = format_message(wire.Hello(protocol=1))
                 raw.writer.write(bytes((0x81, 0x80 | len(hello), 0, 0, 0, 0)) + hello)
                 assert b'"t":"' in await raw.reader.readuntil(b"}")
     assert not [line for line in logs if line["log_level"] == "error"]

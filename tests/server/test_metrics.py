@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.search.job import Job
+from server.codes import Close
 from server.listener import CannotListen
 from server.metrics import Histogram
-from server.protocol import AiSeat, Close, MySeat
+from server.protocol import AiSeat, MySeat
 from server.settings import SettingError, settings_from_env
 from tests.server.serving import Node, Socket, serve
 from tests.server.world import Client, World, first_legal

@@ -1,4 +1,4 @@
-"""What server/protocol.py promises: a frame is a message or a typed error, and what is written can be read again."""
+"""What server/protocol.py and codec.py promise: a frame is a message or a typed error, and what is written can be read again."""
 
 import json
 import re
@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 
 from server import protocol as wire
 from server import protocol_page
-from server.protocol import Code, ProtocolError, parse_message
+from server.codec import (
+    HIDDEN_BODY,
+    ProtocolError,
+    event_frame,
+    format_event_body,
+    format_message,
+    nesting,
+    parse_event_body,
+    parse_message,
+)
+from server.codes import Close, Code
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
 
@@ -122,7 +132,7 @@ def test_the_id_of_a_bad_message_is_answered_if_it_is_one(id_text: str, answered
     error = refused(f'{{"t":"move","id":{id_text}}}')
     assert error.code is Code.MESSAGE_MALFORMED
     assert error.command_id == answered
-    assert msgspec.json.decode(wire.format_message(wire.Error(error.command_id, error.code, error.message)))
+    assert msgspec.json.decode(format_message(wire.Error(error.command_id, error.code, error.message)))
 
 
 def test_an_id_is_found_wherever_it_stands() -> None:
@@ -167,7 +177,7 @@ def test_depth_is_counted_outside_of_texts(text: str) -> None:
     for c in plain:
         depth += (c in "[{") - (c in "]}")
         deepest = max(deepest, depth)
-    assert wire.nesting(text.encode()) == deepest
+    assert nesting(text.encode()) == deepest
 
 
 def test_fields_that_are_not_known_are_ignored() -> None:
@@ -210,7 +220,7 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
 @settings(max_examples=400)
 def test_what_a_client_writes_is_read(message: wire.ClientMessage) -> None:
     """parse_message is the reverse of format_message, as bytes and as text, in compact JSON and in any other."""
-    frame = wire.format_message(message)
+    frame = format_message(message)
     assert parse_message(frame) == message
     assert parse_message(frame.decode()) == message
     loose = json.dumps(json.loads(frame), indent=1, ensure_ascii=True)
@@ -241,7 +251,7 @@ def test_any_frame_is_a_message_or_a_typed_error(frame: bytes | str) -> None:
 @settings(max_examples=500)
 def test_a_damaged_message_is_a_message_or_a_typed_error(message: wire.ClientMessage, data: st.DataObject) -> None:
     """Bytes cut out, put in, doubled or changed in a good message."""
-    frame = bytearray(wire.format_message(message))
+    frame = bytearray(format_message(message))
     for _ in range(data.draw(st.integers(1, 4))):
         at, length = data.draw(st.integers(0, len(frame))), data.draw(st.integers(0, 8))
         kind = data.draw(st.sampled_from(["cut", "put", "double"]))
@@ -260,7 +270,7 @@ def check(frame: bytes | str) -> None:
     try:
         parse_message(frame)
     except ProtocolError as error:
-        answer = wire.format_message(wire.Error(error.command_id, error.code, error.message))
+        answer = format_message(wire.Error(error.command_id, error.code, error.message))
         assert json.loads(answer)["code"] in set(Code)
         assert len(answer) < 4 * wire.MAX_FRAME_BYTES
 
@@ -289,8 +299,8 @@ EVENTS: list[wire.RoomEvent] = [
 @pytest.mark.parametrize("event", [*EVENTS, wire.Hidden()], ids=lambda event: type(event).__name__)
 def test_an_event_frame_is_the_event_with_its_place(event: wire.AnyEvent) -> None:
     """Valid JSON: t, room, v, at, kind and exactly the event's own fields, made from the log's bytes."""
-    body = wire.HIDDEN_BODY if isinstance(event, wire.Hidden) else wire.format_event_body(event)
-    frame = json.loads(wire.event_frame("r1", 17, 1_700_000_000_123, body))
+    body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
+    frame = json.loads(event_frame("r1", 17, 1_700_000_000_123, body))
     place = {key: frame.pop(key) for key in ("t", "room", "v", "at")}
     assert place == {"t": "event", "room": "r1", "v": 17, "at": 1_700_000_000_123}
     assert frame == json.loads(msgspec.json.encode(event))
@@ -300,14 +310,14 @@ def test_an_event_frame_is_the_event_with_its_place(event: wire.AnyEvent) -> Non
 @given(st.integers(1, 2**53 - 1), st.integers(0, 2**53 - 1), PLAIN, PLAIN)
 def test_any_chat_makes_a_valid_frame(v: int, at_ms: int, name: str, text: str) -> None:
     """Whatever somebody is called and says."""
-    frame = json.loads(wire.event_frame("r1", v, at_ms, wire.format_event_body(wire.Said("x", name, text))))
+    frame = json.loads(event_frame("r1", v, at_ms, format_event_body(wire.Said("x", name, text))))
     assert (frame["v"], frame["at"], frame["name"], frame["text"]) == (v, at_ms, name, text)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_events_are_read_back(event: wire.RoomEvent) -> None:
     """parse_event_body is the reverse of format_event_body."""
-    assert wire.parse_event_body(wire.format_event_body(event)) == event
+    assert parse_event_body(format_event_body(event)) == event
     assert set(wire.RoomEvent.__args__) == {type(one) for one in EVENTS}
 
 
@@ -317,15 +327,15 @@ def test_events_are_read_back(event: wire.RoomEvent) -> None:
 def test_a_body_that_is_no_event(body: bytes) -> None:
     """msgspec.DecodeError, so that whoever reads a log can tell."""
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
-        wire.parse_event_body(body)
+        parse_event_body(body)
 
 
 def test_an_ack_says_null_where_nothing_was_logged() -> None:
     """`v` is always there, `room` only in the answer to create; an error's `id` is always there."""
-    assert wire.format_message(wire.Ack("1", None)) == b'{"t":"ack","id":"1","v":null}'
-    assert wire.format_message(wire.Ack("1", 2, "r1")) == b'{"t":"ack","id":"1","v":2,"room":"r1"}'
+    assert format_message(wire.Ack("1", None)) == b'{"t":"ack","id":"1","v":null}'
+    assert format_message(wire.Ack("1", 2, "r1")) == b'{"t":"ack","id":"1","v":2,"room":"r1"}'
     refusal = wire.Error(None, Code.FRAME_BINARY, "messages are text frames")
-    assert json.loads(wire.format_message(refusal)) == {
+    assert json.loads(format_message(refusal)) == {
         "t": "error", "id": None, "code": "frame.binary", "message": "messages are text frames",
     }  # fmt: skip
 
@@ -339,9 +349,9 @@ def test_codes_are_namespaced_and_explained() -> None:
         assert re.fullmatch(r"[a-z]+\.[a-z_]+", code.value)
         assert code.meaning.endswith(".")
         assert Code(code.value) is code
-    for close in wire.Close:
+    for close in Close:
         assert close.meaning.endswith(".")
-    assert int(wire.Close.POLICY) == 1008
+    assert int(Close.POLICY) == 1008
 
 
 def test_every_code_is_used() -> None:

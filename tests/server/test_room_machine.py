@@ -15,6 +15,7 @@ from client.model import Model, apply
 from engine.game import Game, GameFault
 from engine.games.registry import load_game
 from server import protocol as wire
+from server.codec import HIDDEN_BODY, event_frame, format_event_body, parse_event_body
 from server.projections import projections, stored
 from server.protocol import Occupant
 from server.room import rules, views
@@ -49,8 +50,8 @@ class Watcher:
 
     def follow(self, room: Room, event: wire.RoomEvent, at_ms: int) -> None:
         entry = stored(room, event, at_ms)
-        body = wire.HIDDEN_BODY if self.player and entry.audience == SPECTATORS else entry.body
-        message = parse_server_message(wire.event_frame(ROOM, entry.v, at_ms, body))
+        body = HIDDEN_BODY if self.player and entry.audience == SPECTATORS else entry.body
+        message = parse_server_message(event_frame(ROOM, entry.v, at_ms, body))
         assert isinstance(message, Happened)
         self.model = apply(self.model, message)
 
@@ -265,7 +266,7 @@ class RoomMachine(RuleBasedStateMachine):
             case wire.Started():
                 assert event.match not in self.results, "a match id is used once"
                 assert self.umpire is None or self.umpire.over
-                created = wire.parse_event_body(self.played.log[0][1])
+                created = parse_event_body(self.played.log[0][1])
                 assert isinstance(created, wire.Created)
                 self.umpire = referee(created.game, created.options)
                 people = [one.identity for one in event.seats if one.kind == "guest"]
@@ -305,7 +306,7 @@ class RoomMachine(RuleBasedStateMachine):
         """Folds the newest events from their JSON, and lets the watchers see them."""
         log = self.played.log[-count:] if count else self.played.log
         for at_ms, body in log:
-            event = wire.parse_event_body(body)
+            event = parse_event_body(body)
             if self.shadow is None:
                 self.shadow = rules.first(ROOM, event, at_ms, load_game)
             else:
@@ -397,8 +398,8 @@ def test_any_log_loads(
 
     room = rules.first(ROOM, wire.Created(game, {}, "public", "ada"), 0, find)
     for event in (*start, START, *later):
-        body = wire.format_event_body(event)
-        room = rules.evolve(room, wire.parse_event_body(body), 1)
+        body = format_event_body(event)
+        room = rules.evolve(room, parse_event_body(body), 1)
         projections(room, [event], None)
         assert room.ai_to_move() in (None, 0, 1)
         assert len(room.seats) == 2

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from engine.game import GameFault, UnknownGame
 from engine.games.registry import load_game
 from server import protocol as wire
-from server.protocol import Code, Occupant
+from server.codec import parse_event_body
+from server.codes import Code
+from server.protocol import Occupant
 from server.room import rules, views
 from server.room.model import CHAT_KEPT, AiReply, CommandRejected, Room
 from server.seats.ai import job_for
@@ -203,7 +205,7 @@ def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: s
     played = finished(tokens)
     assert played.match.over == wire.Over(winner, "board", reason)
     assert played.room.playing is None
-    assert wire.parse_event_body(played.log[-1][1]) == wire.Finished(played.match.id, winner, "board", reason)
+    assert parse_event_body(played.log[-1][1]) == wire.Finished(played.match.id, winner, "board", reason)
 
 
 def test_moves_that_cannot_be() -> None:
@@ -556,7 +558,7 @@ def test_the_log_alone_makes_the_room() -> None:
     played.do(CYD, plain(wire.Abort))
     played.do(CYD, plain(wire.Rematch))
     played.do(BEN, plain(wire.Decline))
-    kinds = {type(wire.parse_event_body(body)) for _, body in played.log}
+    kinds = {type(parse_event_body(body)) for _, body in played.log}
     assert kinds == set(wire.RoomEvent.__args__)
     assert played.fold() == played.room
     assert played.room.v == len(played.log)

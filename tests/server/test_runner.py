@@ -13,8 +13,8 @@ from engine.search.job import Job, RulesChanged, SearchFailed
 from server import protocol as wire
 from server import runner as runner_module
 from server.bus.base import Grown, Here, Whisper
+from server.codes import Code
 from server.hub import Hub
-from server.protocol import Code
 from server.room.model import AI_IDENTITY
 from server.runner import KEYS, MAILBOX, RESUME, TAIL
 from server.seats import ai

@@ -12,8 +12,9 @@ import structlog.testing
 
 from server import protocol as wire
 from server import session as session_module
+from server.codec import format_message
+from server.codes import Close, Code
 from server.frames import text_frame
-from server.protocol import Close, Code
 from server.session import CUT_BYTES, SKIP_BYTES, Session
 from tests.server.serving import Node, serve
 from tests.server.world import World
@@ -295,7 +296,7 @@ async def deaf(node: Node) -> AsyncIterator[Session]:
         "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
     )
     await reader.readuntil(b"\r\n\r\n")
-    hello = wire.format_message(wire.Hello(protocol=1, name="Deaf"))
+    hello = format_message(wire.Hello(protocol=1, name="Deaf"))
     writer.write(bytes((0x81, 0x80 | len(hello), 0, 0, 0, 0)) + hello)
     welcome = await reader.readuntil(b"}")
     writer.transport.pause_reading()  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from server import protocol as wire
+from server.codec import ProtocolError, parse_message
 from tests.system.rawsocket import BINARY, CLOSE, PING, PONG, TEXT, frame, handshake
 
 Json = dict[str, Any]
@@ -144,8 +145,8 @@ class Nonsense:
     def _harmless(self, payload: bytes) -> bytes:
         """The message, unless anybody may give it in these rooms: to chat is no crime."""
         try:
-            found = wire.parse_message(payload)
-        except wire.ProtocolError:
+            found = parse_message(payload)
+        except ProtocolError:
             return payload
         if isinstance(found, wire.Chat) and found.room in self._rooms:
             return _encode({"t": "chat", "id": "c", "room": found.room, "text": ""})

@@ -10,7 +10,8 @@ from client.connection import Connection, Timing, connect
 from client.errors import Refused
 from client.messages import Happened
 from client.model import Model, apply
-from server.protocol import AiSeat, Code, Create, Move, MySeat, OpenSeat, Rematch, RoomCommand, Sit, Snapshot
+from server.codes import Code
+from server.protocol import AiSeat, Create, Move, MySeat, OpenSeat, Rematch, RoomCommand, Sit, Snapshot
 from tests.system.journal import Journal
 
 HASTY = Timing(ping_s=0.5, silence_s=3, retry_s=0.1, retry_max_s=0.4)

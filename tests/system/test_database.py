@@ -10,7 +10,8 @@ import pytest
 
 from client.connection import State, connect
 from client.model import Model
-from server.protocol import Chat, Code, Join
+from server.codes import Code
+from server.protocol import Chat, Join
 from tests.postgres import PASSWORD, SAFE, Postgres, private_postgres
 from tests.system.journal import Journal, read_postgres_logs
 from tests.system.players import LONG_STICKS, PATIENT, make_room, two_people

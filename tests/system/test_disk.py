@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from client.connection import connect
-from server.protocol import AiSeat, Chat, Close, Code, Hello, Join, Move, Sit
+from server.codes import Close, Code
+from server.protocol import AiSeat, Chat, Hello, Join, Move, Sit
 from tests.system.journal import Journal, read_logs
 from tests.system.players import make_room
 from tests.system.rawsocket import RawSocket, raw_socket

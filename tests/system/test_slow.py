@@ -9,7 +9,8 @@ import psutil
 import pytest
 
 from client.connection import Connection, State, Timing, connect
-from server.protocol import Chat, Close, Create, Join, Ping
+from server.codes import Close
+from server.protocol import Chat, Create, Join, Ping
 from tests.system.journal import Journal, read_logs
 from tests.system.players import Player, make_room
 from tests.system.rawsocket import NO_CLOSE_FRAME, RawSocket, raw_socket

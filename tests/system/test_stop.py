@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from engine.games.registry import load_game
-from server.protocol import Close
+from server.codes import Close
 from tests.system.journal import Journal, read_logs
 from tests.system.players import LONG_STICKS, ai_and_ai, person_and_ai, two_people
 from tests.system.rawsocket import raw_socket
