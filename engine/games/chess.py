@@ -44,7 +44,6 @@ PARTS = (board_part, movement, exchange, evaluation, ending_part, fen, notation_
 REPETITION = 5
 CLAIM_REPETITION = 3
 MARGIN = 90
-WITHOUT = ("malus",)  # see docs/ablations.md
 RULES = """White begins, then the players move in turn, one piece to a square that is empty or held by an enemy piece, \
 which is captured and leaves the board.
 

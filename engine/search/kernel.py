@@ -51,9 +51,6 @@ from engine.search.hooks import (
     tense,
 )  # fmt: skip
 from engine.search.layout import (
-    ASPIRATION,
-    ASPIRATION_DEPTH,
-    ASPIRATION_WINDOW,
     BAD_CAPTURES,
     BUFFERS,
     COMPLETE,
@@ -64,7 +61,6 @@ from engine.search.layout import (
     FUTILITY,
     FUTILITY_DEPTH,
     GOLDEN,
-    GUESS,
     GUESSES,
     HISTORY,
     HISTORY_MOVES,
@@ -222,11 +218,9 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         floor = best - margin
         if W[LINES] > 1:
             floor = min(floor, W[TOP + W[LINES] - 1])
-        # 1. As long as there is no floor a move gets the open window, or the first one a window around the score of the
-        #    depth before, widened until it holds; later ones must first show that they come above the floor, late quiet
-        #    ones less deep at first.
+        # 1. As long as there is no floor a move gets the open window; later ones must first show that they come above
+        #    the floor, late quiet ones less deep at first.
         v = floor + 1
-        is_settled = 0
         if floor > -INF:
             less: Any = np.int64(0)
             if may_reduce != 0 and i >= LMR_MOVES and rank(s, move) <= 0 and tense(child) == 0:
@@ -234,15 +228,7 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
             v = -nega(child, depth - 1 - less, -floor - 1, -floor, 1, W, T, C, D)
             if less > 0 and v > floor and W[STOP] == 0:
                 v = -nega(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
-        elif i == 0 and margin == 0 and depth >= ASPIRATION_DEPTH and (W[TECHNIQUES] & ASPIRATION) != 0:
-            half = ASPIRATION_WINDOW
-            while is_settled == 0 and half < DECIDED and W[STOP] == 0:
-                v = -nega(child, depth - 1, -W[GUESS] - half, -W[GUESS] + half, 1, W, T, C, D)
-                if v > W[GUESS] - half and v < W[GUESS] + half:
-                    is_settled = 1
-                half *= 4
-            v = max(v, floor + 1)
-        if is_settled == 0 and v > floor and W[STOP] == 0:
+        if v > floor and W[STOP] == 0:
             v = -nega(child, depth - 1, -INF, -max(floor, -INF), 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
@@ -260,7 +246,6 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
                 W[PV + 1 + t] = W[PV + MAX_PLY + t]
             W[PV_LENGTH] = length + 1
             show(depth, best, W, C)
-    W[GUESS] = best
     return best
 
 
@@ -555,6 +540,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             is_late = i >= (LATE_MOVES + depth * depth) >> (1 - is_improving)
             if (is_hopeless or is_late) and tense(child) == 0:
                 W[HORIZONS] += 1
+                order[i] = 0  # it was not searched: nothing is known against it
                 continue
         if i == 0:
             v = -nega(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)

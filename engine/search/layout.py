@@ -33,7 +33,6 @@ COMPLETE_WORTH = 4
     ROOT_COUNT,
     PAST,
     TECHNIQUES,
-    GUESS,
     ROOT_DEPTH,
     NULL_FROM,
     DRAW_VALUE,
@@ -42,7 +41,7 @@ COMPLETE_WORTH = 4
     LINES,
     QUIET_END,
     ROOT_DONE,
-) = range(21)
+) = range(20)
 """DRAW_VALUE: what a draw is worth to the side to move at the root. SALT: goes into each key, 0 but for searches whose
 values belong into no other one. AGE: the number of the search, for the table. LINES: so many best moves get exact
 scores. QUIET_END: at so many nodes quiescence is to end. ROOT_DONE: so many moves of the root have been
@@ -79,7 +78,7 @@ TECHNIQUE = {
     for bit, name in enumerate(
         (
             "table", "killers", "history", "repetition", "replies", "rank", "quiescence", "extensions", "null-move",
-            "lmr", "iir", "aspiration", "buckets", "malus", "mate-distance", "bad-captures",
+            "lmr", "iir", "buckets", "malus", "mate-distance", "bad-captures",
             "probe", "futility", "quiet-table", "improving", "table-guess",
         )
     )
@@ -87,17 +86,16 @@ TECHNIQUE = {
 """The techniques that can be left out, by the names that an ablation match knows them by."""
 (
     TABLE, KILLERS_FIRST, HISTORY_ORDER, REPETITION, REPLIES_FIRST, RANKS, QUIESCENCE, EXTENSIONS, NULL_MOVE, LMR, IIR,
-    ASPIRATION, BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES, PROBE, FUTILITY, QUIET_TABLE, IMPROVING, TABLE_GUESS,
+    BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES, PROBE, FUTILITY, QUIET_TABLE, IMPROVING, TABLE_GUESS,
 ) = TECHNIQUE.values()  # fmt: skip
 BASIC = TABLE | KILLERS_FIRST | HISTORY_ORDER
-SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | ASPIRATION | BUCKETS | MALUS | MATE_DISTANCE | PROBE
+SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | BUCKETS | MALUS | MATE_DISTANCE | PROBE
 """What changes the order of moves and the windows, but not the tree: a seen end is as near as it gets."""
 ALL = (1 << len(TECHNIQUE)) - 1
 
-NULL_DEPTH, VERIFY_DEPTH, LMR_DEPTH, LMR_MOVES, IIR_DEPTH, ASPIRATION_DEPTH = 3, 10, 3, 3, 4, 5
+NULL_DEPTH, VERIFY_DEPTH, LMR_DEPTH, LMR_MOVES, IIR_DEPTH = 3, 10, 3, 3, 4
 FUTILITY_DEPTH, LATE_MOVES = 6, 3
 """Up to this depth moves are left out; of quiet ones so many plus the square of the depth are looked at."""
-ASPIRATION_WINDOW = 24
 PLY = 1024
 """Reductions are counted in parts of a ply."""
 REDUCTIONS = np.array(

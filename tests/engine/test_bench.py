@@ -8,7 +8,7 @@ from engine import bench
 from engine.search import layout
 
 BASIC = {"connect-four": 4_651_313, "tic-tac-toe": 7_949, "sticks": 38_624}
-ALL = {"connect-four": 1_226_406, "tic-tac-toe": 6_483, "sticks": 26_848}
+ALL = {"connect-four": 1_245_493, "tic-tac-toe": 7_019, "sticks": 26_973}
 
 
 def test_signature() -> None:

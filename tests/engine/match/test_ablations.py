@@ -74,7 +74,7 @@ def test_verdicts() -> None:
 
 def test_techniques_by_game() -> None:
     """A game can use what it gives the rules for, and everything general."""
-    general = {"table", "killers", "history", "lmr", "iir", "aspiration", "buckets"}
+    general = {"table", "killers", "history", "lmr", "iir", "buckets"}
     for game_id in game_ids():
         assert general <= set(usable(load_game(game_id))) <= set(layout.TECHNIQUE)
     chess, tic_tac_toe = set(usable(load_game("chess"))), set(usable(load_game("tic-tac-toe")))

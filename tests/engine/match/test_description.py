@@ -71,9 +71,11 @@ def test_what_a_game_does_not_have(text: str, says: str) -> None:
         make_player(parse_description(text), load_game("connect-four"), {})
 
 
-def test_techniques_start_from_what_pays_for_the_game() -> None:
-    """Draughts does without extensions by itself; a player may have them back, lose others, or name all that it has."""
-    usual = usual_techniques(load_game("draughts"))
+def test_techniques_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game does without extensions by itself; a player may have them back, lose others, or name all that it has."""
+    game = load_game("draughts")
+    monkeypatch.setattr(game.rules, "WITHOUT", ("extensions",))
+    usual = usual_techniques(game)
 
     def chosen(text: str) -> int:
         return techniques_of(parse_description(f"nodes=10{text}"), usual)
