@@ -17,9 +17,10 @@ from server.lobby import Lobby
 from server.ports import Follower, Ports
 from server.projections import projections, stored
 from server.rate import Bucket
+from server.requests import Look, Request, TakeOver
 from server.room import rules
 from server.room.model import Author, CommandRejected, Room
-from server.runner import Look, Request, RoomRunner, TakeOver
+from server.runner import RoomRunner
 from server.store.base import Append, CommandKey, NewRoom, StoredEvent, StoreError
 
 log = structlog.get_logger()

@@ -7,13 +7,12 @@ again. Nothing is acknowledged or shown before it is committed.
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import structlog
-from msgspec import Struct
 
 from engine.game import GameFault
 from server import protocol as wire
+from server.audience import Audience
 from server.bus.base import Grown, Here, RoomMessage, Whisper
 from server.codec import HIDDEN_BODY, event_frame, format_message, parse_event_body
 from server.codes import Code
@@ -21,8 +20,9 @@ from server.frames import text_frame
 from server.mailbox import Full, Mailbox
 from server.ports import Follower, Ports, Spawn
 from server.projections import projections, stored
+from server.requests import Look, Request, TakeOver, asked, refuse, reply
 from server.room import rules, views
-from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, Room
+from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, CommandRejected, Room
 from server.seats import ai
 from server.store.base import (
     SPECTATORS,
@@ -54,10 +54,6 @@ PAGE = 1000
 RESUME = 500
 """Who is further behind than so many events gets a snapshot."""
 
-PRESENCE_DELAY_S = 0.1
-"""Comings and goings within so long are told at once."""
-
-
 LOOK_AGAIN_S = 1.0
 """How long after the store failed a room looks again by itself."""
 
@@ -72,32 +68,12 @@ class RoomGone(Exception):
     """There is no such room."""
 
 
-class Request(Struct, frozen=True):
-    """A command with whoever waits for the answer; `thought` goes with an AI's move."""
-
-    author: Author
-    command: Command | wire.Join | wire.Leave
-    follower: Follower | None = None
-    thought: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TakeOver:
-    """This node is responsible for the room's wake-ups from now on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """The store's head may be ahead of what this node has seen."""
-
-
 class RoomRunner:
     """See the module. `run` is its task; the other public methods are called from the event loop and return at once."""
 
     __slots__ = (
-        "_ai", "_behind", "_busy", "_changed", "_followers", "_here", "_keys", "_look_timer", "_mailbox", "_ports",
-        "_presence_timer", "_present", "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms",
-        "room_id",
+        "_ai", "_audience", "_behind", "_busy", "_changed", "_keys", "_look_timer", "_mailbox", "_ports",
+        "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms", "room_id",
     )  # fmt: skip
 
     def __init__(
@@ -109,8 +85,8 @@ class RoomRunner:
         self._spawn = spawn
         self._changed = changed
         self._room: Room | None = known
+        self._audience = Audience(room_id, ports, lambda: self._room, changed)
         self._mailbox: Mailbox[Request | Grown | TakeOver | Look] = Mailbox(MAILBOX)
-        self._followers: dict[Follower, bool] = {}  # whether it holds a seat
         self._keys: dict[CommandKey, int] = {}
         self._tail: list[StoredEvent] = []
         self._responsible = known is not None
@@ -118,10 +94,7 @@ class RoomRunner:
         self._busy = False
         self._ai: tuple[str, asyncio.Task[None]] | None = None
         self._thinking: bytes | None = None
-        self._here: dict[str, Here] = {}
-        self._presence_timer: asyncio.TimerHandle | None = None
         self._look_timer: asyncio.TimerHandle | None = None
-        self._present = b""
 
     # --- from outside ---
 
@@ -133,17 +106,17 @@ class RoomRunner:
     @property
     def watching(self) -> int:
         """How many follow the room without a seat, on all nodes."""
-        return self._watching() + sum(here.watching for here in self._here.values())
+        return self._audience.watching
 
     @property
     def nodes_here(self) -> Iterable[str]:
         """The other nodes that said who is there."""
-        return self._here
+        return self._audience.nodes
 
     @property
     def idle(self) -> bool:
         """Whether nobody would notice if the room left memory."""
-        return not (self._followers or self._busy or self._ai or self._look_timer or len(self._mailbox))
+        return not (len(self._audience) or self._busy or self._ai or self._look_timer or len(self._mailbox))
 
     def submit(self, request: Request | TakeOver | Look) -> bool:
         """Queues a request; False when too many wait already."""
@@ -163,27 +136,22 @@ class RoomRunner:
                     self._behind = True
             case Whisper(frame=frame):
                 self._thinking = frame
-                self._tell_ephemeral(frame)
-            case Here(node=node, asks=asks):
-                unheard_of = node not in self._here
-                self._here[node] = message
-                self._presence_changed(publish=unheard_of or asks)
+                self._audience.tell_ephemeral(frame)
+            case Here():
+                self._audience.heard(message)
 
     def node_gone(self, node: str) -> None:
         """Nobody is here on that node any more."""
-        if self._here.pop(node, None) is not None:
-            self._presence_changed(publish=False)
+        self._audience.node_gone(node)
 
     def say_who_is_here(self, asks: bool = False) -> None:
         """Tells the other nodes once more who follows the room here, in case they have not heard."""
-        if self._followers:
-            self._say_here(asks)
+        self._audience.say_here(asks)
 
     def forget(self, follower: Follower) -> None:
         """A connection is gone."""
-        if self._followers.pop(follower, None) is not None:
+        if self._audience.remove(follower):
             self.idle_since_ms = self._ports.now_ms()
-            self._presence_changed()
 
     async def run(self) -> None:
         """Serves the mailbox until cancelled; returns when there is no such room, or when it cannot be read."""
@@ -199,9 +167,9 @@ class RoomRunner:
                 self.idle_since_ms = self._ports.now_ms()
         finally:
             unsubscribe()
-            for timer in (self._presence_timer, self._look_timer):
-                if timer is not None:
-                    timer.cancel()
+            self._audience.close()
+            if self._look_timer is not None:
+                self._look_timer.cancel()
             if self._ai is not None:
                 self._ai[1].cancel()
             self._refuse_all(Code.ROOM_BUSY, "this server lets go of the room; send it again")
@@ -309,13 +277,13 @@ class RoomRunner:
             self._behind = True
             self._look_later()
             self._ports.metrics.store_failures += 1
-            log.warning("store unavailable", room=self.room_id, command=_asked(item), error=str(error))
-            _refuse(item, Code.STORE_RETRY, "the store does not answer; send the same command again")
+            log.warning("store unavailable", room=self.room_id, command=asked(item), error=str(error))
+            refuse(item, Code.STORE_RETRY, "the store does not answer; send the same command again")
         except Exception:
             self._behind = True
             self._ports.metrics.faults += 1
-            log.exception("room request failed", room=self.room_id, request=type(item).__name__, command=_asked(item))
-            _refuse(item, Code.SERVER_FAULT, "the server made a mistake with this; it is in its log")
+            log.exception("room request failed", room=self.room_id, request=type(item).__name__, command=asked(item))
+            refuse(item, Code.SERVER_FAULT, "the server made a mistake with this; it is in its log")
 
     def _look_later(self) -> None:
         if self._look_timer is None:
@@ -346,7 +314,7 @@ class RoomRunner:
         for _ in range(TRIES):
             if key in self._keys:
                 self._ports.metrics.repeated += 1
-                _reply(request, wire.Ack(command.id, self._keys[key]))
+                reply(request, wire.Ack(command.id, self._keys[key]))
                 return
             try:
                 events = rules.decide(self._loaded, request.author, command, self._ports.new_id)
@@ -359,7 +327,7 @@ class RoomRunner:
                     continue
                 self._ports.metrics.rejected += 1
                 log.debug("refused", room=self.room_id, command=command.id, code=rejection.code)
-                _reply(request, wire.Error(command.id, rejection.code, rejection.message))
+                reply(request, wire.Error(command.id, rejection.code, rejection.message))
                 return
             except GameFault as fault:
                 self._ports.metrics.faults += 1
@@ -370,9 +338,7 @@ class RoomRunner:
                 if isinstance(command, AiMove):
                     command = _failure(command, "the rules of this game failed on its move")
                     continue
-                _reply(
-                    request, wire.Error(command.id, Code.GAME_FAULT, "the rules of this game failed on that command")
-                )
+                reply(request, wire.Error(command.id, Code.GAME_FAULT, "the rules of this game failed on that command"))
                 return
             try:
                 await self._append(events, key, request)
@@ -385,7 +351,7 @@ class RoomRunner:
                 self._ports.metrics.repeated += 1
                 self._remember(key, made.last_v)
                 await self._catch_up()
-        _reply(request, wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"))
+        reply(request, wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"))
 
     async def _was_behind(self, key: CommandKey) -> bool:
         """Before a rejection is sent: whether the store knows more than this room did when it decided."""
@@ -447,15 +413,15 @@ class RoomRunner:
             moved = moved or event.body.startswith(BOARD)
             seating = seating or event.body.startswith(SEATING)
         if seating:
-            self._seats_may_have_changed()
+            self._audience.seats_changed(room)
         picture = self._view() if moved else b""
-        frames = {player: self._frames(events, player) + picture for player in set(self._followers.values())}
+        frames = {player: self._frames(events, player) + picture for player in {player for _, player in self._audience}}
         moves, mover = self._turn() if moved else (b"", None)
         asker = request.follower if request is not None else None
         ack = b""
         if request is not None and asker is not None:
-            ack = text_frame(format_message(wire.Ack(_command_id(request), room.v)))
-        for follower, player in tuple(self._followers.items()):
+            ack = text_frame(format_message(wire.Ack(request.command.id, room.v)))
+        for follower, player in self._audience:
             data = frames[player]
             if mover is not None and follower.identity == mover:
                 data += moves
@@ -504,10 +470,6 @@ class RoomRunner:
             return b"", None
         return text_frame(format_message(turn)), match.seats[match.position.turn].identity
 
-    def _tell_ephemeral(self, frame: bytes) -> None:
-        for follower in tuple(self._followers):
-            follower.send_ephemeral(frame)
-
     async def _join(self, join: wire.Join, follower: Follower) -> None:
         """Sends what the follower lacks, and everything from then on."""
         same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
@@ -534,9 +496,9 @@ class RoomRunner:
             moves if mover == follower.identity else b"",
             self._thinking or b"",
         ]
-        self._followers[follower] = player
-        follower.send(b"".join(parts) + self._presence())
-        self._presence_changed()
+        self._audience.add(follower, player)
+        follower.send(b"".join(parts) + self._audience.presence(room))
+        self._audience.presence_changed()
 
     async def _since(self, v: int) -> list[StoredEvent]:
         room = self._loaded
@@ -545,45 +507,6 @@ class RoomRunner:
         if self._tail and self._tail[0].v <= v + 1:
             return [event for event in self._tail if event.v > v]
         return [event for event in await self._ports.store.events(self.room_id, v) if event.v <= room.v]
-
-    # --- presence ---
-
-    def _seats_may_have_changed(self) -> None:
-        room = self._loaded
-        for follower in self._followers:
-            self._followers[follower] = room.seat_of(follower.identity) is not None
-        self._presence_changed()
-
-    def _watching(self) -> int:
-        return sum(not player for player in self._followers.values())
-
-    def _presence_changed(self, publish: bool = True) -> None:
-        if publish:
-            self._say_here()
-        if self._presence_timer is None:
-            self._presence_timer = asyncio.get_running_loop().call_later(PRESENCE_DELAY_S, self._tell_presence)
-
-    def _say_here(self, asks: bool = False) -> None:
-        seated = frozenset(follower.identity for follower, player in self._followers.items() if player)
-        self._ports.bus.publish(Here(self.room_id, self._ports.node, seated, self._watching(), asks))
-
-    def _tell_presence(self) -> None:
-        """Tells everybody who is here, if that is news."""
-        self._presence_timer = None
-        if self._room is None:
-            return
-        frame = self._presence()
-        if frame != self._present:
-            self._present = frame
-            self._tell_ephemeral(frame)
-            self._changed(self.room_id)
-
-    def _presence(self) -> bytes:
-        room = self._loaded
-        elsewhere = (other.identities for other in self._here.values())
-        here = {follower.identity for follower in self._followers}.union(*elsewhere)
-        seats = tuple(one is not None and (one.kind == "ai" or one.identity in here) for one in room.seats)
-        return text_frame(format_message(wire.Presence(room=self.room_id, seats=seats, watching=self.watching)))
 
     # --- the AI's turn ---
 
@@ -630,7 +553,7 @@ class RoomRunner:
 
     def _whisper(self, frame: bytes) -> None:
         self._thinking = frame
-        self._tell_ephemeral(frame)
+        self._audience.tell_ephemeral(frame)
         self._ports.bus.publish(Whisper(self.room_id, self._ports.node, frame))
 
     # --- small things ---
@@ -652,17 +575,8 @@ class RoomRunner:
         due = False
         while (item := self._mailbox.take()) is not None:
             due = due or isinstance(item, TakeOver)
-            _refuse(item, code, message)
+            refuse(item, code, message)
         return due
-
-
-def _command_id(request: Request) -> str:
-    return request.command.id
-
-
-def _asked(item: object) -> str | None:
-    """The id of the command that a request carries."""
-    return _command_id(item) if isinstance(item, Request) else None
 
 
 def _question(match: str, digest: str) -> str:
@@ -673,16 +587,3 @@ def _question(match: str, digest: str) -> str:
 def _failure(move: AiMove, reason: str) -> AiFailure:
     """What becomes of an AI's move that cannot be played: the match must not wait for it for ever."""
     return AiFailure(move.id, move.match, move.seat, move.digest, reason)
-
-
-def _reply(request: Request, message: wire.Outgoing) -> None:
-    """Answers whoever asked; the AI's own commands have nobody to tell."""
-    if request.follower is not None:
-        request.follower.send(text_frame(format_message(message)))
-    elif isinstance(message, wire.Error):
-        log.info("server command refused", id=_command_id(request), code=message.code, reason=message.message)
-
-
-def _refuse(item: object, code: Code, message: str) -> None:
-    if isinstance(item, Request):
-        _reply(item, wire.Error(_command_id(item), code, message))

@@ -17,8 +17,8 @@ from server.codes import Close, Code
 from server.frames import text_frame
 from server.hub import Hub
 from server.rate import Bucket
+from server.requests import Request
 from server.room.model import Author, CommandRejected
-from server.runner import Request
 from server.store.base import StoreError
 
 log = structlog.get_logger()

@@ -21,10 +21,11 @@ from server.bus.base import Grown
 from server.codec import format_event_body, format_message
 from server.codes import Code
 from server.frames import text_frame
+from server.requests import Request, refuse, reply
 from server.room import rules
 from server.room.model import Author, CommandRejected, Match, Room
 from server.room.views import description
-from server.runner import Request, RoomRunner
+from server.runner import RoomRunner
 from server.store.base import Append, CommandKey, StoredEvent
 from tests import history
 from tests.server import crowd, test_runner, test_session, test_two_nodes
@@ -67,14 +68,12 @@ def ack_before_commit(patch: Patch) -> World:
             request.follower.send(text_frame(format_message(ack)))
         await real(self, events, key, Request(request.author, request.command, None, request.thought))
 
-    refuse = runner_module._refuse
-
     def silent(item: object, code: Code, message: str) -> None:
         if not (isinstance(item, Request) and item.command.id in told):
             refuse(item, code, message)
 
     patch.setattr(RoomRunner, "_append", early)
-    patch.setattr(runner_module, "_refuse", silent)
+    patch.setattr(runner_module, "refuse", silent)
     return World(store=UnreliableStore(7, 0.03, after=False))
 
 
@@ -86,7 +85,7 @@ def shown_before_commit(patch: Patch) -> World:
             StoredEvent(v, self._ports.now_ms(), 0, format_event_body(event))
             for v, event in enumerate(events, self._loaded.v + 1)
         ]
-        for follower in self._followers:
+        for follower, _ in self._audience:
             follower.send(self._frames(entries, player=False))
         await real(self, events, key, request)
 
@@ -219,26 +218,22 @@ def a_rule_is_wrong(patch: Patch) -> World:
 
 
 def no_answer(patch: Patch) -> World:
-    real = runner_module._reply
-
     def forgetful(request: Request, message: wire.Outgoing) -> None:
         if not (isinstance(message, wire.Error) and message.code is Code.MOVE_STALE):
-            real(request, message)
+            reply(request, message)
 
     patch.setattr(crowd, "WAIT_S", 0.4)
     patch.setattr(history, "ANSWER_S", 0.3)
-    patch.setattr(runner_module, "_reply", forgetful)
+    patch.setattr(runner_module, "reply", forgetful)
     return World()
 
 
 def two_answers(patch: Patch) -> World:
-    real = runner_module._reply
-
     def twice(request: Request, message: wire.Outgoing) -> None:
-        real(request, message)
-        real(request, message)
+        reply(request, message)
+        reply(request, message)
 
-    patch.setattr(runner_module, "_reply", twice)
+    patch.setattr(runner_module, "reply", twice)
     return World()
 
 

@@ -1,4 +1,4 @@
-"""What server/protocol.py and codec.py promise: a frame is a message or a typed error, and what is written can be read again."""
+"""What the wire promises: a frame is a message or a typed error, and what is written can be read again."""
 
 import json
 import re

@@ -21,8 +21,8 @@ from server.bus.base import Bus, BusMessage, BusNumbers, Lapse, Receive, Receive
 from server.bus.local import LocalBus
 from server.hub import Hub, open_hub
 from server.ports import OnInfo, Ports
+from server.requests import Request
 from server.room.model import Author
-from server.runner import Request
 from server.settings import Settings
 from server.store.base import (
     Append,
