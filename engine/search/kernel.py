@@ -82,7 +82,6 @@ from engine.search.layout import (
     LOW_16,
     LOWER,
     MADE,
-    MALUS,
     MARGIN,
     MATE,
     MATE_DISTANCE,
@@ -99,7 +98,6 @@ from engine.search.layout import (
     NULL_MOVE,
     POLL,
     PROBE,
-    PV,
     PV_LENGTH,
     QUIESCENCE,
     QUIET_END,
@@ -126,7 +124,7 @@ from engine.search.layout import (
     VERIFY_DEPTH,
     U,
 )
-from engine.search.steps import credit, end_value, is_repeated, keep_line, poll, reduction, show
+from engine.search.steps import end_value, is_repeated, keep_line, lead, learn, poll, reduction, show
 
 PARTS = (hooks, entries, steps, reference)
 """The other files of what is compiled."""
@@ -139,6 +137,8 @@ SIGNATURES = {
     "is_repeated": "i8(state, i8, i8*)",
     "show": "void(i8, i8, i8*, i8*)",
     "keep_line": "void(i8, i8, i8, i8*)",
+    "lead": "void(i8, i8, i8*)",
+    "learn": "void(i8*, i8*, i8, i8, i8, i8*)",
     "lookup": "i8(u8, i8*, u8*)",
     "score_here": "i8(u8, i8)",
     "closes": "i8(i8, u8, i8, i8)",
@@ -169,22 +169,15 @@ SIGNATURES = {
 }
 CALLS = {
     "remember": ("age_and_depth",),
-    "quiesce": ("end_value", "poll", "lookup", "score_here", "closes", "remember"),
+    "learn": ("credit",),
+    "quiesce": ("end_value", "poll", "lookup", "score_here", "closes", "remember", "lead"),
     "nega": (
-        "end_value",
-        "credit",
-        "poll",
-        "is_repeated",
-        "lookup",
-        "score_here",
-        "closes",
-        "remember",
-        "reduction",
+        "end_value", "poll", "is_repeated", "lookup", "score_here", "closes", "remember", "reduction", "lead", "learn",
         "quiesce",
     ),
-    "root": ("nega", "show", "keep_line", "is_repeated", "reduction"),
+    "root": ("nega", "show", "keep_line", "lead", "is_repeated", "reduction"),
     "plain": ("end_value",),
-}
+}  # fmt: skip
 """What each function calls of these; callees are compiled first, with the one signature that they have."""
 
 
@@ -240,11 +233,7 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
             keep_line(i, move, v, W)
         if v > best:
             best = v
-            W[PV] = move
-            length = W[PV_LENGTH + 1]
-            for t in range(length):
-                W[PV + 1 + t] = W[PV + MAX_PLY + t]
-            W[PV_LENGTH] = length + 1
+            lead(move, 0, W)
             show(depth, best, W, C)
     return best
 
@@ -339,12 +328,7 @@ def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any,
             if v > low:
                 low = v
                 best_index = 65535 - (place & 65535)
-                line = PV + ply * MAX_PLY
-                W[line] = move
-                length = W[PV_LENGTH + ply + 1]
-                for t in range(length):
-                    W[line + 1 + t] = W[line + MAX_PLY + t]
-                W[PV_LENGTH + ply] = length + 1
+                lead(move, ply, W)
             if v >= beta:
                 break
     if uses_table and W[NODES] < W[QUIET_END]:
@@ -564,24 +548,10 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             best_index = 65535 - (place & 65535)
             if v > low:
                 low = v
-                line = PV + ply * MAX_PLY
-                W[line] = move
-                length = W[PV_LENGTH + ply + 1]
-                for t in range(length):
-                    W[line + 1 + t] = W[line + MAX_PLY + t]
-                W[PV_LENGTH + ply] = length + 1
+                lead(move, ply, W)
             if v >= beta:
                 if (place & 65536) != 0:  # a quiet one: what the game ranks is in its place without being remembered
-                    if (techniques & MALUS) != 0:
-                        for t in range(i + 1):
-                            if (order[t] & 65536) != 0:
-                                credit(history, buffer[t], depth if t == i else -depth)
-                    elif history[move & (HISTORY_MOVES - 1)] < 1 << 40:
-                        history[move & (HISTORY_MOVES - 1)] += depth * depth
-                    W[REPLIES + (made_before & (HISTORY_MOVES - 1))] = move
-                    if killer_1 != move:
-                        killers[1] = killers[0]
-                        killers[0] = move
+                    learn(buffer, order, i, depth, ply, W)
                 break
 
     # 11. Store the value with what it means. Where no move came above the window none is the best one.

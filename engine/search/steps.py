@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 
 from engine.game import DRAWN, WON, State
-from engine.jit import put
+from engine.jit import at, put
 from engine.search.hooks import repetition, reversible
 from engine.search.layout import (
     BUFFERS,
     CANCEL,
     DRAW_VALUE,
     EXPIRED,
+    HISTORY,
     HISTORY_MOVES,
+    KILLERS,
     LINE_WORDS,
     LINES,
     MADE,
+    MALUS,
     MATE,
     MAX_MOVES,
     MAX_PLY,
@@ -34,6 +37,7 @@ from engine.search.layout import (
     PV,
     PV_LENGTH,
     REDUCTIONS,
+    REPLIES,
     SEEN_DEPTH,
     SEEN_NODES,
     SEEN_PV,
@@ -41,6 +45,7 @@ from engine.search.layout import (
     SEEN_SCORE,
     SEQUENCE,
     STOP,
+    TECHNIQUES,
     TOP,
 )
 
@@ -74,6 +79,35 @@ def credit(history: Any, move: int, depth: int) -> None:
     if depth < 0:
         bonus = -bonus
     history[at_move] += bonus - history[at_move] * abs(bonus) // MOST_HISTORY
+
+
+def learn(buffer: Any, order: Any, i: int, depth: int, ply: int, W: Any) -> None:
+    """Remembers the i-th move at this ply, a quiet one that closed the window: as a killer move, as the reply to the
+    move before, and in the history, there with those quiet ones that were searched before it and did not.
+    """
+    move = buffer[i]
+    history = at(W, HISTORY + (ply & 1) * HISTORY_MOVES)
+    if (W[TECHNIQUES] & MALUS) != 0:
+        for t in range(i + 1):
+            if (order[t] & 65536) != 0:
+                credit(history, buffer[t], depth if t == i else -depth)
+    elif history[move & (HISTORY_MOVES - 1)] < 1 << 40:
+        history[move & (HISTORY_MOVES - 1)] += depth * depth
+    W[REPLIES + (W[MADE + ply - 1] & (HISTORY_MOVES - 1))] = move
+    killers = at(W, KILLERS + 2 * ply)
+    if killers[0] != move:
+        killers[1] = killers[0]
+        killers[0] = move
+
+
+def lead(move: int, ply: int, W: Any) -> None:
+    """Makes a move, and the best line after it, the best line at this ply."""
+    line = PV + ply * MAX_PLY
+    W[line] = move
+    length = W[PV_LENGTH + ply + 1]
+    for t in range(length):
+        W[line + 1 + t] = W[line + MAX_PLY + t]
+    W[PV_LENGTH + ply] = length + 1
 
 
 def poll(W: Any, C: Any) -> int:
