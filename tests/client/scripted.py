@@ -14,7 +14,9 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from client.connection import Connection, connect
 from client.errors import Unreachable
+from client.messages import Happened, RoomMessage
 from client.transport import Cut, Dial, Socket
+from server.protocol import Chat
 
 Message = dict[str, Any]
 
@@ -220,3 +222,27 @@ async def websocket(*scripts: Script, **settings: Any) -> AsyncIterator[Connecti
             yield c
     if failures:
         raise failures[0]
+
+
+def chat(c: Connection, text: str = "hi") -> Chat:
+    return Chat(id=c.new_id(), room="r", text=text)
+
+
+def short(messages: list[RoomMessage]) -> list[object]:
+    """Events by their v, the rest by the names of their types."""
+    return [m.v if isinstance(m, Happened) else type(m).__name__ for m in messages]
+
+
+async def take(messages: AsyncIterator[RoomMessage], count: int) -> list[RoomMessage]:
+    return [await anext(messages) for _ in range(count)]
+
+
+async def greet(link: Link) -> None:
+    """A script that only greets."""
+    await link.hello()
+    await link.idle()
+
+
+async def silent(link: Link) -> None:
+    """A script that never says a word."""
+    await asyncio.Event().wait()

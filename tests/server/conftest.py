@@ -1,7 +1,13 @@
-"""The server's log in plain text: by default every exception is drawn with all its variables, which takes seconds."""
+"""Databases for the tests, and the server's log in plain text: by default every exception is drawn with all its
+variables, which takes seconds.
+"""
 
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
 import structlog
 
+from tests.postgres import SAFE, Postgres, private_postgres
 from tests.postgres import postgres as postgres
 
 structlog.configure(
@@ -11,3 +17,16 @@ structlog.configure(
         structlog.processors.KeyValueRenderer(key_order=["level", "event"]),
     ]
 )
+
+
+@pytest.fixture
+async def database(postgres: Postgres) -> AsyncIterator[str]:
+    async with postgres.database() as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+def durable() -> Iterator[Postgres]:
+    """A PostgreSQL that syncs, to be killed and restarted."""
+    with private_postgres(**SAFE) as server:
+        yield server

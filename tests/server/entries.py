@@ -1,7 +1,8 @@
 """Log entries and rooms for tests of the store and the bus, of no game in particular; and databases to keep them in."""
 
+import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -9,13 +10,19 @@ from server.store.base import (
     EVERYBODY,
     Append,
     CommandKey,
+    Conflict,
+    Duplicate,
     Listing,
     MatchFinished,
     MatchStarted,
     NewRoom,
     Projection,
+    Store,
     StoredEvent,
+    StoreError,
+    StoreUnavailable,
 )
+from server.store.postgres_link import Limits
 from server.store.schema import upgrade_sqlite
 
 NOW_MS = 1_700_000_000_000
@@ -87,3 +94,44 @@ def finished(match: str, v: int = 2, *, at_ms: int = NOW_MS) -> MatchFinished:
 def listing(text: str, listed: bool = True) -> Listing:
     """A room's entry in the lobby."""
     return Listing(listed, b'{"title":"%b"}' % text.encode())
+
+
+HASTY = Limits(connect_s=2.0, statement_s=2.0, lock_s=0.2)
+"""For tests that wait until PostgreSQL is given up."""
+
+
+async def outcome(work: Awaitable[object]) -> object:
+    """What it returns, or the StoreError that it raises."""
+    try:
+        return await work
+    except StoreError as error:
+        return error
+
+
+async def insist(store: Store, room: str, key: CommandKey, body: bytes, within_s: float = 30.0) -> tuple[int, int]:
+    """Writes an event for a command as a node does: again after a conflict, and when nobody knows, by its key.
+    Returns how many conflicts there were, and at which v it is.
+    """
+    conflicts = 0
+    async with asyncio.timeout(within_s):
+        while True:
+            try:
+                head = await store.head(room)
+                assert head is not None
+                event = StoredEvent(head.v + 1, NOW_MS, 0, body)
+                await store.append(Append(room, head.v, (event,), "n1", None, key))
+                return conflicts, head.v + 1
+            except Conflict:
+                conflicts += 1
+            except Duplicate as made:
+                return conflicts, made.last_v
+            except StoreUnavailable:
+                await asyncio.sleep(0.02)
+
+
+async def log(store: Store, room: str) -> list[StoredEvent]:
+    """The whole log of a room."""
+    found: list[StoredEvent] = []
+    while page := await store.events(room, len(found)):
+        found += page
+    return found

@@ -174,3 +174,20 @@ def seated(find_game: Callable[[str], Game] = load_game, game: str = "tic-tac-to
     played.create(ADA, game, **fields)
     played.do(BEN, sit(1))
     return played
+
+
+AI_SEAT = wire.AiSeat(level=2)
+ME, OPEN = wire.MySeat(), wire.OpenSeat()
+
+
+def created(author: Any = ADA, game: str = "tic-tac-toe", **fields: Any) -> Played:
+    played = Played()
+    played.create(author, game, **fields)
+    return played
+
+
+def finished(tokens: str = "a1 b1 a2 b2 a3") -> Played:
+    """A match that Ada has won, unless the moves say otherwise."""
+    played = seated()
+    played.moves(tokens)
+    return played

@@ -28,7 +28,7 @@ from server.room.views import description
 from server.runner import RoomRunner
 from server.store.base import Append, CommandKey, StoredEvent
 from tests import history
-from tests.server import crowd, test_runner, test_session, test_two_nodes
+from tests.server import crowd, test_runner_ai, test_session, test_two_nodes
 from tests.server.rooms import altered
 from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
@@ -312,7 +312,7 @@ def test_an_ai_answer_to_an_old_position_is_found(monkeypatch: Patch) -> None:
     """I16."""
     any_answer_of_an_ai_is_taken(monkeypatch)
     with pytest.raises(AssertionError):
-        test_runner.test_an_answer_to_an_old_position_is_refused()
+        test_runner_ai.test_an_answer_to_an_old_position_is_refused()
 
 
 async def test_an_unbounded_outbox_is_found(monkeypatch: Patch) -> None:

@@ -1,89 +1,33 @@
 """What the PostgreSQL store promises beyond the contract: two nodes at once, locks, links that go, servers that go."""
 
 import asyncio
-import shutil
-import subprocess
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from server.store import postgres as pg
-from server.store.base import (
-    Append,
-    CommandKey,
-    Conflict,
-    Duplicate,
-    Identity,
-    Store,
-    StoredEvent,
-    StoreError,
-    StoreUnavailable,
-    Thought,
-)
+from server.store.base import Append, CommandKey, Conflict, Duplicate, Identity, Store, StoreUnavailable, Thought
 from server.store.postgres import open_postgres
 from server.store.postgres_group import _appending, commit_appends
 from server.store.postgres_link import Limits
 from server.store.sql import SqlStore
-from tests.postgres import DISCONNECT, PASSWORD, SAFE, Postgres, give_away, private_postgres
-from tests.server.entries import NOW_MS, append, entries, finished, listing, new_room, started
+from tests.postgres import DISCONNECT, Postgres
+from tests.server.entries import (
+    HASTY,
+    NOW_MS,
+    append,
+    entries,
+    finished,
+    insist,
+    listing,
+    log,
+    new_room,
+    outcome,
+    started,
+)
 from tests.system.faultproxy import FaultProxy, Toward, fault_proxy
-
-HASTY = Limits(connect_s=2.0, statement_s=2.0, lock_s=0.2)
-
-
-@pytest.fixture
-async def database(postgres: Postgres) -> AsyncIterator[str]:
-    async with postgres.database() as name:
-        yield name
-
-
-@pytest.fixture(scope="module")
-def durable() -> Iterator[Postgres]:
-    """A PostgreSQL that syncs, to be killed and restarted."""
-    with private_postgres(**SAFE) as server:
-        yield server
-
-
-async def outcome(work: Awaitable[object]) -> object:
-    """What it returns, or the StoreError that it raises."""
-    try:
-        return await work
-    except StoreError as error:
-        return error
-
-
-async def insist(store: Store, room: str, key: CommandKey, body: bytes, within_s: float = 30.0) -> tuple[int, int]:
-    """Writes an event for a command as a node does: again after a conflict, and when nobody knows, by its key.
-    Returns how many conflicts there were, and at which v it is.
-    """
-    conflicts = 0
-    async with asyncio.timeout(within_s):
-        while True:
-            try:
-                head = await store.head(room)
-                assert head is not None
-                event = StoredEvent(head.v + 1, NOW_MS, 0, body)
-                await store.append(Append(room, head.v, (event,), "n1", None, key))
-                return conflicts, head.v + 1
-            except Conflict:
-                conflicts += 1
-            except Duplicate as made:
-                return conflicts, made.last_v
-            except StoreUnavailable:
-                await asyncio.sleep(0.02)
-
-
-async def log(store: Store, room: str) -> list[StoredEvent]:
-    """The whole log of a room."""
-    found: list[StoredEvent] = []
-    while page := await store.events(room, len(found)):
-        found += page
-    return found
-
 
 # --- two nodes --------------------------------------------------------------------------------------------------------
 
@@ -431,216 +375,3 @@ async def test_rooms_taken_over_unseen_are_told_the_next_time(postgres: Postgres
             await store.due_rooms(NOW_MS, "me", all_nodes=False)
         assert sorted(await store.due_rooms(NOW_MS, "me", all_nodes=False)) == ["d0", "d1", "d2"]
         assert await store.due_rooms(NOW_MS, "me", all_nodes=False) == []
-
-
-# --- servers that go --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("end", ["kill", "fast", pytest.param("immediate", marks=pytest.mark.long)])
-async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, end: str) -> None:
-    """R7, R23: kill -9, `pg_ctl stop -m immediate` and a restart under load: what was acknowledged is in the log, once;
-    while it is away writes fail within 2 s, and within 10 s of its return all have been made.
-    """
-    async with durable.database() as database, open_postgres(durable.url(database)) as store:
-        rooms = [f"r{n}" for n in range(20)]
-        await asyncio.gather(*(store.create_room(new_room(room, count=1)) for room in rooms))
-        stop, going = asyncio.Event(), asyncio.Event()
-        written: dict[str, list[int]] = {room: [] for room in rooms}
-
-        async def play(room: str) -> None:
-            n = 0
-            while not stop.is_set():
-                written[room].append((await insist(store, room, CommandKey("ada", str(n)), b'{"n":%d}' % n))[1])
-                n += 1
-                if n == 10:
-                    going.set()
-
-        playing = [asyncio.create_task(play(room)) for room in rooms]
-        await going.wait()
-        await asyncio.to_thread(durable.kill if end == "kill" else lambda: durable.stop(end))
-        async with asyncio.timeout(2):
-            with pytest.raises(StoreUnavailable):
-                await store.append(append("nowhere", 0))
-            with pytest.raises(StoreUnavailable):
-                await store.check()
-        await asyncio.to_thread(durable.start)
-        async with asyncio.timeout(10):
-            stop.set()
-            await asyncio.gather(*playing)
-        for room in rooms:
-            events = await log(store, room)
-            assert [event.v for event in events] == list(range(1, len(events) + 1))
-            assert written[room] == list(range(2, len(events) + 1))
-            assert [event.body for event in events[1:]] == [b'{"n":%d}' % n for n in range(len(written[room]))]
-
-
-@pytest.mark.parametrize("turns", [1, pytest.param(20, marks=pytest.mark.long)])
-async def test_a_server_that_sleeps_is_given_up_in_time_and_makes_nothing_twice(durable: Postgres, turns: int) -> None:
-    """R16: a database that stops in the middle and goes on later, with what was asked of it before: writes and reads
-    are StoreUnavailable in time, and afterwards each command has happened once, whoever asked again.
-    """
-    limits = Limits(connect_s=0.5, statement_s=0.4, lock_s=0.2)
-    async with durable.database() as database, open_postgres(durable.url(database), limits) as store:
-        rooms = [f"r{n}" for n in range(5)]
-        await asyncio.gather(*(store.create_room(new_room(room, count=1)) for room in rooms))
-        for turn in range(turns):
-            key = CommandKey("ada", str(turn))
-            writing = [asyncio.create_task(outcome(store.append(append(room, turn + 1, key)))) for room in rooms]
-            await asyncio.sleep(0)  # they are on their way now
-            durable.pause()
-            try:
-                async with asyncio.timeout(5):
-                    assert {type(one) for one in await asyncio.gather(*writing)} <= {StoreUnavailable, type(None)}
-                    with pytest.raises(StoreUnavailable):
-                        await store.head("r1")
-            finally:
-                durable.resume()
-            made = await asyncio.gather(*(insist(store, room, key, b'{"kind":"danced"}') for room in rooms))
-            assert [v for _, v in made] == [turn + 2] * len(rooms)
-        assert set((await store.heads(rooms)).values()) == {turns + 1}
-
-
-# --- servers that cannot be used --------------------------------------------------------------------------------------
-
-
-async def refusal(address: str, limits: Limits = HASTY) -> str:
-    """Why a store cannot be opened; the password is in no part of what is said."""
-    with pytest.raises(StoreUnavailable) as caught:
-        async with open_postgres(address, limits):
-            raise AssertionError("it was opened")
-    error: BaseException | None = caught.value
-    said = ""
-    while error is not None:
-        said += f"{error!r} {error}"
-        error = error.__cause__ or error.__context__
-    for secret in (PASSWORD, "a-secret", "wrong-secret"):
-        assert secret not in said
-    return str(caught.value)
-
-
-async def test_what_is_wrong_with_a_database_is_said(postgres: Postgres, database: str) -> None:
-    """Wrong password, unknown database, nobody there, no tables: each in words that name the place and no secret."""
-    assert "password authentication failed" in await refusal(postgres.url(database, password="wrong-secret"))
-    assert 'database "nowhere" does not exist' in await refusal(postgres.url("nowhere"))
-    said = await refusal(postgres.url(database, port=1))
-    assert f"postgresql://plyroom@127.0.0.1:1/{database}" in said
-    async with postgres.bare_database() as bare:
-        assert "plyroom migrate" in await refusal(postgres.url(bare))
-    assert "SSL" in await refusal(postgres.url(database) + "?sslmode=require")
-
-
-async def test_of_several_hosts_the_one_that_takes_writes_is_used(postgres: Postgres, database: str) -> None:
-    """As libpq has it: the address names them all, and says what the one should be like."""
-    address = postgres.url(database).replace("@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:")
-    async with open_postgres(f"{address}?target_session_attrs=read-write", HASTY) as store:
-        await store.create_room(new_room("r1"))
-        assert await store.events("r1", 0) == list(entries(1, 2))
-
-
-async def test_tls_is_as_strict_as_the_address_says(tmp_path: Path) -> None:
-    """verify-full with the right authority gets through; with another one, or another host's name, it does not."""
-    for name in ("server", "other"):
-        make_certificate(tmp_path, name)
-    folder = Path(tempfile.mkdtemp(prefix="plyroom-certificate-"))  # where PostgreSQL's user can read it
-    try:
-        for ending in ("crt", "key"):
-            shutil.copy(tmp_path / f"server.{ending}", folder)
-        give_away(folder)
-        secure = {"ssl": "on", "ssl_cert_file": f"{folder}/server.crt", "ssl_key_file": f"{folder}/server.key"}
-        with private_postgres(**secure) as server:
-            async with server.database() as database:
-                plain = server.url(database)
-                strict = f"{plain}?sslmode=verify-full&sslrootcert={tmp_path}/server.crt"
-                async with open_postgres(strict, HASTY) as store, server.session(database) as session:
-                    await store.create_room(new_room("r1"))
-                    query = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)"
-                    assert await session.fetchval(f"{query} WHERE application_name = 'plyroom'")
-                wrong = strict.replace("server.crt", "other.crt")
-                assert "TLS failed" in await refusal(wrong)
-                assert "TLS failed" in await refusal(strict.replace("@127.0.0.1:", "@localhost:"))
-    finally:
-        shutil.rmtree(folder)
-
-
-def make_certificate(folder: Path, name: str) -> None:
-    """A certificate for 127.0.0.1 that vouches for itself."""
-    subprocess.run(
-        [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
-            "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1",
-            "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.crt",
-        ],
-        check=True, capture_output=True,
-    )  # fmt: skip
-
-
-async def test_no_more_connections_is_told_and_got_over(postgres: Postgres, database: str) -> None:
-    """When the server has no place for another connection, that is what is said; later it works."""
-    async with postgres.session(database) as other:
-        await other.execute("CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 1")
-        await other.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO few")
-        try:
-            address = (
-                postgres.url(database)
-                .replace("plyroom:", "few:")
-                .replace(postgres.url(database).split(":")[2].split("@")[0], "few")
-            )
-            async with open_postgres(address, HASTY) as store:
-                with pytest.raises(StoreUnavailable, match="too many connections"):
-                    await store.head("r1")
-                assert "too many connections" in await refusal(address)
-                await store.create_room(new_room("r1"))
-        finally:
-            await other.execute("DROP OWNED BY few")
-            await other.execute("DROP ROLE few")
-
-
-async def test_a_server_that_only_reads_is_refused(postgres: Postgres) -> None:
-    """A standby, or a database that was set read-only: said at the start, and told and got over while running."""
-    async with postgres.database() as database, postgres.session() as other:
-        url = postgres.url(database)
-        async with open_postgres(url, HASTY) as store:
-            await store.create_room(new_room("r1"))
-            await other.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
-            try:
-                assert "needs the one that takes writes" in await refusal(url)
-                async with postgres.session(database) as session:
-                    await session.execute(DISCONNECT)
-                for _ in range(2):
-                    with pytest.raises(StoreUnavailable, match="needs the one that takes writes"):
-                        await store.append(append("r1", 2, CommandKey("ada", "1")))
-            finally:
-                await other.execute(f"ALTER DATABASE {database} RESET default_transaction_read_only")
-            await store.append(append("r1", 2))
-
-
-async def test_another_database_behind_the_same_address_is_noticed(postgres: Postgres, database: str) -> None:
-    """One that was restored, or set up anew, under a running node: nothing is written to it, the node is not ready."""
-    async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
-        await store.create_room(new_room("r1"))
-        await store.check()
-        await other.execute("UPDATE meta SET value = 'restored' WHERE key = 'epoch'")
-        await other.fetchval(DISCONNECT)
-        with pytest.raises(StoreUnavailable, match="another one"):
-            await store.check()
-        with pytest.raises(StoreUnavailable, match="another one"):
-            await store.append(append("r1", 2, CommandKey("ada", "1")))
-        assert await store.events("r1", 2) == []
-
-
-async def test_nodes_that_are_long_gone_are_forgotten(postgres: Postgres, database: str) -> None:
-    """The first heartbeat of a node removes those of a day ago, and no others."""
-    async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
-        await store.heartbeat("yesterday's", -24 * 3_600_000 - 60_000)
-        await store.heartbeat("this morning's", -3_600_000)
-        await store.heartbeat("new", 1000)
-        assert [row[0] for row in await other.fetch("SELECT id FROM nodes ORDER BY id")] == ["new", "this morning's"]
-
-
-async def test_one_epoch_for_all_who_open_at_once(postgres: Postgres, database: str) -> None:
-    """Nodes that start together agree on the epoch, whoever makes it."""
-    stores = [open_postgres(postgres.url(database)) for _ in range(4)]
-    opened = await asyncio.gather(*(store.__aenter__() for store in stores))
-    assert len({store.epoch for store in opened}) == 1
-    for store in stores:
-        await store.__aexit__(None, None, None)

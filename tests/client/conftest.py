@@ -1,0 +1,20 @@
+"""A test of the connection runs in memory, and over a real WebSocket."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from tests.client.scripted import Backend, memory, websocket
+from tests.client.virtual import run_virtual
+
+Test = Callable[[Backend], Coroutine[Any, Any, None]]
+
+
+@pytest.fixture(params=["memory", "websocket"])
+def run(request: pytest.FixtureRequest) -> Callable[[Test], None]:
+    """Runs a test in memory on virtual time, and again over a real WebSocket."""
+    if request.param == "memory":
+        return lambda test: run_virtual(test(memory))
+    return lambda test: asyncio.run(test(websocket))

@@ -1,0 +1,168 @@
+"""What client.connection promises of staying alive: pings, silence, restarts, and when to give up."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from itertools import pairwise
+
+import pytest
+
+from client.connection import State
+from client.errors import PlyroomError, ProtocolMismatch, Replaced, Unreachable, WrongToken
+from tests.client.conftest import Test
+from tests.client.scripted import Backend, Close, Link, chat, greet, memory, take
+from tests.client.virtual import run_virtual
+
+# --- staying alive
+
+
+def test_a_silent_socket_is_given_up_after_9_s() -> None:
+    async def main() -> None:
+        states: list[tuple[float, State]] = []
+
+        async def falls_silent(link: Link) -> None:
+            await link.hello()
+            await asyncio.Event().wait()
+
+        loop = asyncio.get_running_loop()
+        again = asyncio.Event()
+
+        def note(state: State) -> None:
+            states.append((loop.time(), state))
+            if len(states) == 3:
+                again.set()
+
+        async with memory(falls_silent, greet, on_state=note):
+            await again.wait()
+        assert [state for _, state in states] == [State.CONNECTED, State.LOST, State.CONNECTED]
+        assert 9 <= states[1][0] <= 9 + 2.5
+        assert states[2][0] - states[1][0] == 1.0
+
+    run_virtual(main())
+
+
+def test_pings_keep_a_quiet_connection_for_hours() -> None:
+    async def main() -> None:
+        states: list[State] = []
+        async with memory(greet, on_state=states.append):
+            await asyncio.sleep(6 * 3600)
+        assert states == [State.CONNECTED]
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
+def test_reconnecting_backs_off_to_4_s_with_full_jitter(chance: float) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        times: list[float] = []
+
+        async def cut(link: Link) -> None:
+            times.append(loop.time())
+            await link.hello()
+
+        done = asyncio.Event()
+
+        async def last(link: Link) -> None:
+            times.append(loop.time())
+            done.set()
+            await greet(link)
+
+        async with memory(*[cut] * 6, last, jitter=lambda: chance):
+            await done.wait()
+        waits = [after - before for before, after in pairwise(times)]
+        assert waits == pytest.approx([chance * s for s in (1, 2, 4, 4, 4, 4)])
+
+    run_virtual(main())
+
+
+def test_a_restarting_server_is_told_apart() -> None:
+    async def main() -> None:
+        states: list[State] = []
+        again = asyncio.Event()
+
+        async def restarting(link: Link) -> None:
+            await link.hello()
+            raise Close(1012)
+
+        async def second(link: Link) -> None:
+            await link.hello()
+            again.set()
+            await link.idle()
+
+        async with memory(restarting, second, on_state=states.append):
+            await again.wait()
+            await asyncio.sleep(0)
+        assert states == [State.CONNECTED, State.RESTARTING, State.CONNECTED]
+
+    run_virtual(main())
+
+
+def test_without_a_server_for_longer_than_our_patience_everything_ends_unreachable() -> None:
+    async def main() -> None:
+        async def once(link: Link) -> None:
+            await link.hello()
+            await link.joined()
+
+        async with memory(once, patience_s=30) as c:
+            async with aclosing(c.follow("r")) as messages:
+                await take(messages, 2)
+                with pytest.raises(Unreachable):
+                    await anext(messages)
+            with pytest.raises(Unreachable):
+                await c.command(chat(c))
+        assert 30 <= asyncio.get_running_loop().time() <= 36
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize(("code", "error"), [("token.unknown", WrongToken), ("protocol.unsupported", ProtocolMismatch)])
+def test_a_server_that_does_not_know_us_after_a_restart_ends_everything(code: str, error: type[PlyroomError]) -> None:
+    async def main() -> None:
+        async def first(link: Link) -> None:
+            await link.hello()
+            await link.expect("chat")
+
+        async def second(link: Link) -> None:
+            await link.expect("hello")
+            await link.send({"t": "error", "id": None, "code": code, "message": "who?"})
+
+        async with memory(first, second) as c:
+            with pytest.raises(error):
+                await c.command(chat(c))
+
+    run_virtual(main())
+
+
+def test_a_busy_greeting_after_a_restart_is_waited_for() -> None:
+    async def main() -> None:
+        async def busy(link: Link) -> None:
+            await link.expect("hello")
+            await link.send({"t": "error", "id": None, "code": "rate.exceeded", "message": "slowly"})
+
+        async def last(link: Link) -> None:
+            await link.hello()
+            await link.ack(await link.expect("chat"), 1)
+            await link.idle()
+
+        async def first(link: Link) -> None:
+            await link.hello()
+
+        async with memory(first, busy, busy, busy, last) as c:
+            assert (await c.command(chat(c))).v == 1
+
+    run_virtual(main())
+
+
+def test_a_replaced_connection_does_not_fight_back(run: Callable[[Test], None]) -> None:
+    async def test(backend: Backend) -> None:
+        async def script(link: Link) -> None:
+            await link.hello()
+            await link.expect("chat")
+            raise Close(4001)
+
+        async with backend(script) as c:
+            with pytest.raises(Replaced):
+                await c.command(chat(c))
+
+    run(test)

@@ -1,0 +1,271 @@
+"""What client.connection promises of rooms that one follows, and of the lobby, through cuts and gaps."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+
+import pytest
+
+from client.errors import Refused
+from server.protocol import Joined, Snapshot, Thinking
+from tests.client.conftest import Test
+from tests.client.scripted import Backend, Link, chat, joined, memory, said, short, snapshot_at, take
+from tests.client.virtual import run_virtual
+
+# --- following a room
+
+
+def test_following_begins_with_joined_and_snapshot_and_goes_on(run: Callable[[Test], None]) -> None:
+    async def test(backend: Backend) -> None:
+        async def script(link: Link) -> None:
+            await link.hello()
+            assert (await link.joined(v=4)) | {"id": ""} == {"t": "join", "id": "", "room": "r"}
+            await link.send(said("r", 5))
+            await link.send(said("other", 6))
+            await link.send({"t": "event", "room": "r", "v": 6, "at": 1, "kind": "hidden"})
+            await link.send({"t": "event", "room": "r", "v": 7, "at": 1, "kind": "exploded"})
+            left.set_result((await link.expect("leave"))["room"])
+            await link.idle()
+
+        left: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        async with backend(script) as c:
+            async with aclosing(c.follow("r")) as messages:
+                assert short(await take(messages, 5)) == ["Joined", "Snapshot", 5, 6, 7]
+            assert await left == "r"
+
+    run(test)
+
+
+def test_an_unknown_room_is_refused(run: Callable[[Test], None]) -> None:
+    async def test(backend: Backend) -> None:
+        async def script(link: Link) -> None:
+            await link.hello()
+            await link.refuse(await link.expect("join"), "room.unknown")
+            await link.idle()
+
+        async with backend(script) as c:
+            with pytest.raises(Refused, match=r"room\.unknown"):
+                await anext(c.follow("r"))
+            assert c._rooms == {}
+
+    run(test)
+
+
+def test_after_a_cut_a_room_goes_on_where_it_was(run: Callable[[Test], None]) -> None:
+    """since and epoch say how far it got; what comes twice is dropped."""
+
+    async def test(backend: Backend) -> None:
+        async def first(link: Link) -> None:
+            await link.hello()
+            await link.joined(v=4)
+            await link.send(said("r", 5))
+            await link.expect("chat")
+
+        async def second(link: Link) -> None:
+            await link.hello()
+            join = await link.joined(v=7, snapshot=False)
+            assert (join["since"], join["epoch"]) == (5, "e1")
+            for v in (4, 5, 6, 7, 7, 8):
+                await link.send(said("r", v))
+            await link.ack(await link.expect("chat"), 8)
+            await link.idle()
+
+        async with backend(first, second) as c, aclosing(c.follow("r")) as messages:
+            assert short(await take(messages, 3)) == ["Joined", "Snapshot", 5]
+            assert (await c.command(chat(c))).v == 8
+            assert short(await take(messages, 4)) == ["Joined", 6, 7, 8]
+
+    run(test)
+
+
+def test_a_gap_brings_a_fresh_snapshot(run: Callable[[Test], None]) -> None:
+    """Whatever still comes from the old join is dropped."""
+
+    async def test(backend: Backend) -> None:
+        async def script(link: Link) -> None:
+            await link.hello()
+            await link.joined(v=1)
+            for v in (2, 4, 5):
+                await link.send(said("r", v))
+            join = await link.expect("join")
+            assert "since" not in join
+            await link.send(said("r", 6))
+            await link.send(joined("r", 6))
+            await link.send(snapshot_at("r", 6))
+            await link.ack(join)
+            await link.send(said("r", 7))
+            await link.idle()
+
+        async with backend(script) as c, aclosing(c.follow("r")) as messages:
+            assert short(await take(messages, 6)) == ["Joined", "Snapshot", 2, "Joined", "Snapshot", 7]
+
+    run(test)
+
+
+def test_another_epoch_brings_a_fresh_snapshot_although_v_went_back(run: Callable[[Test], None]) -> None:
+    async def test(backend: Backend) -> None:
+        async def first(link: Link) -> None:
+            await link.hello(epoch="e1")
+            await link.joined(v=9)
+
+        async def second(link: Link) -> None:
+            await link.hello(epoch="e2")
+            assert "since" not in await link.joined(v=3, epoch="e2")
+            await link.send(said("r", 4))
+            await link.idle()
+
+        async with backend(first, second) as c, aclosing(c.follow("r")) as messages:
+            seen = await take(messages, 5)
+            assert short(seen) == ["Joined", "Snapshot", "Joined", "Snapshot", 4]
+            assert isinstance(seen[3], Snapshot)
+            assert seen[3].v == 3
+
+    run(test)
+
+
+def test_a_room_with_another_epoch_waits_for_its_snapshot(run: Callable[[Test], None]) -> None:
+    async def test(backend: Backend) -> None:
+        async def first(link: Link) -> None:
+            await link.hello()
+            await link.joined(v=2)
+
+        async def second(link: Link) -> None:
+            await link.hello()
+            await link.joined(v=3, epoch="e2", snapshot=False)
+            await link.send(said("r", 3))
+            await link.send(snapshot_at("r", 1))
+            await link.send(said("r", 2))
+            await link.idle()
+
+        async with backend(first, second) as c, aclosing(c.follow("r")) as messages:
+            assert short(await take(messages, 5)) == ["Joined", "Snapshot", "Joined", "Snapshot", 2]
+
+    run(test)
+
+
+def test_a_busy_server_is_asked_again(run: Callable[[Test], None]) -> None:
+    async def test(backend: Backend) -> None:
+        async def script(link: Link) -> None:
+            await link.hello()
+            await link.refuse(await link.expect("join"), "store.retry")
+            await link.joined(v=1)
+            await link.idle()
+
+        async with backend(script) as c, aclosing(c.follow("r")) as messages:
+            assert short(await take(messages, 2)) == ["Joined", "Snapshot"]
+
+    run(test)
+
+
+def test_a_reader_that_lags_gets_a_snapshot_instead_of_a_backlog_without_end() -> None:
+    """Commands are answered all the while, and thinking is dropped first."""
+
+    async def main() -> None:
+        thinking = {"t": "thinking", "room": "r", "match": "m", "ply": 0, "seat": 0, "state": "searching"}
+
+        async def script(link: Link) -> None:
+            await link.hello()
+            await link.joined()
+            await link.ack(await link.expect("chat"))
+            for v in range(1, 2000):
+                await link.send(said("r", v))
+                await link.send(thinking)
+            while True:
+                command = await link.receive()
+                await link.ack(command, 1999)
+                if command["t"] == "join":
+                    await link.send(joined("r", 1999))
+                    await link.send(snapshot_at("r", 1999))
+
+        async with memory(script) as c, aclosing(c.follow("r")) as messages:
+            first = await take(messages, 2)
+            await c.command(chat(c))
+            assert (await c.command(chat(c))).v == 1999
+            rest = await take(messages, 2)
+            assert short(first) == short(rest) == ["Joined", "Snapshot"]
+            assert isinstance(rest[1], Snapshot)
+            assert rest[1].v == 1999
+
+    run_virtual(main())
+
+
+def test_thinking_is_dropped_while_events_queue_up() -> None:
+    async def main() -> None:
+        async def script(link: Link) -> None:
+            await link.hello()
+            await link.joined()
+            for v in range(1, 601):
+                await link.send(said("r", v))
+            for _ in range(100):
+                await link.send({"t": "thinking", "room": "r", "match": "m", "ply": 0, "seat": 0, "state": "done"})
+            await link.ack(await link.expect("chat"))
+            await link.idle()
+
+        async with memory(script) as c, aclosing(c.follow("r")) as messages:
+            await take(messages, 2)
+            await c.command(chat(c))
+            seen = await take(messages, 600)
+            assert not any(isinstance(m, Thinking) for m in seen)
+
+    run_virtual(main())
+
+
+def test_several_rooms_are_followed_apart_and_one_only_once(run: Callable[[Test], None]) -> None:
+    async def test(backend: Backend) -> None:
+        async def script(link: Link) -> None:
+            await link.hello()
+            for room in ("a", "b"):
+                join = await link.expect("join")
+                assert join["room"] == room
+                await link.send(joined(room, 0))
+                await link.send(snapshot_at(room, 0))
+            await link.send(said("b", 1))
+            await link.idle()
+
+        async with backend(script) as c, aclosing(c.follow("a")) as a, aclosing(c.follow("b")) as b:
+            assert short(await take(a, 1)) == ["Joined"]
+            assert short(await take(b, 3)) == ["Joined", "Snapshot", 1]
+            with pytest.raises(ValueError, match="already"):
+                await anext(c.follow("a"))
+
+    run(test)
+
+
+def test_leaving_and_following_again_starts_afresh(run: Callable[[Test], None]) -> None:
+    async def test(backend: Backend) -> None:
+        async def script(link: Link) -> None:
+            await link.hello()
+            await link.joined(v=1)
+            await link.expect("leave")
+            await link.send(said("r", 2))
+            await link.joined(v=2)
+            await link.idle()
+
+        async with backend(script) as c:
+            async with aclosing(c.follow("r")) as messages:
+                await take(messages, 2)
+            async with aclosing(c.follow("r")) as messages:
+                first, second = await take(messages, 2)
+                assert isinstance(first, Joined)
+                assert isinstance(second, Snapshot)
+                assert second.v == 2
+
+    run(test)
+
+
+def test_the_lobby_begins_again_after_a_cut(run: Callable[[Test], None]) -> None:
+    async def test(backend: Backend) -> None:
+        async def script(link: Link) -> None:
+            await link.hello()
+            await link.ack(await link.expect("watch_lobby"))
+            await link.send({"t": "lobby", "full": True})
+            await link.send({"t": "lobby", "full": False, "gone": ["x"]})
+
+        async def again(link: Link) -> None:
+            await script(link)
+            await link.idle()
+
+        async with backend(script, again) as c, aclosing(c.lobby()) as lobby:
+            assert [(await anext(lobby)).full for _ in range(4)] == [True, False, True, False]
+
+    run(test)

@@ -1,0 +1,258 @@
+"""What a log makes: the same room, though its game is missing, changed or broken, and what is drawn of it."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from engine.game import GameFault, UnknownGame
+from engine.games.registry import load_game
+from server import protocol as wire
+from server.codec import parse_event_body
+from server.codes import Code
+from server.room import rules, views
+from server.room.model import CommandRejected, Room
+from tests.server.rooms import (
+    ADA,
+    AI,
+    AI_SEAT,
+    BEN,
+    CYD,
+    ME,
+    OPEN,
+    ROOM,
+    Played,
+    add_ai,
+    altered,
+    attempt,
+    chat,
+    created,
+    plain,
+    raises,
+    remove_ai,
+    seated,
+    sit,
+)
+
+# --- the log makes the room -------------------------------------------------------------------------------------------
+
+
+def test_the_log_alone_makes_the_room() -> None:
+    """I8: reading the bodies back gives the same room, after every kind of event."""
+    played = Played()
+    played.create(ADA, "sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
+    played.do(ADA, sit(1))
+    played.do(ADA, plain(wire.Stand))
+    played.do(BEN, sit(0))
+    played.do(CYD, chat("hello", "spectators"))
+    played.do(ADA, add_ai(1))
+    played.do(BEN, played.move("4x7"))
+    played.do(AI, played.ai_move("3x5"))
+    played.do(BEN, plain(wire.Resign))
+    played.do(ADA, remove_ai(1))
+    played.do(CYD, sit(1))
+    played.do(CYD, plain(wire.Abort))
+    played.do(CYD, plain(wire.Rematch))
+    played.do(BEN, plain(wire.Decline))
+    kinds = {type(parse_event_body(body)) for _, body in played.log}
+    assert kinds == set(wire.RoomEvent.__args__)
+    assert played.fold() == played.room
+    assert played.room.v == len(played.log)
+
+
+def test_a_log_that_does_not_begin_is_an_error() -> None:
+    """ValueError for a first event other than `created`: there is nothing that could be shown."""
+    with pytest.raises(ValueError, match="starts with Said"):
+        rules.first(ROOM, wire.Said("a", "A", "hello"), 0, load_game)
+
+
+# --- games that are missing, changed or broken ------------------------------------------------------------------------
+
+
+def no_game(game_id: str) -> Any:
+    raise UnknownGame(f"there is no game {game_id}")
+
+
+def broken_file(game_id: str) -> Any:
+    raise SyntaxError("the plug-in's file does not even load")
+
+
+def reject_all(room: Room, but: set[Code]) -> None:
+    """Nothing can be played in a frozen room, and every answer is a typed one."""
+    assert room.frozen in but
+    played = Played()
+    commands = [
+        played.move("a1", ply=n) for n in range(4)
+    ] + [plain(wire.Rematch), sit(0), sit(1), add_ai(1)]  # fmt: skip
+    for author, command in itertools.product((ADA, BEN, CYD), commands):
+        try:
+            rules.decide(room, author, command, played.new_id)
+        except CommandRejected:
+            continue
+        raise AssertionError(f"{author} could {command} in a room frozen by {room.frozen}")
+
+
+@pytest.mark.parametrize(("find", "code"), [(no_game, Code.GAME_UNKNOWN), (broken_file, Code.GAME_FAULT)])
+def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
+    """Frozen with the code; moves, seats, chat and result are all there, and nothing can be played."""
+    played = seated()
+    played.moves("a1 b1")
+    played.do(CYD, chat("what a pity"))
+    room = played.fold(find)
+    assert (room.v, room.frozen, room.game) == (played.room.v, code, None)
+    assert room.match is not None
+    assert [one.move for one in room.match.moves] == ["a1", "b1"]
+    reject_all(room, {code})
+    assert views.snapshot(room, player=True) == views.snapshot(played.room, player=True)
+    assert views.view(room, room.match) is None
+    assert views.turn(room, room.match) is None
+    assert views.description(room).view is None
+    assert room.ai_to_move() is None
+    assert rules.decide(room, CYD, chat("indeed"), played.new_id)
+    assert rules.decide(room, BEN, plain(wire.Abort), played.new_id), "players can get out of it"
+    assert rules.decide(room, BEN, plain(wire.Resign), played.new_id)
+
+
+def test_changed_rules_that_agree_go_on() -> None:
+    """Another digest of the rules that leads to the same positions: the match is played on."""
+    played = seated()
+    played.moves("a1 b1")
+    room = played.fold(lambda game_id: altered(game_id, digest="0123456789abcdef"))
+    assert room.frozen is None
+    assert rules.decide(room, ADA, played.move("c3"), played.new_id)
+
+
+def test_changed_rules_that_differ_freeze_the_match() -> None:
+    """The first position that comes out otherwise freezes it: game.changed. A new match is played by the new rules."""
+    played = seated()
+    played.moves("a1 b1")
+
+    def mirrored(s: Any, text: str) -> int:
+        cells = load_game("tic-tac-toe").rules.CELLS  # type: ignore[attr-defined]
+        return 8 - int(cells.index(text))
+
+    def find(game_id: str) -> Any:
+        return altered(game_id, {"parse_move": mirrored}, digest="0123456789abcdef")
+
+    room = played.fold(find)
+    assert room.frozen is Code.GAME_CHANGED
+    assert room.match is not None
+    assert [one.move for one in room.match.moves] == ["a1", "b1"]
+    for author in (ADA, BEN):
+        with pytest.raises(CommandRejected) as rejected:
+            rules.decide(room, author, played.move("c3"), played.new_id)
+        assert rejected.value.code is Code.GAME_CHANGED
+    for event in rules.decide(room, ADA, plain(wire.Resign), played.new_id):
+        room = rules.evolve(room, event, 0)
+    for author in (ADA, BEN):
+        for event in rules.decide(room, author, plain(wire.Rematch), played.new_id):
+            room = rules.evolve(room, event, 0)
+    assert room.frozen is None
+    assert room.playing is not None
+
+
+@pytest.mark.parametrize("token", ["z9", "", "a1"])
+def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
+    """A log with a token that is no move here loads all the same."""
+    played = seated(lambda game_id: altered(game_id, digest="0123456789abcdef"))
+    played.do(ADA, played.move("a1"))
+    played.append(wire.Moved(played.match.id, 1, 1, token, "0" * 16))
+    room = played.fold()
+    assert room.frozen is Code.GAME_CHANGED or token == "a1"
+    assert room.match is not None
+    assert room.match.ply == 2
+
+
+@pytest.mark.parametrize(
+    "hook", ["parse_move", "moves", "status", "play", "format_move", "format_position", "turn", "ending", "stuck"]
+)
+def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
+    """R14: while a command is decided it comes out as GameFault, typed, and nothing has changed; the room loads."""
+    fine = seated()
+    fine.moves("a1 b1 a2 b2")
+    broken = altered("tic-tac-toe", {hook: raises})
+    room = fine.fold(lambda _: broken)
+    before = room.v
+    needed = {"parse_move", "moves", "status", "play", "format_move", "format_position", "turn", "ending"}
+    answer = attempt(lambda: rules.decide(room, ADA, fine.move("a3"), fine.new_id))
+    match answer:
+        case GameFault():
+            assert "a defect of this game" in str(answer)
+            assert hook in needed
+        case CommandRejected():
+            assert answer.code is room.frozen is Code.GAME_FAULT
+        case _:
+            assert hook not in needed
+    assert room.v == before == fine.room.v
+    assert room.match is not None
+    assert room.match.ply == 4
+
+
+@pytest.mark.parametrize("hook", ["view", "move_view", "board", "turn", "format_position", "moves", "status"])
+def test_a_broken_picture_is_a_game_fault(hook: str) -> None:
+    """Whatever a game raises while it is drawn comes out as GameFault, or the room is frozen; the description always
+    works.
+    """
+    fine = seated()
+    fine.moves("a1 b1")
+    room = fine.fold(lambda _: altered("tic-tac-toe", {hook: raises}))
+    assert room.match is not None
+    match = room.match
+    for look in (views.view, views.turn):
+        picture = attempt(lambda look=look: look(room, match))  # type: ignore[misc]
+        assert not isinstance(picture, GameFault) or "a defect of this game" in str(picture)
+    assert views.description(room).title == "Tic-tac-toe"
+    assert views.snapshot(room, player=True).match == room.match.state()
+
+
+@pytest.mark.parametrize("turn", [-1, 2, 7])
+def test_a_game_that_names_no_seat_freezes(turn: int) -> None:
+    """Rules whose `turn` is no seat freeze the room instead of failing later."""
+    room = seated().fold(lambda _: altered("tic-tac-toe", {"turn": lambda s: turn}))
+    assert room.frozen is Code.GAME_CHANGED
+    assert room.ai_to_move() is None
+
+
+def test_options_that_a_game_has_no_more() -> None:
+    """The room is frozen with option.unknown, and no new match starts in it."""
+    played = Played()
+    played.create(ADA, "sticks", options={"rows": "1-2-3"})
+
+    def find(game_id: str) -> Any:
+        return altered(game_id, {"OPTIONS": {}})
+
+    room = played.fold(find)
+    assert room.frozen is Code.OPTION_UNKNOWN
+    with pytest.raises(CommandRejected) as rejected:
+        rules.decide(room, BEN, sit(1), played.new_id)
+    assert rejected.value.code is Code.OPTION_UNKNOWN
+    reject_all(room, {Code.OPTION_UNKNOWN})
+    played.do(BEN, sit(1))
+    played.do(BEN, plain(wire.Resign))
+    later = played.fold(find)
+    (offered,) = rules.decide(later, ADA, plain(wire.Rematch), played.new_id)
+    later = rules.evolve(later, offered, 0)
+    with pytest.raises(CommandRejected) as rejected:
+        rules.decide(later, BEN, plain(wire.Rematch), played.new_id)
+    assert rejected.value.code is Code.OPTION_UNKNOWN
+
+
+def test_a_match_that_ended_off_the_board_is_drawn_without_a_turn() -> None:
+    """After resigning nobody is to move, and the picture says why."""
+    played = seated()
+    played.moves("a1")
+    played.do(BEN, plain(wire.Resign))
+    view = views.view(played.room, played.match)
+    assert view is not None
+    assert (view.view.turn, view.view.text) == (None, "Noughts resigned")
+    assert views.turn(played.room, played.match) is None
+
+
+def test_the_legal_moves_are_for_the_person_to_move() -> None:
+    """All of them; none while an AI is to move."""
+    played = seated()
+    turn = views.turn(played.room, played.match)
+    assert turn is not None
+    assert {move.id for move in turn.moves} == {column + row for column in "abc" for row in "123"}
+    ai = created(seats=(AI_SEAT, ME))
+    assert views.turn(ai.room, ai.match) is None

@@ -1,0 +1,308 @@
+"""What a room promises of the AI's seat: one move a turn, of the node that is responsible, whatever happens."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from engine.games.registry import load_game
+from engine.search.job import Job, RulesChanged, SearchFailed
+from server import protocol as wire
+from server.codes import Code
+from server.hub import Hub
+from server.room.model import AI_IDENTITY
+from server.seats import ai
+from server.store.base import CommandKey
+from tests.server.playing import AI1, ME
+from tests.server.world import Client, Fault, World, first_legal, settle, virtual
+
+# --- the AI's seat ----------------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def against_ai(world: World, seats: Any = (ME, AI1)) -> AsyncIterator[tuple[Hub, str, Client]]:
+    """Ada, who follows, against the AI."""
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+        room = await ada.create(seats=seats)
+        await ada.ack(ada.join(room))
+        yield hub, room, ada
+
+
+@virtual
+async def test_the_ai_moves() -> None:
+    """After a person's move, with the job of that position; its thoughts are stored with the move."""
+    world = World()
+    async with against_ai(world) as (_, room, ada):
+        await ada.ack(ada.move(room, 0, "b2"))
+        await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
+        (job,) = world.engines.jobs
+        assert (job.moves, job.level, job.affinity, job.rules) == (("b2",), 1, room, load_game("tic-tac-toe").digest)
+        match = ada.of("view")[-1]["match"]
+        (thought,) = await world.store.thoughts(match)
+        assert (thought.v, thought.ply, json.loads(thought.body)["move"]) == (6, 1, "a1")
+        assert [m["state"] for m in ada.of("thinking")] == ["queued", "searching", "done"]
+
+
+@pytest.mark.parametrize(("score", "plies", "kind"), [(0, 2, "finished"), (5, 2, "declined"), (0, 4, "declined")])
+def test_the_ai_answers_an_offered_draw(score: int, plies: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, with what it saw at its last move: yes where that is no advantage and the match is not young."""
+    monkeypatch.setattr(ai, "DRAW_PLIES", plies)
+
+    @virtual
+    async def answered() -> None:
+        world = World()
+        world.engines.score = score
+        async with against_ai(world) as (_, room, ada):
+            await ada.ack(ada.move(room, 0, "b2"))
+            await ada.until(lambda m: m["t"] == "turn" and m["ply"] == 2)
+            await ada.ack(ada.plain(wire.OfferDraw, room))
+            event = await ada.event(kind)
+            assert (event.get("how"), event.get("what")) in (("agreement", None), (None, "draw"))
+            assert [m["seat"] for m in ada.events() if m["kind"] == "offered"] == [0]
+
+    answered()
+
+
+@virtual
+async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
+    """The offer is acknowledged once; the answer comes when the store is back, or from whoever takes the room over."""
+    for restart in (False, True):
+        world = World()
+        world.store.fail("thoughts")
+        async with world.hub() as hub:
+            ada = Client(hub, "ada")
+            room = await ada.create(seats=(ME, AI1))
+            await ada.ack(ada.join(room))
+            offer = ada.plain(wire.OfferDraw, room)
+            v = await ada.ack(offer)
+            if not restart:
+                await ada.event("declined")
+            assert len(ada.answers(offer.id)) == 1
+        if restart:
+            async with world.hub("n2") as hub:
+                await hub.take_due_rooms(all_nodes=True)
+                ben = Client(hub, "ben")
+                await ben.ack(ben.join(room))
+                assert v is not None
+                await ben.at_v(v + 1)
+                await ben.until(lambda m: m.get("kind") == "declined" or (m["t"] == "snapshot" and "offers" not in m))
+
+
+@virtual
+async def test_two_ais_play_to_the_end() -> None:
+    """By themselves, each turn asked once."""
+    world = World()
+    async with against_ai(world, (AI1, AI1)) as (_, _room, ada):
+        over = await ada.event("finished")
+        moves = [m for m in ada.events() if m["kind"] == "moved"]
+        assert over["how"] == "board"
+        assert len(world.engines.jobs) == len({job.moves for job in world.engines.jobs})
+        assert len(moves) <= len(world.engines.jobs)
+
+
+@virtual
+async def test_an_ai_that_fails_ends_the_match() -> None:
+    """After a second try, with the reason; a rules mismatch is not tried again."""
+    for error, tries in (
+        (SearchFailed("the worker died"), 2),
+        (RulesChanged("other rules"), 1),
+        (RuntimeError("a defect"), 1),
+    ):
+        world = World()
+
+        async def fail(job: Job, error: Exception = error) -> str:
+            raise error
+
+        world.engines.answer = fail
+        async with against_ai(world, (AI1, ME)) as (_, _, ada):
+            over = await ada.until(
+                lambda m: (m["t"] == "snapshot" and m["match"].get("over")) or m.get("kind") == "finished"
+            )
+            over = over["match"]["over"] if over["t"] == "snapshot" else over
+            assert (over["how"], over["winner"]) == ("failure", None)
+            assert len(world.engines.jobs) == tries
+
+
+@pytest.mark.parametrize("move", ["z9", "b2", "", "\u202e"])
+@virtual
+async def test_an_ai_that_answers_nonsense_ends_the_match(move: str) -> None:
+    """A move that cannot be played, though it is the AI's turn, must not leave people waiting."""
+    world = World()
+
+    async def nonsense(job: Job) -> str:
+        return move
+
+    world.engines.answer = nonsense
+    async with against_ai(world) as (_, room, ada):
+        await ada.ack(ada.move(room, 0, "b2"))
+        assert (await ada.event("finished"))["how"] == "failure"
+
+
+@virtual
+async def test_an_answer_to_an_old_position_is_refused() -> None:
+    """I16: the match ends while the AI thinks: the search is stopped, and an answer that comes all the same changes
+    nothing.
+    """
+    world = World()
+    answer = asyncio.Event()
+
+    async def stubborn(job: Job) -> str:
+        while not answer.is_set():
+            try:
+                await answer.wait()
+            except asyncio.CancelledError:
+                continue
+        return "a1"
+
+    world.engines.answer = stubborn
+    async with against_ai(world) as (_, room, ada):
+        await ada.ack(ada.move(room, 0, "b2"))
+        await world.engines.asked.wait()
+        await ada.ack(ada.plain(wire.Resign, room))
+        await ada.ack(ada.plain(wire.Rematch, room))
+        head = (await world.store.heads([room]))[room]
+        answer.set()
+        await asyncio.sleep(5)
+        log = await world.store.events(room, head)
+        moved = [json.loads(event.body) for event in log]
+        assert [(one["kind"], one.get("ply")) for one in moved] == [("moved", 0)], (
+            "the AI begins the new match; that is all"
+        )
+        assert len({job.start for job in world.engines.jobs}) == 1
+
+
+@virtual
+async def test_a_search_that_is_not_wanted_is_stopped() -> None:
+    """Resigning cancels it."""
+    world = World()
+    never = asyncio.Event()
+
+    async def slow(job: Job) -> str:
+        await never.wait()
+        return ""
+
+    world.engines.answer = slow
+    async with against_ai(world) as (hub, room, ada):
+        await ada.ack(ada.move(room, 0, "b2"))
+        await world.engines.asked.wait()
+        runner = hub.runner(room)
+        assert runner is not None
+        assert not runner.idle
+        await ada.ack(ada.chat(room, "hm"))
+        assert world.engines.cancelled == []
+        await ada.ack(ada.plain(wire.Resign, room))
+        await settle()
+        assert len(world.engines.cancelled) == 1
+        ada.close()
+        assert runner.idle
+
+
+@virtual
+async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
+    """Its move that could not be written is asked for again, by itself; one that was written all the same is found."""
+    for fault in (Fault(), Fault(after=True)):
+        world = World()
+        async with against_ai(world) as (_, room, ada):
+            await ada.ack(ada.move(room, 0, "b2"))
+            world.store.fail("append", fault)
+            await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
+            await asyncio.sleep(10)
+            assert [m["ply"] for m in ada.events() if m["kind"] == "moved"] == [0, 1]
+
+
+@virtual
+async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
+    """R6: a person's move whose write seemed to fail but did not: the AI answers it, by itself."""
+    world = World()
+    async with against_ai(world) as (_, room, ada):
+        world.store.fail("append", Fault(after=True))
+        assert await ada.refused(ada.move(room, 0, "b2")) == Code.STORE_RETRY
+        await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
+
+
+@virtual
+async def test_only_the_node_that_is_responsible_asks() -> None:
+    """Of two nodes with the room open, the one that wrote last asks for the AI's move."""
+    world = World()
+    async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
+        again = Client(other, "ada")
+        await again.ack(again.join(room))
+        await ada.ack(ada.move(room, 0, "b2"))
+        await again.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
+        await asyncio.sleep(5)
+        assert len(world.engines.jobs) == 1
+        await again.ack(again.move(room, 2, "c3"))
+        await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["ply"] == 3)
+        await asyncio.sleep(5)
+        assert len(world.engines.jobs) == 2
+
+
+@virtual
+async def test_two_nodes_that_both_ask_make_one_move() -> None:
+    """I16: their answers have one id; the second one finds it used."""
+    world = World()
+    world.bus.cut = True  # type: ignore[attr-defined]
+    answers = asyncio.Event()
+
+    async def later(job: Job) -> str:
+        await answers.wait()
+        return await first_legal(job)
+
+    world.engines.answer = later
+    async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
+        await ada.ack(ada.move(room, 0, "b2"))
+        await world.engines.asked.wait()
+        await world.store.heartbeat("n1", -1)  # as if the first node had been silent
+        while await other.take_due_rooms(all_nodes=False) == 0:
+            await world.store.heartbeat("n1", -1)
+        await asyncio.sleep(0.5)
+        assert len(world.engines.jobs) == 2
+        answers.set()
+        await asyncio.sleep(40)
+        kinds = [json.loads(event.body)["kind"] for event in await world.store.events(room, 0)]
+        assert kinds.count("moved") == 2
+        assert (await world.store.find_command(room, CommandKey(AI_IDENTITY, "x"))) is None
+
+
+@virtual
+async def test_the_ai_does_not_answer_at_once() -> None:
+    """A person has time to see the move before: 350 ms, between AIs 700 ms."""
+    world = World()
+    world.settings = type(world.settings)(sole_node=False)
+    async with against_ai(world) as (_, room, ada):
+        await ada.ack(ada.move(room, 0, "b2"))
+        reply = await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
+        mine = next(m for m in ada.events() if m["kind"] == "moved")
+        assert 350 <= reply["at"] - mine["at"] < 500
+
+
+@virtual
+async def test_thinking_goes_to_all_and_to_late_comers() -> None:
+    """On every node; not to those who come after the move."""
+    world = World()
+    answers = asyncio.Event()
+
+    async def later(job: Job) -> str:
+        await answers.wait()
+        return await first_legal(job)
+
+    world.engines.answer = later
+    world.engines.warm = False
+    async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
+        cyd = Client(other, "cyd")
+        await cyd.ack(cyd.join(room))
+        await ada.ack(ada.move(room, 0, "b2"))
+        for one in (ada, cyd):
+            assert (await one.until(lambda m: m["t"] == "thinking"))["state"] == "warming"
+        late = Client(other, "dan")
+        await late.ack(late.join(room))
+        assert [m["state"] for m in late.of("thinking")] == ["warming"]
+        answers.set()
+        await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
+        after = Client(ada.hub, "eve")
+        await after.ack(after.join(room))
+        assert after.of("thinking") == []

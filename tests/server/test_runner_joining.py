@@ -1,0 +1,290 @@
+"""What those who follow a room are told: whoever joins, resumes from any v, or comes and goes."""
+
+import asyncio
+import json
+
+import pytest
+
+from server import protocol as wire
+from server.bus.base import Here, Whisper
+from server.codes import Code
+from server.hub import Hub
+from server.runner import RESUME, TAIL
+from tests.server.playing import OPEN, playing
+from tests.server.world import Client, World, settle, virtual
+
+# --- joining ----------------------------------------------------------------------------------------------------------
+
+
+async def rich_room(world: World, hub: Hub) -> tuple[str, int]:
+    """A room with a longer history of every kind, whispers of spectators among it; its head."""
+    ada, ben, cyd = (Client(hub, name) for name in ("ada", "ben", "cyd"))
+    room = await ada.create("sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
+    await ada.ack(ada.sit(room, 1))
+    await ada.ack(ada.plain(wire.Stand, room))
+    await ada.ack(ada.sit(room, 0))
+    await ben.ack(ben.sit(room, 1))
+    for round_ in range(2):
+        await cyd.ack(cyd.chat(room, f"psst {round_}", "spectators"))
+        first, second = (ada, ben) if round_ == 0 else (ben, ada)
+        await first.ack(first.move(room, 0, "4x7"))
+        await cyd.ack(cyd.chat(room, f"aloud {round_}"))
+        await second.ack(second.move(room, 1, "3x5"))
+        await first.ack(first.plain(wire.Resign, room))
+        await ada.ack(ada.plain(wire.Rematch, room))
+        await ben.ack(ben.plain(wire.Rematch, room))
+    return room, (await world.store.heads([room]))[room]
+
+
+@pytest.mark.parametrize("identity", ["ada", "cyd"])
+@virtual
+async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
+    """From each v: the events after it, in order, hidden ones for players, and then the same as everybody; memory and
+    store give the same.
+    """
+    world = World()
+    async with world.hub() as hub, world.hub("n2") as fresh:
+        room, head = await rich_room(world, hub)
+        log = await world.store.events(room, 0)
+        for one in (hub, fresh):
+            for since in range(1, head + 1):
+                client = Client(one, identity)
+                await client.ack(client.join(room, since))
+                joined = client.of("joined")[0]
+                assert (joined["v"], joined["epoch"]) == (head, world.store.epoch)
+                assert client.of("snapshot") == []
+                assert [m["v"] for m in client.events()] == list(range(since + 1, head + 1))
+                for message, entry in zip(client.events(), log[since:], strict=True):
+                    hidden = identity == "ada" and entry.audience == 1
+                    assert message["kind"] == ("hidden" if hidden else json.loads(entry.body)["kind"])
+                client.close()
+
+
+@virtual
+async def test_no_event_is_told_of_that_may_not_be_seen() -> None:
+    """I14: what spectators say among themselves reaches no player, live, on resuming, in a snapshot; v counts on."""
+    async with playing() as (_, hub, room, ada, ben):
+        cyd, dan = Client(hub, "cyd"), Client(hub, "dan")
+        for one in (cyd, dan):
+            await one.ack(one.join(room))
+        await cyd.ack(cyd.chat(room, "SECRET", "spectators"))
+        assert (await dan.event("said"))["text"] == "SECRET"
+        for player in (ada, ben):
+            assert await player.event("hidden") == {**player.events()[-1], "kind": "hidden", "v": 5}
+        late = [Client(hub, "ada"), Client(hub, "ada")]
+        await late[0].ack(late[0].join(room, since=1))
+        await late[1].ack(late[1].join(room))
+        for player in (ada, ben, *late):
+            assert "SECRET" not in json.dumps(player.messages)
+
+
+@virtual
+async def test_standing_up_opens_the_ears() -> None:
+    """Whoever leaves the seat hears spectators from then on; whoever takes one does not any more."""
+    async with playing() as (_, hub, room, ada, ben):
+        cyd = Client(hub, "cyd")
+        await cyd.ack(cyd.join(room))
+        await ada.ack(ada.plain(wire.Resign, room))
+        await ada.ack(ada.plain(wire.Stand, room))
+        await cyd.ack(cyd.chat(room, "SECRET", "spectators"))
+        assert (await ada.event("said"))["text"] == "SECRET"
+        assert "SECRET" not in json.dumps(ben.messages)
+        await ada.ack(ada.sit(room, 0))
+        await cyd.ack(cyd.chat(room, "SECOND", "spectators"))
+        await ben.until(lambda m: m["t"] == "event" and m["v"] == 10)
+        assert "SECOND" not in json.dumps(ada.messages)
+
+
+@virtual
+async def test_far_behind_is_a_snapshot() -> None:
+    """Beyond 500 events, at since 0, and above the head (a restored backup), a snapshot comes instead of events."""
+    async with playing() as (_, hub, room, ada, _):
+        for number in range(RESUME):
+            await ada.ack(ada.chat(room, f"line {number}"))
+        head = 4 + RESUME
+        for since, expected in (
+            (0, "snapshot"),
+            (3, "snapshot"),
+            (4, "events"),
+            (head + 1, "snapshot"),
+            (2**53 - 1, "snapshot"),
+        ):
+            client = Client(hub, "cyd")
+            await client.ack(client.join(room, since))
+            if expected == "snapshot":
+                assert [m["v"] for m in client.of("snapshot")] == [head], since
+                assert client.events() == []
+            else:
+                assert client.of("snapshot") == []
+                assert [m["v"] for m in client.events()] == list(range(since + 1, head + 1))
+            client.close()
+
+
+@virtual
+async def test_behind_the_tail_is_read_from_the_store() -> None:
+    """What memory does not have any more, the store has."""
+    async with playing() as (world, hub, room, ada, _):
+        for number in range(3 * TAIL):
+            await ada.ack(ada.chat(room, f"line {number}"))
+        client = Client(hub, "cyd")
+        await client.ack(client.join(room, since=2))
+        assert [m["v"] for m in client.events()] == list(range(3, 5 + 3 * TAIL))
+        reads = world.store.calls["events"]
+        client = Client(hub, "cyd")
+        await client.ack(client.join(room, since=3 * TAIL))
+        assert world.store.calls["events"] == reads, "memory had them"
+
+
+@virtual
+async def test_another_epoch_is_a_snapshot() -> None:
+    """After a restore v may mean something else: a client of another epoch starts anew; one of ours resumes."""
+    async with playing() as (world, hub, room, _, _):
+        for epoch, snapshots in (("another", 1), (world.store.epoch, 0), (None, 0)):
+            client = Client(hub, "cyd")
+            await client.ack(client.join(room, 2, epoch))
+            assert len(client.of("snapshot")) == snapshots
+
+
+@virtual
+async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
+    """I6: whoever has seen v on one node and joins a lagging one sees no less there."""
+    async with playing() as (world, _, room, ada, _), world.hub("n2") as other:
+        cyd = Client(other, "cyd")
+        await cyd.ack(cyd.join(room))
+        world.bus.cut = True  # type: ignore[attr-defined]
+        await ada.ack(ada.move(room, 0, "b2"))
+        moved = Client(other, "ada")
+        await moved.ack(moved.join(room, since=5))
+        assert moved.of("joined")[0]["v"] == 5
+        assert moved.of("snapshot") == []
+        await cyd.at_v(5)
+
+
+@virtual
+async def test_a_joiner_sees_what_there_is_to_see() -> None:
+    """The description, whose seat one has, the picture, the legal moves if one is to move, and who is here."""
+    async with playing() as (_, hub, room, ada, ben):
+        joined = ada.of("joined")[0]
+        assert joined["seat"] == 0
+        assert joined["description"]["game"] == "tic-tac-toe"
+        for identity, turns in (("ada", 1), ("ben", 0), ("cyd", 0)):
+            client = Client(hub, identity)
+            await client.ack(client.join(room))
+            assert [m["t"] for m in client.messages[:3]] == ["ack", "joined", "snapshot"]
+            assert len(client.of("view")) == 1
+            assert len(client.of("turn")) == turns
+            assert len(client.of("presence")) == 1
+        assert ben.of("joined")[0].get("seat") is None, "he sat down later"
+
+
+@virtual
+async def test_joining_twice_is_joining_once() -> None:
+    """Events come once each, and the second join resumes like the first."""
+    async with playing() as (_, _, room, ada, ben):
+        await ada.ack(ada.join(room, since=4))
+        start = len(ada.messages)
+        await ben.ack(ben.chat(room, "hello"))
+        await ada.event("said")
+        assert [m["v"] for m in ada.messages[start:] if m["t"] == "event"] == [5]
+
+
+@virtual
+async def test_leaving() -> None:
+    """After the ack nothing of the room comes any more, and the seat stays taken."""
+    async with playing() as (_world, _hub, room, ada, ben):
+        await ada.ack(ada.plain(wire.Leave, room))
+        heard = len(ada.messages)
+        await ben.ack(ben.chat(room, "where are you?"))
+        await asyncio.sleep(1)
+        assert len(ada.messages) == heard
+        assert await ada.ack(ada.move(room, 0, "b2")) == 6
+
+
+@virtual
+async def test_an_unknown_room() -> None:
+    """room.unknown for every command; a room that was never made and one that nobody tells of look the same (I15)."""
+    world = World()
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+        for command in (
+            ada.join("nowhere"),
+            ada.sit("nowhere", 0),
+            ada.chat("nowhere", "x"),
+            ada.plain(wire.Leave, "nowhere"),
+        ):
+            assert await ada.refused(command) == Code.ROOM_UNKNOWN
+        await settle()
+        assert hub.runner("nowhere") is None
+
+
+@virtual
+async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
+    """I20: it follows nothing, so that the room can leave memory."""
+    async with playing() as (world, hub, room, ada, ben):
+        for _ in range(2 * TAIL + 5):
+            await ada.ack(ada.chat(room, "x"))
+        cyd = Client(hub, "cyd")
+        gate = world.store.hold("events")
+        cyd.say(cyd.join(room, since=1))
+        await world.store.waiting["events"].wait()
+        cyd.close()
+        gate.set()
+        await ada.ack(ada.chat(room, "y"))
+        for one in (ada, ben):
+            one.close()
+        await asyncio.sleep(1)
+        runner = hub.runner(room)
+        assert runner is not None
+        assert runner.watching == 0
+        assert runner.idle
+
+
+# --- presence ---------------------------------------------------------------------------------------------------------
+
+
+@virtual
+async def test_presence() -> None:
+    """Which seats have somebody connected, AI seats always, and how many others watch."""
+    world = World()
+    async with world.hub() as hub:
+        ada, cyd = Client(hub, "ada"), Client(hub, "cyd")
+        room = await ada.create()
+        await ada.ack(ada.join(room))
+        await cyd.ack(cyd.join(room))
+        await ada.until(lambda m: m["t"] == "presence" and m["seats"] == [True, False] and m["watching"] == 1)
+        cyd.close()
+        await ada.until(lambda m: m["t"] == "presence" and m["watching"] == 0, len(ada.messages) - 1)
+        await ada.ack(ada.plain(wire.Stand, room))
+        await ada.until(lambda m: m["t"] == "presence" and m["seats"] == [False, False] and m["watching"] == 1)
+        await ada.ack(wire.AddAi(id="ai", room=room, seat=1, level=1))
+        await ada.until(lambda m: m["t"] == "presence" and m["seats"] == [False, True])
+
+
+@virtual
+async def test_presence_across_nodes() -> None:
+    """Those on other nodes count, whichever node opened the room first."""
+    async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
+        cyd = Client(other, "cyd")
+        await cyd.ack(cyd.join(room))
+        await ada.until(lambda m: m["t"] == "presence" and m["watching"] == 1)
+        await cyd.until(lambda m: m["t"] == "presence" and m["seats"] == [True, True] and m["watching"] == 1)
+        heard = len(cyd.messages)
+        ben.close()
+        await cyd.until(lambda m: m["t"] == "presence" and m["seats"] == [True, False], heard)
+
+
+@virtual
+async def test_presence_before_the_room_is_read() -> None:
+    """A message of another node about a room that is being opened disturbs nothing."""
+    async with playing() as (world, _, room, _, _), world.hub("n2") as other:
+        cyd = Client(other, "cyd")
+        gate = world.store.hold("events")
+        cyd.say(cyd.join(room))
+        await world.store.waiting["events"].wait()
+        runner = other.runner(room)
+        assert runner is not None
+        runner.receive(Here(room, "n9", frozenset({"ada"}), 3))
+        runner.receive(Whisper(room, "n1", b""))
+        await asyncio.sleep(1)
+        gate.set()
+        await cyd.until(lambda m: m["t"] == "presence" and m["watching"] == 4)

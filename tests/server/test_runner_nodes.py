@@ -1,0 +1,276 @@
+"""What a room promises beside other nodes, with a bus that loses and a store that fails."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from engine.games.registry import load_game
+from server import runner as runner_module
+from server.bus.base import Grown
+from server.codes import Code
+from server.runner import MAILBOX
+from server.store.base import Append, Conflict, StoredEvent
+from tests.server.playing import playing
+from tests.server.rooms import altered, raises
+from tests.server.world import Client, Fault, FaultyStore, World, virtual
+
+# --- other nodes ------------------------------------------------------------------------------------------------------
+
+
+@virtual
+async def test_a_lagging_node_does_not_refuse_wrongly() -> None:
+    """decisions.md 3: before a rejection the store's head is looked at, and the command judged again."""
+    async with playing() as (world, _, room, ada, _ben), world.hub("n2") as other:
+        late = Client(other, "ben")
+        await late.ack(late.join(room))
+        world.bus.cut = True  # type: ignore[attr-defined]
+        await ada.ack(ada.move(room, 0, "b2"))
+        assert await late.ack(late.move(room, 1, "a1")) == 6, "this node did not know of Ada's move"
+        assert await ada.ack(ada.move(room, 2, "c3")) == 7, "nor that one of Ben's"
+        assert [m["v"] for m in late.events()] == [5, 6]
+        assert await late.refused(late.move(room, 1, "a2")) == Code.MOVE_STALE
+
+
+class LateStore(FaultyStore):
+    """A second node's way to the store of the world: its appends are late."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.__dict__.update({**world.store.__dict__, "faults": {}, "gates": {}, "waiting": {}, "calls": {}})
+
+
+@virtual
+async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
+    """I1: a command that is sent to two nodes is acknowledged by both, also by the one that had to catch up first and
+    was overtaken then: what it would refuse by now is already done.
+    """
+    async with playing() as (world, _, room, ada, ben):
+        late = LateStore(world)
+        async with world.hub("n2", store=late) as other:
+            again = Client(other, "ben")
+            await again.ack(again.join(room))
+            world.bus.cut = True  # type: ignore[attr-defined]
+            await ada.ack(ada.move(room, 0, "b2"))
+            gate = late.hold("append")
+            again.say(again.move(room, 1, "a1", key="m"))
+            await late.waiting["append"].wait()
+            v = await ben.ack(ben.move(room, 1, "a1", key="m"))
+            gate.set()
+            assert await again.answer("m") == {"t": "ack", "id": "m", "v": v}
+
+
+@virtual
+async def test_of_two_nodes_at_once_one_wins() -> None:
+    """R5: both decide at the same v; the loser reads what the winner wrote and decides again; v has no gap."""
+    async with playing() as (world, _, room, ada, _):
+        world.bus.cut = True  # type: ignore[attr-defined]
+        async with world.hub("n2") as other:
+            cyd = Client(other, "cyd")
+            await cyd.ack(cyd.join(room))
+            for number in range(10):
+                one, two = ada.chat(room, f"a{number}"), cyd.chat(room, f"c{number}")
+                answers = await asyncio.gather(ada.ask(one), cyd.ask(two))
+                assert [m["t"] for m in answers] == ["ack", "ack"]
+                assert {m["v"] for m in answers} == {5 + 2 * number, 6 + 2 * number}
+            log = await world.store.events(room, 4)
+            assert [event.v for event in log] == list(range(5, 25))
+            await cyd.at_v(24)
+            assert [m["v"] for m in cyd.events()] == list(range(5, 25))
+
+
+@virtual
+async def test_a_node_that_always_loses_says_so() -> None:
+    """After five tries the command is refused as room.busy, and nothing was logged."""
+    async with playing() as (world, _, room, ada, _):
+        world.store.fail("append", *[Fault(error=Conflict("somebody was faster"))] * 5)
+        assert await ada.refused(ada.move(room, 0, "b2")) == Code.ROOM_BUSY
+        assert await ada.ack(ada.move(room, 0, "b2")) == 5
+
+
+@virtual
+async def test_a_lost_message_of_the_bus_is_made_up_for() -> None:
+    """R10: a gap reads the log; without any further message the poll of heads does."""
+    async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
+        cyd = Client(other, "cyd")
+        await cyd.ack(cyd.join(room))
+        world.bus.cut = True  # type: ignore[attr-defined]
+        await ada.ack(ada.move(room, 0, "b2"))
+        await ben.ack(ben.move(room, 1, "a1"))
+        world.bus.cut = False  # type: ignore[attr-defined]
+        await ada.ack(ada.move(room, 2, "c3"))
+        await cyd.at_v(7)
+        assert [m["v"] for m in cyd.events()] == [5, 6, 7]
+        world.bus.cut = True  # type: ignore[attr-defined]
+        await ben.ack(ben.move(room, 3, "a2"))
+        await cyd.at_v(8)
+        assert [m["v"] for m in cyd.events()] == [5, 6, 7, 8]
+
+
+@virtual
+async def test_double_late_and_forged_messages_of_the_bus() -> None:
+    """R11: what was seen is dropped; a message that begins in the future makes the node read the log, which decides."""
+    async with playing() as (world, hub, room, ada, _):
+        runner = hub.runner(room)
+        assert runner is not None
+        await ada.ack(ada.move(room, 0, "b2"))
+        log = tuple(await world.store.events(room, 0))
+        forged = StoredEvent(9, 0, 0, b'{"kind":"seat_left","seat":0}')
+        for message in (
+            Grown(room, "n9", log),
+            Grown(room, "n9", log[2:4]),
+            Grown(room, "n9", (forged,)),
+            Grown(room, "n9", log[4:]),
+        ):
+            runner.receive(message)
+        await ada.ack(ada.chat(room, "still here"))
+        assert [m["v"] for m in ada.events()][-2:] == [5, 6]
+        assert runner.room is not None
+        assert runner.room.seats[0] is not None
+
+
+@virtual
+async def test_a_full_mailbox_does_not_lose_news() -> None:
+    """A message of the bus that finds no place makes the room read the log."""
+    async with playing() as (world, _hub, room, ada, _), world.hub("n2") as other:
+        cyd = Client(other, "cyd")
+        await cyd.ack(cyd.join(room))
+        gate = world.store.hold("append")
+        cyd.say(cyd.chat(room, "slow"))
+        await world.store.waiting["append"].wait()
+        for _ in range(MAILBOX):
+            cyd.say(cyd.chat(room, "x"))
+        runner = other.runner(room)
+        assert runner is not None
+        runner.receive(Grown(room, "n1", (StoredEvent(5, 0, 0, b"{}"),)))
+        gate.set()
+        await cyd.at_v(5 + MAILBOX)
+        assert [m["v"] for m in cyd.events()] == list(range(5, 6 + MAILBOX))
+        await ada.at_v(5 + MAILBOX)
+
+
+# --- a store in trouble -----------------------------------------------------------------------------------------------
+
+
+@virtual
+async def test_a_failed_write_is_store_retry() -> None:
+    """R7, before the write: store.retry, nothing logged; the same id works later."""
+    async with playing() as (world, _, room, ada, ben):
+        world.store.fail("append")
+        assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.STORE_RETRY
+        assert ada.events()[-1]["v"] == 4
+        ada.messages.clear()
+        assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5
+        await ben.event("moved")
+
+
+@virtual
+async def test_a_write_whose_outcome_is_unknown() -> None:
+    """R6, after the write: store.retry; everybody sees the move all the same, and the same id gets its ack."""
+    async with playing() as (world, _, room, ada, ben):
+        world.store.fail("append", Fault(after=True))
+        assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.STORE_RETRY
+        await ben.event("moved")
+        ada.messages.clear()
+        assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5
+        assert await world.store.heads([room]) == {room: 5}
+
+
+@virtual
+async def test_an_unknown_outcome_of_a_chat_line() -> None:
+    """R6 for a command that would be accepted twice: the key decides."""
+    async with playing() as (world, _, room, ada, _):
+        world.store.fail("append", Fault(after=True))
+        assert await ada.refused(ada.chat(room, "hello", key="c")) == Code.STORE_RETRY
+        ada.messages.clear()
+        assert await ada.ack(ada.chat(room, "hello", key="c")) == 5
+        assert await world.store.heads([room]) == {room: 5}
+
+
+@virtual
+async def test_a_store_that_is_away_and_comes_back() -> None:
+    """Every command gets store.retry while it is away; a moment after it is back the room has caught up by itself."""
+    async with playing() as (world, _, room, ada, ben):
+        world.store.down = True
+        for number in range(20):
+            assert await ada.refused(ada.chat(room, f"line {number}")) == Code.STORE_RETRY
+        assert await ben.refused(ben.join(room)) == Code.STORE_RETRY
+        await asyncio.sleep(30)
+        world.store.down = False
+        await asyncio.sleep(2)
+        reads = world.store.calls["events"]
+        await asyncio.sleep(20)
+        assert world.store.calls["events"] == reads, "once it has looked, it does not go on looking"
+        assert await ada.ack(ada.move(room, 0, "b2")) == 5
+
+
+@virtual
+async def test_a_room_that_cannot_be_read_is_told_and_tried_again() -> None:
+    """A store that fails while a room is opened: store.retry to all who wait, and the next one opens it."""
+    async with playing() as (world, _, room, ada, _):
+        await ada.ack(ada.move(room, 0, "b2"))
+        async with world.hub("n2") as other:
+            cyd = Client(other, "cyd")
+            world.store.fail("head")
+            assert await cyd.refused(cyd.join(room)) == Code.STORE_RETRY
+            world.store.fail("events")
+            assert await cyd.refused(cyd.join(room)) == Code.STORE_RETRY
+            await cyd.ack(cyd.join(room))
+
+
+@virtual
+async def test_a_defect_costs_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception of ours: server.fault to whoever asked, a log line, and the room lives on."""
+    async with playing() as (_, _, room, ada, ben):
+        with monkeypatch.context() as patch:
+            patch.setattr(runner_module, "projections", raises)
+            assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.SERVER_FAULT
+        ada.messages.clear()
+        assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5
+        await ben.event("moved")
+
+
+@virtual
+async def test_a_log_that_cannot_be_read_costs_its_room_only() -> None:
+    """An entry of a newer Plyroom, say: server.fault for that room, nothing worse for the others."""
+    async with playing() as (world, hub, room, ada, _):
+        broken = StoredEvent(5, 0, 0, b'{"kind":"from_the_future"}')
+        await world.store.append(Append(room, 4, (broken,), "n9"))
+        async with world.hub("n2") as other:
+            cyd = Client(other, "cyd")
+            for _ in range(3):
+                assert await cyd.refused(cyd.join(room)) == Code.SERVER_FAULT
+            fine = await cyd.create()
+            await cyd.ack(cyd.join(fine))
+        assert await ada.refused(ada.chat(room, "hello")) == Code.SERVER_FAULT
+        assert hub.runner(room) is not None
+
+
+@virtual
+async def test_a_game_that_fails_ends_the_command_only() -> None:
+    """R14: game.fault, and nothing changed; other commands of that room work."""
+    broken = False
+
+    def find(game_id: str) -> Any:
+        return altered(game_id, {"play": lambda s, m: raises() if broken else load_game(game_id).rules.play(s, m)})
+
+    async with playing(world=World(find_game=find)) as (_world, _, room, ada, _):
+        broken = True
+        assert await ada.refused(ada.move(room, 0, "b2")) == Code.GAME_FAULT
+        assert await ada.ack(ada.chat(room, "what a pity")) == 5
+        broken = False
+        assert await ada.ack(ada.move(room, 0, "b2")) == 6
+
+
+@virtual
+async def test_a_game_that_cannot_be_drawn_can_be_played() -> None:
+    """A fault in the picture costs the picture: the move is acknowledged and told."""
+
+    def find(game_id: str) -> Any:
+        return altered(game_id, {"view": raises, "move_view": raises, "board": raises})
+
+    async with playing(world=World(find_game=find)) as (_, _, room, ada, ben):
+        assert await ada.ack(ada.move(room, 0, "b2")) == 5
+        await ben.event("moved")
+        assert ben.of("view") == ben.of("turn") == []
+        assert ben.of("joined")[0]["description"]["view"] is None
