@@ -141,19 +141,28 @@ def is_attacked(s: State, square: int, occupied: np.uint64, attackers: np.uint64
 
 @rule
 def in_check(s: State) -> bool:
-    return is_attacked(s, lsb(s[KINGS] & s[OWN]), s[OWN] | s[THEIRS], s[THEIRS])
+    """`is_attacked` for the king of the side to move, and the other king left out: written out, for it is asked at
+    each node and of each late move.
+    """
+    king = s[KINGS] & s[OWN]
+    square = lsb(king)
+    theirs = s[THEIRS]
+    straights, diagonals = s[STRAIGHTS] & theirs, s[DIAGONALS] & theirs
+    leapers = KNIGHT_STEPS[square] & s[KNIGHTS] | PAWN_STEPS[side_of(s) * 64 + square] & s[PAWNS]
+    found = leapers & theirs
+    if (LINES[square] | LINES[FILES_OF + square]) & straights:
+        found |= straight_attacks(square, s[OWN] | theirs) & straights
+    if (LINES[NINES_OF + square] | LINES[SEVENS_OF + square]) & diagonals:
+        found |= diagonal_attacks(square, s[OWN] | theirs) & diagonals
+    return bool(found != ZERO)
 
 
 @rule
 def kind_at(s: State, bit: np.uint64) -> int:
-    """The kind of the piece there; there is one."""
-    if bit & s[PAWNS]:
-        return PAWN
-    if bit & s[KNIGHTS]:
-        return KNIGHT
-    if bit & s[DIAGONALS]:
-        return QUEEN if bit & s[STRAIGHTS] else BISHOP
-    return ROOK if bit & s[STRAIGHTS] else KING
+    """The kind of the piece there; there is one. A sum without branches: no machine can foretell which piece moves."""
+    knight, king = np.int64(s[KNIGHTS] & bit != ZERO), np.int64(s[KINGS] & bit != ZERO)
+    diagonal, straight = np.int64(s[DIAGONALS] & bit != ZERO), np.int64(s[STRAIGHTS] & bit != ZERO)
+    return int(knight + 2 * diagonal + 3 * straight - (diagonal & straight) + 5 * king)
 
 
 @rule

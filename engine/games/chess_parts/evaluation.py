@@ -70,6 +70,14 @@ LAYOUT = {
     "space": 1,
     "tempo": 1,
     "bare king": 1,
+    "safe check": 4,
+    "weak ring": 1,
+    "hanging": 2,
+    "push threat": 1,
+    "restricted": 1,
+    "shielded": 1,
+    "safe passed pawn": 8,
+    "rook behind": 1,
 }
 """The rows of the DATA file and how many numbers each has: first all for the middle game, then all for the endgame."""
 NO_TERMS: Any = np.int64(0)
@@ -78,7 +86,8 @@ _FIRST: dict[str, Any] = dict(zip(LAYOUT, np.cumsum([0, *LAYOUT.values()]), stri
 ENDGAME = sum(LAYOUT.values())
 """How much further on the endgame's number stands."""
 
-MOBILITY = (NO_TERMS, *(_FIRST[f"{name} mobility"] for name in ("knight", "bishop", "rook", "queen")))
+KNIGHT_MOBILITY, BISHOP_MOBILITY = _FIRST["knight mobility"], _FIRST["bishop mobility"]
+ROOK_MOBILITY, QUEEN_MOBILITY = _FIRST["rook mobility"], _FIRST["queen mobility"]
 ATTACK, SHELTER, STORM = _FIRST["attack on the king"], _FIRST["shelter"], _FIRST["storm"]
 PASSED_PAWN, FREE_PASSED = _FIRST["passed pawn"], _FIRST["free passed pawn"]
 OWN_KING_NEAR, ENEMY_KING_NEAR = _FIRST["own king near"], _FIRST["enemy king near"]
@@ -87,8 +96,11 @@ BACKWARD, PAIR, BAD_BISHOP = _FIRST["backward pawn"], _FIRST["bishop pair"], _FI
 OUTPOST, OPEN_FILE = _FIRST["outpost"], _FIRST["open file"]
 PAWN_THREAT, PIECE_THREAT = _FIRST["pawn threat"], _FIRST["piece threat"]
 SPACE, TEMPO, BARE_KING = _FIRST["space"], _FIRST["tempo"], _FIRST["bare king"]
+SAFE_CHECK, WEAK_RING, HANGING = _FIRST["safe check"], _FIRST["weak ring"], _FIRST["hanging"]
+PUSH_THREAT, RESTRICTED, SHIELDED = _FIRST["push threat"], _FIRST["restricted"], _FIRST["shielded"]
+SAFE_PASSED, ROOK_BEHIND = _FIRST["safe passed pawn"], _FIRST["rook behind"]
 
-UNITS = (0, 2, 2, 3, 4)
+LIGHT_UNITS, ROOK_UNITS, QUEEN_UNITS = 2, 3, 4
 """How much an attack on a square beside the enemy king counts, by the kind of piece."""
 MOST_UNITS = 39
 FULL_PHASE, HALF_PHASE = 22, 11
@@ -99,7 +111,7 @@ SCALE = 64
 ROWS_2_TO_4, MIDDLE_FILES = U(0xFFFFFF00), U(0x3C3C3C3C3C3C3C3C)
 ROWS_4_TO_6 = U(0xFFFFFF000000)
 EVEN_8, EVEN_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
-SIXTEEN, THIRTY_TWO = U(16), U(32)
+SEVEN, NINE, SIXTEEN, THIRTY_TWO = U(7), U(9), U(16), U(32)
 
 
 @rule
@@ -188,18 +200,36 @@ def shelter_terms(pawns: np.uint64, enemies: np.uint64, king: int, data: Any) ->
     return int(total)
 
 
+Boards = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
+"""The pieces of the side that is judged, those of the other side; all pawns, knights, diagonals, straights, kings."""
+Reach = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
+"""What the knights, bishops, rooks and queens of a side attack; what any piece of it attacks, and what two do."""
+
+
 @rule
-def side_terms(
-    mine: np.uint64,
-    other: np.uint64,
-    all_pawns: np.uint64,
-    knights: np.uint64,
-    diagonals: np.uint64,
-    straights: np.uint64,
-    kings: np.uint64,
-    data: Any,
-) -> int:
-    """What one side has, going up the board."""
+def turned(x: Boards) -> Boards:
+    """The same board as the other side sees it."""
+    mine, other, pawns, knights, diagonals, straights, kings = x
+    return (
+        mirrored(other),
+        mirrored(mine),
+        mirrored(pawns),
+        mirrored(knights),
+        mirrored(diagonals),
+        mirrored(straights),
+        mirrored(kings),
+    )
+
+
+@rule
+def turned_reach(x: Reach) -> Reach:
+    return (mirrored(x[0]), mirrored(x[1]), mirrored(x[2]), mirrored(x[3]), mirrored(x[4]), mirrored(x[5]))
+
+
+@rule
+def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
+    """What one side has, going up the board, and what it reaches."""
+    mine, other, all_pawns, knights, diagonals, straights, kings = boards
     occupied = mine | other
     pawns, enemies = all_pawns & mine, all_pawns & other
     king, enemy_king = lsb(kings & mine), lsb(kings & other)
@@ -210,58 +240,137 @@ def side_terms(
     guarded = beside(enemies >> EIGHT)
     total += term(data, PAWN_THREAT) * popcount(guards & other & ~all_pawns)
     total += term(data, SPACE) * popcount(ROWS_2_TO_4 & MIDDLE_FILES & ~pawns & ~guarded)
-    # 2. Each other piece on its square, its reach, what it threatens, and how it bears on the enemy king.
+    # 2. Each other piece on its square, its reach, what it threatens, and how it bears on the enemy king. A loop for
+    #    each kind: which kind comes next is what a processor cannot foretell.
     safe = ~(pawns | kings & mine | guarded)
     ring = KING_STEPS[enemy_king]
     outposts = guards & ROWS_4_TO_6 & ~below(guarded)
+    rooks_and_queens = other & straights
     loose = other & ~guarded & (knights | diagonals & ~straights)
-    units = 0
-    attackers_of_king = 0
-    bishops = mine & diagonals & ~straights
-    if bishops & (bishops - ONE):
-        total += term(data, PAIR)
-    pieces = mine & (knights | diagonals | straights)
+    reached = guards | KING_STEPS[king]
+    twice = guards & KING_STEPS[king] | ((pawns & ~FILE_A) << SEVEN) & ((pawns & ~FILE_H) << NINE)
+    hits: Any = np.int64(0)
+    attackers_of_king: Any = np.int64(0)
+    by_knights = ZERO
+    pieces = mine & knights
+    total += term(data, OUTPOST) * popcount(pieces & outposts)
     while pieces:
-        piece = lowest(pieces)
-        pieces ^= piece
-        square = lsb(piece)
-        targets = ZERO
-        kind = KNIGHT
-        if piece & knights:
-            targets |= KNIGHT_STEPS[square]
-        else:
-            kind = ROOK
-            if piece & diagonals:
-                kind = BISHOP
-                targets |= diagonal_attacks(square, occupied)
-            if piece & straights:
-                kind = ROOK if kind == ROOK else QUEEN
-                targets |= straight_attacks(square, occupied)
-        total += term(data, kind * 64 + square) + term(data, MOBILITY[kind] + popcount(targets & safe))
-        hits = popcount(targets & ring)
-        if hits:
-            units += UNITS[kind] * hits
-            attackers_of_king += 1 if kind < QUEEN else 2
-        if kind <= BISHOP:
-            total += term(data, PIECE_THREAT) * popcount(targets & other & straights)
-            if piece & outposts:
-                total += term(data, OUTPOST + kind - KNIGHT)
-            if kind == BISHOP:
-                total += term(data, BAD_BISHOP) * popcount(pawns & (DARK if piece & DARK else ~DARK))
-        elif kind == ROOK:
-            total += term(data, PIECE_THREAT + 1) * popcount(targets & other & straights & diagonals)
-            column = FILE_A << U(square & 7)
-            if not column & pawns:
-                total += term(data, OPEN_FILE + (1 if column & enemies else 0))
+        square = lsb(pieces)
+        pieces &= pieces - ONE
+        targets = KNIGHT_STEPS[square]
+        twice |= reached & targets
+        reached |= targets
+        by_knights |= targets
+        total += term(data, KNIGHT * 64 + square) + term(data, KNIGHT_MOBILITY + popcount(targets & safe))
+        total += term(data, PIECE_THREAT) * popcount(targets & rooks_and_queens)
         total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
+        hits += LIGHT_UNITS * popcount(targets & ring)
+        attackers_of_king += np.int64(targets & ring != ZERO)
+    by_bishops = ZERO
+    pieces = mine & diagonals & ~straights
+    total += term(data, OUTPOST + 1) * popcount(pieces & outposts)
+    if pieces & (pieces - ONE):
+        total += term(data, PAIR)
+    bad = popcount(pieces & DARK) * popcount(pawns & DARK) + popcount(pieces & ~DARK) * popcount(pawns & ~DARK)
+    total += term(data, BAD_BISHOP) * bad
+    while pieces:
+        square = lsb(pieces)
+        pieces &= pieces - ONE
+        targets = diagonal_attacks(square, occupied)
+        twice |= reached & targets
+        reached |= targets
+        by_bishops |= targets
+        total += term(data, BISHOP * 64 + square) + term(data, BISHOP_MOBILITY + popcount(targets & safe))
+        total += term(data, PIECE_THREAT) * popcount(targets & rooks_and_queens)
+        total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
+        hits += LIGHT_UNITS * popcount(targets & ring)
+        attackers_of_king += np.int64(targets & ring != ZERO)
+    by_rooks = ZERO
+    pieces = mine & straights & ~diagonals
+    while pieces:
+        square = lsb(pieces)
+        pieces &= pieces - ONE
+        targets = straight_attacks(square, occupied)
+        twice |= reached & targets
+        reached |= targets
+        by_rooks |= targets
+        total += term(data, ROOK * 64 + square) + term(data, ROOK_MOBILITY + popcount(targets & safe))
+        total += term(data, PIECE_THREAT + 1) * popcount(targets & rooks_and_queens & diagonals)
+        total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
+        column = FILE_A << U(square & 7)
+        if column & pawns == ZERO:
+            total += term(data, OPEN_FILE + (1 if column & enemies else 0))
+        hits += ROOK_UNITS * popcount(targets & ring)
+        attackers_of_king += np.int64(targets & ring != ZERO)
+    by_queens = ZERO
+    pieces = mine & straights & diagonals
+    while pieces:
+        square = lsb(pieces)
+        pieces &= pieces - ONE
+        targets = diagonal_attacks(square, occupied) | straight_attacks(square, occupied)
+        twice |= reached & targets
+        reached |= targets
+        by_queens |= targets
+        total += term(data, QUEEN * 64 + square) + term(data, QUEEN_MOBILITY + popcount(targets & safe))
+        total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
+        hits += QUEEN_UNITS * popcount(targets & ring)
+        attackers_of_king += 2 * np.int64(targets & ring != ZERO)
     # 3. One piece alone is no danger to a king.
     if attackers_of_king > 1:
-        total += term(data, ATTACK + min(units, MOST_UNITS))
+        total += term(data, ATTACK + min(hits, MOST_UNITS))
     # 4. A bare king is driven to the edge by the other.
     if other == kings & other and mine & (straights | diagonals):
         centre = min(enemy_king & 7, 7 - (enemy_king & 7)) + min(enemy_king >> 3, 7 - (enemy_king >> 3))
         total += term(data, BARE_KING) * (20 - 2 * centre - distance(king, enemy_king))
-    return total
+    return total, (by_knights, by_bishops, by_rooks, by_queens, reached, twice)
+
+
+@rule
+def contact_terms(boards: Boards, reach: Reach, answer: Reach, data: Any) -> int:
+    """What one side threatens by what it reaches and the other side does not."""
+    mine, other, all_pawns, knights, diagonals, straights, kings = boards
+    by_knights, by_bishops, by_rooks, by_queens, reached, twice = reach
+    occupied = mine | other
+    pawns, enemies = all_pawns & mine, all_pawns & other
+    enemy_king = lsb(kings & other)
+    held, held_twice = answer[4], answer[5]
+    guarded = beside(enemies >> EIGHT)
+    # 1. Checks that nothing but the king itself could answer by a capture, and holes beside the king.
+    by_officers = answer[0] | answer[1] | answer[2] | answer[3] | guarded
+    holes = reached & ~by_officers
+    safe = ~mine & (~held | holes & twice)
+    along, across = straight_attacks(enemy_king, occupied) & safe, diagonal_attacks(enemy_king, occupied) & safe
+    if KNIGHT_STEPS[enemy_king] & by_knights & safe:
+        total = term(data, SAFE_CHECK)
+    else:
+        total = NO_TERMS
+    if across & by_bishops:
+        total += term(data, SAFE_CHECK + 1)
+    if along & by_rooks:
+        total += term(data, SAFE_CHECK + 2)
+    if (along | across) & by_queens:
+        total += term(data, SAFE_CHECK + 3)
+    total += term(data, WEAK_RING) * popcount(holes & KING_STEPS[enemy_king])
+    # 2. What stands unprotected; pawns that may attack a piece with a safe step; squares that are denied.
+    hanging = reached & ~held & other
+    total += term(data, HANGING) * popcount(hanging & all_pawns)
+    total += term(data, HANGING + 1) * popcount(hanging & ~all_pawns)
+    steps = (pawns << EIGHT) & ~occupied & ~guarded & (reached | ~held)
+    total += term(data, PUSH_THREAT) * popcount(beside(steps << EIGHT) & other & ~all_pawns)
+    total += term(data, RESTRICTED) * popcount(held & reached & ~guarded & ~(held_twice & ~twice))
+    # 3. Light pieces behind a pawn; passed pawns whose way is free of attacks, and rooks behind them.
+    light = mine & (knights | diagonals & ~straights)
+    total += term(data, SHIELDED) * popcount(light & (all_pawns >> EIGHT))
+    seen = below(enemies >> EIGHT)
+    passed = pawns & ~(seen | beside(seen)) & ~below(pawns >> EIGHT)
+    while passed:
+        pawn = lowest(passed)
+        passed ^= pawn
+        if above(pawn << EIGHT) & (held | other) == ZERO:
+            total += term(data, SAFE_PASSED + (lsb(pawn) >> 3))
+        if below(pawn >> EIGHT) & mine & straights & ~diagonals:
+            total += term(data, ROOK_BEHIND)
+    return int(total)
 
 
 @rule
@@ -289,19 +398,16 @@ def scale_of(s: State, strong: np.uint64) -> int:
 @rule
 def evaluate(s: State, data: Any) -> int:
     own, theirs, pawns, knights, diagonals, straights, kings, misc, _ = s
+    mine = (own, theirs, pawns, knights, diagonals, straights, kings)
+    other = (theirs, own, pawns, knights, diagonals, straights, kings)
     if misc & BLACK:
-        own, theirs = mirrored(own), mirrored(theirs)
-        pawns, knights, kings = mirrored(pawns), mirrored(knights), mirrored(kings)
-        diagonals, straights = mirrored(diagonals), mirrored(straights)
-    mine, other = own, theirs
-    total = NO_TERMS
-    for i in range(2):
-        total = side_terms(mine, other, pawns, knights, diagonals, straights, kings, data) - total
-        if i == 0:
-            mine, other = mirrored(theirs), mirrored(own)
-            pawns, knights, kings = mirrored(pawns), mirrored(knights), mirrored(kings)
-            diagonals, straights = mirrored(diagonals), mirrored(straights)
-    total = term(data, TEMPO) - total
+        mine = turned(other)
+    else:
+        other = turned(mine)
+    total, reach = own_terms(mine, data)
+    against, answer = own_terms(other, data)
+    total += contact_terms(mine, reach, turned_reach(answer), data) - against
+    total += term(data, TEMPO) - contact_terms(other, answer, turned_reach(reach), data)
     end = ((total + 32768) & 65535) - 32768
     mid = (total - end) >> 16
     phase = min(popcount(knights) + popcount(diagonals) + 2 * popcount(straights), FULL_PHASE)

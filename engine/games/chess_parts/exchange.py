@@ -103,20 +103,27 @@ def rank(s: State, m: int) -> int:
     """Captures first, those of the most valuable pieces by the least valuable ones before others; but captures that
     lose come last.
     """
+    if m >> 12 == 0 and (s[THEIRS] >> U((m >> 6) & 63)) & ONE == ZERO:
+        # most moves end here
+        if s[MISC] & PASSED and (m >> 6) & 63 == passed_square(s) and s[PAWNS] >> U(m & 63) & ONE:
+            return WORTH[PAWN] * PER_VICTIM - WORTH[PAWN]
+        return 0
+    return rank_of_noise(s, m)
+
+
+@rule
+def rank_of_noise(s: State, m: int) -> int:
+    """`rank` of a promotion, or a capture that is not en passant."""
     target = ONE << U((m >> 6) & 63)
-    kind = kind_at(s, ONE << U(m & 63))
     worth: Any = np.int64(0)
     if m >> 12:
         if m >> 12 < QUEEN:
             return MINOR_PROMOTION
         worth += WORTH[QUEEN]
-    if s[THEIRS] & target:
-        taken = WORTH[kind_at(s, target)]
-        worth += taken
-        place = worth * PER_VICTIM - WORTH[kind]
-        return int(place - LOSING if WORTH[kind] > taken and loses(s, m) else place)
-    if worth:
+    if s[THEIRS] & target == ZERO:
         return int(worth * PER_VICTIM)
-    if kind == PAWN and (m >> 6) & 63 == passed_square(s) and s[MISC] & PASSED:
-        return WORTH[PAWN] * PER_VICTIM - WORTH[PAWN]
-    return 0
+    kind = kind_at(s, ONE << U(m & 63))
+    taken = WORTH[kind_at(s, target)]
+    worth += taken
+    place = worth * PER_VICTIM - WORTH[kind]
+    return int(place - LOSING if WORTH[kind] > taken and loses(s, m) else place)

@@ -66,7 +66,10 @@ from engine.games.chess_parts.board import (
 )
 from engine.jit import U, lsb, popcount, rule
 
-MAX_MOVES = 323  # nobody can have more: nine queens 27 each, rooks 14, bishops 13, knights 8, king 8, castling 2
+MAX_MOVES = 323 + 15
+"""Nobody can have more than 323: nine queens 27 each, rooks 14, bishops 13, knights 8, king 8, castling 2. And there is
+room for what `moves` keeps of fifteen officers.
+"""
 NO_MOVES: Any = np.int64(0)
 """A typed 0: compiled, a rule would be there once more for a literal one."""
 
@@ -235,58 +238,70 @@ def count_officers(s: State, pinned: np.uint64, wanted: np.uint64) -> int:
 def moves(s: State, buf: Any) -> int:
     """Captures and promotions come first."""
     answers, pinned = answers_and_pins(s)
-    n = write_moves(s, buf, NO_MOVES, answers, pinned, s[THEIRS])
-    return write_moves(s, buf, n, answers, pinned, ~(s[OWN] | s[THEIRS]))
-
-
-@rule
-def write_moves(s: State, buf: Any, n: int, answers: np.uint64, pinned: np.uint64, wanted: np.uint64) -> int:
-    """Adds either the captures, promotions included (wanted: the enemy's pieces), or the other moves (wanted: the
-    empty squares) to the n moves in buf.
-    """
-    if answers:
-        ahead = 8 - 16 * side_of(s)
-        pushes, doubles, sevens, nines = pawn_targets(s, pinned)
-        if wanted & s[THEIRS]:
-            n = write_pawns(buf, n, pushes & answers & LAST_RANKS, ahead)
-            n = write_pawns(buf, n, sevens & answers, 7 if ahead > 0 else -7)
-            n = write_pawns(buf, n, nines & answers, 9 if ahead > 0 else -9)
-            if s[MISC] & PASSED:
-                passed = passed_square(s)
-                origins = en_passant_origins(s)
-                while origins:
-                    buf[n] = lsb(origins) | passed << 6
-                    n += 1
-                    origins &= origins - ONE
-        else:
-            n = write_pawns(buf, n, pushes & answers & ~LAST_RANKS, ahead)
-            n = write_pawns(buf, n, doubles & answers, 2 * ahead)
-        n = write_officers(s, buf, n, pinned, answers & wanted)
-    return write_from(buf, n, lsb(s[KINGS] & s[OWN]), king_targets(s, answers, wanted))
-
-
-@rule
-def write_officers(s: State, buf: Any, n: int, pinned: np.uint64, wanted: np.uint64) -> int:
-    """The moves of knights, bishops, rooks and queens to wanted squares."""
-    occupied = s[OWN] | s[THEIRS]
     king_square = lsb(s[KINGS] & s[OWN])
+    ahead = 8 - 16 * side_of(s)
+    going = king_targets(s, answers, ~s[OWN])
+    if answers == ZERO:
+        n = write_from(buf, NO_MOVES, king_square, going & s[THEIRS])
+        return write_from(buf, n, king_square, going & ~s[THEIRS])
+    # 1. Captures. What officers attack is kept at the end of the buffer for their other moves.
+    pushes, doubles, sevens, nines = pawn_targets(s, pinned)
+    pushes &= answers
+    n = write_loud_pawns(s, buf, pushes & LAST_RANKS, sevens & answers, nines & answers)
     pieces = (s[KNIGHTS] & ~pinned | s[DIAGONALS] | s[STRAIGHTS]) & s[OWN]
-    while pieces:
-        piece = lowest(pieces)
-        pieces ^= piece
-        square = lsb(piece)
-        targets = ZERO
-        if piece & s[KNIGHTS]:
-            targets = KNIGHT_STEPS[square]
-        if piece & s[DIAGONALS]:
-            targets |= diagonal_attacks(square, occupied)
-        if piece & s[STRAIGHTS]:
-            targets |= straight_attacks(square, occupied)
-        targets &= wanted
+    occupied = s[OWN] | s[THEIRS]
+    left = pieces
+    kept = MAX_MOVES
+    while left:
+        piece = lowest(left)
+        left ^= piece
+        targets = officer_targets(s, piece, occupied) & answers
         if piece & pinned:
             targets &= pin_line(king_square, piece)
-        n = write_from(buf, n, square, targets)
+        n = write_from(buf, n, lsb(piece), targets & s[THEIRS])
+        kept -= 1
+        buf[kept] = np.int64(targets & ~occupied)
+    n = write_from(buf, n, king_square, going & s[THEIRS])
+    # 2. Other moves.
+    n = write_pawns(buf, n, pushes & ~LAST_RANKS, ahead)
+    n = write_pawns(buf, n, doubles & answers, 2 * ahead)
+    kept = MAX_MOVES
+    while pieces:
+        kept -= 1
+        n = write_from(buf, n, lsb(pieces), U(buf[kept]))
+        pieces &= pieces - ONE
+    return write_from(buf, n, king_square, going & ~s[THEIRS])
+
+
+@rule
+def write_loud_pawns(s: State, buf: Any, promotions: np.uint64, sevens: np.uint64, nines: np.uint64) -> int:
+    """The promotions and captures of pawns, at the begin of the buffer."""
+    way = 1 - 2 * side_of(s)
+    n = write_pawns(buf, NO_MOVES, promotions, 8 * way)
+    n = write_pawns(buf, n, sevens, 7 * way)
+    n = write_pawns(buf, n, nines, 9 * way)
+    if s[MISC] & PASSED:
+        passed = passed_square(s)
+        origins = en_passant_origins(s)
+        while origins:
+            buf[n] = lsb(origins) | passed << 6
+            n += 1
+            origins &= origins - ONE
     return n
+
+
+@rule
+def officer_targets(s: State, piece: np.uint64, occupied: np.uint64) -> np.uint64:
+    """What a knight, bishop, rook or queen attacks."""
+    square = lsb(piece)
+    if piece & s[KNIGHTS]:
+        return U(KNIGHT_STEPS[square])
+    targets = ZERO
+    if piece & s[DIAGONALS]:
+        targets = diagonal_attacks(square, occupied)
+    if piece & s[STRAIGHTS]:
+        targets |= straight_attacks(square, occupied)
+    return targets
 
 
 @rule
@@ -378,7 +393,22 @@ def play(s: State, m: int) -> State:
 def noisy(s: State, buf: Any) -> int:
     """Captures and promotions."""
     answers, pinned = answers_and_pins(s)
-    return write_moves(s, buf, NO_MOVES, answers, pinned, s[THEIRS])
+    n = NO_MOVES
+    king_square = lsb(s[KINGS] & s[OWN])
+    if answers:
+        pushes, _, sevens, nines = pawn_targets(s, pinned)
+        n = write_loud_pawns(s, buf, pushes & answers & LAST_RANKS, sevens & answers, nines & answers)
+        wanted = answers & s[THEIRS]
+        occupied = s[OWN] | s[THEIRS]
+        pieces = (s[KNIGHTS] & ~pinned | s[DIAGONALS] | s[STRAIGHTS]) & s[OWN]
+        while pieces:
+            piece = lowest(pieces)
+            pieces ^= piece
+            targets = officer_targets(s, piece, occupied) & wanted
+            if piece & pinned:
+                targets &= pin_line(king_square, piece)
+            n = write_from(buf, n, lsb(piece), targets)
+    return write_from(buf, n, king_square, king_targets(s, answers, s[THEIRS]))
 
 
 @rule

@@ -171,7 +171,12 @@ FAULTS = [
     ("two pawns leave the row", "without ^ pawn, s[THEIRS] ^ captured", "without ^ captured, s[THEIRS] ^ captured"),
     ("en passant noted always", "            if en_passant_origins(after):\n", "            if True:\n"),
     ("pinned pawn captures", "sevens = pawns & (~pinned | LINES[SEVENS_OF + square])", "sevens = pawns"),
-    ("pinned slider leaves", "        if piece & pinned:\n", "        if piece & pinned & s[DIAGONALS]:\n"),
+    (
+        "pinned slider leaves",
+        "& answers\n        if piece & pinned:\n",
+        "& answers\n        if piece & pinned & s[DIAGONALS]:\n",
+    ),
+    ("captures twice", "np.int64(targets & ~occupied)", "np.int64(targets & ~s[OWN])"),
     ("king hides in its own shadow", "lsb(target), occupied ^ king, s[THEIRS]", "lsb(target), occupied, s[THEIRS]"),
     (
         "double check answered",

@@ -149,7 +149,7 @@ def test_order(text: str, order: str) -> None:
 
 
 FAULTS = [
-    ("captures without promotions", "write_pawns(buf, n, pushes & answers & LAST_RANKS, ahead)", "n"),
+    ("captures without promotions", "pushes & answers & LAST_RANKS, sevens", "ZERO, sevens"),
     ("passing in check", " and not in_check(s) else 0\n\n\n@rule\ndef pass_turn", " else 0\n\n\n@rule\ndef pass_turn"),
     ("passing with pawns alone", "if s[OWN] & (s[KNIGHTS] | s[DIAGONALS] | s[STRAIGHTS]) and", "if"),
     ("hash of the passing side", "hashed = s[HASH] ^ BLACK_HASH", "hashed = s[HASH]"),

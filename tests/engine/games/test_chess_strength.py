@@ -85,9 +85,18 @@ def check_sides(game: Game) -> set[int]:
             mine, mirrored, more = (int(game.rules.evaluate(game.position(b.fen()).state, data)) for b in boards)
             assert mine == mirrored, board.fen()
             assert more > mine or (more == mine and boards[2].fen() == board.fen()), (board.fen(), less.fen())
+            check_passing(game, board, mine, data)
             values.add(mine)
             board.push(chance.choice(list(board.legal_moves)))
     return values
+
+
+def check_passing(game: Game, board: chess.Board, mine: int, data: Any) -> None:
+    """With the other side to move all is the same but for the tempo."""
+    if not board.is_check():
+        passed = board.copy(stack=False)
+        passed.push(chess.Move.null())
+        assert -1 <= mine + int(game.rules.evaluate(game.position(passed.fen()).state, data)) <= 60, board.fen()
 
 
 def theirs(board: chess.Board) -> list[int]:
@@ -123,12 +132,11 @@ def test_evaluation_does_not_depend_on_the_side() -> None:
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        (
-            "            diagonals, straights = mirrored(diagonals), mirrored(straights)\n    total = term",
-            "    total = term",
-        ),
-        ("    if misc & BLACK:", "    if misc & ~BLACK:"),
-        ("TEMPO) - total", "TEMPO) + total"),
+        ("        mirrored(straights),\n        mirrored(kings),", "        straights,\n        mirrored(kings),"),
+        ("    if misc & BLACK:\n        mine = turned(other)", "    if misc & ~BLACK:\n        mine = turned(other)"),
+        ("turned_reach(answer), data) - against", "turned_reach(answer), data) + against"),
+        ("contact_terms(other, answer, turned_reach(reach), data)", "contact_terms(other, answer, reach, data)"),
+        ("        mirrored(other),\n        mirrored(mine),", "        mirrored(mine),\n        mirrored(other),"),
     ],
 )
 def test_a_fault_is_found(right: str, wrong: str) -> None:
