@@ -141,15 +141,13 @@ def is_attacked(s: State, square: int, occupied: np.uint64, attackers: np.uint64
 
 @rule
 def in_check(s: State) -> bool:
-    """`is_attacked` for the king of the side to move, and the other king left out: written out, for it is asked at
-    each node and of each late move.
-    """
+    """`is_attacked` for the king of the side to move, written out: it is asked at each node and of each late move."""
     king = s[KINGS] & s[OWN]
     square = lsb(king)
     theirs = s[THEIRS]
     straights, diagonals = s[STRAIGHTS] & theirs, s[DIAGONALS] & theirs
     leapers = KNIGHT_STEPS[square] & s[KNIGHTS] | PAWN_STEPS[side_of(s) * 64 + square] & s[PAWNS]
-    found = leapers & theirs
+    found = (leapers | KING_STEPS[square] & s[KINGS]) & theirs
     if (LINES[square] | LINES[FILES_OF + square]) & straights:
         found |= straight_attacks(square, s[OWN] | theirs) & straights
     if (LINES[NINES_OF + square] | LINES[SEVENS_OF + square]) & diagonals:
