@@ -10,13 +10,13 @@ from engine.games.chess_parts import board as board_part
 from engine.games.chess_parts import drawing, evaluation, exchange, fen, movement
 from engine.games.chess_parts import ending as ending_part
 from engine.games.chess_parts import notation as notation_part
-from engine.games.chess_parts.board import turn
+from engine.games.chess_parts.board import tense, turn
 from engine.games.chess_parts.drawing import board, move_view, view
 from engine.games.chess_parts.ending import claim, drawn, ending, key, repetition, reversible, status, stuck
 from engine.games.chess_parts.evaluation import evaluate
 from engine.games.chess_parts.exchange import rank
 from engine.games.chess_parts.fen import format_position, init, parse_position
-from engine.games.chess_parts.movement import MAX_MOVES, count, may_pass, moves, noisy, pass_turn, play, tense
+from engine.games.chess_parts.movement import MAX_MOVES, count, may_pass, moves, noisy, pass_turn, play
 from engine.games.chess_parts.notation import format_move, notation, parse_move
 
 __all__ = [

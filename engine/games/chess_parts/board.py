@@ -141,7 +141,12 @@ def is_attacked(s: State, square: int, occupied: np.uint64, attackers: np.uint64
 
 @rule
 def in_check(s: State) -> bool:
-    """`is_attacked` for the king of the side to move, written out: it is asked at each node and of each late move."""
+    return tense(s) != 0
+
+
+@rule
+def tense(s: State) -> int:
+    """1 in check. This is `is_attacked` written out: the search asks it at each node and of each late move."""
     king = s[KINGS] & s[OWN]
     square = lsb(king)
     theirs = s[THEIRS]
@@ -152,7 +157,7 @@ def in_check(s: State) -> bool:
         found |= straight_attacks(square, s[OWN] | theirs) & straights
     if (LINES[NINES_OF + square] | LINES[SEVENS_OF + square]) & diagonals:
         found |= diagonal_attacks(square, s[OWN] | theirs) & diagonals
-    return bool(found != ZERO)
+    return 1 if found else 0
 
 
 @rule

@@ -412,11 +412,6 @@ def noisy(s: State, buf: Any) -> int:
 
 
 @rule
-def tense(s: State) -> int:
-    return 1 if in_check(s) else 0
-
-
-@rule
 def may_pass(s: State) -> int:
     """With pawns alone it is common that every move harms; in check a move is due."""
     return 1 if s[OWN] & (s[KNIGHTS] | s[DIAGONALS] | s[STRAIGHTS]) and not in_check(s) else 0

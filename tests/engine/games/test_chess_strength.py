@@ -48,7 +48,11 @@ def test_every_row_counts() -> None:
     data = load_data(game)
     states = []
     starts = (chess.STARTING_FEN, "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10")
-    endings = ("4k3/8/8/8/8/8/8/4KR2 w - - 0 1", "4k3/2p3pp/8/1P6/8/5P2/6PP/4K3 w - - 0 1")
+    endings = (
+        "4k3/8/8/8/8/8/8/4KR2 w - - 0 1",
+        "4k3/2p3pp/8/1P6/8/5P2/6PP/4K3 w - - 0 1",
+        "8/8/8/1P6/6k1/8/8/KN6 w - - 0 1",
+    )
     for text in 3 * starts + endings:
         board = chess.Board(text)
         while not board.is_game_over() and board.ply() < 100:
@@ -170,6 +174,20 @@ def test_a_bare_king_is_driven_to_the_edge() -> None:
     middle, corner = "8/8/8/3k4/8/8/R7/K7 w - - 0 1", "8/8/8/8/8/8/R7/K6k w - - 0 1"
     near = "8/8/8/8/8/5K2/R7/7k w - - 0 1"
     assert value(middle) < value(corner) < value(near)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "by"),
+    [
+        # nobody protects the knight
+        ("4k3/5ppp/8/3n4/8/8/5PPP/3RK3 w - - 0 1", "4k3/5pp1/4p3/3n4/8/8/5PPP/3RK3 w - - 0 1", 10),
+        # the way of the passed pawn is free of attacks
+        ("6k1/5ppp/1P6/8/8/5r2/5PPP/1B4K1 w - - 0 1", "6k1/5ppp/1P6/8/8/1r6/5PPP/B5K1 w - - 0 1", 10),
+    ],
+)
+def test_what_counts_besides(better: str, worse: str, by: int) -> None:
+    """What one side reaches and the other does not is worth something."""
+    assert value(better) >= value(worse) + by
 
 
 # --- what the search finds
