@@ -5,14 +5,14 @@ import os
 import re
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 from websockets.asyncio.server import ServerConnection
 
-from engine.games.registry import load_game
+from engine.games.registry import game_ids, load_game
 from server.accounts.guests import COOKIE
 from server.bus.base import Bus
 from server.bus.broker import broker_of
@@ -51,10 +51,20 @@ class Running:
 @asynccontextmanager
 async def open_server(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
     """A whole server until the block ends; StoreUnavailable or CannotListen say why there is none."""
+    load_games()
     # A file belongs to one server; a database server keeps its nodes apart by itself.
     with nullcontext() if settings.database else exclusive(settings.data), watch_loop():
         async with _over_store(settings, engines) as running:
             yield running
+
+
+def load_games() -> None:
+    """Reads the files of all games: once the server is full of connections there may be no descriptor left for one.
+    What is wrong with a file is told to whoever asks for its game.
+    """
+    for game_id in game_ids():
+        with suppress(Exception):  # a plug-in's file may raise anything while it is imported
+            load_game(game_id)
 
 
 @asynccontextmanager

@@ -80,9 +80,11 @@ class Forker:
 def main() -> None:
     """Forks for each line that comes, and waits for the end of that life."""
     from server import __main__ as program
+    from server.app import load_games
 
     for module in ("server.bus.mqtt", "server.store.postgres"):
         import_module(module)  # what a node of a cluster loads later
+    load_games()
     for line in sys.stdin:
         asked = json.loads(line)
         pid = os.fork()

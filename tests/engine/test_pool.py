@@ -341,8 +341,10 @@ async def test_a_failing_listener_fails_its_own_search(pool: Pool) -> None:
     assert (await pool.search(timed(50))).move
 
 
+# Compiling takes seconds, and a code cache keeps the last three versions of a game: the tests of planted games stand in
+# an order in which they find what others have compiled.
 POISON = {
-    "raises": "    if s[1]:\n        raise ValueError('poison')\n    return 0\n",
+    "raises": "    if s[0] & FULL and s[1]:\n        raise ValueError('poison')\n    return 0\n",
     "does not compile": "    return {}.get(s[0], 0)\n",
 }
 
@@ -377,7 +379,7 @@ async def test_a_game_that_keeps_failing_is_quarantined(plug_in: Callable[[str, 
     """After three failed searches in a row all further ones, waiting ones too, fail at once with the game's name;
     other games go on, wrong jobs and answers do not count, and edited rules begin anew.
     """
-    plug_in("planted", SOURCE.replace("    return 0\n", POISON["raises"].replace("if s[1]", "if s[0] & FULL and s[1]")))
+    plug_in("planted", SOURCE.replace("    return 0\n", POISON["raises"]))
     fails, works = job_of("planted", limit=Limit(depth=3)), job_of("planted", limit=Limit(depth=1))
     async with Pool(workers=1, warm=()) as small:
         for _ in range(FAULTS_IN_A_ROW):
@@ -398,6 +400,34 @@ async def test_a_game_that_keeps_failing_is_quarantined(plug_in: Callable[[str, 
         assert (await small.search(job_of("planted", limit=Limit(depth=3)))).move
 
 
+async def test_a_compiler_that_dies_is_tried_again(plug_in: Callable[[str, str], Path]) -> None:
+    """The end of the compiling process delays a game, it does not lose it."""
+    plug_in("planted", SOURCE.replace("    return 0\n", "    return 3\n"))
+    async with Pool(workers=1, warm=()) as small:
+        waiting = asyncio.create_task(small.search(job_of("planted", limit=Limit(depth=2))))
+        await until(lambda: small.warm_state("planted") == "warming")
+        process = small._warmer
+        assert process is not None
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        assert (await waiting).info.score == 3
+
+
+async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> None:
+    """A worker that started after an edit refuses jobs for the old rules, and old and new are never mixed."""
+    file = plug_in("planted", SOURCE)
+    old = job_of("planted", limit=Limit(depth=2))
+    async with Pool(workers=1, warm=()) as small:
+        assert (await small.search(old)).info.score == 0
+        file.write_text(SOURCE.replace("    return 0\n", "    return 3\n"))
+        assert (await small.search(old)).info.score == 0, "the worker has the old rules, as this process does"
+        os.kill(small.pids[0], signal.SIGKILL)
+        with pytest.raises(RulesChanged):
+            await small.search(old)
+        plug_in("planted", file.read_text())
+        assert (await small.search(job_of("planted", limit=Limit(depth=2)))).info.score == 3
+
+
 async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], Path]) -> None:
     """An endless loop in compiled rules cannot be interrupted, so its worker is killed; the job fails after three."""
     plug_in(
@@ -409,7 +439,7 @@ async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], 
         begun = time.perf_counter()
         with pytest.raises(SearchFailed, match="3 workers"):
             await small.search(job_of("planted", limit=Limit(time_ms=100)))
-        assert time.perf_counter() - begun < 10
+        assert time.perf_counter() - begun < 20, "three workers were started meanwhile"
         assert (await small.search(timed(50))).move
 
 
@@ -480,34 +510,6 @@ async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str]
         assert lateness < 0.5
         assert states == ["warming", "warm"]
         assert (await cold).move
-
-
-async def test_a_compiler_that_dies_is_tried_again(plug_in: Callable[[str, str], Path]) -> None:
-    """The end of the compiling process delays a game, it does not lose it."""
-    plug_in("planted", SOURCE.replace("    return 0\n", "    return 3\n"))
-    async with Pool(workers=1, warm=()) as small:
-        waiting = asyncio.create_task(small.search(job_of("planted", limit=Limit(depth=2))))
-        await until(lambda: small.warm_state("planted") == "warming")
-        process = small._warmer
-        assert process is not None
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL)
-        assert (await waiting).info.score == 3
-
-
-async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> None:
-    """A worker that started after an edit refuses jobs for the old rules, and old and new are never mixed."""
-    file = plug_in("planted", SOURCE)
-    old = job_of("planted", limit=Limit(depth=2))
-    async with Pool(workers=1, warm=()) as small:
-        assert (await small.search(old)).info.score == 0
-        file.write_text(SOURCE.replace("    return 0\n", "    return 5\n"))
-        assert (await small.search(old)).info.score == 0, "the worker has the old rules, as this process does"
-        os.kill(small.pids[0], signal.SIGKILL)
-        with pytest.raises(RulesChanged):
-            await small.search(old)
-        plug_in("planted", file.read_text())
-        assert (await small.search(job_of("planted", limit=Limit(depth=2)))).info.score == 5
 
 
 PARENT = """

@@ -34,9 +34,10 @@ class ServerProcess:
     """A server process on a data folder. It may be started again after its end: on the same port, on the same data.
 
     Settings are those of `server.settings`; they go through the environment. Standard error of all its lives is kept.
+    Without search workers, unless they are asked for, it starts and ends in half the time: only AI seats need them.
     """
 
-    def __init__(self, data: Path, *, host: str = "127.0.0.1", port: int = 0, workers: int = 1, **settings: object):
+    def __init__(self, data: Path, *, host: str = "127.0.0.1", port: int = 0, workers: int = 0, **settings: object):
         self.data = data
         self.host = host
         self.port = port
@@ -154,7 +155,7 @@ def _variables(settings: dict[str, object]) -> dict[str, str]:
 
 @asynccontextmanager
 async def serving(
-    data: Path, *, host: str = "127.0.0.1", port: int = 0, workers: int = 1, **settings: object
+    data: Path, *, host: str = "127.0.0.1", port: int = 0, workers: int = 0, **settings: object
 ) -> AsyncIterator[ServerProcess]:
     """A started server; at the end it is killed if it still runs. Whoever wants a clean end says `stop`."""
     server = ServerProcess(data, host=host, port=port, workers=workers, **settings)

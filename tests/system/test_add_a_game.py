@@ -55,7 +55,7 @@ async def test_the_game_of_the_page_is_played_against_the_ai(tmp_path: Path) -> 
     journal, enough = Journal(), asyncio.Event()
     enough.set()
     async with (
-        serving(tmp_path / "data", ai_pace_ms=0, **UNHURRIED) as server,
+        serving(tmp_path / "data", workers=1, ai_pace_ms=0, **UNHURRIED) as server,
         connect(server.url, timing=HASTY) as ada,
         asyncio.timeout(90),
     ):

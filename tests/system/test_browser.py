@@ -104,7 +104,7 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
 ) -> None:
     """The panel shows the AI's moves; the match is in the list, steps by buttons and keys, and links to a ply."""
     async with (
-        serving(tmp_path / "data", ai_pace_ms=0) as server,
+        serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim),
     ):
         await ada.create("Connect four", "The AI", level=5, side="Red")
@@ -158,7 +158,7 @@ WATCH_DEPTHS = """panel => {
 async def test_the_panel_moves_while_the_ai_thinks(chromium: Browser, tmp_path: Path) -> None:
     """Whoever watches a strong AI sees it look deeper and deeper, before it moves."""
     async with (
-        serving(tmp_path / "data", ai_pace_ms=0) as server,
+        serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, PHONE) as (ada, kim),
     ):
         await ada.create("Gomoku", "The AI", level=load_game("gomoku").levels, side="Black")
@@ -175,7 +175,7 @@ async def test_the_panel_moves_while_the_ai_thinks(chromium: Browser, tmp_path: 
 async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> None:
     """From the lobby to the end of a match without a mouse; a screen reader is told each move and the result."""
     async with (
-        serving(tmp_path / "data", ai_pace_ms=0) as server,
+        serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP) as (ada,),
     ):
         keyboard = ada.page.keyboard
@@ -307,7 +307,7 @@ async def test_a_killed_server_comes_back_and_everybody_plays_on_without_a_reloa
 ) -> None:
     """A banner says so meanwhile; what was given while it was away is done, once, when it is back."""
     async with (
-        serving(tmp_path / "data", ai_pace_ms=0) as server,
+        serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, DESKTOP, PHONE) as (ada, bob, kim),
     ):
         await ada.create("Connect four", "A friend", side="Red")

@@ -39,7 +39,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
-    async with serving(tmp_path_factory.mktemp("pages") / "data", ai_pace_ms=0) as server:
+    async with serving(tmp_path_factory.mktemp("pages") / "data", workers=1, ai_pace_ms=0) as server:
         yield server
 
 

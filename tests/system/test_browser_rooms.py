@@ -27,7 +27,9 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
-    async with serving(tmp_path_factory.mktemp("rooms") / "data", ai_pace_ms=0, ai_duel_pace_ms=1500) as server:
+    async with serving(
+        tmp_path_factory.mktemp("rooms") / "data", workers=1, ai_pace_ms=0, ai_duel_pace_ms=1500
+    ) as server:
         yield server
 
 

@@ -64,7 +64,7 @@ async def test_a_full_disk_is_told_and_heals_without_a_restart(tmp_path: Path, s
     journal = Journal()
     data = tmp_path / "data"
     data.symlink_to(small_disk, target_is_directory=True)  # so that the log of the server is not on that disk
-    async with serving(data, ai_duel_pace_ms=0, **UNHURRIED) as server, raw_socket(server.port) as raw:
+    async with serving(data, workers=1, ai_duel_pace_ms=0, **UNHURRIED) as server, raw_socket(server.port) as raw:
         await raw.hello()
         async with connect(server.url) as ada, connect(server.url) as bob:
             room = await make_room(ada, "tic-tac-toe")

@@ -49,7 +49,7 @@ async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, 
     edit refuse its jobs, so the AI gives up and says why; people play on, also after a restart with the new data. A
     restart with rules that mean other moves freezes their room as `game.changed`.
     """
-    async with serving(tmp_path / "data", ai_pace_ms=0, **UNHURRIED) as server:
+    async with serving(tmp_path / "data", workers=1, ai_pace_ms=0, **UNHURRIED) as server:
         async with connect(server.url, timing=HASTY) as ada, connect(server.url, timing=HASTY) as bob:
             friends = await make_room(ada, "edited")
             await bob.command(Sit(id=bob.new_id(), room=friends, seat=1))

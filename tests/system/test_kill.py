@@ -16,7 +16,7 @@ from tests.system.journal import Journal, RoomLog, read_logs
 from tests.system.players import HASTY, LONG_STICKS, ai_and_ai, make_room, person_and_ai, two_people
 from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
 
-ROUNDS = 4
+ROUNDS = 3
 UNWATCHED = 6
 
 

@@ -30,7 +30,7 @@ async def get(port: int, path: str, host: str = "127.0.0.1", *headers: str, meth
 
 async def test_a_start_tells_the_address_and_serves_the_page_there(tmp_path: Path) -> None:
     """The first line is the address for this machine; there the page is, and the server says that it is ready."""
-    async with serving(tmp_path / "data") as server:
+    async with serving(tmp_path / "data", workers=1) as server:
         assert server.announced[0] == f"Plyroom is at http://127.0.0.1:{server.port}/"
         assert str(tmp_path / "data") in server.announced[-1]
         assert "<!doctype html>" in (await get(server.port, "/")).lower()
@@ -42,7 +42,7 @@ async def test_a_start_tells_the_address_and_serves_the_page_there(tmp_path: Pat
 
 async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> None:
     """Numba and LLVM, which would take a second and 100 MB, are the search workers' business."""
-    async with serving(tmp_path / "data") as server:
+    async with serving(tmp_path / "data", workers=1) as server:
         assert (await get(server.port, "/api/games")).startswith("HTTP/1.1 200 ")
         loaded = {Path(one.path).name.lower() for one in psutil.Process(server.pid).memory_maps()}
         assert any("numpy" in path.lower() or "multiarray" in path for path in loaded), "the method finds libraries"
