@@ -52,6 +52,10 @@ def usable(game: Game) -> tuple[str, ...]:
     )
 
 
+FULL_TABLE = ("buckets",)
+"""What makes a difference only when the table is full: measured with a table of fewer entries than nodes."""
+
+
 def in_use(game: Game, technique: str) -> bool:
     """Is the technique among the game's usual ones?"""
     return bool(usual_techniques(game) & layout.TECHNIQUE[technique])
@@ -60,6 +64,8 @@ def in_use(game: Game, technique: str) -> bool:
 def header_of(game: Game, technique: str, nodes: int) -> Header:
     """The match over a technique; the first player always has it."""
     usual = f"nodes={nodes}"
+    if technique in FULL_TABLE:
+        usual += f",table_bits={max(4, nodes.bit_length() - 2)}"
     if in_use(game, technique) and technique not in ASKED_FOR:
         players = (usual, f"{usual},without={technique}")
     else:
@@ -95,16 +101,19 @@ def play_ablation(game: Game, technique: str, folder: Path, nodes: int, games: i
 
 
 def verdict(summary: Summary) -> str:
-    """What a match says about its technique: "pays", "harms", "does not pay" or "cannot be told".
+    """What a match says about its technique.
 
-    It pays or harms where the error bars leave no other sign. It does not pay where the test says that it is worth
-    nothing rather than 20 Elo.
+    It "pays" or "harms" where the error bars leave no other sign. It "does not pay" where the test says that it is
+    worth nothing rather than 20 Elo; where, moreover, no opening ended otherwise for the two, it "makes no difference".
+    Else it "cannot be told".
     """
     if summary.elo_high is not None and summary.elo_high < 0:
         return "harms"
     if summary.accepted == "H1" or (summary.elo_low is not None and summary.elo_low > 0):
         return "pays"
-    return "does not pay" if summary.accepted == "H0" else "cannot be told"
+    if summary.accepted != "H0":
+        return "cannot be told"
+    return "makes no difference" if 2 * summary.pairs[2] == summary.games else "does not pay"
 
 
 def tell(summary: Summary) -> str:

@@ -23,12 +23,13 @@ sequential test (SPRT of {TEST.elo0:g} against {TEST.elo1:g} Elo) was decided.
 
 - **pays**, **harms**: the bounds leave no other sign, or the test says that it is worth {TEST.elo1:g} Elo.
 - **does not pay**: worth nothing rather than {TEST.elo1:g} Elo, as the test says.
-- **cannot be told**: neither, after the games that are given. Such a technique stays as it is.
+- **makes no difference**: the test says so, and each opening ended alike for both sides: where a game has no bad
+  captures, leaving them for later costs nothing.
+- **cannot be told**: none of these, after the games that are given. Such a technique stays as it is.
 
-What harms in a game is not in use there: its rules file names it in `WITHOUT`. What does not pay stays in use where it
-changes nothing, and where it was found when the game's levels had been measured already: there it goes out with the
-next search that makes them be measured anew. A match was played with what the game used at that time; the logs say
-with which rules.
+What harms in a game or does not pay is not in use there: its rules file names it in `WITHOUT`. Buckets, which matter
+when the table is full, were measured with a table of fewer entries than nodes. A match was played with what the game
+used at that time; the logs say with which rules.
 
     python -m engine.match.ablation GAME                       # all that the game can use
     python -m engine.match.ablation GAME --technique lmr iir   # some

@@ -48,11 +48,12 @@ def summaries(game_id: str) -> dict[str, Summary]:
 
 @pytest.mark.parametrize("game_id", MEASURED)
 def test_what_does_not_pay_is_out(game_id: str) -> None:
-    """No game uses a technique that harms it, nor goes without one that pays; what is measured are its techniques."""
+    """No game uses a technique that harms or does not pay, nor goes without one that pays."""
     game = load_game(game_id)
     found = summaries(game_id)
     assert found.keys() <= set(usable(game))
-    assert not [name for name, summary in found.items() if verdict(summary) == "harms" and in_use(game, name)]
+    out = "harms", "does not pay"
+    assert not [name for name, summary in found.items() if verdict(summary) in out and in_use(game, name)]
     assert not [name for name, summary in found.items() if verdict(summary) == "pays" and not in_use(game, name)]
 
 
@@ -68,7 +69,8 @@ def test_verdicts() -> None:
     assert verdict(result(*[3] * 60, *[2] * 60)) == "pays"
     assert verdict(result(*[1] * 60, *[2] * 60)) == "harms"
     assert verdict(result(*[4, 0] * 5)) == "cannot be told"
-    assert verdict(result(*[2] * 900)) == "does not pay"
+    assert verdict(result(*[3, 1] * 450)) == "does not pay"
+    assert verdict(result(*[2] * 900)) == "makes no difference"
     assert verdict(result(*[4, 0, 3, 1] * 50)) == "cannot be told"
 
 
@@ -90,6 +92,12 @@ def test_the_first_player_has_the_technique(monkeypatch: pytest.MonkeyPatch) -> 
     assert driver.usual_techniques(game) == layout.ALL & ~layout.LMR
     assert not in_use(game, "lmr")
     assert header_of(game, "lmr", 50).players == ("nodes=50,with=lmr", "nodes=50")
+
+
+def test_buckets_are_measured_with_a_full_table() -> None:
+    """A search of so many nodes has more positions than its table has entries."""
+    players = header_of(load_game("othello"), "buckets", 10_000).players
+    assert players == ("nodes=10000,table_bits=12", "nodes=10000,table_bits=12,without=buckets")
 
 
 def test_an_ablation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
