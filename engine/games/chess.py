@@ -38,6 +38,7 @@ LEVEL_TABLE = (
     (225, 20, 122),
     (540, 13, 80),
 )
+WITHOUT = ("mate-distance",)  # see docs/ablations.md
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/chess.txt",)
 PARTS = (board_part, movement, exchange, evaluation, ending_part, fen, notation_part, drawing)

@@ -47,6 +47,7 @@ LEVEL_TABLE = (
     (5_500, 0, 30),
 )
 MARGIN = 40
+WITHOUT = ("history", "malus")  # see docs/ablations.md
 OPTIONS: Mapping[str, Option] = {
     "win": Option("A row that wins", "five-or-more", ("five-or-more", "exactly-five")),
 }
