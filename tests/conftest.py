@@ -1,7 +1,8 @@
 """What all tests share: property tests have no deadline (the machine may be busy), and repeat exactly in CI.
 
 With `-n 2 --dist loadscope` (`make test`) the tests that watch a clock stay together, one after the other in a process;
-the others run beside them, a module at a time. One folder of compiled code serves all processes of a run.
+the others run beside them, a module at a time, the long ones first, so that all processes end at the same time. One
+folder of compiled code serves all processes of a run.
 """
 
 import os
@@ -15,9 +16,20 @@ import pytest
 from hypothesis import settings
 
 TESTS = Path(__file__).parent
-TIMED = ("system", "engine/test_pool.py", "server/test_watchdog.py")
-"""Folders and modules that measure how long something takes, or keep several processes busy."""
-LONGEST = {"timed": 0, "cluster/test_faults.py": 1}
+TIMED = (
+    "engine/test_pool.py", "server/test_watchdog.py", "system/test_database.py", "system/test_disk.py",
+    "system/test_edited_game.py", "system/test_hostile.py", "system/test_kill.py", "system/test_remote_workers.py",
+    "system/test_slow.py", "system/test_workers.py",
+)  # fmt: skip
+"""Modules that say how soon something must have happened."""
+LONGEST = (
+    "timed", "cluster/test_faults.py", "engine/test_conformance.py", "engine/match/test_ladders.py",
+    "system/test_every_game.py", "system/test_terminal.py", "system/test_browser.py", "system/test_browser_rooms.py",
+    "server/test_two_nodes.py", "server/test_checker_finds_faults.py", "system/test_stop.py", "system/test_resend.py",
+)  # fmt: skip
+"""The groups that take half a minute or more, in the order in which they begin: those that keep many processes busy
+when the timed ones are over.
+"""
 
 if "PLYROOM_TEST_CACHE" not in os.environ:  # the processes of a run get it from the first one
     _CACHE = tempfile.TemporaryDirectory(prefix="plyroom-test-code-", ignore_cleanup_errors=True)
@@ -47,9 +59,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Beside other processes the longest groups begin first."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: LONGEST.get(group_of(item.path.relative_to(TESTS).as_posix()), 9))
+        place = {group: i for i, group in enumerate(LONGEST)}
+        items.sort(key=lambda item: place.get(group_of(item.path.relative_to(TESTS).as_posix()), len(place)))
 
 
 def group_of(module: str) -> str:
     """The tests of one module run in one process, and all that are timed do."""
-    return "timed" if any(module.startswith(f"{name}/") or module == name for name in TIMED) else module
+    return "timed" if module in TIMED else module

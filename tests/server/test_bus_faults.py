@@ -190,7 +190,7 @@ async def go_away(broker: Mosquitto, away_s: float) -> None:
 @pytest.mark.parametrize(
     ("trouble", "lasts_s"),
     [
-        (stall, 5.0),
+        (stall, 3.0),
         (go_away, 2.0),
         pytest.param(stall, 60.0, marks=pytest.mark.long),
         pytest.param(go_away, 60.0, marks=pytest.mark.long),

@@ -72,6 +72,7 @@ def ack_before_commit(patch: Patch) -> World:
         if not (isinstance(item, Request) and item.command.id in told):
             refuse(item, code, message)
 
+    patch.setattr(crowd, "WAIT_S", 0.4)  # what is sent again after such an ack may have no answer
     patch.setattr(RoomRunner, "_append", early)
     patch.setattr(runner_module, "refuse", silent)
     return World(store=UnreliableStore(7, 0.03, after=False))
