@@ -42,6 +42,8 @@ from numba.core.compiler import Compiler  # noqa: E402
 from numba.core.compiler_machinery import register_pass  # noqa: E402
 from numba.core.errors import NumbaError  # noqa: E402
 from numba.core.typed_passes import NativeLowering  # noqa: E402
+from numba.core.typing.templates import AbstractTemplate, infer_global  # noqa: E402
+from numba.core.typing.templates import signature as types_signature  # noqa: E402
 from numba.extending import (  # noqa: E402
     NativeValue,
     intrinsic,
@@ -115,23 +117,6 @@ def _slot(builder: Any, context: Any, pointer: Any, dtype: Any, index: Any) -> A
 
 
 @intrinsic
-def _load(typing_context, pointer, index):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.load(_slot(builder, context, arguments[0], pointer.dtype, arguments[1]))
-
-    return pointer.dtype(pointer, INT), generate
-
-
-@intrinsic
-def _store(typing_context, pointer, index, value):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        builder.store(arguments[2], _slot(builder, context, arguments[0], pointer.dtype, arguments[1]))
-        return context.get_dummy_value()
-
-    return types.void(pointer, INT, pointer.dtype), generate
-
-
-@intrinsic
 def _store_ordered(typing_context, pointer, index, value):  # type: ignore[no-untyped-def]
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         slot = _slot(builder, context, arguments[0], pointer.dtype, arguments[1])
@@ -149,20 +134,37 @@ def _advance(typing_context, pointer, index):  # type: ignore[no-untyped-def]
     return pointer(pointer, INT), generate
 
 
-@overload(operator.getitem)
-def _getitem(pointer, index):  # type: ignore[no-untyped-def]
-    if isinstance(pointer, Pointer):
-        return lambda pointer, index: _load(pointer, np.int64(index))
-    return None
+class _Item(AbstractTemplate):
+    """`memory[index]` and `memory[index] = value`, typed and lowered at once.
+
+    As an overload each would be a function of its own, compiled for each type of index and value.
+    """
+
+    def generic(self, arguments, keywords):  # type: ignore[no-untyped-def]
+        pointer, *others = arguments
+        if not isinstance(pointer, Pointer) or not all(isinstance(other, _WHOLE) for other in others):
+            return None
+        if len(others) == 1:
+            return types_signature(pointer.dtype, pointer, INT)
+        return types_signature(types.void, pointer, INT, pointer.dtype)
 
 
-@overload(operator.setitem)
-def _setitem(pointer, index, value):  # type: ignore[no-untyped-def]
-    if pointer == INTS:
-        return lambda pointer, index, value: _store(pointer, np.int64(index), np.int64(value))
-    if pointer == WORDS:
-        return lambda pointer, index, value: _store(pointer, np.int64(index), np.uint64(value))
-    return None
+_WHOLE = (types.Integer, types.Boolean)
+infer_global(operator.getitem)(type("_Getitem", (_Item,), {}))
+infer_global(operator.setitem)(type("_Setitem", (_Item,), {}))
+
+
+@lower_builtin(operator.getitem, Pointer, INT)
+def _getitem(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    pointer, index = arguments
+    return builder.load(_slot(builder, context, pointer, signature.args[0].dtype, index))
+
+
+@lower_builtin(operator.setitem, Pointer, INT, types.Integer)
+def _setitem(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    pointer, index, value = arguments
+    builder.store(value, _slot(builder, context, pointer, signature.args[0].dtype, index))
+    return context.get_dummy_value()
 
 
 @overload(jit.at)
