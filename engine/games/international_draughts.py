@@ -64,7 +64,6 @@ LEVEL_TABLE = (
     (2_000, 2, 118),
     (5_500, 1, 30),
 )
-WITHOUT = ("mate-distance",)  # see docs/ablations.md
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/international_draughts.txt",)
 PARTS = (board_part, movement, evaluation, notation_part)
