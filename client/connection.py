@@ -161,6 +161,7 @@ async def connect(
         await connection._first_welcome
         yield connection
     finally:
+        connection._left = True
         running.cancel()
         await asyncio.wait({running})
         if not running.cancelled():
@@ -203,6 +204,7 @@ class Connection:
         self._lobbies: list[asyncio.Queue[Lobby | PlyroomError]] = []
         self._outbox: asyncio.Queue[str] | None = None
         self._heard_s = 0.0
+        self._left = False
 
     # --- for users
 
@@ -309,6 +311,8 @@ class Connection:
                 if not self._welcomed:
                     raise
                 reason, state = error, State.LOST
+            if self._left:  # a task group that is cancelled in the moment of a cut tells of the cut only
+                return
             if self._outbox is not None:
                 self._outbox = None
                 self._on_state(state)

@@ -330,6 +330,7 @@ def _solved(position: Position, limit: Limit, searcher: Searcher, control: Contr
 def _live_info(position: Position, latest: Info, control: Control, seconds: float) -> Info:
     """The latest completed depth with live counts, and the best line of the unfinished depth once there is one."""
     nodes, depth, score, line = control.shown()
+    nodes = max(nodes, latest.nodes)  # the search shows its count now and then, and may have ended a depth since
     info = msgspec.structs.replace(
         latest, nodes=nodes, nps=nodes_per_second(nodes, seconds), time_ms=round(seconds * 1000)
     )

@@ -99,6 +99,7 @@ class Link:
         self._echoed_s = 0.0
         self._flows = False
         self._told_away = False
+        self.closes = False
         self.subscribe(self._echo_topic, self._on_echo, own=True)
 
     # --- what others call ---
@@ -150,7 +151,7 @@ class Link:
     # --- the connection ---
 
     async def run(self) -> None:
-        """Stays connected until cancelled, and says farewell then."""
+        """Stays connected until cancelled (with `closes` set before that), and says farewell then."""
         failures = 0
         while True:
             began_s = _now_s()
@@ -164,6 +165,8 @@ class Link:
                 self._set_flows(False)
                 self.outbox.put_back(list(self._under_way.values()))
                 self._under_way.clear()
+            if self.closes:
+                return  # a task group that is cancelled in the moment in which a task fails tells of the failure only
             failures = 0 if _now_s() - began_s > LAST_RETRY_S else failures + 1
             longest_s = min(LAST_RETRY_S, FIRST_RETRY_S * 2 ** min(failures, 10))
             await asyncio.sleep(random.uniform(FIRST_RETRY_S / 2, longest_s))
@@ -354,6 +357,7 @@ async def open_link(broker: Broker, name: str, status_topic: str) -> AsyncIterat
     try:
         yield link
     finally:
+        link.closes = True
         task.cancel()
         await asyncio.wait([task])
 

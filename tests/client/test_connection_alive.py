@@ -1,16 +1,18 @@
 """What client.connection promises of staying alive: pings, silence, restarts, and when to give up."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import aclosing
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from itertools import pairwise
 
 import pytest
 
-from client.connection import State
+from client.connection import State, connect
 from client.errors import PlyroomError, ProtocolMismatch, Replaced, Unreachable, WrongToken
+from client.transport import Cut
 from tests.client.conftest import Test
-from tests.client.scripted import Backend, Close, Link, chat, greet, memory, take
+from tests.client.scripted import Backend, Close, Link, chat, greet, memory, take, welcome
 from tests.client.virtual import run_virtual
 
 # --- staying alive
@@ -166,3 +168,50 @@ def test_a_replaced_connection_does_not_fight_back(run: Callable[[Test], None]) 
                 await c.command(chat(c))
 
     run(test)
+
+
+class BreaksAsItIsLeft:
+    """A socket that welcomes, and breaks in the moment in which whoever sends on it is cancelled."""
+
+    def __init__(self) -> None:
+        self.sending = asyncio.Event()
+        self._frames = [json.dumps(welcome()).encode()]
+
+    async def send(self, frame: str) -> None:
+        if json.loads(frame)["t"] == "hello":
+            return
+        self.sending.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise Cut(1006) from None
+
+    async def receive(self) -> bytes:
+        if self._frames:
+            return self._frames.pop()
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets this event")
+
+
+def test_a_cut_in_the_moment_of_the_end_does_not_keep_it_alive() -> None:
+    """Leaving the connection ends it, though a task group tells of the cut and not of the cancelling."""
+
+    async def main() -> None:
+        dialled = 0
+
+        @asynccontextmanager
+        async def dial(url: str) -> AsyncIterator[BreaksAsItIsLeft]:
+            nonlocal dialled
+            dialled += 1
+            yield socket
+
+        socket = BreaksAsItIsLeft()
+        async with asyncio.timeout(60):
+            async with connect("http://plyroom.test", dial=dial) as c:
+                asking = asyncio.create_task(c.command(chat(c)))
+                await socket.sending.wait()
+            with pytest.raises(PlyroomError):
+                await asking
+        assert dialled == 1
+
+    run_virtual(main())

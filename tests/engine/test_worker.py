@@ -4,13 +4,23 @@ import threading
 from multiprocessing import Pipe
 from types import SimpleNamespace
 
+from engine.games.registry import load_game
 from engine.pool.messages import Progress, decode_news
 from engine.pool.worker import Worker
+from engine.search.driver import Control, _live_info
 from engine.search.job import Info
 
 
 def info_of(depth: int, nodes: int) -> Info:
     return Info(depth=depth, score=0, nodes=nodes, nps=0, time_ms=0, pv=("1",))
+
+
+def test_a_live_count_never_goes_back() -> None:
+    """The search shows its count now and then: a depth that it has completed since has counted more."""
+    position = load_game("tic-tac-toe").start()
+    control = Control()
+    control.clear_shown()
+    assert _live_info(position, info_of(2, 15), control, 1.0).nodes == 15
 
 
 def test_a_depth_does_not_overtake_a_count() -> None:

@@ -279,6 +279,27 @@ async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
         await until(lambda: link.flows)
 
 
+async def test_a_broker_that_dies_as_the_link_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The link ends, though a task group tells of the broken connection and not of the cancelling."""
+    async with mosquitto(tmp_path) as broker:
+        sending, sessions = asyncio.Event(), 0
+
+        async def breaks_as_it_is_left(link: Link, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
+            nonlocal sessions
+            sessions += 1
+            sending.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                raise aiomqtt.MqttError("the broker is dead") from None
+
+        monkeypatch.setattr(Link, "_send", breaks_as_it_is_left)
+        async with asyncio.timeout(PATIENCE_S):
+            async with open_link(broker.address, "one", "plyroom/1/nodes/one"):
+                await sending.wait()
+        assert sessions == 1
+
+
 # --- logging in -------------------------------------------------------------------------------------------------------
 
 
