@@ -79,9 +79,12 @@ class Screen:
 
 
 def environ(folder: Path, **more: str) -> dict[str, str]:
-    """An environment of the program's own: its state in that folder, nothing of the server and terminal in use here."""
+    """An environment of the program's own: its state in that folder, nothing of the server and terminal in use here. A
+    server that it starts has one search worker, for each takes a while to start.
+    """
     ours = {name: value for name, value in os.environ.items() if name not in ("PLYROOM_URL", "NO_COLOR", "TERM")}
-    return {**ours, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(folder / "state"), "TERM": "xterm", **more}
+    own = {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(folder / "state"), "PLYROOM_WORKERS": "1", "TERM": "xterm"}
+    return {**ours, **own, **more}
 
 
 def plyroom(*arguments: str) -> list[str]:
