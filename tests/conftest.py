@@ -31,6 +31,8 @@ LONGEST = (
 when the timed ones are over.
 """
 
+WARM_S = 600
+
 if "PLYROOM_TEST_CACHE" not in os.environ:  # the processes of a run get it from the first one
     _CACHE = tempfile.TemporaryDirectory(prefix="plyroom-test-code-", ignore_cleanup_errors=True)
     os.environ["PLYROOM_TEST_CACHE"] = _CACHE.name
@@ -57,7 +59,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Beside other processes the longest groups begin first."""
+    """Beside other processes the longest groups begin first. Whoever is the first to need all searches has time to
+    compile them, on a busy machine too.
+    """
+    for item in items:
+        if "warm_engine" in getattr(item, "fixturenames", ()) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(WARM_S))
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = {group: i for i, group in enumerate(LONGEST)}
         items.sort(key=lambda item: place.get(group_of(item.path.relative_to(TESTS).as_posix()), len(place)))

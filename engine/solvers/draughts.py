@@ -103,9 +103,11 @@ class DraughtsSolver:
         return Fraction(lost, len(moves)) if moves else Fraction(0)
 
     def _rest(self, position: Position) -> list[int]:
-        """The fastest win from a decided position on, to its end."""
+        """The fastest win from a decided position on, to its end, or as far as the tables tell all moves: where kings
+        have moved for long, the draw by the count of plies may come before a slower win.
+        """
         line = []
-        while position.moves():
+        while self.reaches(position, None):
             line.append(self._scored(position)[0].move)
             position = position.play(line[-1])
         return line

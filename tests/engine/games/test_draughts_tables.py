@@ -224,6 +224,20 @@ def test_the_count_of_plies_may_come_first() -> None:
     assert [solver().reaches(game().position(won.format(quiet)), None) for quiet in (0, 25, 79)] == [True, True, False]
 
 
+def test_a_line_ends_where_the_tables_do_not_tell_all_moves() -> None:
+    """The position is solved, though on the way to its end a slower win might be drawn by the count of plies."""
+    position = game().position("W:WK23,K32:B6,K30:H25")
+    solution = solver().solve(position, Limit(), None)
+    assert solution is not None
+    assert 0 < len(solution.line) < abs(solution.score)
+    for move in solution.line:
+        assert solver().reaches(position, None)
+        assert move in position.moves()
+        position = position.play(move)
+    assert position.moves()
+    assert not solver().reaches(position, None)
+
+
 def test_the_top_level_plays_by_the_tables() -> None:
     """Level 8 answers with the distance to the end; the other levels, which are to err, do not ask."""
     searcher = Searcher(game())
