@@ -1,9 +1,9 @@
 """Finds the levels of a game: settings each of which scores about as much against the one below.
 
-Levels are taken from a scale with one dimension, from a look of one ply with wide errors (0) to the nodes that stand
-for the top level without any (1): nodes grow geometrically, margin and carelessness shrink. Where even the weak end is
-too strong for the level after the first one, the scale goes on below it (to -1): margins become wider still. Each level
-is the point of the scale that scores TARGET against the level below, found by bisection over short matches.
+Levels are taken from a scale with one dimension, from careless looks of one ply with wide errors (0) to the nodes that
+stand for the top level without any (1): nodes grow geometrically, margin and carelessness shrink. Where even the weak
+end is too strong for the level after the first one, the scale goes on below it (to -1): margins become wider still.
+Each level is the point of the scale that scores TARGET against the level below, found by bisection over short matches.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ TRIALS = 4
 """Bisections a level: closer than a short match can tell."""
 WIDEST = 32
 """The lowest end of the scale has so many times the usual margin."""
-SLIP = 500
-"""How careless the weak end of the scale is, in a thousand moves."""
+SLIP, MOST_SLIP = 1200, 900
+"""How careless a level is, in a thousand moves: so much times its distance from the top, but no more than the most."""
 MAX_PLIES = 200
 
 Settings = tuple[int, int, int]
@@ -51,9 +51,13 @@ class Scale:
     def at(self, point: float) -> Settings:
         """Nodes, margin and slip at a point from -1 to 1."""
         if point < 0:
-            return (2, round(self._margin * WIDEST**-point), SLIP)
+            return (2, round(self._margin * WIDEST**-point), MOST_SLIP)
         weak = 1 - point
-        return (max(2, round(self._top_nodes**point)), round(self._margin * weak**2), round(SLIP * weak))
+        return (
+            max(2, round(self._top_nodes**point)),
+            round(self._margin * weak**2),
+            min(round(SLIP * weak), MOST_SLIP),
+        )
 
     def first(self) -> Settings:
         """Level 1: as careless as it takes to lose to the greedy player often enough."""

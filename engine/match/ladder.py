@@ -1,13 +1,13 @@
 """python -m engine.match.ladder: how much stronger each level of a game is than the one below, and where levels belong.
 
 A ladder is a match for each step: level 1 against the greedy player, which looks one ply ahead, and each further level
-against the one below. The top level, which plays by time, is represented by a number of nodes. The logs go on where
-they were when it is killed, and docs/levels.md is made from them.
+against the one below. The top level, which plays by time, is represented by a number of nodes; a further match tells
+what more nodes would change. The logs go on where they were when it is killed, and docs/levels.md is made from them.
 """
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,12 @@ TOP_NODES_OF = {
 }
 """The nodes that stand for the top level: fewer than it looks at in its time, so it is stronger than measured."""
 WANTED = 0.65, 0.85
+REACH_FACTOR, REACH_GAMES = 10, 40
+"""How far the top is from the level below when it looks at so many times the nodes is measured with so many games."""
+
+
+BOUNDS = {"1-greedy": (0.0, 0.5), "reach": (0.5, 1.0)}
+"""What other matches than a step should score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,11 @@ def steps(game: Game, top_nodes: int) -> Iterator[Step]:
         yield Step(f"{game.levels}-{game.levels - 1}", (f"nodes={top_nodes}", f"level={game.levels - 1}"))
 
 
+def reach(game: Game, top_nodes: int) -> Step:
+    """The match that tells what the top level gains by more nodes than are measured."""
+    return Step("reach", (f"nodes={REACH_FACTOR * top_nodes}", f"level={game.levels - 1}"))
+
+
 def options_of(game: Game) -> dict[str, str]:
     """The form in which a game is measured."""
     return game.check_options(OPTIONS.get(game.id, {}))
@@ -80,10 +91,16 @@ def header_of(game: Game, step: Step) -> Header:
 
 
 def play_ladder(
-    game: Game, folder: Path, games: int, top_nodes: int, fresh: bool, concurrency: int, out: Callable[[str], None]
+    game: Game,
+    folder: Path,
+    matches: Iterable[Step],
+    games: int,
+    fresh: bool,
+    concurrency: int,
+    out: Callable[[str], None],
 ) -> None:
     """Plays what the logs of a ladder lack; LogError when they are of other rules."""
-    for step in steps(game, top_nodes):
+    for step in matches:
         log = Log(header_of(game, step), folder / game.id / f"{step.name}.jsonl", fresh)
         try:
             summary = run_match(log, games, concurrency=concurrency)
@@ -95,7 +112,7 @@ def play_ladder(
 
 def tell(summary: Summary, step: Step) -> str:
     """A step in a line, and whether it is as wide as it should be."""
-    low, high = (0.0, 0.5) if step.name == "1-greedy" else WANTED
+    low, high = BOUNDS.get(step.name, WANTED)
     verdict = "" if low <= summary.score <= high else f"  (wanted {low:.0%} to {high:.0%})"
     return f"{summary.score:6.1%} of {summary.games} games, +{summary.wins} ={summary.draws} -{summary.losses}{verdict}"
 
@@ -109,6 +126,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--top-nodes", type=int, metavar="N", help="what stands for the top level")
     parser.add_argument("--fresh", action="store_true", help="play all anew: rules, search or levels have changed")
     parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="processes (default 1)")
+    parser.add_argument(
+        "--reach", action="store_true", help=f"only the top with {REACH_FACTOR} times the nodes ({REACH_GAMES} games)"
+    )
     parser.add_argument("--calibrate", action="store_true", help="find a LEVEL_TABLE by matches and print it")
     parser.add_argument(
         "--probe", type=int, default=60, metavar="N", help="games a trial when calibrating (default 60)"
@@ -121,8 +141,13 @@ def main(arguments: list[str] | None = None) -> int:
             many = asked.games or (MANY_GAMES if game.id in IN_DEPTH else GAMES)
             if asked.calibrate:
                 print("\n".join(calibrate(game, options_of(game), top_nodes, asked.probe, _say)))
+            elif asked.reach:
+                few = asked.games or REACH_GAMES
+                step = reach(game, top_nodes)
+                play_ladder(game, asked.folder, [step], few + few % 2, asked.fresh, asked.concurrency, print)
             else:
-                play_ladder(game, asked.folder, many + many % 2, top_nodes, asked.fresh, asked.concurrency, print)
+                matches = steps(game, top_nodes)
+                play_ladder(game, asked.folder, matches, many + many % 2, asked.fresh, asked.concurrency, print)
     except (GameError, LogError) as error:
         parser.error(str(error))
     except WorkerLost as error:

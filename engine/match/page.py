@@ -5,7 +5,7 @@ from pathlib import Path
 
 from engine.game import Game
 from engine.games.registry import game_ids, load_game
-from engine.match.ladder import FOLDER, WANTED, options_of, steps, top_nodes_of
+from engine.match.ladder import FOLDER, WANTED, options_of, reach, steps, top_nodes_of
 from engine.match.log import read_log
 from engine.match.statistics import Summary, expected_score, summarise
 from engine.search.levels import LADDER, TIME_MS, level_of
@@ -21,7 +21,8 @@ a move (or knows the right move, where the game has a solver). Each level below 
 - **nodes**: so many positions it looks at, whatever the machine. It plays by the deepest look that it completed.
 - **margin**: it may choose a move that looks worse than the best by less than that (in the units of the game's
   evaluation). So it does not play the same match twice.
-- **careless**: that share of its moves is played after a look of one move only; at a level of 1 node, by lot.
+- **careless**: that share of its moves is played after a look of one move only, as the greedy player below looks, who
+  takes what he can and forgets the answer; at a level of 1 node, which never looks further, by lot.
 
 Beyond that no level gives away what it sees, and none is slow to be weak. Which moves are careless, and which of the
 near-equal ones it takes, comes from the match: a move that is asked for again is the same.
@@ -29,8 +30,9 @@ near-equal ones it takes, comes from the match: a move that is asked for again i
 Each level is measured by colour-swapped pairs of games from different balanced openings against the one below, level 1
 against a *greedy* player: it looks one move ahead and makes no mistakes in that. A step should score
 {WANTED[0]:.0%} to {WANTED[1]:.0%}, level 1 no more than 50%. The bounds hold the truth in 95 of 100 such matches. For
-the top level, which plays by time, stands the search with the number of nodes that is given, without a solver; in its
-time it looks at more, so the last step is wider than measured.
+the top level, which plays by time, stands the search with the number of nodes that is given, without a solver. In its
+time it looks at more, so the last step is wider than measured: how much wider, the line below a table says, where no
+solver knows the right move from early on.
 
 Beside the levels there are *personas*, for every game; they too play the same move when they are asked again:
 
@@ -85,6 +87,17 @@ def _game(game: Game, folder: Path) -> Iterator[str]:
         below = "greedy" if number == 1 else f"level {number - 1}"
         yield f"| {number} | {limits} | {below} | {_measured(folder / game.id / f'{step.name}.jsonl', number)} |"
     yield ""
+    yield from _reach(game, folder)
+
+
+def _reach(game: Game, folder: Path) -> Iterator[str]:
+    """What the top level gains by more nodes, if that was measured."""
+    step = reach(game, top_nodes_of(game))
+    summary = summary_of(folder / game.id / f"{step.name}.jsonl")
+    if summary is not None:
+        nodes = int(step.players[0].removeprefix("nodes="))
+        yield f"With {nodes:,} nodes the top scores {summary.score:.1%} of {summary.games} games against level"
+        yield f"{game.levels - 1} ({_score(summary, -1):.1%} to {_score(summary, 1):.1%}).\n"
 
 
 def _measured(path: Path, number: int) -> str:

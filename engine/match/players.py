@@ -58,7 +58,9 @@ class SearchPlayer:
         number = description.number
         self.clock = description.clock
         self._searcher = searcher
-        self._level = Level(description.limit, number("margin", 0), number("slip", 0))
+        self._level = Level(
+            description.limit, number("margin", 0), number("slip", 0), plain=description.limit.nodes == 1
+        )
         self._techniques = techniques_of(description, searcher.techniques)
         if "probe" in (*description.names("with"), *description.names("only")):
             searcher.prepare()
@@ -89,7 +91,7 @@ class SearchPlayer:
         bounds = budget(limit)
         seconds = None if bounds is None else bounds.hard_ms / 1000
         report = self._searcher.search(
-            position, limit, self._table, self._control, margin=level.margin,
+            position, limit, self._table, self._control, margin=level.margin, exact_depth=level.plain,
             techniques=self._techniques, around=_timed(self._searcher, seconds),
         )  # fmt: skip
         moves = _root_moves(position, report) if level.margin else _root_moves(position, report)[:1]

@@ -301,6 +301,7 @@ def answer(
         Table(SMALL_TABLE_BITS) if level.repeatable else table(),
         control,
         margin=level.margin,
+        exact_depth=level.plain,
         # a worker may not have the tables
         techniques=searcher.techniques & ~layout.PROBE if level.repeatable else searcher.techniques,
         threads=1 if level.repeatable else threads,

@@ -4,12 +4,14 @@ A level is three numbers:
 
 - nodes: so many positions it looks at; the deepest look that was completed counts, and one ply always is;
 - margin: moves that score less than so much below the best one are candidates, and the job's seed picks one of them;
-- slip: so many of a thousand moves are played carelessly, as the seed says: after a look of one ply only. A level that
-  never looks further (1 node) plays such a move by lot, whatever comes of it.
+- slip: so many of a thousand moves are played carelessly, as the seed says: after a look of one ply only, exchanges not
+  looked at to their end. A level that never looks further (1 node) plays such a move by lot, whatever comes of it.
 
 So a weak level errs as people do. It overlooks the answer to its move, and it does not know small differences; but it
 gives away no more than its margin as far as it can see, it wins at once where it can, and it picks no line that it sees
-to be lost while it sees another. Only the careless moves of a level of 1 node are free of that: without them the first
+to be lost while it sees another. Levels differ in how often they are careless more than in how far they look: then the
+weaker of two wins now and then, however much more the other one sees, and eight of them reach from the beginner to
+the top. Only the careless moves of a level of 1 node are free of that: without them the first
 level could not lose to somebody who looks one ply ahead. No level is slow, or gives up, to be weak.
 
 Levels below the top start each move with an empty table, so that a job gives the same move wherever and however often
@@ -36,20 +38,22 @@ ANY_MARGIN = 1 << 17
 class Level:
     """What a level does; without nodes and margin it is the best there is in its time.
 
-    A repeatable level starts with an empty table, and is limited by nodes before time comes into it.
+    A repeatable level starts with an empty table, and is limited by nodes before time comes into it. A plain one takes
+    the evaluation after its depth as it is, with no look at the exchanges that follow.
     """
 
     limit: Limit
     margin: int = 0
     slip: int = 0
     repeatable: bool = False
+    plain: bool = False
 
     def at(self, seed: int, position: str) -> "Level":
         """What it does about one position (a digest): what it always does, or the careless move that the seed wants."""
         if not self.slip or lot(f"slip:{seed}:{position}", SLIPS_OF) >= self.slip:
             return self
         margin = ANY_MARGIN if self.limit.nodes == 1 else self.margin
-        return replace(self, limit=structs.replace(self.limit, depth=1), margin=margin)
+        return replace(self, limit=structs.replace(self.limit, depth=1), margin=margin, plain=True)
 
 
 LADDER = (
@@ -80,7 +84,7 @@ def level_of(game: Game, level: int) -> Level:
 
 def level_from(nodes: int, margin: int, slip: int) -> Level:
     """The level of three numbers, as they stand in a table."""
-    return Level(Limit(nodes=nodes, time_ms=TIME_MS), margin, slip, repeatable=True)
+    return Level(Limit(nodes=nodes, time_ms=TIME_MS), margin, slip, repeatable=True, plain=nodes == 1)
 
 
 def choose(moves: Sequence[RootMove], margin: int, seed: int, position: str) -> RootMove:

@@ -58,7 +58,7 @@ def test_ladder(levels: int) -> None:
 def test_a_game_has_its_own_table() -> None:
     """Its levels below the top are the rows of its table; a table of another length is a defect of the file."""
     game = game_with(LEVELS=3, LEVEL_TABLE=((1, 7, 300), (99, 2, 10)))
-    assert level_of(game, 1) == Level(Limit(nodes=1, time_ms=TIME_MS), 7, 300, repeatable=True)
+    assert level_of(game, 1) == Level(Limit(nodes=1, time_ms=TIME_MS), 7, 300, repeatable=True, plain=True)
     assert level_of(game, 2) == Level(Limit(nodes=99, time_ms=TIME_MS), 2, 10, repeatable=True)
     assert level_of(game, 3) is TOP
     with pytest.raises(GameFault, match="LEVEL_TABLE"):
@@ -110,8 +110,25 @@ def test_carelessness() -> None:
     assert len({seed for seed, _ in careless}) > 90
     assert len({ply for _, ply in careless}) == 50
     seed, ply = min(careless)
-    assert level.at(seed, f"{ply}") == Level(Limit(1, 500, TIME_MS), 20, 120, repeatable=True)
+    assert level.at(seed, f"{ply}") == Level(Limit(1, 500, TIME_MS), 20, 120, repeatable=True, plain=True)
     assert level_from(500, 20, 0).at(seed, f"{ply}") == level_from(500, 20, 0)
+
+
+GUARDED_PAWN = "4k3/8/2p5/3p4/8/8/8/3QK3 w - - 0 1"
+
+
+@pytest.mark.parametrize(("slip", "takes"), [(0, False), (999, True)])
+def test_a_careless_move_forgets_the_answer(slip: int, takes: bool, searcher_of: Searchers) -> None:
+    """A careless level takes a guarded pawn with its queen, as whoever looks one move ahead does; a careful one does
+    not, even where it looks at no more than the exchange.
+    """
+    position = load_game("chess").position(GUARDED_PAWN)
+    level = level_from(2, 0, slip).at(1, position.digest())
+    searcher = searcher_of("chess")
+    report = searcher.search(
+        position, level.limit, Table(8), Control(), margin=level.margin, exact_depth=level.plain
+    )  # fmt: skip
+    assert (position.format_move(report.moves[0][0]) == "d1d5") is takes
 
 
 def test_the_first_level_may_play_by_lot() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from engine.games.registry import load_game
 from engine.match.calibration import Scale, climb
-from engine.match.ladder import FOLDER, IN_DEPTH, MANY_GAMES, header_of, main, steps, top_nodes_of
+from engine.match.ladder import FOLDER, IN_DEPTH, MANY_GAMES, REACH_GAMES, header_of, main, reach, steps, top_nodes_of
 from engine.match.ladder import GAMES as FEW_GAMES
 from engine.match.log import Header, Record, read_log
 from engine.match.openings import Opening
@@ -31,13 +31,17 @@ def test_ladders_are_whole(game_id: str) -> None:
     """There is a log for each step, with its players and as many games as the game is owed, none of them forfeited."""
     game = load_game(game_id)
     expected = {f"{step.name}.jsonl": step for step in steps(game, top_nodes_of(game))}
-    assert {path.name for path in (ROOT / FOLDER / game_id).iterdir()} == expected.keys()
-    for name, step in expected.items():
+    more = (
+        {"reach.jsonl": reach(game, top_nodes_of(game))} if (ROOT / FOLDER / game_id / "reach.jsonl").exists() else {}
+    )
+    assert {path.name for path in (ROOT / FOLDER / game_id).iterdir()} == (expected | more).keys()
+    for name, step in (expected | more).items():
         header, records, _ = read_log(ROOT / FOLDER / game_id / name)
         assert header is not None
         wanted = header_of(game, step)
         assert (header.players, header.seed, header.options) == (wanted.players, wanted.seed, wanted.options)
-        assert len(records) >= (MANY_GAMES if game_id in IN_DEPTH else FEW_GAMES)
+        owed = REACH_GAMES if name in more else MANY_GAMES if game_id in IN_DEPTH else FEW_GAMES
+        assert len(records) >= owed
         assert not any(record.forfeit for record in records)
 
 
