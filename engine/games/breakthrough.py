@@ -16,13 +16,13 @@ WORDS = 3  # White's men, Black's men, the side to move; bit = column + 8 * row
 MAX_MOVES = 48  # 16 men, 3 ways each
 LEVELS = 8
 LEVEL_TABLE = (
-    (1, 17, 345),
-    (2, 80, 0),
-    (4, 31, 0),
-    (50, 20, 320),
-    (400, 7, 170),
-    (1_900, 1, 105),
-    (6_500, 0, 52),
+    (1, 17, 270),
+    (2, 105, 800),
+    (20, 30, 800),
+    (400, 12, 390),
+    (1_300, 6, 265),
+    (4_500, 2, 150),
+    (14_000, 0, 65),
 )
 OPTIONS: Mapping[str, Option] = {}
 MARGIN = 120

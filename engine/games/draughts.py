@@ -37,13 +37,13 @@ TITLE = "Draughts"
 WORDS = 4  # pieces of the side to move, of the other side, the kings among them, the side to move with the quiet plies
 LEVELS = 8
 LEVEL_TABLE = (
-    (1, 28, 281),
-    (2, 142, 500),
-    (3, 24, 460),
-    (150, 7, 245),
-    (480, 4, 188),
-    (1_500, 2, 130),
-    (5_000, 1, 70),
+    (1, 24, 50),
+    (100, 20, 700),
+    (1_000, 10, 460),
+    (5_000, 5, 300),
+    (13_000, 3, 195),
+    (25_000, 2, 100),
+    (50_000, 1, 27),
 )
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/draughts.txt",)

@@ -41,10 +41,10 @@ crossings between two empty ones hold two and three, of the side to move and the
 MAX_MOVES = 225
 LEVELS = 5
 LEVEL_TABLE = (
-    (1, 20, 100),
-    (2, 33, 0),
-    (1_800, 2, 55),
-    (5_500, 0, 30),
+    (1, 20, 40),
+    (20, 20, 600),
+    (2_500, 3, 60),
+    (9_000, 1, 22),
 )
 MARGIN = 40
 WITHOUT = ("history", "malus")  # see docs/ablations.md

@@ -17,13 +17,14 @@ WORDS = 13
 edge, those that are joined to its second edge; then the same of the other side. In the last word, bit 0 is the side to
 move and bit 1 the swap rule. What is joined to an edge grows with each stone, so that a win is seen at once."""
 MAX_MOVES = 121  # the swap takes the place of the cell that Red filled
-LEVELS = 6
+LEVELS = 7
 LEVEL_TABLE = (
-    (1, 20, 65),
-    (2, 13, 0),
-    (750, 3, 70),
-    (2_300, 1, 50),
-    (5_500, 0, 25),
+    (1, 20, 40),
+    (20, 13, 500),
+    (200, 6, 250),
+    (800, 3, 90),
+    (2_300, 1, 55),
+    (7_000, 0, 22),
 )
 OPTIONS: Mapping[str, Option] = {"swap": Option("The second player may swap", "yes", ("yes", "no"))}
 DATA = ()

@@ -56,13 +56,13 @@ TITLE = "International draughts"
 WORDS = 4  # pieces of the side to move, of the other side, the kings among them, the side to move with three counts
 LEVELS = 8
 LEVEL_TABLE = (
-    (1, 32, 343),
-    (2, 120, 500),
-    (40, 12, 312),
-    (280, 7, 215),
-    (800, 4, 165),
-    (2_000, 2, 118),
-    (5_500, 1, 30),
+    (1, 32, 80),
+    (100, 15, 710),
+    (600, 10, 450),
+    (3_000, 5, 280),
+    (10_000, 3, 140),
+    (30_000, 2, 65),
+    (80_000, 1, 20),
 )
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/international_draughts.txt",)

@@ -16,14 +16,15 @@ WORDS = 3
 """The men of the side to move, those of the other; then by bits: 0 the hand of the side to move, 4 that of the other,
 8 the side to move, 9 whether there is no flying, 16 the plies since the last man was placed or captured."""
 MAX_MOVES = 288  # far from reached: 32 steps along the lines, 9 men to choose a victim from
-LEVELS = 7
+LEVELS = 8
 LEVEL_TABLE = (
-    (1, 40, 380),
-    (2, 88, 0),
-    (110, 16, 200),
-    (550, 8, 125),
-    (2_000, 4, 80),
-    (6_500, 1, 35),
+    (1, 40, 360),
+    (30, 40, 680),
+    (200, 20, 420),
+    (1_000, 10, 260),
+    (4_500, 5, 140),
+    (15_000, 2, 75),
+    (45_000, 1, 27),
 )
 OPTIONS: Mapping[str, Option] = {"flying": Option("With three men left, fly to any point", "yes", ("yes", "no"))}
 DATA = ("data/nine_mens_morris.txt",)

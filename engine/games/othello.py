@@ -17,13 +17,13 @@ WORDS = (
 MAX_MOVES = 60  # the four cells in the middle are never empty
 LEVELS = 8
 LEVEL_TABLE = (
-    (1, 34, 28),
-    (56, 12, 297),
-    (140, 9, 250),
-    (400, 6, 198),
-    (1_150, 3, 145),
-    (3_000, 1, 96),
-    (8_000, 0, 46),
+    (1, 34, 10),
+    (80, 12, 500),
+    (700, 8, 370),
+    (3_000, 4, 240),
+    (10_000, 2, 130),
+    (32_000, 1, 68),
+    (80_000, 0, 22),
 )
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("othello.bin",)
