@@ -35,7 +35,7 @@ TOP_NODES_OF = {
     "draughts": 60_000,
     "international-draughts": 100_000,
     "othello": 100_000,
-    "breakthrough": 27_000,
+    "breakthrough": 24_000,
     "nine-mens-morris": 60_000,
     "gomoku": 25_000,
     "hex": 25_000,
