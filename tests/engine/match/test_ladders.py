@@ -85,6 +85,20 @@ def test_a_ladder_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert all(content.count(b"\n") == 5 for content in before.values())
 
 
+def test_what_more_nodes_gain_is_measured_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One match more tells how the top scores with ten times the nodes, and the page says it below the table."""
+    command = ["tic-tac-toe", "--folder", str(tmp_path), "--games", "2"]
+    assert main(command) == 0
+    assert "With 50,000 nodes" not in page(tmp_path)
+    assert main([*command, "--reach"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("tic-tac-toe     reach:")
+    header, records, _ = read_log(tmp_path / "tic-tac-toe" / "reach.jsonl")
+    assert header is not None
+    assert header.players == ("nodes=50000", "level=2")
+    assert len(records) == 2
+    assert "With 50,000 nodes the top scores" in page(tmp_path)
+
+
 class Curve(Scale):
     """A scale on which strength is known: points differ by Elo, and the top is so far above the bottom."""
 
