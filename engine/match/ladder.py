@@ -18,6 +18,7 @@ from engine.match.log import Header, Log, LogError
 from engine.match.openings import default_plies
 from engine.match.run import WorkerLost, run_match
 from engine.match.statistics import Summary
+from engine.search.levels import level_of
 
 FOLDER = Path("tests/data/ladders")
 MANY_GAMES, GAMES = 400, 100
@@ -39,10 +40,14 @@ TOP_NODES_OF = {
     "nine-mens-morris": 60_000,
     "gomoku": 25_000,
     "hex": 25_000,
-    "chess": 45_000,
+    "chess": 30_000,
 }
 """The nodes that stand for the top level: as many as can be measured in minutes. It looks at more in its time, so it is
 stronger than measured; the check with REACH_FACTOR times as many says how much."""
+ADJUDICATED = {"chess": 1_000}
+"""A game ends when both players have seen the same side so far ahead for some moves, where both look at ADJUDICATING
+nodes: they would win it, and it would take long. Who looks at fewer must win it on the board."""
+ADJUDICATING = 1_000
 WANTED = 0.65, 0.85
 REACH_FACTOR, REACH_GAMES = 10, 40
 """How far the top is from the level below when it looks at so many times the nodes is measured with so many games."""
@@ -84,9 +89,20 @@ def top_nodes_of(game: Game) -> int:
 
 
 def header_of(game: Game, step: Step) -> Header:
+    """What decides every move of a step."""
+    looks = [_nodes(game, player) for player in step.players]
     return Header(
-        game.id, game.digest, step.players, SEED, default_plies(game), MAX_PLIES, options_of(game), compact=True
+        game.id, game.digest, step.players, SEED, default_plies(game), MAX_PLIES, options_of(game),
+        ADJUDICATED.get(game.id) if min(looks) >= ADJUDICATING else None, compact=True,
     )  # fmt: skip
+
+
+def _nodes(game: Game, player: str) -> int:
+    """How many nodes a player of a ladder looks at."""
+    kind, _, number = player.partition("=")
+    if kind == "greedy":
+        return 1
+    return int(number) if kind == "nodes" else level_of(game, int(number)).limit.nodes or 0
 
 
 def play_ladder(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from engine.game import Game
 from engine.games.registry import game_ids, load_game
-from engine.match.ladder import FOLDER, WANTED, options_of, reach, steps, top_nodes_of
+from engine.match.ladder import ADJUDICATING, FOLDER, MAX_PLIES, WANTED, options_of, reach, steps, top_nodes_of
 from engine.match.log import read_log
 from engine.match.statistics import Summary, expected_score, summarise
 from engine.search.levels import LADDER, TIME_MS, level_of
@@ -33,6 +33,9 @@ against a *greedy* player: it looks one move ahead and makes no mistakes in that
 the top level, which plays by time, stands the search with the number of nodes that is given, without a solver. In its
 time it looks at more, so the last step is wider than measured: how much wider, the line below a table says, where no
 solver knows the right move from early on.
+
+Chess games of two players that look at {ADJUDICATING:,} nodes or more end when both have seen the same side ten pawns
+ahead for some moves; the others are played to the end, or to a draw after {MAX_PLIES} plies, as in all games.
 
 Beside the levels there are *personas*, for every game; they too play the same move when they are asked again:
 
