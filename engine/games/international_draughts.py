@@ -61,8 +61,8 @@ LEVEL_TABLE = (
     (600, 10, 450),
     (3_000, 5, 280),
     (10_000, 3, 140),
-    (30_000, 2, 65),
-    (80_000, 1, 20),
+    (25_000, 2, 70),
+    (48_000, 1, 24),
 )
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/international_draughts.txt",)

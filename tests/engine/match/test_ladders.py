@@ -39,7 +39,8 @@ def test_ladders_are_whole(game_id: str) -> None:
         header, records, _ = read_log(ROOT / FOLDER / game_id / name)
         assert header is not None
         wanted = header_of(game, step)
-        assert (header.players, header.seed, header.options) == (wanted.players, wanted.seed, wanted.options)
+        for played in ("players", "seed", "options", "opening_plies", "max_plies", "adjudicate"):
+            assert getattr(header, played) == getattr(wanted, played), played
         owed = REACH_GAMES if name in more else MANY_GAMES if game_id in IN_DEPTH else FEW_GAMES
         assert len(records) >= owed
         assert not any(record.forfeit for record in records)
