@@ -19,7 +19,7 @@ move and bit 1 the swap rule. What is joined to an edge grows with each stone, s
 MAX_MOVES = 121  # the swap takes the place of the cell that Red filled
 LEVELS = 7
 LEVEL_TABLE = (
-    (1, 20, 40),
+    (1, 20, 80),
     (20, 13, 500),
     (200, 6, 250),
     (800, 3, 90),
