@@ -41,7 +41,7 @@ crossings between two empty ones hold two and three, of the side to move and the
 MAX_MOVES = 225
 LEVELS = 5
 LEVEL_TABLE = (
-    (1, 20, 40),
+    (1, 20, 100),
     (2, 33, 0),
     (4_000, 2, 35),
     (9_000, 1, 22),
