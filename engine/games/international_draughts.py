@@ -57,7 +57,7 @@ WORDS = 4  # pieces of the side to move, of the other side, the kings among them
 LEVELS = 8
 LEVEL_TABLE = (
     (1, 32, 80),
-    (100, 15, 710),
+    (100, 15, 770),
     (600, 10, 450),
     (3_000, 5, 280),
     (10_000, 3, 140),
