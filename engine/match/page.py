@@ -31,8 +31,9 @@ Each level is measured by colour-swapped pairs of games from different balanced 
 against a *greedy* player: it looks one move ahead and makes no mistakes in that. A step should score
 {WANTED[0]:.0%} to {WANTED[1]:.0%}, level 1 no more than 50%. The bounds hold the truth in 95 of 100 such matches. For
 the top level, which plays by time, stands the search with the number of nodes that is given, without a solver. In its
-time it looks at more, so the last step is wider than measured: how much wider, the line below a table says, where no
-solver knows the right move from early on.
+time it looks at far more (about a million positions in chess, several in draughts), so the last step is wider than
+measured; `python -m engine.match.ladder GAME --reach` measures it with ten times the nodes, and where that was done, a
+line below the table says what came out.
 
 Chess games of two players that look at {ADJUDICATING:,} nodes or more end when both have seen the same side ten pawns
 ahead for some moves; the others are played to the end, or to a draw after {MAX_PLIES} plies, as in all games.
@@ -50,6 +51,7 @@ move. When rules, evaluation or search change, it says so, and the ladder is mea
 
     python -m engine.match.ladder GAME --calibrate    # prints a LEVEL_TABLE for the rules file
     python -m engine.match.ladder GAME --fresh        # plays the ladder; killed, it goes on without --fresh
+    python -m engine.match.ladder GAME --reach        # the top with ten times the nodes against the level below
     python -m engine.match.page > docs/levels.md
 """
 
