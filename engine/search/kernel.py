@@ -124,7 +124,7 @@ from engine.search.layout import (
     VERIFY_DEPTH,
     U,
 )
-from engine.search.steps import end_value, is_repeated, keep_line, lead, learn, poll, reduction, show
+from engine.search.steps import arrange, end_value, is_repeated, keep_line, lead, learn, poll, reduction, show
 
 PARTS = (hooks, entries, steps, reference)
 """The other files of what is compiled."""
@@ -133,6 +133,7 @@ SIGNATURES = {
     "end_value": "i8(i8, i8, i8*)",
     "age_and_depth": "i8(u8, i8*)",
     "credit": "void(i8*, i8, i8)",
+    "arrange": "void(i8*, i8*, i8, i8)",
     "poll": "i8(i8*, i8*)",
     "is_repeated": "i8(state, i8, i8*)",
     "show": "void(i8, i8, i8*, i8*)",
@@ -173,7 +174,7 @@ CALLS = {
     "quiesce": ("end_value", "poll", "lookup", "score_here", "closes", "remember", "lead"),
     "nega": (
         "end_value", "poll", "is_repeated", "lookup", "score_here", "closes", "remember", "reduction", "lead", "learn",
-        "quiesce",
+        "arrange", "quiesce",
     ),
     "root": ("nega", "show", "keep_line", "lead", "is_repeated", "reduction"),
     "plain": ("end_value",),
@@ -474,6 +475,7 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     killer_1 = killers[0]
     killer_2 = killers[1]
     reply = W[REPLIES + (made_before & (HISTORY_MOVES - 1))] if (techniques & REPLIES_FIRST) != 0 else NO_MOVE
+    first: Any = np.int64(0)
     for i in range(n):
         move = buffer[i]
         worth: Any = np.int64(0)
@@ -495,29 +497,29 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         elif ranked < 0:
             worth = ranked - (1 << 40)
         order[i] = worth * (1 << 17) + (65536 if ranked == 0 else 0) + (65535 - i)
+        if order[i] > order[first]:
+            first = i
+    move = buffer[first]
+    place = order[first]
+    buffer[first] = buffer[0]
+    order[first] = order[0]
+    buffer[0] = move
+    order[0] = place
 
     # 8. Search the moves from the best place on: the first with the whole window, the others only to show that they
-    #    are no better, late quiet ones less deep at first, and once more when one is better.
+    #    are no better, late quiet ones less deep at first, and once more when one is better. The first often is enough,
+    #    so the rest is put into order only when it was not.
     horizons = W[HORIZONS]
     best = -INF
     best_index: Any = np.int64(0)
     low = alpha
     for i in range(n):
-        j = i
-        for t in range(i + 1, n):
-            if order[t] > order[j]:
-                j = t
-        move = buffer[j]
-        place = order[j]
-        buffer[j] = buffer[i]
-        order[j] = order[i]
-        buffer[i] = move
-        order[i] = place
+        if i == 1:
+            arrange(buffer, order, 1, n)
+        move = buffer[i]
+        place = order[i]
         W[MADE + ply] = move
         child = play(s, move)
-        if (techniques & TABLE) != 0:
-            next_slot: Any = np.int64(((key(child) ^ U(W[SALT])) * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
-            prefetch(T, next_slot)
         if may_prune != 0 and i > 0 and best > -DECIDED and (place >> 17) < 1 << 41:
             # 9. Futility: a quiet move that would have to gain too much, or comes late, is left out; not a check.
             is_hopeless = guess + MARGIN * (depth + 1) <= low
@@ -526,6 +528,9 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
                 W[HORIZONS] += 1
                 order[i] = 0  # it was not searched: nothing is known against it
                 continue
+        if (techniques & TABLE) != 0:
+            next_slot: Any = np.int64(((key(child) ^ U(W[SALT])) * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
+            prefetch(T, next_slot)
         if i == 0:
             v = -nega(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         else:

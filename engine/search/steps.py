@@ -110,6 +110,20 @@ def lead(move: int, ply: int, W: Any) -> None:
     W[PV_LENGTH + ply] = length + 1
 
 
+def arrange(buffer: Any, order: Any, first: int, n: int) -> None:
+    """Sorts the moves from the first one on, the best one in front, by inserting: quiet moves nearly are in order."""
+    for t in range(first + 1, n):
+        place = order[t]
+        move = buffer[t]
+        u: Any = np.int64(t)
+        while u > first and order[u - 1] < place:
+            order[u] = order[u - 1]
+            buffer[u] = buffer[u - 1]
+            u -= 1
+        order[u] = place
+        buffer[u] = move
+
+
 def poll(W: Any, C: Any) -> int:
     """Shows the node count, looks at every reason to stop and says when to look again; the answer is W[STOP]."""
     put(C, SEEN_NODES, W[NODES])
