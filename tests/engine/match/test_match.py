@@ -104,7 +104,7 @@ def test_processes_play_the_same_match(tmp_path: Path) -> None:
 def test_killed_and_started_again(tmp_path: Path) -> None:
     """After SIGKILL in the middle its processes end too, and the same command makes the same file as without."""
     command = [
-        sys.executable, "-m", "engine.match", "connect-four", "--player=nodes=2000", "--player=level=3", "--games=20",
+        sys.executable, "-m", "engine.match", "connect-four", "--player=nodes=20000", "--player=level=3", "--games=40",
         "--compact", "--concurrency=2", "--log",
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
