@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import Position
+from engine.arguments import count
+from engine.game import GameError, Position
 from engine.games.registry import load_game
 from engine.native import Memory
 from engine.search import layout
@@ -33,6 +34,7 @@ from engine.search.report import Report
 
 SOURCE = Path(__file__).with_name("bench_connect_four.c")
 TABLE_BITS = 20
+MOST_TABLE_BITS = 28
 WANTED = 0.8
 """Our nodes per second are to be at least this share of C's."""
 
@@ -220,14 +222,21 @@ def deepen(game_id: str, depth: int, rounds: int, out: Callable[[str], None]) ->
 def main(arguments: list[str] | None = None) -> int:
     """0 when the wanted ratio is reached or cannot be measured, else 1."""
     parser = argparse.ArgumentParser(prog="python -m engine.bench", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=count, default=9)
     parser.add_argument("--ablation", action="store_true", help="nodes with one technique left out at a time, no more")
-    parser.add_argument("--table-bits", type=int, default=TABLE_BITS, help="of the ablation's table")
+    parser.add_argument(
+        "--table-bits", type=count, default=TABLE_BITS, help=f"of the ablation's table, up to {MOST_TABLE_BITS}"
+    )
     parser.add_argument("--deepen", metavar="GAME", help="the search of a game from the start to each --depth, no more")
-    parser.add_argument("--depth", type=int, default=12, help="of --deepen")
+    parser.add_argument("--depth", type=count, default=12, help="of --deepen")
     asked = parser.parse_args(arguments)
+    if asked.table_bits > MOST_TABLE_BITS:
+        parser.error(f"--table-bits is {MOST_TABLE_BITS} at most, not {asked.table_bits}")
     if asked.deepen:
-        deepen(asked.deepen, asked.depth, asked.rounds, print)
+        try:
+            deepen(asked.deepen, asked.depth, asked.rounds, print)
+        except GameError as error:
+            parser.error(str(error))
         return 0
     if asked.ablation:
         ablation(asked.table_bits, print)

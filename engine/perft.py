@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from engine.arguments import count, option
 from engine.game import GameError, Position
 from engine.games.registry import load_game
 from engine.native import Memory, NativeGame, compile_game
@@ -24,20 +25,20 @@ def perft(native: NativeGame, position: Position, depth: int) -> int:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m engine.perft", description=__doc__)
     parser.add_argument("game")
-    parser.add_argument("depth", type=int)
+    parser.add_argument("depth", type=count)
     parser.add_argument("--position", help="start from this position instead of the start of the game")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--option", type=option, action="append", default=[], metavar="NAME=VALUE")
     asked = parser.parse_args(arguments)
     try:
         game = load_game(asked.game)
-        options = dict(option.split("=", 1) for option in asked.option)
+        options = dict(asked.option)
         position = game.start(options) if asked.position is None else game.position(asked.position, options)
         native = compile_game(game)
         native.function("perft")
         for depth in range(1, asked.depth + 1):
             begun = time.perf_counter()
-            count = perft(native, position, depth)
-            print(f"{depth:3} {count:20,} {time.perf_counter() - begun:9.3f} s")
+            sequences = perft(native, position, depth)
+            print(f"{depth:3} {sequences:20,} {time.perf_counter() - begun:9.3f} s")
     except (GameError, ValueError) as error:
         print(f"perft: {error}", file=sys.stderr)
         return 2

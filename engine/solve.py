@@ -8,7 +8,7 @@ import argparse
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +16,8 @@ from statistics import fmean
 
 import msgspec
 
-from engine.game import Game, GameError, GameFault, OptionError, Position
+from engine.arguments import count, option, positive
+from engine.game import Game, GameError, GameFault, Position
 from engine.games.registry import load_game
 from engine.search.job import Limit
 from engine.solvers.base import Around, BookSolver, Problem, ProblemError, Solution, Solver, TableSolver, named_solver
@@ -61,14 +62,6 @@ def timed(solver: Solver, seconds: float) -> Around:
             timer.cancel()
 
     return around
-
-
-def read_options(texts: Sequence[str]) -> dict[str, str]:
-    """The options of NAME=VALUE texts; OptionError for another text."""
-    for text in texts:
-        if "=" not in text:
-            raise OptionError(f"an option is NAME=VALUE, not {text[:40]!r}")
-    return dict(text.split("=", 1) for text in texts)
 
 
 def read_problem(solver: Solver, text: str, options: Mapping[str, str]) -> Problem:
@@ -187,9 +180,11 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument(
         "--file", metavar="F", type=Path, help="solve one position a line, check the scores that are beside them"
     )
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the game")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a position, {SECONDS:g} by default")
-    parser.add_argument("--nodes", type=int, help="at most so many nodes a position")
+    parser.add_argument(
+        "--option", type=option, action="append", default=[], metavar="NAME=VALUE", help="an option of the game"
+    )
+    parser.add_argument("--seconds", type=positive, default=SECONDS, help=f"a position, {SECONDS:g} by default")
+    parser.add_argument("--nodes", type=count, help="at most so many nodes a position")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     parser.add_argument("--make-tables", action="store_true", help="make the game's endgame tables anew, and keep them")
     parser.add_argument("--pieces", type=int, help="tables up to so many pieces, as many as there can be by default")
@@ -258,9 +253,9 @@ def solve_one(solver: Solver, asked: argparse.Namespace) -> int:
     from engine.search.driver import Control
 
     if asked.position is not None:
-        position = read_problem(solver, asked.position, read_options(asked.option)).position
+        position = read_problem(solver, asked.position, dict(asked.option)).position
     else:
-        position = solver.game.start(read_options(asked.option))
+        position = solver.game.start(dict(asked.option))
     limit = Limit(nodes=asked.nodes)
     solution = solver.solve(position, limit, Control(), around=timed(solver, asked.seconds))
     if solution is None:
@@ -276,7 +271,7 @@ def solve_one(solver: Solver, asked: argparse.Namespace) -> int:
 
 def solve_file(solver: Solver, asked: argparse.Namespace) -> int:
     """Solves a file and prints means."""
-    problems = read_suite(solver, asked.file, read_options(asked.option))
+    problems = read_suite(solver, asked.file, dict(asked.option))
     suite = solve_suite(solver, problems, Limit(nodes=asked.nodes), asked.seconds)
     print(msgspec.json.encode(asdict(suite)).decode() if asked.json else suite_as_text(suite))
     return 1 if suite.wrong or suite.open else 0

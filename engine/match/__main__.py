@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from engine.arguments import count, count_or_none, option
 from engine.game import GameError
 from engine.games.registry import load_game
 from engine.match.description import DescriptionError, parse_description
@@ -85,34 +86,30 @@ def _parser() -> argparse.ArgumentParser:
         help="what a technique is worth: one --player (default nodes=20000) with it against itself without it",
     )  # fmt: skip
     parser.add_argument(
-        "--games", type=_count, default=100, metavar="N", help="at most so many (default 100; made even)"
+        "--games", type=count, default=100, metavar="N", help="at most so many (default 100; made even)"
     )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="decides openings and chance (default 1)")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the game")
-    parser.add_argument("--opening-plies", type=int, metavar="N", help="random moves at the start of a game")
-    parser.add_argument("--max-plies", type=_count, default=400, metavar="N", help="a draw then (default 400)")
-    parser.add_argument("--adjudicate", type=_count, metavar="SCORE", help="end games that both players call won")
+    parser.add_argument(
+        "--option", type=option, action="append", default=[], metavar="NAME=VALUE", help="an option of the game"
+    )
+    parser.add_argument("--opening-plies", type=count_or_none, metavar="N", help="random moves at the start of a game")
+    parser.add_argument("--max-plies", type=count, default=400, metavar="N", help="a draw then (default 400)")
+    parser.add_argument("--adjudicate", type=count, metavar="SCORE", help="end games that both players call won")
     parser.add_argument("--sprt", metavar="ELO0,ELO1[,ALPHA,BETA]", help="stop when decided (risks 0.05 and 0.05)")
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="JSON lines, one a game; an existing one is gone on with"
     )
     parser.add_argument("--fresh", action="store_true", help="overwrite the log")
     parser.add_argument("--compact", action="store_true", help="log digests instead of moves")
-    parser.add_argument("--concurrency", type=_count, default=1, metavar="N", help="processes (default 1)")
+    parser.add_argument("--concurrency", type=count, default=1, metavar="N", help="processes (default 1)")
     parser.add_argument("--json", action="store_true", help="the summary as JSON")
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number from 1 on, not {text!r}")
-    return int(text)
 
 
 def _header(asked: argparse.Namespace) -> Header:
     """The match that was asked for; the typed errors say what is wrong with it."""
     game = load_game(asked.game)
-    options = game.check_options(_options(asked.option))
+    options = game.check_options(dict(asked.option))
     players = list(asked.player)
     if asked.without:
         if len(players) > 1:
@@ -128,13 +125,6 @@ def _header(asked: argparse.Namespace) -> Header:
         game.id, game.digest, (players[0], players[1]), asked.seed, plies, asked.max_plies, options,
         asked.adjudicate, asked.compact,
     )  # fmt: skip
-
-
-def _options(pairs: list[str]) -> dict[str, str]:
-    for pair in pairs:
-        if "=" not in pair:
-            raise DescriptionError(f"an option is written as NAME=VALUE, not {pair!r}")
-    return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
 
 
 def parse_sprt(text: str) -> Sprt:

@@ -10,6 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from engine.arguments import count
 from engine.game import Game, GameError
 from engine.games.registry import load_game
 from engine.match.description import DescriptionError
@@ -152,18 +153,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--technique", nargs="+", metavar="NAME", help="only these (default: all that the game can use)"
     )
-    parser.add_argument("--nodes", type=_count, default=NODES, metavar="N", help=f"a move (default {NODES})")
-    parser.add_argument("--games", type=_count, default=GAMES, metavar="N", help=f"at most so many (default {GAMES})")
+    parser.add_argument("--nodes", type=count, default=NODES, metavar="N", help=f"a move (default {NODES})")
+    parser.add_argument("--games", type=count, default=GAMES, metavar="N", help=f"at most so many (default {GAMES})")
     parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})")
     parser.add_argument("--fresh", action="store_true", help="play anew what is on the logs")
-    parser.add_argument("--concurrency", type=_count, default=1, metavar="N", help="processes (default 1)")
+    parser.add_argument("--concurrency", type=count, default=1, metavar="N", help="processes (default 1)")
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number from 1 on, not {text!r}")
-    return int(text)
 
 
 if __name__ == "__main__":

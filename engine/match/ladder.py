@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.arguments import count
 from engine.game import Game, GameError
 from engine.games.registry import load_game
 from engine.match.calibration import calibrate
@@ -136,17 +137,17 @@ def main(arguments: list[str] | None = None) -> int:
     """0 when all was played, 1 when it broke off, 2 when it was asked for wrongly."""
     parser = argparse.ArgumentParser(prog="python -m engine.match.ladder", description=__doc__)
     parser.add_argument("game", nargs="+")
-    parser.add_argument("--games", type=int, metavar="N", help=f"games a step ({MANY_GAMES} or {GAMES} by game)")
+    parser.add_argument("--games", type=count, metavar="N", help=f"games a step ({MANY_GAMES} or {GAMES} by game)")
     parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})")
-    parser.add_argument("--top-nodes", type=int, metavar="N", help="what stands for the top level")
+    parser.add_argument("--top-nodes", type=count, metavar="N", help="what stands for the top level")
     parser.add_argument("--fresh", action="store_true", help="play all anew: rules, search or levels have changed")
-    parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="processes (default 1)")
+    parser.add_argument("--concurrency", type=count, default=1, metavar="N", help="processes (default 1)")
     parser.add_argument(
         "--reach", action="store_true", help=f"only the top with {REACH_FACTOR} times the nodes ({REACH_GAMES} games)"
     )
     parser.add_argument("--calibrate", action="store_true", help="find a LEVEL_TABLE by matches and print it")
     parser.add_argument(
-        "--probe", type=int, default=60, metavar="N", help="games a trial when calibrating (default 60)"
+        "--probe", type=count, default=60, metavar="N", help="games a trial when calibrating (default 60)"
     )
     asked = parser.parse_args(arguments)
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from engine.arguments import option
 from engine.game import GameError, GameFault, ignore_overflow
 from engine.games.registry import game_ids, load_game
 from engine.teach.errors import NotPossible, TeachError, TreeError
@@ -52,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="what there is: lessons, games, algorithms and so on")
     parser.add_argument("--game", metavar="G", help="search a position of this game")
     parser.add_argument("--position", metavar="TEXT", help="start from this position, not from the start of the game")
-    parser.add_argument("--option", action="append", metavar="NAME=VALUE", help="an option of the game")
+    parser.add_argument("--option", type=option, action="append", metavar="NAME=VALUE", help="an option of the game")
     parser.add_argument("--tree", metavar="FILE", help="search the tree in this file (JSON or text; - reads stdin)")
     parser.add_argument("--algorithm", metavar="A", help=f"{', '.join(ALGORITHMS)} (alphabeta)")
     parser.add_argument("--form", metavar="F", help=f"how the algorithm is written: {', '.join(FORMS)} (flat)")
@@ -161,21 +162,16 @@ def _scale(asked: argparse.Namespace, usual: Scale) -> Scale:
 
 def _game_root(asked: argparse.Namespace, plan: Plan) -> tuple[State, str]:
     game = load_game(asked.game)
-    options = {}
-    for option in asked.option or ():
-        name, separator, value = option.partition("=")
-        if not separator:
-            raise NotPossible(f"an option is written NAME=VALUE, not {option[:40]!r}")
-        options[name] = value
+    options = dict(asked.option or ())
     position = game.start(options) if asked.position is None else game.position(asked.position, options)
     return GameState.at_root(position, plan.ends), game.title
 
 
 def read_tree(asked: argparse.Namespace) -> Tree:
     """The tree in a file, or on stdin for "-": JSON where it begins with a brace, text otherwise."""
-    for option in ("position", "option", "lose", "draw", "win"):
-        if getattr(asked, option) is not None:
-            raise NotPossible(f"--{option} goes with --game: a tree has its utilities written at its leaves")
+    for name in ("position", "option", "lose", "draw", "win"):
+        if getattr(asked, name) is not None:
+            raise NotPossible(f"--{name} goes with --game: a tree has its utilities written at its leaves")
     name = asked.tree
     try:
         if name == "-":

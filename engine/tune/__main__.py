@@ -14,6 +14,7 @@ from typing import TextIO
 
 import msgspec
 
+from engine.arguments import option
 from engine.game import Game, GameError, GameFault
 from engine.games.registry import load_game
 from engine.tune.errors import TuneError
@@ -59,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     play.add_argument("--random", default="4-12", metavar="A-B", help="so many random plies at first (4-12)")
     play.add_argument("--decided", type=int, default=0, help="who is ahead by so much has won (0: play on)")
     play.add_argument("--seed", type=int, default=1)
-    play.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
+    play.add_argument("--option", type=option, action="append", default=[], metavar="NAME=VALUE")
     play.add_argument("--play-only", action="store_true", help="do not fit")
     read = made.add_argument_group("more to learn from")
     read.add_argument("--also", type=Path, action="append", default=[], metavar="FILE", help="another work file")
@@ -105,7 +106,7 @@ def run(asked: argparse.Namespace, command: str) -> int:
     tuned = tuned_indexes(files, asked.only, asked.freeze)
     settings = _settings(asked)
     progress = Progress()
-    options = _options(game, asked.option)
+    options = game.check_options(dict(asked.option))
     if asked.games:
         _play(game, asked, options, progress)
     if asked.play_only:
@@ -205,11 +206,6 @@ def _interval(text: str) -> tuple[int, int]:
     if not least.isdecimal() or not (most or least).isdecimal() or int(least) > int(most or least):
         raise TuneError(f"--random is a number of plies or an interval such as 4-12, not {text!r}")
     return int(least), int(most or least)
-
-
-def _options(game: Game, given: list[str]) -> dict[str, str]:
-    pairs = [option.partition("=") for option in given]
-    return game.check_options({name: value for name, _, value in pairs})
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine import native_lanes  # noqa: F401
+from engine.arguments import count, count_or_none
 from engine.game import State
 from engine.games import othello
 from engine.games.registry import load_game
@@ -214,8 +215,8 @@ def unpacked(content: bytes) -> Any:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m engine.tune.othello", description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="the file of positions, made when it is not there")
-    parser.add_argument("--matches", type=int, default=0, help="play until there are so many")
-    parser.add_argument("--depth", type=int, default=4, help="of the search that plays (4)")
+    parser.add_argument("--matches", type=count_or_none, default=0, help="play until there are so many")
+    parser.add_argument("--depth", type=count, default=4, help="of the search that plays (4)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="write the weights here; without it they are not fitted")
     parser.add_argument("--on", action="store_true", help="begin with the game's weights as they are, not with zeros")

@@ -121,7 +121,7 @@ async def answer(
 
 
 DRAW_PLIES = 40
-"""An AI accepts no draw before so many moves: until then its score says little."""
+"""An AI accepts no draw before so many plies: until then its score says little."""
 
 
 class _Score(msgspec.Struct):

@@ -77,7 +77,6 @@ def test_what_is_too_large_is_not_solved(capsys: pytest.CaptureFixture[str]) -> 
         (["tic-tac-toe", "--position", "XX"], "nine characters"),
         (["tic-tac-toe", "--position", "XXXOO...."], "the match is over there"),
         (["sticks", "--option", "rows=0"], "rows"),
-        (["sticks", "--option", "rows"], "NAME=VALUE"),
         (["tic-tac-toe", "--file", "nothing.txt"], "nothing.txt cannot be read"),
     ],
 )

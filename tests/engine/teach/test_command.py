@@ -99,7 +99,6 @@ WRONG = {
     "--game tic-tac-two": "there is no game 'tic-tac-two'; there are",
     "--game tic-tac-toe --position XX": "not a position of Tic-tac-toe",
     "--game tic-tac-toe --option rows=3": "has no option 'rows'",
-    "--game sticks --option rows": "written NAME=VALUE",
     "--game sticks --option rows=x": "rows are",
     "--game sticks --depth deep": "a depth is a number of plies, or end",
     "--game sticks --depth -1": "a depth is a number of plies",

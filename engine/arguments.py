@@ -1,0 +1,38 @@
+"""What the commands of this package accept on their lines: types for argparse, which says what was expected."""
+
+from argparse import ArgumentTypeError
+
+
+def count(text: str) -> int:
+    """A whole number from 1 on."""
+    return _whole(text, 1)
+
+
+def count_or_none(text: str) -> int:
+    """A whole number from 0 on."""
+    return _whole(text, 0)
+
+
+def positive(text: str) -> float:
+    """A number above 0, of seconds or of whatever the argument measures."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise ArgumentTypeError(f"a number above 0, not {text!r}")
+    return number
+
+
+def option(text: str) -> tuple[str, str]:
+    """Name and value of a game's option, of NAME=VALUE; `dict` makes options of several."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise ArgumentTypeError(f"an option is NAME=VALUE, not {text[:40]!r}")
+    return name, value
+
+
+def _whole(text: str, least: int) -> int:
+    if not (text.isascii() and text.isdecimal()) or int(text) < least:
+        raise ArgumentTypeError(f"a whole number from {least} on, not {text[:40]!r}")
+    return int(text)

@@ -1,0 +1,49 @@
+"""What the engine's commands refuse on their lines."""
+
+from argparse import ArgumentTypeError
+from importlib import import_module
+
+import pytest
+
+from engine.arguments import count, count_or_none, option, positive
+
+REFUSED = [
+    ("engine.bench", "--rounds 0", "from 1 on"),
+    ("engine.bench", "--ablation --table-bits 70", "28 at most"),
+    ("engine.bench", "--deepen whist", "there is no game 'whist'"),
+    ("engine.bench", "--deepen chess --depth 0", "from 1 on"),
+    ("engine.perft", "chess -1", "from 1 on"),
+    ("engine.perft", "chess 1 --option swap", "NAME=VALUE"),
+    ("engine.solve", "connect-four --seconds -1", "above 0"),
+    ("engine.solve", "connect-four --seconds soon", "above 0"),
+    ("engine.solve", "connect-four --nodes 0", "from 1 on"),
+    ("engine.solve", "connect-four --option =1", "NAME=VALUE"),
+    ("engine.match.__main__", "sticks --player random --opening-plies -4", "from 0 on"),
+    ("engine.match.__main__", "sticks --option rows", "NAME=VALUE"),
+    ("engine.match.ladder", "sticks --games -2", "from 1 on"),
+    ("engine.match.ladder", "sticks --top-nodes 0", "from 1 on"),
+    ("engine.match.ladder", "sticks --concurrency none", "from 1 on"),
+    ("engine.match.ablation", "sticks --nodes 0", "from 1 on"),
+    ("engine.tune.__main__", "chess --option rows", "NAME=VALUE"),
+    ("engine.tune.othello", "--work positions --depth 0", "from 1 on"),
+    ("engine.teach.__main__", "--game sticks --option rows", "NAME=VALUE"),
+]
+
+
+@pytest.mark.parametrize(("command", "line", "expected"), REFUSED, ids=[f"{name} {line}" for name, line, _ in REFUSED])
+def test_what_cannot_be_is_refused(command: str, line: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A command says in a line what it expected, and does nothing: exit code 2."""
+    with pytest.raises(SystemExit) as ended:
+        import_module(command).main(line.split())
+    assert ended.value.code == 2
+    assert expected in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_what_is_taken() -> None:
+    """Numbers and options as they are written; an option's value may hold an equals sign or nothing."""
+    assert [count("1"), count("400"), count_or_none("0")] == [1, 400, 0]
+    assert positive("0.5") == 0.5
+    assert dict(map(option, ["rows=1-3", "note=a=b", "empty="])) == {"rows": "1-3", "note": "a=b", "empty": ""}
+    for kind, text in ((count, "٣"), (count, "1.5"), (count, ""), (positive, "nan"), (positive, "inf")):
+        with pytest.raises(ArgumentTypeError):
+            kind(text)
