@@ -7,7 +7,6 @@ and tests: they run the same rules uncompiled, so that nothing native and no com
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NoReturn, Protocol
@@ -15,6 +14,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from msgspec import structs
 
+from engine.overflow import wrapping
 from engine.view import BoardView, MoveView, PositionView
 
 State = tuple[np.uint64, ...]
@@ -238,26 +238,6 @@ class MoreRules(Protocol):
 OPTIONAL = tuple(name for name in (*MoreRules.__annotations__, *vars(MoreRules)) if not name.startswith("_"))
 
 
-_SILENT: AbstractContextManager[object] = nullcontext()
-_overflow_ignored = False
-
-
-def ignore_overflow() -> None:
-    """Lets words wrap without a warning in this whole process, from its main thread on, instead of in each call.
-
-    For a process that uses numpy for nothing else; call it before the event loop begins. It spares a server's move
-    four changes of numpy's error state.
-    """
-    global _overflow_ignored
-    np.seterr(over="ignore")
-    _overflow_ignored = True
-
-
-def _quiet() -> AbstractContextManager[object]:
-    """The surroundings in which uncompiled rules run: their words wrap, as compiled ones do."""
-    return _SILENT if _overflow_ignored else np.errstate(over="ignore")
-
-
 def _times(count: int) -> str:
     return {2: "twice"}.get(count, f"{count} times")
 
@@ -329,7 +309,7 @@ class Game:
         """The position at the start of a match; OptionError for an option or value that the game does not have."""
         chosen = self.check_options(options or {})
         try:
-            with _quiet():
+            with wrapping():
                 return Position(self, chosen, self.rules.init(chosen))
         except ValueError as error:
             raise OptionError(str(error)) from error
@@ -342,7 +322,7 @@ class Game:
         if len(text) > MAX_TEXT:
             raise PositionError(f"a position has at most {MAX_TEXT} characters")
         try:
-            with _quiet():
+            with wrapping():
                 return Position(self, chosen, self.rules.parse_position(text, chosen))
         except ValueError as error:
             raise PositionError(f"{text[:80]!r} is not a position of {self.title}: {error}") from error
@@ -361,7 +341,7 @@ class Game:
         hook = "status"
         rules = self.rules
         try:
-            with _quiet():
+            with wrapping():
                 result = int(rules.status(state))
                 if result != GOES_ON:
                     return result, []
@@ -454,7 +434,7 @@ class Position:
         if not 0 < len(text) <= MAX_TEXT:
             raise MalformedMove(f"a move of {self.game.title} is written like {self._example()}")
         try:
-            with _quiet():
+            with wrapping():
                 move = int(self.game.rules.parse_move(self.state, text))
         except ValueError as error:
             raise self._malformed(text) from error
@@ -467,7 +447,7 @@ class Position:
     def format_move(self, move: int) -> str:
         """The token of a legal move."""
         try:
-            with _quiet():
+            with wrapping():
                 return self.game.rules.format_move(self.state, move)
         except Exception as error:
             self.game._fault("format_move", error)
@@ -475,7 +455,7 @@ class Position:
     def play(self, move: int) -> "Position":
         """The position after a legal move; unchecked, so ask `parse_move` at the border."""
         try:
-            with _quiet():
+            with wrapping():
                 after = self.game.rules.play(self.state, move)
         except Exception as error:
             self.game._fault("play", error)
@@ -498,7 +478,7 @@ class Position:
         if self._child is not None and self._child[0] == text:
             return self._child[1]
         try:
-            with _quiet():
+            with wrapping():
                 move = int(self.game.rules.parse_move(self.state, text))
         except ValueError as error:
             raise self._malformed(text) from error
@@ -514,7 +494,7 @@ class Position:
         if result == REPEATED:
             return Outcome(None, f"the same position {_times(self.game.repetition_times)}")
         try:
-            with _quiet():
+            with wrapping():
                 reason = self.game.rules.ending(self.state)
         except Exception as error:
             self.game._fault("ending", error)
@@ -532,7 +512,7 @@ class Position:
         if reason is None:
             return None
         try:
-            with _quiet():
+            with wrapping():
                 found: str | None = reason(self.state)
         except Exception as error:
             self.game._fault("claim", error)
@@ -544,7 +524,7 @@ class Position:
         if write is None:
             return self.format_move(move)
         try:
-            with _quiet():
+            with wrapping():
                 return str(write(self.state, move))
         except Exception as error:
             self.game._fault("notation", error)
@@ -552,7 +532,7 @@ class Position:
     def view(self) -> PositionView:
         """What to draw."""
         try:
-            with _quiet():
+            with wrapping():
                 view = self.game.rules.view(self.state, self.last)
         except Exception as error:
             self.game._fault("view", error)
@@ -567,7 +547,7 @@ class Position:
         """The legal moves as clicks."""
         moves = self.moves()
         try:
-            with _quiet():
+            with wrapping():
                 return [self.game.rules.move_view(self.state, move) for move in moves]
         except Exception as error:
             self.game._fault("move_view", error)
@@ -587,7 +567,7 @@ class Position:
         if self.game.repetition_times or self.game.claim_repetition:
             rules: Any = self.game.rules
             try:
-                with _quiet():
+                with wrapping():
                     back = int(rules.reversible(state))
                     if back:
                         past = (*self.past, int(rules.repetition(self.state)))[-back:]
@@ -599,7 +579,7 @@ class Position:
         """How often this position has been there, now included."""
         rules: Any = self.game.rules
         try:
-            with _quiet():
+            with wrapping():
                 return 1 + self.past.count(int(rules.repetition(self.state)))
         except Exception as error:
             self.game._fault("repetition", error)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from engine.game import ignore_overflow
+from engine.overflow import ignore_overflow
 from engine.pool.pool import Pool
 from server.app import Running, open_server, place
 from server.bus.broker import broker_of

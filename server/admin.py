@@ -17,8 +17,8 @@ import msgspec
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from engine.game import ignore_overflow
 from engine.games.registry import load_game
+from engine.overflow import ignore_overflow
 from server.app import DATABASE, place
 from server.settings import SettingError, Settings, settings_from_env
 from server.store import backup as copies

@@ -18,8 +18,8 @@ from pathlib import Path
 import click
 import structlog
 
-from engine.game import ignore_overflow
 from engine.games.registry import game_ids, load_game
+from engine.overflow import ignore_overflow
 from engine.pool.pool import Pool, PoolBusy
 from engine.search.job import GameQuarantined, Info, RulesChanged, SearchError, SearchFailed
 from server.bus import work

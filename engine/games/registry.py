@@ -20,6 +20,7 @@ COMMON = (
     "jit.py",
     "lanes.py",
     "game.py",
+    "overflow.py",
     "data.py",
     "parts.py",
     "native.py",
