@@ -2,6 +2,11 @@
 
 from argparse import ArgumentTypeError
 
+MOST = 10**15
+"""No whole number on a line is larger: the words of compiled code hold it, and sums with it."""
+MOST_SECONDS = 10**8
+"""Three years. Numbers above 0 are no larger either: a timer of the system cannot take any length of time."""
+
 
 def count(text: str) -> int:
     """A whole number from 1 on."""
@@ -19,8 +24,8 @@ def positive(text: str) -> float:
         number = float(text)
     except ValueError:
         number = 0.0
-    if not 0 < number < float("inf"):
-        raise ArgumentTypeError(f"a number above 0, not {text!r}")
+    if not 0 < number <= MOST_SECONDS:
+        raise ArgumentTypeError(f"a number above 0, {MOST_SECONDS:,} at most, not {text[:40]!r}")
     return number
 
 
@@ -33,6 +38,7 @@ def option(text: str) -> tuple[str, str]:
 
 
 def _whole(text: str, least: int) -> int:
-    if not (text.isascii() and text.isdecimal()) or int(text) < least:
-        raise ArgumentTypeError(f"a whole number from {least} on, not {text[:40]!r}")
+    is_number = text.isascii() and text.isdecimal() and len(text) <= 40
+    if not is_number or not least <= int(text) <= MOST:
+        raise ArgumentTypeError(f"a whole number from {least} on, {MOST:,} at most, not {text[:40]!r}")
     return int(text)

@@ -17,6 +17,8 @@ REFUSED = [
     ("engine.solve", "connect-four --seconds -1", "above 0"),
     ("engine.solve", "connect-four --seconds soon", "above 0"),
     ("engine.solve", "connect-four --nodes 0", "from 1 on"),
+    ("engine.solve", "connect-four --seconds 1e300", "at most"),
+    ("engine.solve", "connect-four --nodes 10000000000000000", "at most"),
     ("engine.solve", "connect-four --option =1", "NAME=VALUE"),
     ("engine.match.__main__", "sticks --player random --opening-plies -4", "from 0 on"),
     ("engine.match.__main__", "sticks --option rows", "NAME=VALUE"),
@@ -44,6 +46,13 @@ def test_what_is_taken() -> None:
     assert [count("1"), count("400"), count_or_none("0")] == [1, 400, 0]
     assert positive("0.5") == 0.5
     assert dict(map(option, ["rows=1-3", "note=a=b", "empty="])) == {"rows": "1-3", "note": "a=b", "empty": ""}
-    for kind, text in ((count, "٣"), (count, "1.5"), (count, ""), (positive, "nan"), (positive, "inf")):
+    for kind, text in (
+        (count, "٣"),
+        (count, "1.5"),
+        (count, ""),
+        (count, "9" * 5000),
+        (positive, "nan"),
+        (positive, "inf"),
+    ):
         with pytest.raises(ArgumentTypeError):
             kind(text)
