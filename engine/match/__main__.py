@@ -13,7 +13,7 @@ from engine.games.registry import load_game
 from engine.match.description import DescriptionError, parse_description
 from engine.match.log import Header, Log, LogError, Record
 from engine.match.making import make_player
-from engine.match.openings import default_plies
+from engine.match.openings import NoOpening, default_plies
 from engine.match.run import WorkerLost, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
 
@@ -57,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
         summary = run_match(
             log, asked.games + asked.games % 2, test, asked.concurrency, _progress(log, test, asked.games)
         )
+    except NoOpening as error:
+        parser.error(str(error))
     except KeyboardInterrupt:
         print(f"\nstopped after {len(log.records)} games{_how_to_go_on(asked.log)}", file=sys.stderr)
         return 130

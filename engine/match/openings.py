@@ -12,10 +12,16 @@ CANDIDATES = 8
 """An opening is the most balanced of so many random ones."""
 TRIES = 64
 """After so many candidates in a row that were there before, openings become a ply longer."""
+FRUITLESS = 8
+"""So often TRIES are in vain, though nothing was there before, until there is no opening of that length."""
 SHALLOW = Limit(nodes=2_000, depth=6)
 TABLE_BITS = 14
 DEFAULT_PLIES = {"chess": 8, "connect-four": 3, "sticks": 1, "tic-tac-toe": 1}
 USUAL_PLIES = 4
+
+
+class NoOpening(ValueError):
+    """Random games of so many plies are always over: there is nothing to play from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,8 @@ class Opening:
 class Openings:
     """The openings of a match, in order; the same for the same game, options, seed and number of plies.
 
-    No two are alike until the game has no more of them; then they come again.
+    No two lead to the same position until the game has no more of them; then they come again (`distinct`, `repeats`).
+    NoOpening when it has none at all.
     """
 
     def __init__(self, searcher: Searcher, options: Mapping[str, str], seed: int, plies: int) -> None:
@@ -38,19 +45,38 @@ class Openings:
         self._chance = Random(f"openings {searcher.game.id} {seed}")
         self._first_plies = self._plies = plies
         self._seen: set[str] = set()
+        self._given: set[str] = set()
         self._made: list[Opening] = []
+        self._distinct: int | None = None
 
     def __getitem__(self, number: int) -> Opening:
         while number >= len(self._made):
             self._made.append(self._next())
         return self._made[number]
 
+    def distinct(self, most: int) -> int:
+        """How many openings there are before the first one that comes again; `most` where there are as many."""
+        return next((number for number in range(most) if self.repeats(number)), most)
+
+    def repeats(self, number: int) -> bool:
+        """Are the openings used up by this one: does it, or one before it, lead to a position that was there before?
+
+        From there on, players that always play alike play games again that they have played.
+        """
+        self[number]
+        return self._distinct is not None and number >= self._distinct
+
     def _next(self) -> Opening:
-        candidates: list[tuple[Opening, str]] = []
-        while not candidates:
-            candidates = self._candidates()
+        fruitless = 0
+        while not (candidates := self._candidates()):
+            fruitless += not self._seen
+            if fruitless == FRUITLESS:
+                raise NoOpening(f"{self._searcher.game.id} is always over after {self._first_plies} random plies")
         opening, digest = min(candidates, key=lambda candidate: abs(candidate[0].score))
+        if digest in self._given and self._distinct is None:
+            self._distinct = len(self._made)
         self._seen.add(digest)
+        self._given.add(digest)
         return opening
 
     def _candidates(self) -> list[tuple[Opening, str]]:

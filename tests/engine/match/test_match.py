@@ -19,7 +19,7 @@ from engine.match.__main__ import main
 from engine.match.description import Clock, parse_description
 from engine.match.log import Header, Log, LogError, Record, moves_digest, read_log
 from engine.match.making import make_player
-from engine.match.openings import Openings
+from engine.match.openings import NoOpening, Openings
 from engine.match.play import Adjudication, Choice, Player, PlayerFailed, Situation, play_game
 from engine.match.players import job_of
 from engine.match.run import openings_of, run_match
@@ -150,6 +150,34 @@ def test_games_with_few_openings(searcher_of: Searchers) -> None:
     assert max(lengths) == 2
     sticks = Openings(searcher_of("sticks"), load_game("sticks").check_options({}), 1, 1)
     assert len({sticks[number].moves for number in range(30)}) > 6
+
+
+@pytest.mark.parametrize(("game_id", "options"), [("tic-tac-toe", {}), ("sticks", {"rows": "1-2-3"})])
+def test_openings_that_come_again(game_id: str, options: dict[str, str], searcher_of: Searchers) -> None:
+    """They are told, however they are asked for: before the first one that repeats no two positions are alike."""
+    game = load_game(game_id)
+    options = game.check_options(options)
+    openings = Openings(searcher_of(game_id), options, 1, 1)
+    positions = []
+    for number in range(200):
+        position = game.start(options)
+        for token in openings[number].moves:
+            position = position.play(position.parse_move(token))
+        positions.append(position.digest())
+    first = next(number for number, digest in enumerate(positions) if digest in positions[:number])
+    again = Openings(searcher_of(game_id), options, 1, 1)
+    assert (again.distinct(first - 1), again.distinct(200), openings.distinct(200)) == (first - 1, first, first)
+    assert [openings.repeats(number) for number in (first - 1, first, first + 1)] == [False, True, True]
+
+
+@pytest.mark.parametrize(("game_id", "plies"), [("tic-tac-toe", 9), ("tic-tac-toe", 50), ("sticks", 60)])
+def test_openings_longer_than_the_game(game_id: str, plies: int, searcher_of: Searchers) -> None:
+    """There are none, and it is said; of the longest that there can be, all are found."""
+    game = load_game(game_id)
+    with pytest.raises(NoOpening, match=f"always over after {plies} random plies"):
+        Openings(searcher_of(game_id), game.check_options({}), 1, plies)[0]
+    longest = Openings(searcher_of("tic-tac-toe"), {}, 1, 8)
+    assert len(longest[30].moves) == 8
 
 
 @pytest.mark.parametrize(("game_id", "level"), [("chess", 2), ("connect-four", 5), ("tic-tac-toe", 1)])
@@ -342,6 +370,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["sticks", "--player", "depth=1", "--player", "depth=1", "--option", "size=3"], "no option"),
         (["sticks", "--without", "magic"], "no technique"),
         (["sticks", "--player", "depth=1", "--player", "depth=1", "--sprt", "5"], "--sprt"),
+        (["sticks", "--player", "depth=1", "--player", "depth=1", "--opening-plies", "60"], "always over"),
     ],
 )
 def test_wrong_commands(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
