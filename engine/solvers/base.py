@@ -28,7 +28,7 @@ Control = Any
 @dataclass(frozen=True, slots=True)
 class SolvedMove:
     """What is known of one move, for the side that makes it: `score` in the game's own terms, `value` in the search's
-    units (MATE at the top).
+    units (MATE at the top). Both are exact, or limits of what the move is worth, as `bound` says.
     """
 
     move: int
@@ -56,8 +56,9 @@ class Solution:
 
     @property
     def best_moves(self) -> tuple[int, ...]:
-        """The moves that are known to reach the score."""
-        return tuple(m.move for m in self.moves if m.score == self.score and m.bound != "upper")
+        """The moves that are known to reach the score, as soon."""
+        best = self.score, self.value
+        return tuple(m.move for m in self.moves if (m.score, m.value) == best and m.bound != "upper")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,13 @@
-"""The solver of games without one of their own: the general search, until nothing is left to look at."""
+"""The solver of games without one of their own: the general search, until nothing is left to look at.
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+That search ends as soon as it sees the end of the best move, and scores the other moves by what it had looked at by
+then: their numbers are results only where they are ends, too. The others are searched on, each by itself, as far as
+that is cheap; what is left then is known to be no better than the best move, and no more is said of it.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 
 from engine.game import Game, Position
 from engine.search import layout
@@ -11,20 +17,25 @@ from engine.search.report import BOUNDS, Report
 from engine.solvers.base import Around, Batch, Problem, Solution, SolvedMove
 
 TABLE_BITS = 22
+SIDE_NODES = 2_000_000
+"""So much is spent on the results of the moves that are not the best ones."""
 
 
 class SearchSolver:
     """Solves what the search can finish. A score is 1, 0 or -1: won, drawn, lost; a value tells how soon."""
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game, table_bits: int = TABLE_BITS) -> None:
         self.game = game
         self._searcher = Searcher(game)
+        self._table_bits = table_bits
         self._table: Table | None = None
+        self._is_expired = False
 
     def prepare(self) -> None:
         self._searcher.prepare()
 
     def expire(self) -> None:
+        self._is_expired = True
         self._searcher.expire()
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
@@ -34,26 +45,44 @@ class SearchSolver:
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
-        report = self._searcher.search(
-            position, limit, self._cleared_table(), control, margin=1, techniques=layout.SOUND, around=around
+        """The result, and the best moves. Of the other moves those have a result whose end was seen on the way, or is
+        found with some nodes more.
+        """
+        begun = time.perf_counter()
+        self._is_expired = False
+        self._clear_table()
+        with around():
+            report = self._search(position, limit, control, margin=1)
+            if not _is_final(report):
+                return None
+            moves = [proven(report, *found) for found in report.moves]
+            left = SIDE_NODES if limit.nodes is None else min(SIDE_NODES, limit.nodes - report.nodes)
+            nodes = report.nodes + self._look_on(position, moves, left, control)
+        return Solution(
+            score=_sign(report.score),
+            value=report.score,
+            moves=(moves[0], *sorted(moves[1:], key=lambda one: (one.bound == "upper", -one.value))),
+            line=report.line,
+            depth=report.depth,
+            nodes=nodes,
+            seconds=time.perf_counter() - begun,
         )
-        return _solution(report) if _is_final(report) else None
 
     def solve_batch(
         self, positions: Sequence[Position], limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Batch:
-        """One after the other; each has the whole limit."""
-        found = [
-            self._searcher.search(
-                position, limit, self._cleared_table(), control, techniques=layout.SOUND, around=around
-            )
-            for position in positions
-        ]
-        return Batch(
-            scores=tuple(_sign(report.score) if _is_final(report) else None for report in found),
-            nodes=tuple(report.nodes for report in found),
-            seconds=sum(report.seconds for report in found),
-        )
+        """One after the other, from an empty table each."""
+        begun = time.perf_counter()
+        scores: list[int | None] = []
+        nodes = []
+        self._is_expired = False
+        with around():
+            for position in positions:
+                self._clear_table()
+                report = self._search(position, limit, control)
+                scores.append(_sign(report.score) if _is_final(report) else None)
+                nodes.append(report.nodes)
+        return Batch(tuple(scores), tuple(nodes), time.perf_counter() - begun)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
         return Problem(self.game.position(text, options))
@@ -61,12 +90,43 @@ class SearchSolver:
     def describe(self, solution: Solution) -> str:
         return describe_value(solution.value)
 
-    def _cleared_table(self) -> Table:
+    def _search(self, position: Position, limit: Limit, control: Control, margin: int = 0) -> Report:
+        assert self._table is not None, "cleared"
+        return self._searcher.search(
+            position, limit, self._table, control, margin=margin, techniques=layout.SOUND, around=self._still_in_time
+        )
+
+    @contextmanager
+    def _still_in_time(self) -> Iterator[None]:
+        """Around each of the searches that share a time: one that begins too late stops at once."""
+        if self._is_expired:
+            self._searcher.expire()
+        yield
+
+    def _look_on(self, position: Position, moves: list[SolvedMove], nodes: int, control: Control) -> int:
+        """Puts results in the place of limits, as far as so many nodes suffice; the nodes that it took."""
+        unknown = [i for i, one in enumerate(moves) if one.bound != "exact"]
+        used = 0
+        for count, i in enumerate(unknown):
+            after = position.play(moves[i].move)
+            share = (nodes - used) // (len(unknown) - count)
+            if self._is_expired or share < len(after.moves()):  # the first depth is not stopped
+                break
+            value = _end(position, after)
+            if value is None:
+                report = self._search(after, Limit(nodes=share), control)
+                used += report.nodes
+                value = _a_ply_before(report.score) if _is_final(report) else None
+            if value is not None:
+                assert value <= moves[0].value, f"{position.text()}: a move is better than the best one"
+                moves[i] = SolvedMove(moves[i].move, _sign(value), value)
+        return used
+
+    def _clear_table(self) -> None:
         if self._table is None:
-            self._table = Table(TABLE_BITS)
+            self._table = Table(self._table_bits)
         else:
             self._table.memory.array.fill(0)
-        return self._table
 
 
 def describe_value(value: int) -> str:
@@ -80,21 +140,45 @@ def describe_value(value: int) -> str:
 
 def _is_final(report: Report) -> bool:
     """No deeper search would find another result."""
-    return report.solved or layout.MATE - abs(report.score) <= report.depth
+    return report.solved or _plies(report.score) <= report.depth
+
+
+def _plies(value: int) -> int:
+    """How far the end is that a value tells; far more than any depth where it tells none."""
+    return MATE - abs(value)
 
 
 def _sign(value: int) -> int:
     return (value > 0) - (value < 0)
 
 
-def _solution(report: Report) -> Solution:
-    moves = tuple(SolvedMove(move, _sign(value), value, BOUNDS[bound]) for move, value, bound in report.moves)
-    return Solution(
-        score=_sign(report.score),
-        value=report.score,
-        moves=moves,
-        line=report.line,
-        depth=report.depth,
-        nodes=report.nodes,
-        seconds=report.seconds,
-    )
+def proven(report: Report, move: int, value: int, bound: int) -> SolvedMove:
+    """What a final report proves of a move.
+
+    Where no line was cut at a horizon that is all that it says. Else a loss is one, sooner perhaps than was looked for;
+    a win is one where it has an exact score, and a nearer one could only be missed beyond the depth. Any other number
+    is a guess: then all that is known is that the best move is at least as good.
+    """
+    if report.solved:
+        return SolvedMove(move, _sign(value), value, BOUNDS[bound])
+    is_nearest = bound == layout.EXACT and _plies(value) <= report.depth
+    if value < -layout.DECIDED:
+        return SolvedMove(move, -1, value, "exact" if is_nearest else "upper")
+    if value > layout.DECIDED and bound == layout.EXACT:
+        return SolvedMove(move, 1, value, "exact" if is_nearest else "lower")
+    return SolvedMove(move, _sign(report.score), report.score, "upper")
+
+
+def _end(position: Position, after: Position) -> int | None:
+    """The value of a move that ends the match; None where it goes on."""
+    outcome = after.outcome()
+    if outcome is None:
+        return None
+    if outcome.winner is None:
+        return 0
+    return MATE - 1 if outcome.winner == position.turn else 1 - MATE
+
+
+def _a_ply_before(value: int) -> int:
+    """The value of a move, by that of the position after it for the other side."""
+    return -value + _sign(value)

@@ -1,7 +1,9 @@
 """`python -m engine.solve` and the general search as a solver: results are exact, errors say what is wrong."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 from operator import xor
@@ -10,14 +12,16 @@ from pathlib import Path
 import pytest
 
 from engine import solve
-from engine.game import GameFault
+from engine.game import GameFault, Position, State
 from engine.games import registry
 from engine.games.registry import load_game
-from engine.search import driver
+from engine.search import driver, layout
 from engine.search.driver import Control, Searcher
-from engine.search.job import Job, Limit
-from engine.solvers.base import named_solver
-from engine.solvers.general import SearchSolver
+from engine.search.job import MATE, Bound, Job, Limit
+from engine.search.report import Report
+from engine.solvers import general
+from engine.solvers.base import Solution, SolvedMove, named_solver
+from engine.solvers.general import SIDE_NODES, SearchSolver, proven
 
 Install = Callable[[str, str], Path]
 
@@ -33,7 +37,7 @@ def misere_is_lost(rows: tuple[int, ...]) -> bool:
 
 def test_sticks_are_solved_as_the_theorem_says() -> None:
     """The solver's result of every small position is that of Bouton's theorem of nim, and so are its best moves."""
-    solver = SearchSolver(load_game("sticks"))
+    solver = SearchSolver(load_game("sticks"), table_bits=10)
     for rows in ROWS:
         problem = solver.problem("-".join(map(str, rows)) + " first", {"rows": "3-3-4"})
         solution = solver.solve(problem.position, Limit(), Control())
@@ -43,6 +47,169 @@ def test_sticks_are_solved_as_the_theorem_says() -> None:
             after = problem.position.play(move)
             left = tuple(int(row) for row in after.text().split()[0].split("-"))
             assert misere_is_lost(left) == (solution.score == 1), (rows, left)
+
+
+class Minimax:
+    """What every move is worth, by trying all lines to their ends."""
+
+    def __init__(self) -> None:
+        self._known: dict[State, int] = {}
+
+    def value(self, position: Position) -> int:
+        """MATE minus the plies to the end for the side to move, if it wins."""
+        if position.state not in self._known:
+            outcome = position.outcome()
+            if outcome is None:
+                found = max(self.after(position, move) for move in position.moves())
+            else:
+                found = 0 if outcome.winner is None else MATE if outcome.winner == position.turn else -MATE
+            self._known[position.state] = found
+        return self._known[position.state]
+
+    def after(self, position: Position, move: int) -> int:
+        """The value of a move: an end is a ply further away for who makes it."""
+        value = -self.value(position.play(move))
+        return value - 1 if value > 0 else value + 1 if value < 0 else 0
+
+
+def check_all_moves(position: Position, solution: Solution, minimax: Minimax) -> None:
+    """Whatever a solution says of the position or a move is what minimax says, or a limit of it."""
+    told = {move.move: move for move in solution.moves}
+    values = {move: minimax.after(position, move) for move in position.moves()}
+    best = max(values.values())
+    where = position.text()
+    assert (solution.value, solution.score, solution.bound) == (best, sign(best), "exact"), where
+    assert set(told) == set(values), where
+    for move, value in values.items():
+        match told[move].bound:
+            case "exact":
+                assert (told[move].value, told[move].score) == (value, sign(value)), (where, move)
+            case "lower":
+                assert told[move].value <= value, (where, move)
+            case "upper":
+                assert told[move].value >= value, (where, move)
+        assert sign(told[move].value) == told[move].score, (where, move)
+    assert set(solution.best_moves) == {move for move, value in values.items() if value == best}, where
+    assert solution.moves[0].move in solution.best_moves, where
+
+
+def sign(value: int) -> int:
+    return (value > 0) - (value < 0)
+
+
+def reachable(position: Position) -> list[Position]:
+    """All positions of a game that goes on, from this one, each once."""
+    seen = {position.state: position}
+    for here in (order := [position]):
+        for after in map(here.play, here.moves()):
+            if after.outcome() is None and after.state not in seen:
+                seen[after.state] = after
+                order.append(after)
+    return order
+
+
+STARTS = [("tic-tac-toe", {}), ("sticks", {"rows": "1-2-3"}), ("sticks", {"rows": "2-3-4"})]
+
+
+@pytest.mark.parametrize("side_nodes", [0, 30, SIDE_NODES])
+@pytest.mark.parametrize(("name", "options"), STARTS)
+def test_every_move_has_its_minimax_value(
+    name: str, options: dict[str, str], side_nodes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In all positions of a small game every score that is said to be exact is the minimax value, and every other one a
+    limit of it; where the nodes suffice all are exact.
+    """
+    monkeypatch.setattr(general, "SIDE_NODES", side_nodes)
+    solver, minimax = SearchSolver(load_game(name), table_bits=10), Minimax()
+    positions = reachable(solver.game.start(options))
+    chosen = positions if side_nodes == SIDE_NODES else positions[:: max(1, len(positions) // 300)]
+    unknown = 0
+    for position in chosen:
+        solution = solver.solve(position, Limit(), Control())
+        assert solution is not None
+        check_all_moves(position, solution, minimax)
+        unknown += sum(move.bound != "exact" for move in solution.moves)
+    assert (unknown == 0) == (side_nodes == SIDE_NODES)
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "known"),
+    [
+        (MATE - 5, layout.EXACT, (1, MATE - 5, "exact")),
+        (MATE - 7, layout.EXACT, (1, MATE - 7, "lower")),  # the table knew a win; a nearer one may be beyond the depth
+        (MATE - 7, layout.UPPER, (1, MATE - 5, "upper")),
+        (40, layout.EXACT, (1, MATE - 5, "upper")),
+        (0, layout.EXACT, (1, MATE - 5, "upper")),  # a draw and an even evaluation look alike
+        (-40, layout.UPPER, (1, MATE - 5, "upper")),
+        (4 - MATE, layout.EXACT, (-1, 4 - MATE, "exact")),
+        (4 - MATE, layout.UPPER, (-1, 4 - MATE, "upper")),  # the first win that was found suffices
+        (8 - MATE, layout.EXACT, (-1, 8 - MATE, "upper")),
+    ],
+)
+def test_what_an_unfinished_search_proves(value: int, bound: int, known: tuple[int, int, Bound]) -> None:
+    """Where a win in five plies ended a search of five plies, only ends are results; how near they are is sure only
+    within the depth. All numbers of a search without a horizon are results.
+    """
+    report = Report(5, MATE - 5, 1, 0.1, (1,), ((1, MATE - 5, layout.EXACT), (2, value, bound)), solved=False)
+    assert proven(report, 2, value, bound) == SolvedMove(2, *known)
+    whole = replace(report, solved=True)
+    bound_told: Bound = "exact" if bound == layout.EXACT else "upper"
+    assert proven(whole, 2, value, bound) == SolvedMove(2, sign(value), value, bound_told)
+
+
+MATE_IN_ONE = "6k1/4Qppp/8/8/8/8/r4PPP/7K w - - 0 1"
+
+
+def test_a_move_that_was_not_looked_at_to_the_end_is_no_best_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In chess a mate is seen long before the other moves are: those that lose are said to lose, and nothing is claimed
+    of the others. The position after each move that is said to be exact has that result, too.
+    """
+    monkeypatch.setattr(general, "SIDE_NODES", 100_000)
+    assert solve.main(["chess", "--position", MATE_IN_ONE, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["score"], found["result"], sorted(found["best_moves"])) == (1, "a win in 1 ply", ["e7d8", "e7e8"])
+    assert found["moves"]["h1g1"] == {"score": -1, "bound": "exact", "value": 4 - MATE}
+    assert found["moves"]["h2h4"] == {"score": 1, "bound": "upper", "value": MATE - 1}
+    monkeypatch.setattr(general, "SIDE_NODES", 0)
+    solver = SearchSolver(load_game("chess"), table_bits=16)
+    start = solver.problem(MATE_IN_ONE, {}).position
+    for token, move in found["moves"].items():
+        after = start.play(start.parse_move(token))
+        if move["bound"] == "exact" and after.moves():
+            replied = solver.solve(after, Limit(), Control())
+            assert replied is not None
+            assert replied.score == -move["score"], token
+            assert abs(replied.value) == abs(move["value"]) + 1, token
+
+
+def test_limits_hold_for_the_other_moves_too() -> None:
+    """A limit of nodes is for all that a solution takes; when the time is over the other moves keep the limits that are
+    known by then, and of many positions the rest stays open.
+    """
+    solver = SearchSolver(load_game("tic-tac-toe"), table_bits=10)
+    early = solver.problem("X...O....", {}).position
+    whole = solver.solve(early, Limit(), Control())
+    assert whole is not None
+    assert solver.solve(early, Limit(nodes=whole.nodes // 2), Control()) is None
+    late = solver.problem("XX.OO....", {}).position
+    for nodes in range(10, 60):
+        solution = solver.solve(late, Limit(nodes=nodes), Control())
+        assert solution is not None
+        assert solution.nodes <= nodes + 4, "each of the other searches may see its limit a node late"
+
+    @contextmanager
+    def expired() -> Iterator[None]:
+        solver.expire()
+        yield
+
+    assert solver.solve(early, Limit(), Control(), around=expired) is None
+    solution = solver.solve(late, Limit(), Control(), around=expired)
+    assert solution is not None
+    assert (solution.nodes, [move.bound for move in solution.moves]) == (5, ["exact", *["upper"] * 4])
+    batch = solver.solve_batch([early, late, early], Limit(), Control(), around=expired)
+    assert batch.scores == (None, 1, None)
 
 
 def test_tic_tac_toe_is_a_draw(capsys: pytest.CaptureFixture[str]) -> None:
