@@ -14,10 +14,11 @@ from engine.game import Game
 from engine.games.registry import load_game
 from engine.search import kernel
 from engine.search.driver import Searcher
-from tests.engine import test_kernel, test_search_options
+from tests.engine import test_kernel, test_null_move, test_search_options
+from tests.engine.test_null_move import passing
 from tests.engine.test_search_options import hinted
 
-__all__ = ["hinted"]
+__all__ = ["hinted", "passing"]
 
 FILES = (kernel, *kernel.PARTS)
 SOURCES = {Path(str(file.__file__)).stem: Path(str(file.__file__)).read_text("utf-8") for file in FILES}
@@ -109,11 +110,34 @@ HINTED_FAULTS = {
     "quiescence without a horizon": ("    W[HORIZONS] += 1\n    best = -INF\n", "    best = -INF\n"),
     "not deeper where it is tense": ("            depth += 1\n", "            depth += 0\n"),
 }
+PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
+    "a pass that the game forbids": (test_null_move.check_permission, "        and is_free != 0\n", ""),
+    "a pass out of check": (
+        test_null_move.check_permission,
+        "    if is_tense == 0:\n        if beta - alpha == 1",
+        "    if True:\n        if beta - alpha == 1",
+    ),
+    "a pass near the horizon": (test_null_move.check_permission, "depth >= NULL_DEPTH", "depth >= 2"),
+    "two passes": (test_null_move.check_once, "        and made_before != NO_MOVE\n", ""),
+    "an end by passing": (test_null_move.check_ends, "return beta if v > DECIDED else v", "return v"),
+    "no verification": (test_null_move.check_zugzwang, "if depth < VERIFY_DEPTH:", "if depth < 1000:"),
+    "verified by passing": (
+        test_null_move.check_zugzwang,
+        "W[NULL_FROM] = ply + (3 * (null_depth + 1)) // 4",
+        "W[NULL_FROM] = kept",
+    ),
+    "verified whatever comes": (
+        test_null_move.check_zugzwang,
+        "            if checked >= beta:\n",
+        "            if checked >= -INF:\n",
+    ),
+}
 
 
 def test_faults_fit_the_kernel() -> None:
     """What a fault replaces is there: a change of the kernel moves its faults along."""
-    texts = [right for _, _, right, _ in FAULTS] + [right for right, _ in HINTED_FAULTS.values()]
+    texts = [right for _, _, right, _ in FAULTS] + [right for _, right, _ in PASSING_FAULTS.values()]
+    texts += [right for right, _ in HINTED_FAULTS.values()]
     assert [text for text in texts if not any(text in source for source in SOURCES.values())] == []
 
 
@@ -159,6 +183,20 @@ def test_a_fault_with_hints_is_found(
     """So does the check of hints, where the fault is in what is done with them."""
     with pytest.raises(AssertionError):
         test_search_options.check_hints(Searcher(hinted, planted(right, wrong)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("check", "right", "wrong"), PASSING_FAULTS.values(), ids=PASSING_FAULTS)
+def test_a_fault_with_passes_is_found(
+    planted: Callable[[str, str], ModuleType],
+    passing: Game,
+    check: Callable[[Searcher], None],
+    right: str,
+    wrong: str,
+) -> None:
+    """So do those of null move, where it passes when it must not or believes what it must not."""
+    with pytest.raises(AssertionError):
+        check(Searcher(passing, planted(right, wrong)))
 
 
 @pytest.mark.long

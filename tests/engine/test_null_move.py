@@ -1,0 +1,280 @@
+"""Null move: where the search may pass, what it believes when it has passed, and that zugzwang does not fool it."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.game import Game
+from engine.games.registry import load_game
+from engine.search import layout
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import Limit
+from engine.search.report import Report
+
+Searchers = Callable[[str], Searcher]
+WITHOUT_PASSES = layout.BASIC | layout.IMPROVING
+WITH_PASSES = WITHOUT_PASSES | layout.NULL_MOVE
+"""With the trend, so that the search has a guess at the value also where it must not pass."""
+
+PAWN_ENDINGS = ("8/pp3k2/2p5/3p4/3P4/2P5/PP3K2/8 w - - 0 1", "4k3/1p4pp/p7/8/8/2P4P/5PP1/4K3 b - - 0 1")
+
+PASSING = '''"""A tree without end of three moves, all of which look alike; passing does what the option says."""
+
+from typing import Any
+
+import numpy as np
+
+from engine.game import GOES_ON, LOST, Option, State
+from engine.jit import U, rule
+
+NAME, TITLE, RULES, DATA, LEVELS, MARGIN = "passing", "Passing", "", (), 1, 2000
+WORDS, MAX_MOVES = 2, 3
+MODES = ("never", "tense", "free", "again", "again worse", "wins", "zugzwang")
+OPTIONS = {"pass": Option("Passing", "never", MODES)}
+MODE, SIDE, PASSED, GAINED, LOST_ALL, MATED = U(15), U(16), U(32), U(64), U(128), U(256)
+"""Of the second word: what passing does; who is to move; the last one passed; the side to move gained a lot, or lost
+it, by passes; it is mated.
+"""
+ZUGZWANG = U(6)
+"""There the first word is a ply and a branch: First may trade, or squeeze Second. Then whatever Second does costs him a
+lot three plies later, if he does not pass.
+"""
+ROOT, TRADED, SQUEEZED, LOSING = U(0), U(1 << 8), U(2 << 8), U(3 << 8)
+PLY = U(255)
+
+
+@rule
+def mixed(word: np.uint64) -> np.uint64:
+    word = (word ^ (word >> U(30))) * U(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> U(27))) * U(0x94D049BB133111EB)
+    return word ^ (word >> U(31))
+
+
+def init(options: Any) -> State:
+    return U(0), U(MODES.index(options["pass"]))
+
+
+@rule
+def status(s: State) -> int:
+    return LOST if s[1] & MATED else GOES_ON
+
+
+@rule
+def moves(s: State, buf: Any) -> int:
+    for i in range(MAX_MOVES):
+        buf[i] = i
+    return MAX_MOVES
+
+
+@rule
+def turned(flags: np.uint64) -> np.uint64:
+    """The flags for the other side: what one has gained the other has lost."""
+    kept = (flags & MODE) | ((flags & SIDE) ^ SIDE)
+    return kept | ((flags & GAINED) << U(1)) | ((flags & LOST_ALL) >> U(1))
+
+
+@rule
+def advanced(word: np.uint64, m: int) -> np.uint64:
+    """The ply and the branch after a move, or after a pass: move -1."""
+    ply = (word & PLY) + U(1)
+    branch = word & ~PLY
+    if ply == U(1):
+        branch = TRADED if m == 0 else SQUEEZED
+    elif ply == U(2) and branch == SQUEEZED:
+        branch = LOSING if m >= 0 else ROOT
+    return ply | branch
+
+
+@rule
+def play(s: State, m: int) -> State:
+    if s[1] & MODE == ZUGZWANG:
+        return advanced(s[0], m), turned(s[1])
+    return mixed(s[0] + U(m) + U(1)), turned(s[1])
+
+
+@rule
+def stuck(s: State) -> int:
+    return LOST
+
+
+@rule
+def key(s: State) -> np.uint64:
+    return mixed(s[0] ^ ((s[1] & ~MODE) << U(50))) | U(1)
+
+
+@rule
+def evaluate(s: State, data: Any) -> int:
+    if s[1] & MODE == ZUGZWANG:
+        gain = 50 if s[0] & ~PLY == TRADED else 0
+        if s[0] & ~PLY == LOSING and s[0] & PLY >= U(5):
+            gain = 600
+        return -gain if s[1] & SIDE else gain
+    worth = np.int64(s[0] & U(255)) - 128
+    if s[1] & GAINED:
+        worth += 9000
+    if s[1] & LOST_ALL:
+        worth -= 9000
+    return worth
+
+
+@rule
+def tense(s: State) -> int:
+    return 1 if (s[0] >> U(20)) & U(3) == U(0) and s[1] & MODE != ZUGZWANG else 0
+
+
+@rule
+def may_pass(s: State) -> int:
+    mode = s[1] & MODE
+    if mode == U(0):
+        return 0
+    if mode == U(1):
+        return tense(s)
+    return 1
+
+
+@rule
+def pass_turn(s: State) -> State:
+    mode, there = s[1] & MODE, mixed(s[0])
+    flags = turned(s[1])
+    if mode == ZUGZWANG:
+        return advanced(s[0], -1), flags
+    if mode <= U(2):
+        return there, (flags & ~GAINED) | LOST_ALL
+    if mode == U(5):
+        return there, flags | MATED
+    if s[1] & PASSED:
+        return there, (flags & ~(GAINED | LOST_ALL)) | (LOST_ALL if mode == U(3) else GAINED)
+    return there, flags | PASSED
+
+
+def turn(s: State) -> int:
+    return int(s[1] >> U(4)) & 1
+
+
+def parse_move(s: State, text: str) -> int:
+    return int(text)
+
+
+def format_move(s: State, m: int) -> str:
+    return str(m)
+
+
+def parse_position(text: str, options: Any) -> State:
+    word, side = text.split()
+    return U(int(word)), U(MODES.index(options["pass"]) + 16 * int(side))
+
+
+def format_position(s: State) -> str:
+    return f"{int(s[0])} {turn(s)}"
+
+
+def ending(s: State) -> str:
+    return "mated"
+
+
+def board(options: Any) -> Any:
+    raise NotImplementedError
+
+
+def view(s: State, last: Any) -> Any:
+    raise NotImplementedError
+
+
+def move_view(s: State, m: int) -> Any:
+    raise NotImplementedError
+'''
+
+
+@pytest.fixture
+def passing(plug_in: Callable[[str, str], Path]) -> Game:
+    """The game of these tests."""
+    plug_in("passing", PASSING)
+    return load_game("passing")
+
+
+def searched(searcher: Searcher, mode: str, seed: int, depth: int, techniques: int = WITH_PASSES) -> Report:
+    position = searcher.game.position(f"{random.Random(seed).getrandbits(60)} 0", {"pass": mode})
+    return searcher.search(position, Limit(depth=depth), Table(14), Control(), techniques=techniques)
+
+
+def told(report: Report) -> tuple[object, ...]:
+    return report.nodes, report.score, report.moves
+
+
+def check_permission(searcher: Searcher) -> None:
+    for seed in range(8):
+        without = told(searched(searcher, "never", seed, 9, WITHOUT_PASSES))
+        assert told(searched(searcher, "never", seed, 9)) == without
+        assert told(searched(searcher, "tense", seed, 9)) == without
+        assert told(searched(searcher, "free", seed, 9)) != without, "where it may, it does"
+        shallow = told(searched(searcher, "free", seed, layout.NULL_DEPTH, WITHOUT_PASSES))
+        assert told(searched(searcher, "free", seed, layout.NULL_DEPTH)) == shallow
+
+
+def check_once(searcher: Searcher) -> None:
+    for seed in range(8):
+        found = told(searched(searcher, "again", seed, 11))
+        assert found == told(searched(searcher, "again worse", seed, 11))
+        assert found != told(searched(searcher, "never", seed, 11)), "it does pass"
+
+
+def check_ends(searcher: Searcher) -> None:
+    for seed in range(8):
+        report = searched(searcher, "wins", seed, 9)
+        assert all(abs(score) < layout.DECIDED for _, score, _ in report.moves)
+        assert told(report) != told(searched(searcher, "never", seed, 9)), "it does pass"
+
+
+def test_no_pass_where_the_game_forbids_it(passing: Game) -> None:
+    """The search passes neither where `may_pass` is 0, nor where the state is tense, nor near the horizon: whatever
+    passing would bring, it visits the same nodes as without null move.
+    """
+    check_permission(Searcher(passing))
+
+
+def test_no_two_passes_in_a_row(passing: Game) -> None:
+    """What passing in answer to a pass would bring is never looked at."""
+    check_once(Searcher(passing))
+
+
+def test_no_end_by_passing(passing: Game) -> None:
+    """An end that comes after a pass is no end of the match: no score of a move says so."""
+    check_ends(Searcher(passing))
+
+
+def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> None:
+    """Chess: as long as no pawn can promote null move changes nothing there; with a knight for each it does."""
+    searcher = searcher_of("chess")
+
+    def nodes(text: str, techniques: int) -> int:
+        return searcher.search(
+            searcher.game.position(text), Limit(depth=7), Table(16), Control(), techniques=techniques
+        ).nodes
+
+    for text in PAWN_ENDINGS:
+        assert nodes(text, WITH_PASSES) == nodes(text, WITHOUT_PASSES)
+        knights = text.replace("p", "n", 1).replace("P", "N", 1)
+        assert nodes(knights, WITH_PASSES) < nodes(knights, WITHOUT_PASSES)
+
+
+def check_zugzwang(searcher: Searcher) -> None:
+    start = searcher.game.start({"pass": "zugzwang"})
+
+    def found(depth: int, techniques: int) -> tuple[int, str]:
+        report = searcher.search(start, Limit(depth=depth), Table(14), Control(), techniques=techniques)
+        return report.score, "trade" if report.line[0] == 0 else "squeeze"
+
+    for depth in range(1, 18):
+        truth = (600, "squeeze") if depth >= 5 else (50, "trade")
+        assert found(depth, WITHOUT_PASSES) == truth
+        fooled = depth <= layout.VERIFY_DEPTH
+        assert found(depth, WITH_PASSES) == ((50, "trade") if fooled else truth), f"depth {depth}"
+
+
+def test_zugzwang(passing: Game) -> None:
+    """Where every move loses and only a pass would not, a search that passes is fooled as long as it is shallow: from a
+    depth on it verifies what a pass seems to show, and finds the value that a search without null move finds.
+    """
+    check_zugzwang(Searcher(passing))
