@@ -1,6 +1,8 @@
 """What the commands of this package accept on their lines: types for argparse, which says what was expected."""
 
 from argparse import ArgumentTypeError
+from collections.abc import Callable
+from functools import partial
 
 MOST = 10**15
 """No whole number on a line is larger: the words of compiled code hold it, and sums with it."""
@@ -16,6 +18,11 @@ def count(text: str) -> int:
 def count_or_none(text: str) -> int:
     """A whole number from 0 on."""
     return _whole(text, 0)
+
+
+def between(least: int, most: int) -> Callable[[str], int]:
+    """A whole number from the one to the other, both included."""
+    return partial(_whole, least=least, most=most)
 
 
 def positive(text: str) -> float:
@@ -37,8 +44,8 @@ def option(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _whole(text: str, least: int) -> int:
+def _whole(text: str, least: int, most: int = MOST) -> int:
     is_number = text.isascii() and text.isdecimal() and len(text) <= 40
-    if not is_number or not least <= int(text) <= MOST:
-        raise ArgumentTypeError(f"a whole number from {least} on, {MOST:,} at most, not {text[:40]!r}")
+    if not is_number or not least <= int(text) <= most:
+        raise ArgumentTypeError(f"a whole number from {least} on, {most:,} at most, not {text[:40]!r}")
     return int(text)

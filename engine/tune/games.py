@@ -54,9 +54,11 @@ def read_plan(path: Path) -> Plan | None:
         return None
     except OSError as error:
         raise TuneError(f"{path} cannot be read: {error.strerror}") from error
-    if not line.endswith(b"\n"):
+    if not line:
         return None
     try:
+        if not line.endswith(b"\n"):
+            raise msgspec.DecodeError("its first line has no end")
         return msgspec.json.decode(line, type=Plan)
     except msgspec.DecodeError as error:
         raise TuneError(f"{path} is no work file of the tuner: {error}") from error

@@ -3,8 +3,9 @@
 The general tuner tries what each number adds to an evaluation; here there are a quarter of a million of them, and the
 ends are exact. A match begins with random moves, goes on by a shallow search, and is solved when few cells are empty:
 the score is what all its positions before lead to. From there on moves are half at random, and each position is
-solved. The work file grows until it has all matches, whenever the command is run; a match depends on its number, the
-seed and the rules. The fit keeps some matches aside and prints how far it is off there.
+solved. The work file grows until it has all matches, whenever the command is run; a match depends on its number and on
+what the file's first line says: the seed, the depth and the rules. The fit keeps some matches aside and prints how far
+it is off there.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from engine import native_lanes  # noqa: F401
-from engine.arguments import count, count_or_none
+from engine.arguments import between, count_or_none
 from engine.game import State
 from engine.games import othello
 from engine.games.registry import load_game
@@ -27,8 +28,8 @@ from engine.solvers import othello_kernel, othello_last
 from engine.solvers.othello_tables import aligned_words, new_memory, odd_quadrants
 from engine.tune import othello_template as template
 from engine.tune.errors import TuneError
+from engine.tune.othello_positions import FULL, Making, PositionFile, count_matches, read_records
 
-FULL = (1 << 64) - 1
 TABLE_BITS = 15
 SOLVED_FROM = 14
 """Empty cells."""
@@ -39,7 +40,6 @@ RATES = (512, 410, 307, 205, 123, 61, 31, 15)
 """Of RATE_UNIT, one pass each; from weights that are there already, without the first two."""
 HELD_OUT = 20
 """Every so many'th match is not learnt from."""
-RECORD_BYTES = 8 * template.RECORD
 
 
 class Player:
@@ -109,35 +109,18 @@ def _empty(state: State) -> int:
 
 
 def play_matches(path: Path, matches: int, seed: int, depth: int) -> None:
-    """Goes on with the work file until it has so many matches."""
-    mode = "r+b" if path.exists() else "w+b"
-    with path.open(mode) as file, np.errstate(over="ignore"):
-        begun, first = time.monotonic(), _whole_matches(file.read())
-        file.seek(first[1])
-        file.truncate()
-        player = Player(depth) if first[0] < matches else None
-        for number in range(first[0], matches):
-            assert player is not None
-            records = np.array([[word & FULL for word in record] for record in player.match(number, seed)], np.uint64)
-            file.write(records.astype("<u8").tobytes())
+    """Goes on with the work file until it has so many matches; one that has more is only read."""
+    game = load_game("othello")
+    if matches <= count_matches(path):
+        return
+    with PositionFile(path, Making(1, game.digest, seed, depth)) as file, np.errstate(over="ignore"):
+        begun, first, player = time.monotonic(), file.next_match, Player(depth)
+        for number in range(first, matches):
+            file.add(player.match(number, seed))
             if number % 500 == 499:
                 file.flush()
-                left = (time.monotonic() - begun) / (number + 1 - first[0]) * (matches - number - 1) / 60
+                left = (time.monotonic() - begun) / (number + 1 - first) * (matches - number - 1) / 60
                 print(f"{number + 1:,} of {matches:,} matches, {left:.0f} minutes left", file=sys.stderr, flush=True)
-
-
-def _whole_matches(content: bytes) -> tuple[int, int]:
-    """The number of the next match, and the bytes before it: the last match in the file may not be complete."""
-    records = _records(content)
-    if not len(records):
-        return 0, 0
-    last = int(records[-1, 0])
-    return last, int(np.searchsorted(records[:, 0], np.uint64(last))) * RECORD_BYTES
-
-
-def _records(content: bytes) -> Any:
-    whole = len(content) // RECORD_BYTES * RECORD_BYTES
-    return np.frombuffer(content[:whole], "<u8").reshape(-1, template.RECORD)
 
 
 def fit(records: Any, seed: int, weights: Any, rates: Sequence[int] = RATES) -> Any:
@@ -216,23 +199,33 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m engine.tune.othello", description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="the file of positions, made when it is not there")
     parser.add_argument("--matches", type=count_or_none, default=0, help="play until there are so many")
-    parser.add_argument("--depth", type=count, default=4, help="of the search that plays (4)")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--depth", type=between(1, 60), default=4, help="of the search that plays (4)")
+    parser.add_argument(
+        "--seed",
+        type=count_or_none,
+        default=1,
+        help="of the matches, and of the order in which they are learnt (1)",
+    )
     parser.add_argument("--out", type=Path, help="write the weights here; without it they are not fitted")
     parser.add_argument("--on", action="store_true", help="begin with the game's weights as they are, not with zeros")
     asked = parser.parse_args(arguments)
+    if not asked.matches and asked.out is None:
+        parser.error("there is nothing to do: give --matches or --out")
     try:
+        if asked.out is not None and asked.out.exists() and asked.work.exists() and asked.out.samefile(asked.work):
+            raise TuneError("--out would write over the work file")
         play_matches(asked.work, asked.matches, asked.seed, asked.depth)
-        if asked.out is not None:
-            records = _records(asked.work.read_bytes())
-            if not len(records):
-                raise TuneError(f"{asked.work} has no positions: give --matches")
-            start = np.zeros(othello.PHASES * template.PHASE_WORDS, np.int64)
-            rates: Sequence[int] = RATES
-            if asked.on:
-                start = unpacked(Path(othello.__file__).with_name(othello.DATA[0]).read_bytes())
-                rates = RATES[2:]
-            asked.out.write_bytes(packed(fit(records, asked.seed, start, rates)))
+        if asked.out is None:
+            return 0
+        records = read_records(asked.work)
+        if not len(records):
+            raise TuneError(f"{asked.work} has no positions: give --matches")
+        start = np.zeros(othello.PHASES * template.PHASE_WORDS, np.int64)
+        rates: Sequence[int] = RATES
+        if asked.on:
+            start = unpacked(Path(othello.__file__).with_name(othello.DATA[0]).read_bytes())
+            rates = RATES[2:]
+        asked.out.write_bytes(packed(fit(records, asked.seed, start, rates)))
     except (TuneError, OSError) as error:
         print(f"tune: {error}", file=sys.stderr)
         return 2

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from engine.arguments import count, count_or_none, option, positive
+from engine.arguments import between, count, count_or_none, option, positive
 
 REFUSED = [
     ("engine.bench", "--rounds 0", "from 1 on"),
@@ -27,7 +27,9 @@ REFUSED = [
     ("engine.match.ladder", "sticks --concurrency none", "from 1 on"),
     ("engine.match.ablation", "sticks --nodes 0", "from 1 on"),
     ("engine.tune.__main__", "chess --option rows", "NAME=VALUE"),
-    ("engine.tune.othello", "--work positions --depth 0", "from 1 on"),
+    ("engine.tune.othello", "--work positions --depth 0", "60 at most"),
+    ("engine.tune.othello", "--work positions --seed -1", "from 0 on"),
+    ("engine.tune.othello", "--work positions", "--matches or --out"),
     ("engine.teach.__main__", "--game sticks --option rows", "NAME=VALUE"),
 ]
 
@@ -44,13 +46,14 @@ def test_what_cannot_be_is_refused(command: str, line: str, expected: str, capsy
 def test_what_is_taken() -> None:
     """Numbers and options as they are written; an option's value may hold an equals sign or nothing."""
     assert [count("1"), count("400"), count_or_none("0")] == [1, 400, 0]
-    assert positive("0.5") == 0.5
+    assert [between(0, 28)("0"), between(0, 28)("28"), positive("0.5")] == [0, 28, 0.5]
     assert dict(map(option, ["rows=1-3", "note=a=b", "empty="])) == {"rows": "1-3", "note": "a=b", "empty": ""}
     for kind, text in (
         (count, "٣"),
         (count, "1.5"),
         (count, ""),
         (count, "9" * 5000),
+        (between(1, 9), "10"),
         (positive, "nan"),
         (positive, "inf"),
     ):

@@ -288,9 +288,11 @@ def test_matches_made_in_another_way_are_not_mixed(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + b'{"number": 5, "moves": "", "result": 1}\n')
     with pytest.raises(TuneError, match="line 3: match 1 is expected"):
         list(read_matches(path))
-    path.write_text("something else\n")
-    with pytest.raises(TuneError, match="no work file"):
-        WorkFile(path, plan_of(game))
+    for other in ("something else\n", "a note without an end"):
+        path.write_text(other)
+        with pytest.raises(TuneError, match="no work file"):
+            WorkFile(path, plan_of(game))
+        assert path.read_text() == other
 
 
 # --- the command

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from engine.games import othello
 from engine.games.registry import load_game
 from engine.native import Memory, compile_game
 from engine.tune import othello as tuner
 from engine.tune import othello_template as template
+from engine.tune.othello_positions import read_records
 
 
 def random_weights(seed: int) -> Any:
@@ -52,6 +54,59 @@ def test_matches_go_on_where_they_were_cut(tmp_path: Path) -> None:
     assert cut.read_bytes() == whole.read_bytes()
 
 
+OTHER_FILES = {
+    "a text": b"the only copy of a thesis\n" * 40,
+    "a line without an end": b"notes",
+    "the general tuner's": b'{"tune":1,"game":"othello","rules":"0","seed":1,"nodes":9}\n',
+    "one of an old version": b"".join(word.to_bytes(8, "little") for word in (0, 1, 2, 4)) * 20,
+}
+
+
+@pytest.mark.parametrize("content", OTHER_FILES.values(), ids=OTHER_FILES)
+@pytest.mark.parametrize("matches", ["0", "3"])
+def test_other_files_are_left_alone(
+    content: bytes, matches: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that does not say how its matches were made is refused, whether matches are wanted or not."""
+    work, out = tmp_path / "work", tmp_path / "out.bin"
+    work.write_bytes(content)
+    assert tuner.main(["--work", str(work), "--matches", matches, "--out", str(out)]) == 2
+    assert "it is left as it is" in capsys.readouterr().err
+    assert work.read_bytes() == content
+    assert not out.exists()
+
+
+def test_matches_made_in_another_way_do_not_mix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """More matches come from the same seed, depth and rules only."""
+    work = tmp_path / "work"
+    tuner.play_matches(work, 2, seed=1, depth=1)
+    made = work.read_bytes()
+    for more, told in (["--seed", "2"], "seed 1 and not 2"), (["--depth", "2"], "depth 1 and not 2"):
+        asked = ["--work", str(work), "--matches", "3", "--depth", "1", *more]
+        assert tuner.main(asked) == 2
+        assert told in capsys.readouterr().err
+    work.write_bytes(made.replace(b'"rules":"', b'"rules":"x', 1).replace(b" \n", b"\n", 1))
+    assert tuner.main(["--work", str(work), "--matches", "3", "--depth", "1"]) == 2
+    assert "rules x" in capsys.readouterr().err
+
+
+def test_nothing_is_written_where_nothing_is_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file with more matches than are asked for is only read, to its last record; none is made for nothing."""
+    work, out = tmp_path / "work", tmp_path / "out.bin"
+    tuner.play_matches(work, 4, seed=1, depth=1)
+    work.chmod(0o444)
+    made = work.read_bytes()
+    when = work.stat().st_mtime_ns
+    for matches in ("0", "2"):
+        assert tuner.main(["--work", str(work), "--matches", matches, "--seed", "9", "--out", str(out)]) == 0
+    assert (work.read_bytes(), work.stat().st_mtime_ns) == (made, when)
+    assert len(read_records(work)) * 32 == len(made) - 256
+    assert tuner.main(["--work", str(work), "--out", str(work)]) == 2
+    assert tuner.main(["--work", str(tmp_path / "none"), "--out", str(out)]) == 2
+    assert "give --matches" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
 def test_learning_explains_what_it_saw(tmp_path: Path) -> None:
     """The same command gives the same bytes, which are off by less than weights of 0 are."""
     work = tmp_path / "work"
@@ -61,7 +116,7 @@ def test_learning_explains_what_it_saw(tmp_path: Path) -> None:
     contents = [file.read_bytes() for file in files]
     assert contents[0] == contents[1]
     assert len(contents[0]) == Path(othello.__file__).with_name(othello.DATA[0]).stat().st_size
-    records = tuner._records(work.read_bytes())
+    records = read_records(work)
     leads = records[:, 3].view(np.int64)
     data = np.frombuffer(contents[0], "<i8").astype(np.int64)
     with np.errstate(over="ignore"):

@@ -1,0 +1,120 @@
+"""The work file of `engine.tune.othello`: a line that says how its matches are made, then records of eight-byte words.
+
+A file that does not begin with such a line is never written to.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from engine.tune.errors import TuneError
+from engine.tune.othello_template import RECORD
+
+RECORD_BYTES = 8 * RECORD
+HEAD_BYTES = 256
+"""The first line is filled up with spaces to so many bytes."""
+FULL = (1 << 64) - 1
+
+
+class Making(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the matches of a work file are made: with the rules of this digest, by a search of this depth."""
+
+    tune_othello: Literal[1]
+    rules: str
+    seed: int
+    depth: int
+
+
+def read_making(path: Path) -> Making | None:
+    """The first line of a work file; None where there is no file yet, or an empty one; TuneError for any other file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise TuneError(f"{path} cannot be read: {error.strerror}") from error
+    if not head:
+        return None
+    try:
+        if len(head) < HEAD_BYTES or not head.endswith(b"\n"):
+            raise ValueError("its first line is not as long as it has to be")
+        return msgspec.json.decode(head, type=Making)
+    except ValueError as error:
+        raise TuneError(
+            f"{path} does not say how its matches were made, so it is no work file of this tuner (or one of an old"
+            f" version, which said nothing): it is left as it is ({error})"
+        ) from error
+
+
+def read_records(path: Path) -> Any:
+    """The records of a work file, the last one only if it is whole: there is nothing to learn in a file without."""
+    if read_making(path) is None:
+        raise TuneError(f"{path} has no positions: give --matches")
+    return _records(path.read_bytes()[HEAD_BYTES:])
+
+
+class PositionFile:
+    """A work file that is open for more matches; a context manager."""
+
+    def __init__(self, path: Path, making: Making) -> None:
+        """Begins the file or goes on with it; TuneError when it is another file, or made in another way."""
+        found = read_making(path)
+        if found is not None:
+            _expect_same(path, found, making)
+        try:
+            self._file = path.open("wb" if found is None else "r+b")
+        except OSError as error:
+            raise TuneError(f"{path} cannot be written: {error.strerror}") from error
+        if found is None:
+            self._file.write(msgspec.json.encode(making).ljust(HEAD_BYTES - 1) + b"\n")
+            self.next_match = 0
+        else:
+            self._file.seek(HEAD_BYTES)
+            self.next_match, whole = _whole_matches(_records(self._file.read()))
+            self._file.seek(HEAD_BYTES + whole * RECORD_BYTES)
+            self._file.truncate()
+
+    def add(self, records: Sequence[Sequence[int]]) -> None:
+        words = np.array([[word & FULL for word in record] for record in records], np.uint64)
+        self._file.write(words.astype("<u8").tobytes())
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def __enter__(self) -> "PositionFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def count_matches(path: Path) -> int:
+    """How many matches a file surely has whole: nothing tells whether the last one is."""
+    return 0 if read_making(path) is None else _whole_matches(read_records(path))[0]
+
+
+def _whole_matches(records: Any) -> tuple[int, int]:
+    """The number of the next match, and the records before it: the last match in the file may not be complete."""
+    if not len(records):
+        return 0, 0
+    last = int(records[-1, 0])
+    return last, int(np.searchsorted(records[:, 0], np.uint64(last)))
+
+
+def _records(content: bytes) -> Any:
+    whole = len(content) // RECORD_BYTES * RECORD_BYTES
+    return np.frombuffer(content[:whole], "<u8").reshape(-1, RECORD)
+
+
+def _expect_same(path: Path, found: Making, wanted: Making) -> None:
+    old, new = (msgspec.to_builtins(one) for one in (found, wanted))
+    wrong = [f"{name} {old[name]} and not {new[name]}" for name in old if old[name] != new[name]]
+    if wrong:
+        raise TuneError(f"{path} was made with {', '.join(wrong)}: take another file, or play no more (--matches 0)")
