@@ -5,6 +5,7 @@ lines within the limits.
 """
 
 import argparse
+import os
 import sys
 import threading
 import time
@@ -16,15 +17,26 @@ from statistics import fmean
 
 import msgspec
 
-from engine.arguments import count, option, positive
+from engine.arguments import count, count_or_none, option, positive
 from engine.game import Game, GameError, GameFault, Position
 from engine.games.registry import load_game
 from engine.search.job import Limit
 from engine.solvers.base import Around, BookSolver, Problem, ProblemError, Solution, Solver, TableSolver, named_solver
 
 BOOK_PLIES = 10
+MOST_BOOK_PLIES = 16
 SECONDS = 60.0
 """How long a position may take by default."""
+BELONGS_TO = {
+    "seconds": ("position", "file"),
+    "nodes": ("position", "file"),
+    "option": ("position", "file"),
+    "pieces": ("make_tables",),
+    "plies": ("make_book",),
+    "work": ("make_book",),
+    "out": ("make_book",),
+}
+"""What an argument is of use for; a position is solved where nothing else is asked for."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,7 @@ def timed(solver: Solver, seconds: float) -> Around:
 
     @contextmanager
     def around() -> Iterator[None]:
-        timer = threading.Timer(seconds, solver.expire)
+        timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), solver.expire)
         timer.daemon = True
         timer.start()
         try:
@@ -180,21 +192,35 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument(
         "--file", metavar="F", type=Path, help="solve one position a line, check the scores that are beside them"
     )
-    parser.add_argument(
-        "--option", type=option, action="append", default=[], metavar="NAME=VALUE", help="an option of the game"
-    )
-    parser.add_argument("--seconds", type=positive, default=SECONDS, help=f"a position, {SECONDS:g} by default")
-    parser.add_argument("--nodes", type=count, help="at most so many nodes a position")
+    what.add_argument("--make-tables", action="store_true", help="make the game's endgame tables anew, and keep them")
+    what.add_argument("--make-book", action="store_true", help="make the game's opening book anew")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
-    parser.add_argument("--make-tables", action="store_true", help="make the game's endgame tables anew, and keep them")
-    parser.add_argument("--pieces", type=int, help="tables up to so many pieces, as many as there can be by default")
-    parser.add_argument("--make-book", action="store_true", help="make the game's opening book anew")
-    parser.add_argument("--plies", type=int, default=BOOK_PLIES, help=f"of the book, {BOOK_PLIES} by default")
-    parser.add_argument(
+    solving = parser.add_argument_group("positions")
+    solving.add_argument("--option", type=option, action="append", metavar="NAME=VALUE", help="an option of the game")
+    solving.add_argument("--seconds", type=positive, help=f"a position, {SECONDS:g} by default")
+    solving.add_argument("--nodes", type=count, help="at most so many nodes a position")
+    tables = parser.add_argument_group("endgame tables")
+    tables.add_argument("--pieces", type=count, help="up to so many pieces, as many as there can be by default")
+    book = parser.add_argument_group("opening book")
+    book.add_argument("--plies", type=count_or_none, help=f"of the book, {BOOK_PLIES} by default")
+    book.add_argument(
         "--work", type=Path, metavar="F", help="what is done of the book; a run that was cut goes on there"
     )
-    parser.add_argument("--out", type=Path, metavar="F", help="the book's file; the one beside the game by default")
+    book.add_argument("--out", type=Path, metavar="F", help="the book's file; the one beside the game by default")
     return parser
+
+
+def asked_on(line: list[str] | None) -> argparse.Namespace:
+    """What is asked for on a command line; it ends the program where arguments do not go together."""
+    made = parser()
+    asked = made.parse_args(line)
+    task = next((name for name in ("file", "make_tables", "make_book") if getattr(asked, name)), "position")
+    for name, tasks in BELONGS_TO.items():
+        if getattr(asked, name) is not None and task not in tasks:
+            made.error(f"argument --{name}: not with --{task.replace('_', '-')}")
+    asked.option = dict(asked.option or ())
+    asked.seconds = asked.seconds or SECONDS
+    return asked
 
 
 def make_tables(game: Game, asked: argparse.Namespace) -> int:
@@ -207,7 +233,7 @@ def make_tables(game: Game, asked: argparse.Namespace) -> int:
     if not 2 <= pieces <= solver.most_pieces:
         raise GameError(f"the tables of {game.title} go up to 2 to {solver.most_pieces} pieces, not {pieces}")
     counts = solver.make_tables(pieces, show_progress)
-    print(file=sys.stderr)
+    end_progress()
     told = {"pieces": pieces, **counts, "seconds": round(time.perf_counter() - begun, 1)}
     if asked.json:
         print(msgspec.json.encode(told).decode())
@@ -221,31 +247,53 @@ def make_book(game: Game, asked: argparse.Namespace) -> int:
     solver = named_solver(game)
     if not isinstance(solver, BookSolver):
         raise GameError(f"{game.title} has no opening book")
-    if not 0 <= asked.plies <= 16:
-        raise GameError(f"a book has 0 to 16 plies, not {asked.plies}")
+    plies = BOOK_PLIES if asked.plies is None else asked.plies
+    if plies > MOST_BOOK_PLIES:
+        raise GameError(f"a book has 0 to {MOST_BOOK_PLIES} plies, not {plies}")
     if asked.out is None and not game.rules.DATA:
         raise GameError(f"{game.title} names no DATA file for its book: say --out")
     out = asked.out or Path(str(getattr(game.rules, "__file__", ""))).parent / game.rules.DATA[0]
+    work = asked.work or out.with_suffix(".work")
+    if not out.parent.is_dir() or out.is_dir():
+        raise GameError(f"{out}: no file can be written there")  # told before the work, not after it
     begun = time.perf_counter()
     solver.prepare()
-    content = solver.make_book(asked.plies, asked.work or out.with_suffix(".work"), show_book_progress)
-    print(file=sys.stderr)
+    try:
+        content = solver.make_book(plies, work, show_book_progress)
+    except UnicodeDecodeError:
+        raise GameError(f"{work} is not the work on a book") from None
+    end_progress()
     out.write_bytes(content)
     seconds = time.perf_counter() - begun
-    print(f"{out}: {len(content):,} bytes, {asked.plies} plies, {seconds:.1f} s")
+    if asked.json:
+        told = {"file": str(out), "bytes": len(content), "plies": plies, "seconds": round(seconds, 1)}
+        print(msgspec.json.encode(told).decode())
+    else:
+        print(f"{out}: {len(content):,} bytes, {plies} plies, {seconds:.1f} s")
     return 0
 
 
 def show_book_progress(plies: int, done: int, total: int) -> None:
     filled = 30 * done // max(1, total)
     bar = "#" * filled + "." * (30 - filled)
-    print(f"\r{plies:2} plies [{bar}] {done:,} of {total:,} ", end="", file=sys.stderr, flush=True)
+    progress(f"{plies:2} plies [{bar}] {done:,} of {total:,} ")
     if done == total:
-        print(file=sys.stderr)
+        end_progress()
 
 
 def show_progress(done: int, total: int) -> None:
-    print(f"\r{done:,} of {total:,} entries ({done / total:.0%})", end="", file=sys.stderr, flush=True)
+    progress(f"{done:,} of {total:,} entries ({done / total:.0%})")
+
+
+def progress(text: str) -> None:
+    """Writes over the last line of a terminal, and nothing into a file."""
+    if sys.stderr.isatty():
+        print(f"\r{text}", end="", file=sys.stderr, flush=True)
+
+
+def end_progress() -> None:
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
 
 
 def solve_one(solver: Solver, asked: argparse.Namespace) -> int:
@@ -253,9 +301,9 @@ def solve_one(solver: Solver, asked: argparse.Namespace) -> int:
     from engine.search.driver import Control
 
     if asked.position is not None:
-        position = read_problem(solver, asked.position, dict(asked.option)).position
+        position = read_problem(solver, asked.position, asked.option).position
     else:
-        position = solver.game.start(dict(asked.option))
+        position = solver.game.start(asked.option)
     limit = Limit(nodes=asked.nodes)
     solution = solver.solve(position, limit, Control(), around=timed(solver, asked.seconds))
     if solution is None:
@@ -271,25 +319,41 @@ def solve_one(solver: Solver, asked: argparse.Namespace) -> int:
 
 def solve_file(solver: Solver, asked: argparse.Namespace) -> int:
     """Solves a file and prints means."""
-    problems = read_suite(solver, asked.file, dict(asked.option))
+    problems = read_suite(solver, asked.file, asked.option)
     suite = solve_suite(solver, problems, Limit(nodes=asked.nodes), asked.seconds)
     print(msgspec.json.encode(asdict(suite)).decode() if asked.json else suite_as_text(suite))
     return 1 if suite.wrong or suite.open else 0
 
 
+def answer(asked: argparse.Namespace) -> int:
+    """Does what was asked for; the exit code."""
+    game = load_game(asked.game)
+    if asked.make_tables:
+        return make_tables(game, asked)
+    if asked.make_book:
+        return make_book(game, asked)
+    solver = solver_of(game)
+    solver.prepare()
+    return solve_file(solver, asked) if asked.file is not None else solve_one(solver, asked)
+
+
 def main(arguments: list[str] | None = None) -> int:
-    asked = parser().parse_args(arguments)
+    asked = asked_on(arguments)
+    code = 1
     try:
-        if asked.make_tables:
-            return make_tables(load_game(asked.game), asked)
-        if asked.make_book:
-            return make_book(load_game(asked.game), asked)
-        solver = solver_of(load_game(asked.game))
-        solver.prepare()
-        return solve_file(solver, asked) if asked.file is not None else solve_one(solver, asked)
+        code = answer(asked)
+        sys.stdout.flush()
     except (GameError, GameFault) as error:
         print(f"solve: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"solve: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return code
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """`python -m engine.solve` and the general search as a solver: results are exact, errors say what is wrong."""
 
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -293,6 +295,18 @@ class Sure:
         move = position.moves()[0]
         return Solution(7, 29_991, (SolvedMove(move, 7, 29_991),), (move,), 9, 1, 0.5)
 
+    def solve_batch(self, positions, limit, control, *, around=nullcontext): raise NotImplementedError
+    data = None
+    most_pieces = 3
+    def make_tables(self, pieces, tell):
+        tell(5, 10)
+        tell(10, 10)
+        return {"entries": 10}
+    def make_book(self, plies, work, tell):
+        work.read_text("ascii")
+        tell(plies, 10, 10)
+        return b"book"
+
 
 make_solver = Sure
 '''
@@ -300,6 +314,71 @@ make_solver = Sure
 
 class Searched(Exception):
     """The general search was asked."""
+
+
+@pytest.fixture
+def sure(plug_in: Install) -> str:
+    """A game whose solver is the one above."""
+    source = Path(str(load_game("tic-tac-toe").rules.__file__)).read_text()  # type: ignore[attr-defined]
+    named = source.replace('NAME = "tic-tac-toe"', 'NAME = "sure-of-all"\nSOLVER = "plugged_sure"')
+    plug_in("sure-of-all", named).with_name("plugged_sure.py").write_text(SOLVER)
+    sys.modules.pop("plugged_sure", None)  # of the test before
+    return "sure-of-all"
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_books_and_tables_are_told_of(
+    sure: str, is_terminal: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --json a line for a program; how far the work is only a terminal shows."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
+    work, out = tmp_path / "work", tmp_path / "book"
+    work.write_text("")
+    assert solve.main([sure, "--make-book", "--plies", "4", "--work", str(work), "--out", str(out), "--json"]) == 0
+    told, shown = capsys.readouterr()
+    book = json.loads(told)
+    assert (book["file"], book["bytes"], book["plies"], out.read_bytes()) == (str(out), 4, 4, b"book")
+    assert ("4 plies [###" in shown) == is_terminal
+    assert solve.main([sure, "--make-tables", "--json"]) == 0
+    told, shown_too = capsys.readouterr()
+    tables = json.loads(told)
+    assert (tables["pieces"], tables["entries"]) == (3, 10)
+    assert ("10 of 10 entries (100%)" in shown_too) == is_terminal
+    assert is_terminal or shown == shown_too == ""
+
+
+@pytest.mark.parametrize(
+    ("work", "out", "told"),
+    [
+        ("none/work", "book", "none/work: No such file or directory"),
+        (".", "book", "Is a directory"),
+        ("picture", "book", "picture is not the work on a book"),
+        ("work", "none/book", "none/book: no file can be written there"),
+        ("work", ".", "no file can be written there"),
+    ],
+)
+def test_files_that_cannot_be(
+    sure: str, work: str, out: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A book's files that cannot be read or written are told in a line."""
+    (tmp_path / "work").write_text("")
+    (tmp_path / "picture").write_bytes(b"\x89PNG")
+    files = ["--work", str(tmp_path / work), "--out", str(tmp_path / out)]
+    assert solve.main([sure, "--make-book", *files]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("solve: ")
+    assert told in shown
+    assert shown.count("\n") == 1
+
+
+def test_a_reader_may_have_seen_enough(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nobody reads what it prints, the command ends without a word, as if somebody did."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as out:
+        monkeypatch.setattr("sys.stdout", out)
+        assert solve.main(["tic-tac-toe"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_game_of_another_distribution_names_its_solver(plug_in: Install, monkeypatch: pytest.MonkeyPatch) -> None:
