@@ -15,15 +15,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from engine.arguments import count
+from engine.arguments import between, count
 from engine.game import GameError, Position
 from engine.games.registry import load_game
 from engine.native import Memory
@@ -81,16 +82,18 @@ def node_counts(techniques: int = layout.ALL, table_bits: int = TABLE_BITS) -> d
     return counts
 
 
-def ablation(table_bits: int, out: Callable[[str], None]) -> None:
+def ablation(table_bits: int) -> dict[str, tuple[int, int]]:
     """The nodes of connect four's searches with one technique left out at a time: of all, and of those that keep the
     tree (where fewer nodes do the same work).
     """
-    out(f"{f'without, table 2**{table_bits}':22} {'all techniques':>16} {'the same tree':>16}")
-    for name, bit in {"nothing": 0, **layout.TECHNIQUE}.items():
-        counts = [
-            node_counts(techniques & ~bit, table_bits)["connect-four"] for techniques in (layout.ALL, layout.SOUND)
-        ]
-        out(f"{name:22} {counts[0]:16,} {counts[1]:16,}")
+
+    def nodes(techniques: int) -> int:
+        return node_counts(techniques, table_bits)["connect-four"]
+
+    return {
+        name: (nodes(layout.ALL & ~bit), nodes(layout.SOUND & ~bit))
+        for name, bit in {"nothing": 0, **layout.TECHNIQUE}.items()
+    }
 
 
 Root = Callable[[Position, int, Any, Any, Any], int]
@@ -139,7 +142,7 @@ class Lap:
 
 
 def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, control: Any) -> Lap:
-    """Deepens each case from depth 1 on, as the driver does, with an empty table."""
+    """Deepens each case from depth 1 on, as the driver does, with an empty table; seconds are the processor's."""
     nodes, scores, seconds = [], [], 0.0
     for position, depth in cases:
         work.fill(0)
@@ -152,58 +155,94 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
         order = position.moves()
         work[layout.ROOT_COUNT] = count = len(order)
         at = layout.root_offset(position.game.rules.MAX_MOVES)
-        begun = time.perf_counter()
+        begun = time.thread_time()
         for deeper in range(1, depth + 1):
             work[at : at + count] = order
             score = root(position, deeper, work, table, control)
             found = work[at + position.game.rules.MAX_MOVES :][:count].tolist()
             order = [move for _, move in sorted(zip(found, order, strict=True), key=lambda pair: -pair[0])]
-        seconds += time.perf_counter() - begun
+        seconds += time.thread_time() - begun
         nodes.append(int(work[layout.NODES]))
         scores.append(score)
     return Lap(tuple(nodes), tuple(scores), seconds)
 
 
-def compare(rounds: int, out: Callable[[str], None]) -> float | None:
-    """Runs ours and C's in turn, prints the table and returns the median ratio; None without gcc."""
+@dataclass(frozen=True)
+class Comparison:
+    """Laps of ours and of C's in turn over the same searches; without gcc there are none of C's."""
+
+    ours: tuple[Lap, ...]
+    peers: tuple[Lap, ...]
+
+    @property
+    def ratio(self) -> float | None:
+        """The median of how many times as fast as C we are."""
+        pairs = zip(self.ours, self.peers, strict=False)
+        return median(one.speed / other.speed for one, other in pairs) if self.peers else None
+
+
+def compare(rounds: int, cases: Sequence[Case] = CASES) -> Comparison:
+    """Runs ours and C's in turn over the cases of connect four; AssertionError where they differ in more than time."""
     searcher = Searcher(load_game("connect-four"))
-    cases = [(case.position(), case.depth) for case in CASES if case.game == "connect-four"]
+    searches = [(case.position(), case.depth) for case in cases if case.game == "connect-four"]
     work = np.zeros(layout.work_words(searcher.game.rules.MAX_MOVES), np.int64)
     memories = work, np.zeros(2 << TABLE_BITS, np.uint64), np.zeros(layout.CONTROL_WORDS, np.int64)
     ours = our_root(searcher)
     with tempfile.TemporaryDirectory() as folder:
         peer = c_root(Path(folder))
-        lap(ours, cases[:1], *memories)
-        laps = [(lap(ours, cases, *memories), lap(peer, cases, *memories) if peer else None) for _ in range(rounds)]
-    mine = median(one.speed for one, _ in laps)
-    out(f"{'connect-four search':32} {'median nodes/s':>16} {'best':>14}")
-    out(f"{'ours':32} {mine:16,.0f} {max(one.speed for one, _ in laps):14,.0f}")
-    if peer is None:
-        out("no gcc here: nothing to compare with")
-        return None
-    theirs = [other for _, other in laps if other is not None]
-    out(
-        f"{'C, gcc -O3 -march=native':32} {median(one.speed for one in theirs):16,.0f}"
-        f" {max(one.speed for one in theirs):14,.0f}"
-    )
-    if any((one.nodes, one.scores) != (other.nodes, other.scores) for one, other in laps if other is not None):
+        lap(ours, searches[:1], *memories)
+        laps = [
+            (lap(ours, searches, *memories), lap(peer, searches, *memories) if peer else None) for _ in range(rounds)
+        ]
+    if any(other and (one.nodes, one.scores) != (other.nodes, other.scores) for one, other in laps):
         raise AssertionError("the C program does not visit the same nodes: it no longer follows the kernel")
-    ratio = median(one.speed / other.speed for one, other in laps if other is not None)
-    reached = "yes" if ratio >= WANTED else "no"
-    out(
-        f"ratio, median of {rounds} interleaved rounds: {ratio:.2f} (wanted {WANTED:.2f}, reached: {reached});"
-        f" the same {sum(laps[0][0].nodes):,} nodes"
+    return Comparison(tuple(one for one, _ in laps), tuple(other for _, other in laps if other is not None))
+
+
+def speed_dict(found: Comparison) -> dict[str, Any]:
+    """A comparison for a program to read: medians of nodes a second."""
+    return {
+        "nodes": sum(found.ours[0].nodes),
+        "nodes_per_second": round(median(one.speed for one in found.ours)),
+        "c_nodes_per_second": round(median(one.speed for one in found.peers)) if found.peers else None,
+        "ratio": found.ratio,
+        "wanted": WANTED,
+        "reached": None if found.ratio is None else found.ratio >= WANTED,
+    }
+
+
+def speed_text(found: Comparison) -> str:
+    lines = [f"{'connect-four search':32} {'median nodes/s':>16} {'best':>14}"]
+    for name, laps in ("ours", found.ours), ("C, gcc -O3 -march=native", found.peers):
+        if laps:
+            speeds = [one.speed for one in laps]
+            lines.append(f"{name:32} {median(speeds):16,.0f} {max(speeds):14,.0f}")
+    if found.ratio is None:
+        return "\n".join([*lines, "no gcc here: nothing to compare with"])
+    reached = "yes" if found.ratio >= WANTED else "no"
+    lines.append(
+        f"ratio, median of {len(found.ours)} interleaved rounds: {found.ratio:.2f} (wanted {WANTED:.2f}, reached:"
+        f" {reached}); the same {sum(found.ours[0].nodes):,} nodes"
     )
-    return ratio
+    return "\n".join(lines)
 
 
 DEEPEN_BITS = 22
 """The table of `deepen`: 64 MiB."""
 
 
-def deepen(game_id: str, depth: int, rounds: int, out: Callable[[str], None]) -> None:
-    """Searches from the start with an empty table, without the game's solver, and prints for each depth the nodes (the
-    same in all rounds) and the medians of the processor's seconds since the begin and of the nodes a second.
+@dataclass(frozen=True)
+class Depth:
+    """A depth that a search has completed: its nodes, and the processor's seconds, since the begin."""
+
+    depth: int
+    nodes: int
+    seconds: float
+
+
+def deepen(game_id: str, depth: int, rounds: int) -> list[Depth]:
+    """Searches from the start with an empty table, without the game's solver: for each depth the nodes, the same in all
+    rounds, and the median of the seconds.
     """
     searcher = Searcher(load_game(game_id))
     runs: list[list[Report]] = []
@@ -213,41 +252,78 @@ def deepen(game_id: str, depth: int, rounds: int, out: Callable[[str], None]) ->
         limit, table = Limit(depth=depth), Table(DEEPEN_BITS)
         searcher.search(start, limit, table, Control(), on_depth=found.append, clock=time.process_time)
         runs.append(found)
-    out(f"{game_id:>5} {'nodes':>16} {'seconds':>10} {'nodes/s':>14}")
-    for laps in zip(*runs[1:], strict=True):
-        seconds = median(report.seconds for report in laps)
-        out(f"{laps[0].depth:5} {laps[0].nodes:16,} {seconds:10.3f} {laps[0].nodes / seconds:14,.0f}")
+    laps = zip(*runs[1:], strict=True)
+    return [Depth(same[0].depth, same[0].nodes, median(report.seconds for report in same)) for same in laps]
+
+
+def told_ablation(asked: argparse.Namespace) -> str:
+    counts = ablation(asked.table_bits)
+    if asked.json:
+        return as_json({name: {"all": every, "same_tree": same} for name, (every, same) in counts.items()})
+    head = f"{f'without, table 2**{asked.table_bits}':22} {'all techniques':>16} {'the same tree':>16}"
+    return "\n".join([head, *(f"{name:22} {every:16,} {same:16,}" for name, (every, same) in counts.items())])
+
+
+def told_depths(asked: argparse.Namespace) -> str:
+    depths = deepen(asked.deepen, asked.depth, asked.rounds)
+    if asked.json:
+        return as_json({"game": asked.deepen, "depths": [asdict(one) for one in depths]})
+    head = f"{asked.deepen:>5} {'nodes':>16} {'seconds':>10} {'nodes/s':>14}"
+    rows = (f"{d.depth:5} {d.nodes:16,} {d.seconds:10.3f} {d.nodes / d.seconds:14,.0f}" for d in depths)
+    return "\n".join([head, *rows])
+
+
+def signature_text(every: dict[str, int], basic: dict[str, int]) -> str:
+    head = f"{'signature, in nodes':22} {'all techniques':>16} {'basic':>16}"
+    return "\n".join([head, *(f"{name:22} {nodes:16,} {basic[name]:16,}" for name, nodes in every.items())])
+
+
+def as_json(told: object) -> str:
+    return msgspec.json.encode(told).decode()
+
+
+def signature_and_speed(asked: argparse.Namespace) -> int:
+    """0 when the wanted ratio is reached or cannot be measured, else 1."""
+    here = {
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "numba": sys.modules["numba"].__version__,
+    }
+    every, basic = node_counts(layout.ALL), node_counts(layout.BASIC)
+    if not asked.json:
+        print(f"{here['machine']}, Python {here['python']}, numba {here['numba']}")
+        print(signature_text(every, basic), flush=True)
+    found = compare(asked.rounds)
+    signature = {"all": every, "basic": basic}
+    print(as_json({**here, "signature": signature, "speed": speed_dict(found)}) if asked.json else speed_text(found))
+    return 0 if found.ratio is None or found.ratio >= WANTED else 1
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when the wanted ratio is reached or cannot be measured, else 1."""
     parser = argparse.ArgumentParser(prog="python -m engine.bench", description=__doc__)
-    parser.add_argument("--rounds", type=count, default=9)
-    parser.add_argument("--ablation", action="store_true", help="nodes with one technique left out at a time, no more")
+    parser.add_argument("--rounds", type=count, default=9, help="medians are of so many (9)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--ablation", action="store_true", help="nodes with one technique left out at a time, no more")
+    what.add_argument("--deepen", metavar="GAME", help="the search of a game from the start to each --depth, no more")
     parser.add_argument(
-        "--table-bits", type=count, default=TABLE_BITS, help=f"of the ablation's table, up to {MOST_TABLE_BITS}"
+        "--table-bits",
+        type=between(1, MOST_TABLE_BITS),
+        default=TABLE_BITS,
+        help=f"of the ablation's table ({TABLE_BITS})",
     )
-    parser.add_argument("--deepen", metavar="GAME", help="the search of a game from the start to each --depth, no more")
-    parser.add_argument("--depth", type=count, default=12, help="of --deepen")
+    parser.add_argument("--depth", type=between(1, layout.MAX_PLY - 2), default=12, help="of --deepen (12)")
+    parser.add_argument("--json", action="store_true", help="one line of JSON")
     asked = parser.parse_args(arguments)
-    if asked.table_bits > MOST_TABLE_BITS:
-        parser.error(f"--table-bits is {MOST_TABLE_BITS} at most, not {asked.table_bits}")
-    if asked.deepen:
+    if asked.ablation:
+        print(told_ablation(asked))
+    elif asked.deepen is None:
+        return signature_and_speed(asked)
+    else:
         try:
-            deepen(asked.deepen, asked.depth, asked.rounds, print)
+            print(told_depths(asked))
         except GameError as error:
             parser.error(str(error))
-        return 0
-    if asked.ablation:
-        ablation(asked.table_bits, print)
-        return 0
-    print(f"{platform.machine()}, Python {platform.python_version()}, numba {sys.modules['numba'].__version__}")
-    print(f"{'signature, in nodes':22} {'all techniques':>16} {'basic':>16}")
-    basic = node_counts(layout.BASIC)
-    for game_id, nodes in node_counts(layout.ALL).items():
-        print(f"{game_id:22} {nodes:16,} {basic[game_id]:16,}")
-    ratio = compare(asked.rounds, print)
-    return 0 if ratio is None or ratio >= WANTED else 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ from engine.arguments import between, count, count_or_none, option, positive
 REFUSED = [
     ("engine.bench", "--rounds 0", "from 1 on"),
     ("engine.bench", "--ablation --table-bits 70", "28 at most"),
+    ("engine.bench", "--ablation --table-bits 0", "from 1 on"),
+    ("engine.bench", "--ablation --deepen chess", "not allowed with"),
+    ("engine.bench", "--deepen chess --depth 999", "126 at most"),
     ("engine.bench", "--deepen whist", "there is no game 'whist'"),
     ("engine.bench", "--deepen chess --depth 0", "from 1 on"),
     ("engine.perft", "chess -1", "from 1 on"),
