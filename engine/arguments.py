@@ -21,7 +21,7 @@ def count_or_none(text: str) -> int:
 
 
 def between(least: int, most: int) -> Callable[[str], int]:
-    """A whole number from the one to the other, both included."""
+    """A whole number from the one to the other, both included; they may be below 0."""
     return partial(_whole, least=least, most=most)
 
 
@@ -45,7 +45,7 @@ def option(text: str) -> tuple[str, str]:
 
 
 def _whole(text: str, least: int, most: int = MOST) -> int:
-    is_number = text.isascii() and text.isdecimal() and len(text) <= 40
+    is_number = text.isascii() and text.removeprefix("-").isdecimal() and len(text) <= 40
     if not is_number or not least <= int(text) <= most:
         raise ArgumentTypeError(f"a whole number from {least} on, {most:,} at most, not {text[:40]!r}")
     return int(text)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from engine.arguments import count, count_or_none, option
+from engine.arguments import MOST, between, count, count_or_none, option
 from engine.game import GameError
 from engine.games.registry import load_game
 from engine.match.description import DescriptionError, parse_description
 from engine.match.log import Header, Log, LogError, Record
 from engine.match.making import make_player
 from engine.match.openings import NoOpening, default_plies
-from engine.match.run import WorkerLost, run_match
+from engine.match.run import CannotPlay, WorkerLost, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
 
 DESCRIPTION = """Plays colour-swapped pairs of games from balanced openings. The first player's results are told:
@@ -38,8 +38,13 @@ players are written as NAME=VALUE,NAME=VALUE:
 
 A game ends by its rules, by a draw that the side to move can claim, as a draw at --max-plies, or, with --adjudicate,
 when both players have said for 8 moves in a row that the same side is ahead by that score. Whoever fails (an illegal
-move, a dead or hanging program, a clock overstepped by 250 ms) loses, and the reason is logged. With --log the match
-may be killed at any moment and goes on with the same command."""
+move, a dead or hanging program, a clock overstepped by 250 ms) loses, and the reason is logged; a program that is not
+there at all ends the match before its first game. Two players that always play alike play each opening once, so that a
+game with few of them ends sooner. With --log the match may be killed at any moment: the same command goes on."""
+
+
+MOST_ELO = 4000
+MOST_PROCESSES = 256
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -57,12 +62,12 @@ def main(arguments: list[str] | None = None) -> int:
         summary = run_match(
             log, asked.games + asked.games % 2, test, asked.concurrency, _progress(log, test, asked.games)
         )
-    except NoOpening as error:
+    except (NoOpening, CannotPlay) as error:
         parser.error(str(error))
     except KeyboardInterrupt:
         print(f"\nstopped after {len(log.records)} games{_how_to_go_on(asked.log)}", file=sys.stderr)
         return 130
-    except WorkerLost as error:
+    except (WorkerLost, LogError) as error:
         print(f"\n{error} after {len(log.records)} games{_how_to_go_on(asked.log)}", file=sys.stderr)
         return 1
     finally:
@@ -74,6 +79,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(msgspec.json.encode({"match": header, "summary": summary, "sprt": test}).decode())
     else:
         print("\n".join(report(header, log.records, summary, test, began_with)))
+        if summary.games < asked.games and not summary.accepted:
+            print(f"there are no more openings: {summary.games // 2} were played, and these players always play alike")
     return 0
 
 
@@ -90,7 +97,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--games", type=count, default=100, metavar="N", help="at most so many (default 100; made even)"
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="decides openings and chance (default 1)")
+    parser.add_argument(
+        "--seed", type=between(-MOST, MOST), default=1, metavar="N", help="decides openings and chance (default 1)"
+    )
     parser.add_argument(
         "--option", type=option, action="append", default=[], metavar="NAME=VALUE", help="an option of the game"
     )
@@ -103,7 +112,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--fresh", action="store_true", help="overwrite the log")
     parser.add_argument("--compact", action="store_true", help="log digests instead of moves")
-    parser.add_argument("--concurrency", type=count, default=1, metavar="N", help="processes (default 1)")
+    parser.add_argument(
+        "--concurrency", type=between(1, MOST_PROCESSES), default=1, metavar="N", help="processes (default 1)"
+    )
     parser.add_argument("--json", action="store_true", help="the summary as JSON")
     return parser
 
@@ -123,6 +134,8 @@ def _header(asked: argparse.Namespace) -> Header:
     for text in players:
         make_player(parse_description(text), game, options).close()
     plies = default_plies(game) if asked.opening_plies is None else asked.opening_plies
+    if plies >= asked.max_plies:
+        raise DescriptionError(f"games of {asked.max_plies} plies (--max-plies) are over after openings of {plies}")
     return Header(
         game.id, game.digest, (players[0], players[1]), asked.seed, plies, asked.max_plies, options,
         asked.adjudicate, asked.compact,
@@ -136,8 +149,9 @@ def parse_sprt(text: str) -> Sprt:
         test = Sprt(*numbers)
     except (TypeError, ValueError) as error:
         raise DescriptionError(f"--sprt is ELO0,ELO1 or ELO0,ELO1,ALPHA,BETA, not {text!r}") from error
-    if len(numbers) < 2 or test.elo0 >= test.elo1 or not (0 < test.alpha < 0.5 and 0 < test.beta < 0.5):
-        raise DescriptionError("--sprt needs ELO0 < ELO1, and risks between 0 and 0.5")
+    are_apart = -MOST_ELO <= test.elo0 < test.elo1 <= MOST_ELO
+    if len(numbers) < 2 or not (are_apart and 0 < test.alpha < 0.5 and 0 < test.beta < 0.5):
+        raise DescriptionError(f"--sprt needs ELO0 < ELO1, {MOST_ELO} at most either way, and risks between 0 and 0.5")
     return test
 
 

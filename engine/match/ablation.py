@@ -19,6 +19,8 @@ from engine.match.log import Header, Log, LogError, read_log
 from engine.match.openings import default_plies
 from engine.match.run import WorkerLost, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
+from engine.match.techniques import check_usable
+from engine.match.techniques import usable as usable
 from engine.search import layout
 from engine.search.driver import usual_techniques
 
@@ -27,30 +29,8 @@ GAMES = 400
 NODES = 5_000
 TEST = Sprt(0, 20)
 """Ends a match early: is the technique worth 20 Elo rather than none?"""
-NEEDS = {
-    "repetition": ("repetition",),
-    "rank": ("rank",),
-    "quiescence": ("noisy",),
-    "extensions": ("tense",),
-    "null-move": ("may_pass", "pass_turn"),
-    "bad-captures": ("noisy", "rank"),
-    "probe": ("probe",),
-    "futility": ("MARGIN",),
-    "quiet-table": ("noisy",),
-    "improving": ("MARGIN",),
-}
-"""What a technique is nothing without, of the names in a rules file (see MoreRules)."""
-
-
 ASKED_FOR = ("probe",)
 """What a player of a match uses only where its text says so: see SearchPlayer."""
-
-
-def usable(game: Game) -> tuple[str, ...]:
-    """The techniques that make a difference in a game: the general ones, and those that it gives the rules for."""
-    return tuple(
-        name for name in layout.TECHNIQUE if all(getattr(game.rules, need, None) for need in NEEDS.get(name, ()))
-    )
 
 
 FULL_TABLE = ("buckets",)
@@ -129,8 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for game in [load_game(game_id) for game_id in asked.game]:
             for technique in asked.technique or usable(game):
-                if technique not in usable(game):
-                    raise DescriptionError(f"{game.id} can use {', '.join(usable(game))}, not {technique!r}")
+                check_usable(game, [technique])
                 told = play_ablation(
                     game, technique, asked.folder, asked.nodes, asked.games + asked.games % 2, asked.fresh,
                     asked.concurrency,

@@ -4,8 +4,10 @@ So an evaluation or a search is matched against the one before it: `checkout=DIR
 `python -m engine.match.checkout` of that directory, which plays the rest of the description.
 """
 
+import shlex
 import sys
 import time
+from pathlib import Path
 
 import msgspec
 
@@ -14,6 +16,8 @@ from engine.games.registry import load_game
 from engine.match.description import Clock, Description, DescriptionError, parse_description
 from engine.match.external import LATE_S, PATIENCE_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
+
+FAR_END = "engine/match/checkout.py"
 
 
 class Ask(msgspec.Struct, omit_defaults=True):
@@ -46,14 +50,14 @@ class CheckoutPlayer:
     def begin(self, seat: int) -> None:
         if self._program is None or not self._program.alive:
             self.close()
+            if not Path(self._description.value, FAR_END).is_file():
+                raise PlayerFailed(f"{self._description.value} is no checkout of this project: it has no {FAR_END}")
             settings = ",".join(
                 f"{name}={value}" if value else name for name, value in self._description.settings.items()
             )
-            options = " ".join(f"{name}={value}" for name, value in self._options.items())
-            self._program = Program(
-                f"env PYTHONPATH=. {sys.executable} -m engine.match.checkout {self._game.id} {settings} {options}",
-                self._description.value,
-            )
+            options = [f"{name}={value}" for name, value in self._options.items()]
+            command = ["env", "PYTHONPATH=.", sys.executable, "-m", "engine.match.checkout", self._game.id, settings]
+            self._program = Program(shlex.join([*command, *options]), self._description.value)
         self._ask(Ask(seat=seat), PATIENCE_S)  # its game may have to be compiled first
 
     def choose(self, situation: Situation) -> Choice:
@@ -70,8 +74,8 @@ class CheckoutPlayer:
     def _ask(self, ask: Ask, seconds: float) -> Answer:
         program = self._program
         assert program is not None, "begin comes first"
-        program.send(msgspec.json.encode(ask).decode())
         try:
+            program.send(msgspec.json.encode(ask).decode())
             answer = msgspec.json.decode(program.read(time.monotonic() + seconds, "answer"), type=Answer)
         except (PlayerFailed, msgspec.DecodeError) as error:
             self.close()
@@ -85,11 +89,11 @@ def main(arguments: list[str]) -> int:
     """The far end: GAME DESCRIPTION [OPTION=VALUE …]; questions come on stdin, one a line, until an empty one."""
     from engine.match.making import make_player
 
-    game = load_game(arguments[0])
-    options = game.check_options(dict(pair.split("=", 1) for pair in arguments[2:]))
     try:
+        game = load_game(arguments[0])
+        options = game.check_options(dict(pair.split("=", 1) for pair in arguments[2:]))
         player = make_player(parse_description(arguments[1]), game, options)
-    except DescriptionError as error:
+    except (DescriptionError, GameError) as error:
         for _ in sys.stdin:
             print(msgspec.json.encode(Answer(failed=str(error))).decode(), flush=True)
         return 2

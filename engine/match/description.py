@@ -2,12 +2,26 @@
 
 from dataclasses import dataclass, field
 
+from engine.arguments import MOST
 from engine.search.job import Limit
+from engine.search.levels import ANY_MARGIN, SLIPS_OF
 
 KINDS = ("level", "persona", "greedy", "uci", "xboard", "gtp", "checkout")
 """What a player can be besides a search with limits of its own."""
 LIMITS = ("nodes", "depth", "time_ms")
 EXTERNAL = ("uci", "xboard", "gtp")
+DAY_MS = 86_400_000
+RANGES = {
+    "nodes": (1, MOST),
+    "depth": (1, 1000),
+    "time_ms": (1, DAY_MS),
+    "clock": (0, DAY_MS),
+    "margin": (0, ANY_MARGIN),
+    "slip": (0, SLIPS_OF),
+    "table_bits": (4, 28),
+    "elo": (0, 10_000),
+}
+"""What numbers may be, from and to; a clock's are base and increment, both in ms."""
 
 TAKES: dict[str, tuple[str, ...]] = {
     "search": (*LIMITS, "clock", "only", "with", "without", "margin", "slip", "table_bits", "table"),
@@ -52,6 +66,7 @@ class Description:
         return tuple(name for name in self.settings.get(setting, "").split("+") if name)
 
     def number(self, setting: str, default: int) -> int:
+        """A setting that is a number of RANGES."""
         return _number(setting, self.settings[setting]) if setting in self.settings else default
 
 
@@ -78,7 +93,7 @@ def parse_description(text: str) -> Description:
             f"{text!r} sets no limit: give nodes, depth, time_ms or clock, or one of {', '.join(KINDS)}"
         )
     description = Description(text, kind, value, limit, clock, pairs)
-    for setting in ("margin", "slip", "table_bits", "elo"):
+    for setting in pairs.keys() & RANGES.keys() - {"clock"}:
         description.number(setting, 0)
     return description
 
@@ -104,17 +119,26 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _limit(pairs: dict[str, str]) -> Limit:
-    return Limit(**{name: _number(name, pairs[name], least=1) for name in LIMITS if name in pairs})
+    return Limit(**{name: _number(name, pairs[name]) for name in LIMITS if name in pairs})
 
 
 def _clock(pairs: dict[str, str]) -> Clock | None:
     if "clock" not in pairs:
         return None
     base, _, increment = pairs["clock"].partition("+")
-    return Clock(_number("clock", base, least=1), _number("clock", increment or "0"))
+    clock = Clock(_number("clock", base), _number("clock", increment or "0"))
+    if not clock.base_ms:
+        raise DescriptionError("clock has no time: it is written 3000+50, in ms a game and a move")
+    return clock
 
 
-def _number(name: str, text: str, least: int = 0) -> int:
-    if not text.isascii() or not text.isdecimal() or int(text) < least:
-        raise DescriptionError(f"{name} is a whole number from {least} on (a clock: 3000+50, in ms), not {text!r}")
-    return int(text)
+def _number(name: str, text: str) -> int:
+    least, most = RANGES[name]
+    try:
+        number = int(text) if len(text) <= 20 else None
+    except ValueError:
+        number = None
+    if number is None or not text.isascii() or not text.lstrip("-").isdecimal() or not least <= number <= most:
+        more = " (a clock: 3000+50, in ms)" if name == "clock" else ""
+        raise DescriptionError(f"{name} is a whole number from {least} to {most:,}{more}, not {text[:40]!r}")
+    return number

@@ -21,14 +21,19 @@ class Program:
     """A process that is talked to in lines; PlayerFailed with the reason when it dies, hangs or cannot be started."""
 
     def __init__(self, command: str, directory: str | None = None) -> None:
-        self.name = os.path.basename(shlex.split(command)[0])
+        self.name = command
         try:
+            words = shlex.split(command)
+            self.name = os.path.basename(words[0])
             self._process = subprocess.Popen(
-                shlex.split(command), cwd=directory, bufsize=0,
+                words, cwd=directory, bufsize=0,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )  # fmt: skip
         except OSError as error:
-            raise PlayerFailed(f"{self.name} cannot be started: {error.strerror}") from error
+            missing = f" ({error.filename})" if error.filename not in (None, words[0]) else ""
+            raise PlayerFailed(f"{self.name} cannot be started: {error.strerror}{missing}") from error
+        except (ValueError, IndexError) as error:
+            raise PlayerFailed(f"{command!r} is no command: {error}") from error
         self._buffer = b""
         self._hangs = False
 

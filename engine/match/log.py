@@ -63,42 +63,61 @@ def moves_digest(moves: Sequence[str]) -> str:
 class Log:
     """A file that is appended to game by game, or memory only (no path). Opened again, it goes on where it ended.
 
-    A line that was cut short when the program was killed is taken away.
+    Nothing is changed on file before the first game is added: then a line that was cut short when the program was
+    killed is taken away, or the whole file if it is to be fresh. A file that cannot be read or written is a LogError.
     """
 
     def __init__(self, header: Header, path: Path | None, fresh: bool = False) -> None:
         self.header = header
         self.records: list[Record] = []
+        self._path = path
         self._file: BinaryIO | None = None
+        self._kept: int | None = 0
+        """The bytes to keep of an earlier log, until the first game is added."""
         if path is None:
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and path.stat().st_size and not fresh:
-            kept = self._read(path)
-            self._file = path.open("r+b")
-            self._file.truncate(kept)
-            self._file.seek(kept)
-        else:
-            self._file = path.open("wb")
-        if self._file.tell() == 0:
-            self._write(header)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._is_new = not path.exists()
+            if not self._is_new and not fresh:
+                self._kept = self._read(path)
+            self._file = path.open("xb" if self._is_new else "r+b")
+        except OSError as error:
+            raise _failed(path, error) from error
 
     def append(self, record: Record) -> None:
         """Adds the next game; a process that is killed afterwards has it on file."""
         assert record.n == len(self.records), "games are logged in order"
         self.records.append(record)
-        if self._file is not None:
-            self._write(record)
+        if self._file is None:
+            return
+        assert self._path is not None
+        try:
+            if self._kept is not None:
+                self._begin(self._file, self._kept)
+            self._write(self._file, record)
+        except OSError as error:
+            raise _failed(self._path, error) from error
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        """Leaves no file where there was none and nothing was added."""
+        if self._file is None or self._path is None:
+            return
+        self._file.close()
+        if self._is_new and self._kept is not None:
+            self._path.unlink(missing_ok=True)
 
-    def _write(self, line: Header | Record) -> None:
-        assert self._file is not None
-        self._file.write(msgspec.json.encode(line) + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+    def _begin(self, file: BinaryIO, kept: int) -> None:
+        file.truncate(kept)
+        file.seek(kept)
+        self._kept = None
+        if not kept:
+            self._write(file, self.header)
+
+    def _write(self, file: BinaryIO, line: Header | Record) -> None:
+        file.write(msgspec.json.encode(line) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
     def _read(self, path: Path) -> int:
         """Reads the games; how many bytes of whole lines there are. LogError when the log is of another match."""
@@ -112,7 +131,10 @@ class Log:
 
 def read_log(path: Path) -> tuple[Header | None, list[Record], int]:
     """Header, games, and the bytes of whole lines; LogError where a whole line is none of a log."""
-    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    try:
+        whole, _, _ = path.read_bytes().rpartition(b"\n")
+    except OSError as error:
+        raise _failed(path, error) from error
     if not whole:
         return None, [], 0
     first, *rest = whole.split(b"\n")
@@ -124,6 +146,10 @@ def read_log(path: Path) -> tuple[Header | None, list[Record], int]:
     if [record.n for record in records] != list(range(len(records))):
         raise LogError(f"{path} lacks games in between")
     return header, records, len(whole) + 1
+
+
+def _failed(path: Path, error: OSError) -> LogError:
+    return LogError(f"the log {path} cannot be used: {error.strerror}")
 
 
 def _difference(old: Header, new: Header) -> str:

@@ -11,6 +11,7 @@ from engine.match.players import GreedyPlayer, LevelPlayer, PersonaPlayer, Searc
 from engine.match.uci import UciPlayer
 from engine.match.xboard import XboardPlayer
 from engine.search.driver import Searcher
+from engine.search.levels import level_of
 from engine.view import Grid
 
 
@@ -18,6 +19,16 @@ from engine.view import Grid
 def searcher_for(game: Game) -> Searcher:
     """The one searcher of a game in this process: players take turns, so they can share it."""
     return Searcher(game)
+
+
+def plays_alike(description: Description, game: Game) -> bool:
+    """Does this player always answer the same moves with the same one: neither a clock nor a seed comes into it?"""
+    if description.kind == "level":
+        level = level_of(game, int(description.value))
+        return level.repeatable and not level.margin and not level.slip
+    if description.kind != "search" or description.clock is not None or description.limit.time_ms is not None:
+        return False
+    return not description.number("margin", 0) and not description.number("slip", 0)
 
 
 def make_player(description: Description, game: Game, options: dict[str, str]) -> Player:

@@ -1,7 +1,7 @@
 """Our own players: a search with limits, a level, a persona, and the greedy player that looks one ply ahead."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Timer
 
@@ -10,6 +10,7 @@ from msgspec import structs
 from engine.game import Position
 from engine.match.description import Clock, Description, DescriptionError
 from engine.match.play import Choice, PlayerFailed, Situation
+from engine.match.techniques import SETTINGS, check_usable, techniques_of
 from engine.search import layout
 from engine.search.driver import Control, Running, Searcher, Table, answer
 from engine.search.job import PERSONAS, Job, Limit, Persona, RootMove, SearchError
@@ -20,32 +21,6 @@ from engine.search.timing import budget
 
 TABLE_BITS = 18
 """The table of a search player: 4 MiB, emptied before each game."""
-
-
-def techniques_of(description: Description, usual: int) -> int:
-    """The search's techniques that are switched on: `only` those that are named, or the usual ones of the game `with`
-    some more and `without` others. DescriptionError names those that there are.
-    """
-    given = [setting for setting in ("only", "with", "without") if setting in description.settings]
-    if "only" in given and len(given) > 1:
-        raise DescriptionError("choose either only=… or with=… and without=…")
-    only, more, fewer = (_bits(description.names(setting)) for setting in ("only", "with", "without"))
-    if more & fewer:
-        raise DescriptionError("a technique is either in with=… or in without=…")
-    return only if "only" in given else (usual | more) & ~fewer
-
-
-def _bits(names: Iterable[str]) -> int:
-    """The techniques of these names."""
-    bits = 0
-    for name in names:
-        if name not in layout.TECHNIQUE and name != "basic":
-            known = ", ".join(layout.TECHNIQUE)
-            raise DescriptionError(
-                f"the search has no technique {name!r}; it has {known}, and basic for the first three"
-            )
-        bits |= layout.BASIC if name == "basic" else layout.TECHNIQUE[name]
-    return bits
 
 
 class SearchPlayer:
@@ -62,13 +37,13 @@ class SearchPlayer:
             description.limit, number("margin", 0), number("slip", 0), plain=description.limit.nodes == 1
         )
         self._techniques = techniques_of(description, searcher.techniques)
+        named = {name for setting in SETTINGS for name in description.names(setting)}
+        check_usable(searcher.game, named - {"basic"})
         if "probe" in (*description.names("with"), *description.names("only")):
             searcher.prepare()
         else:
             self._techniques &= ~layout.PROBE  # another player of this process may have them
         self._bits = number("table_bits", TABLE_BITS)
-        if not 4 <= self._bits <= 28:
-            raise DescriptionError("table_bits is from 4 to 28")
         if description.settings.get("table", "kept") not in ("kept", "fresh"):
             raise DescriptionError("table is kept (from move to move) or fresh")
         self._fresh = description.settings.get("table") == "fresh"

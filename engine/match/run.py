@@ -5,8 +5,10 @@ are logged in order, and a test is asked after each pair in order. So what is lo
 """
 
 import multiprocessing
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -15,9 +17,9 @@ from msgspec import structs
 from engine.games.registry import load_game
 from engine.match.description import parse_description
 from engine.match.log import Header, Log, Record, moves_digest
-from engine.match.making import make_player, searcher_for
+from engine.match.making import make_player, plays_alike, searcher_for
 from engine.match.openings import Opening, Openings
-from engine.match.play import Adjudication, Player, play_game
+from engine.match.play import Adjudication, Player, PlayerFailed, play_game
 from engine.match.players import game_seed
 from engine.match.statistics import Sprt, Summary, summarise
 
@@ -26,6 +28,10 @@ WORKER_END_S = 5
 
 class WorkerLost(Exception):
     """A process of the match died; the log goes on where it ended."""
+
+
+class CannotPlay(Exception):
+    """A player cannot even begin: its program or checkout is not there, or does not take what it is told."""
 
 
 class Bench:
@@ -37,6 +43,14 @@ class Bench:
         descriptions = [parse_description(text) for text in header.players]
         first, second = (make_player(description, self._game, header.options) for description in descriptions)
         self._players: tuple[Player, Player] = (first, second)
+
+    def start(self) -> None:
+        """Starts the programs among the players; CannotPlay says which one does not begin a game, and why."""
+        for text, player in zip(self._header.players, self._players, strict=True):
+            try:
+                player.begin(0)
+            except PlayerFailed as error:
+                raise CannotPlay(f"the player {text!r} does not begin: {error}") from error
 
     def play(self, number: int, opening: Opening) -> Record:
         """Plays one game: the first player has seat 0 in games of even number."""
@@ -77,7 +91,11 @@ def run_match(
     concurrency: int = 1,
     on_game: Callable[[Record], None] = lambda record: None,
 ) -> Summary | None:
-    """Plays what the log lacks of so many games (an even number), or until the test is decided."""
+    """Plays what the log lacks of so many games (an even number), or until the test is decided.
+
+    Where both players always play alike, a match ends when its openings come again: the games would, too. CannotPlay
+    before any game when a player cannot begin one; a player that fails later on loses that game.
+    """
     halves = [record.half_points for record in log.records]
     openings = openings_of(log.header)
 
@@ -86,7 +104,8 @@ def run_match(
         return summary is not None and summary.accepted is not None
 
     if len(halves) < games and not decided():
-        with _played(log.header, openings, len(halves), games, concurrency) as records:
+        numbers = _numbers(log.header, openings, range(len(halves), games))
+        with _played(log.header, openings, numbers, min(concurrency, games - len(halves))) as records:
             for record in records:
                 log.append(record)
                 halves.append(record.half_points)
@@ -96,42 +115,49 @@ def run_match(
     return summarise(halves, test)
 
 
+def _numbers(header: Header, openings: Openings, numbers: range) -> Iterator[int]:
+    """The games to play, of these; fewer where they would be the same games again."""
+    game = load_game(header.game)
+    are_alike = all(plays_alike(parse_description(text), game) for text in header.players)
+    return takewhile(lambda number: not (are_alike and openings.repeats(number // 2)), numbers)
+
+
 @contextmanager
-def _played(header: Header, openings: Openings, begin: int, end: int, concurrency: int) -> Iterator[Iterator[Record]]:
-    """The games from a number to another, in order."""
-    if concurrency == 1:
-        bench = Bench(header)
-        try:
-            yield (bench.play(number, openings[number // 2]) for number in range(begin, end))
-        finally:
+def _played(header: Header, openings: Openings, numbers: Iterator[int], concurrency: int) -> Iterator[Iterator[Record]]:
+    """The games of these numbers, in order."""
+    bench = Bench(header)
+    workers: list[_Worker] = []
+    try:
+        bench.start()
+        if concurrency == 1:
+            yield (bench.play(number, openings[number // 2]) for number in numbers)
+        else:
             bench.close()
-    else:
-        workers = [_Worker(header) for _ in range(min(concurrency, end - begin))]
-        try:
-            yield _in_order(workers, openings, begin, end)
-        finally:
-            for worker in workers:
-                worker.end()
-
-
-def _in_order(workers: list["_Worker"], openings: Openings, begin: int, end: int) -> Iterator[Record]:
-    waiting: dict[int, Record] = {}
-    given = due = begin
-    for worker in workers:
-        worker.give(given, openings[given // 2])
-        given += 1
-    while due < end:
-        ready = wait([worker.pipe for worker in workers])
+            workers += [_Worker(header) for _ in range(concurrency)]
+            yield _in_order(workers, openings, numbers)
+    finally:
+        bench.close()
         for worker in workers:
-            if worker.pipe in ready:
-                record = worker.take()
-                waiting[record.n] = record
-                if given < end:
-                    worker.give(given, openings[given // 2])
-                    given += 1
-        while due in waiting:
-            yield waiting.pop(due)
-            due += 1
+            worker.end()
+
+
+def _in_order(workers: list["_Worker"], openings: Openings, numbers: Iterator[int]) -> Iterator[Record]:
+    """The games of these numbers in order, though they end in any; who has ended one is given the next."""
+    due: deque[int] = deque()
+    ended: dict[int, Record] = {}
+    idle = workers
+    while True:
+        for worker, number in zip(idle, numbers, strict=False):
+            worker.give(number, openings[number // 2])
+            due.append(number)
+        if not due:
+            return
+        ready = wait([worker.pipe for worker in workers])
+        idle = [worker for worker in workers if worker.pipe in ready]
+        for record in [worker.take() for worker in idle]:
+            ended[record.n] = record
+        while due and due[0] in ended:
+            yield ended.pop(due.popleft())
 
 
 class _Worker:

@@ -31,6 +31,8 @@ REFUSED = [
     ("engine.solve", "connect-four --make-book --plies -1", "from 0 on"),
     ("engine.match.__main__", "sticks --player random --opening-plies -4", "from 0 on"),
     ("engine.match.__main__", "sticks --option rows", "NAME=VALUE"),
+    ("engine.match.__main__", "sticks --seed 99999999999999999999", "at most"),
+    ("engine.match.__main__", "sticks --concurrency 1000", "256 at most"),
     ("engine.match.ladder", "sticks --games -2", "from 1 on"),
     ("engine.match.ladder", "sticks --top-nodes 0", "from 1 on"),
     ("engine.match.ladder", "sticks --concurrency none", "from 1 on"),

@@ -5,8 +5,8 @@ import pytest
 from engine.games.registry import load_game
 from engine.match.__main__ import parse_sprt
 from engine.match.description import Clock, DescriptionError, parse_description
-from engine.match.making import make_player
-from engine.match.players import techniques_of
+from engine.match.making import make_player, plays_alike
+from engine.match.techniques import techniques_of
 from engine.search import layout
 from engine.search.driver import usual_techniques
 from engine.search.job import Limit
@@ -33,7 +33,20 @@ def test_limits_and_clocks() -> None:
     [
         ("", "is written as"),
         ("nodes", "is written as"),
-        ("nodes=0", "from 1 on"),
+        ("nodes=0", "from 1 to"),
+        ("nodes=" + 25 * "9", "from 1 to 1,000,000,000,000,000"),
+        ("nodes=" + 5000 * "9", "from 1 to"),
+        ("depth=1001", "from 1 to 1,000"),
+        ("time_ms=" + 20 * "9", "from 1 to 86,400,000"),
+        ("clock=" + 20 * "9", "from 0 to 86,400,000"),
+        ("clock=0+10", "no time"),
+        ("nodes=9,margin=-1", "from 0 to"),
+        ("nodes=9,margin=" + 21 * "9", "from 0 to 131,072"),
+        ("nodes=9,slip=1001", "from 0 to 1,000"),
+        ("nodes=9,slip=", "is written as"),
+        ("nodes=9,slip=--1", "whole number"),
+        ("nodes=9,table_bits=29", "from 4 to 28"),
+        ("uci=x,elo=many", "whole number"),
         ("nodes=many", "whole number"),
         ("depth=3,depth=4", "twice"),
         ("margin=10", "no limit"),
@@ -63,7 +76,9 @@ def test_what_is_no_player(text: str, says: str) -> None:
         ("nodes=10,only=a,with=b", "either"),
         ("nodes=10,with=lmr,without=iir+lmr", "either"),
         ("nodes=10,with=magic", "no technique 'magic'"),
-        ("nodes=10,table_bits=60", "from 4 to 28"),
+        ("nodes=10,with=null-move", "connect-four can use .*, not 'null-move'"),
+        ("nodes=10,without=lmr+extensions", "not 'extensions'"),
+        ("nodes=10,only=basic+probe", "not 'probe'"),
     ],
 )
 def test_what_a_game_does_not_have(text: str, says: str) -> None:
@@ -88,10 +103,24 @@ def test_techniques_start_from_what_pays_for_the_game(monkeypatch: pytest.Monkey
     assert chosen(",only=basic+extensions") == layout.BASIC | layout.EXTENSIONS
 
 
+def test_players_that_always_play_alike() -> None:
+    """They say so as long as neither a clock nor a seed comes into a move: a level by its settings, others never."""
+    game = load_game("connect-four")
+    alike = [number for number in range(1, 9) if plays_alike(parse_description(f"level={number}"), game)]
+    assert alike == [
+        number for number, (_, margin, slip) in enumerate(game.level_table, start=1) if not margin and not slip
+    ]
+    for text in ("depth=3", "nodes=10", "nodes=10,depth=3,without=lmr,table=fresh,margin=0"):
+        assert plays_alike(parse_description(text), game), text
+    for text in ("nodes=10,time_ms=5", "clock=100", "depth=1,margin=3", "depth=1,slip=3", "greedy", "persona=average"):
+        assert not plays_alike(parse_description(text), game), text
+    assert not plays_alike(parse_description("uci=stockfish,nodes=10"), load_game("chess"))
+
+
 def test_tests() -> None:
     """A sequential test is two Elo figures and, if wanted, two risks."""
     assert parse_sprt("0,5").bounds == pytest.approx((-2.944, 2.944), abs=0.001)
     assert parse_sprt("-5,5,0.1,0.2").beta == 0.2
-    for wrong in ("0", "5,0", "0,5,0.7", "a,b", "1,2,3,4,5"):
+    for wrong in ("0", "5,0", "0,5,0.7", "a,b", "1,2,3,4,5", "nan,nan", "0,nan", "0,5,nan", "-1e308,0", "0,inf"):
         with pytest.raises(DescriptionError, match="--sprt"):
             parse_sprt(wrong)

@@ -1,5 +1,6 @@
 """Matches: fair, repeatable, gone on with after a kill; players play what they promise."""
 
+import errno
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +18,13 @@ from msgspec import structs
 from engine.game import GOES_ON, Position
 from engine.games.registry import load_game
 from engine.match.__main__ import main
-from engine.match.description import Clock, parse_description
+from engine.match.description import Clock, DescriptionError, parse_description
 from engine.match.log import Header, Log, LogError, Record, moves_digest, read_log
 from engine.match.making import make_player
 from engine.match.openings import NoOpening, Openings
 from engine.match.play import Adjudication, Choice, Player, PlayerFailed, Situation, play_game
 from engine.match.players import job_of
-from engine.match.run import openings_of, run_match
+from engine.match.run import CannotPlay, openings_of, run_match
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Job
@@ -37,8 +39,10 @@ def header_of(game_id: str, *players: str, seed: int = 1, plies: int = 2) -> Hea
     )
 
 
-def played(header: Header, games: int, path: Path | None = None, concurrency: int = 1) -> list[Record]:
-    log = Log(header, path)
+def played(
+    header: Header, games: int, path: Path | None = None, concurrency: int = 1, fresh: bool = False
+) -> list[Record]:
+    log = Log(header, path, fresh)
     run_match(log, games, concurrency=concurrency)
     log.close()
     return log.records
@@ -88,8 +92,84 @@ def test_a_log_of_another_match(tmp_path: Path) -> None:
     path.write_bytes(before.replace(b'"n":0', b'"n":7'))
     with pytest.raises(LogError, match="lacks games"):
         Log(header, path)
-    Log(structs.replace(header, seed=2), path, fresh=True).close()
-    assert read_log(path)[1] == []
+    path.write_bytes(before)
+    other = structs.replace(header, seed=2)
+    Log(other, path, fresh=True).close()
+    assert path.read_bytes() == before, "nothing is lost before a game is added"
+    played(other, 2, path, fresh=True)
+    assert read_log(path)[0] == other
+
+
+def test_a_log_that_cannot_be(tmp_path: Path) -> None:
+    """A folder in place of the file, or a file in place of the folder: it is said, and no file is left behind."""
+    header = header_of("tic-tac-toe", "depth=1", "depth=2", plies=1)
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "file" / "log", Path("")):
+        with pytest.raises(LogError, match="cannot be used"):
+            Log(header, path)
+        with pytest.raises(LogError, match="cannot be used"):
+            Log(header, path, fresh=True)
+    with pytest.raises(LogError, match="cannot be used"):
+        read_log(tmp_path)
+    Log(header, tmp_path / "new").close()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"], "a match without a game leaves no log"
+
+
+def test_a_log_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The match breaks off with the reason."""
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", full)
+    log = Log(header_of("tic-tac-toe", "depth=1", "depth=2"), tmp_path / "log")
+    with closing(log), pytest.raises(LogError, match="No space left"):
+        log.append(Record(n=0, half_points=1, plies=1))
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_program_that_is_not_there(concurrency: int, tmp_path: Path) -> None:
+    """The match ends before any game and says which player it was; a log that was there stays as it is."""
+    header = header_of("chess", "uci=no-such-program,depth=1", "depth=1")
+    for player, says in (
+        ("uci=no-such-program,depth=1", "no-such-program cannot be started: No such file"),
+        ("uci=/,depth=1", "cannot be started: Permission denied"),
+        ("xboard='unbalanced", "is no command"),
+        ("uci= ", "is written as"),
+        ("checkout=/no-such-directory,depth=1", "is no checkout of this project"),
+        (f"checkout={tmp_path},depth=1", "is no checkout of this project"),
+    ):
+        path = tmp_path / "log"
+        path.write_bytes(b"another\n")
+        log = Log(structs.replace(header, players=("depth=1", player)), path, fresh=True)
+        with pytest.raises((CannotPlay, DescriptionError), match=says):
+            run_match(log, 4, concurrency=concurrency)
+        log.close()
+        assert (log.records, path.read_bytes()) == ([], b"another\n")
+
+
+def test_a_program_that_dies_in_a_match() -> None:
+    """It loses this game and the others that it does not live through; the match goes on to its end."""
+    script = Path(__file__).with_name("scripted_engine.py")
+    header = header_of("chess", f"uci={sys.executable} -IS {script} uci die 0", "depth=1")
+    records = played(header, 4)
+    assert [(record.half_points, record.forfeit) for record in records] == [(0, True)] * 4
+    assert all("ended with code 3" in record.reason for record in records)
+
+
+def test_players_that_always_play_alike_play_an_opening_once() -> None:
+    """A match ends where the same games would come again, at once or gone on with; what is left to a seed goes on."""
+    header = header_of("sticks", "depth=1", "depth=3", plies=1)
+    openings = openings_of(header).distinct(200)
+    assert openings < 40
+    records = played(header, 400)
+    assert len(records) == 2 * openings
+    assert len({record.opening for record in records}) == openings
+    log = Log(header, None)
+    for games in (2, 2 * openings, 400):
+        run_match(log, games)
+    assert log.records == played(header, 400, concurrency=2) == records
+    assert len(played(structs.replace(header, players=("depth=1,margin=9", "depth=3")), 100)) == 100
 
 
 def test_processes_play_the_same_match(tmp_path: Path) -> None:
@@ -320,14 +400,14 @@ def test_who_cannot_begin_loses() -> None:
 
 
 def test_another_checkout(tmp_path: Path) -> None:
-    """This very checkout as a player of itself plays the same match; a wrong description forfeits with the reason."""
+    """This very checkout as a player of itself plays the same match; a wrong description ends it with the reason."""
     here = Path(__file__).parents[3]
     header = header_of("tic-tac-toe", "depth=2,margin=20", "depth=1,margin=9", plies=1)
     direct = played(header, 4)
     through = played(structs.replace(header, players=(f"checkout={here},depth=2,margin=20", header.players[1])), 4)
     assert [record.digest for record in through] == [record.digest for record in direct]
-    wrong = played(structs.replace(header, players=(f"checkout={here},level=9", "depth=1")), 2)
-    assert all(record.forfeit and "levels 1 to" in record.reason for record in wrong)
+    with pytest.raises(CannotPlay, match="levels 1 to"):
+        played(structs.replace(header, players=(f"checkout={here},level=9", "depth=1")), 2)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -371,6 +451,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["sticks", "--without", "magic"], "no technique"),
         (["sticks", "--player", "depth=1", "--player", "depth=1", "--sprt", "5"], "--sprt"),
         (["sticks", "--player", "depth=1", "--player", "depth=1", "--opening-plies", "60"], "always over"),
+        (["chess", "--player", "depth=1", "--player", "uci=no-such-program"], "cannot be started"),
+        (["sticks", "--without", "null-move"], "sticks can use"),
+        (["chess", "--without", "lmr", "--max-plies", "8"], "over after openings of 8"),
+        (["sticks", "--without", "lmr", "--log", "/"], "cannot be used"),
+        (["sticks", "--without", "lmr", "--log", ""], "cannot be used"),
     ],
 )
 def test_wrong_commands(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
