@@ -164,16 +164,17 @@ class Searcher:
         one best move is wanted, a better one that the unfinished depth after it has found takes its place.
 
         The caller sees to the hard bound of the limit's time (`engine.search.timing`): it calls `expire`, from within
-        `around`. `among` are the only moves that are looked at, all by default. A pondering search counts no time
-        until `ponderhit`. More threads search the same position into the same table; what they find depends on chance.
-        The techniques are by default those that pay for the game. For the rest see Settings.
+        `around`. `among` are the only moves that are looked at, all by default; SearchFailed when one of them is not
+        legal, or there is none. A pondering search counts no time until `ponderhit`. More threads search the same
+        position into the same table; what they find depends on chance. The techniques are by default those that pay for
+        the game. For the rest see Settings.
         """
         self.native.function("root")
         chosen = self.techniques if techniques is None else techniques
         settings = Settings(margin, lines, exact_depth, chosen, contempt)
-        moves = [move for move in position.moves() if not among or move in among]
-        if not moves:
-            raise SearchFailed("the match is over, or none of the moves that were asked for is legal")
+        if threads < 1:
+            raise ValueError(f"threads are 1 or more, not {threads}")
+        moves = _root_moves(position, among)
         while len(self._works) < threads:
             self._works.append(Work(int(self.game.rules.MAX_MOVES)))
         age = table.next_age()
@@ -200,7 +201,7 @@ class Searcher:
         state = tuple(int(word) for word in position.state)
         memories = (work.memory, table.memory, control.memory, self._data)
         pace = Pace(budget(limit), len(position.moves()))
-        deepest = min(limit.depth or layout.MAX_PLY - 2, layout.MAX_PLY - 2)
+        deepest = layout.MAX_PLY - 2 if limit.depth is None else min(limit.depth, layout.MAX_PLY - 2)
         report = None
         for depth in range(1, deepest + 1):
             horizons = work.horizons
@@ -242,6 +243,17 @@ class Searcher:
     def _counted_ms(self) -> float:
         """How much of the limit's time is gone: none while the search ponders."""
         return 0.0 if self._counts_from is None else (self._clock() - self._counts_from) * 1000
+
+
+def _root_moves(position: Position, among: Sequence[int]) -> list[int]:
+    """The moves to look at, in the order of the rules; SearchFailed where there are none."""
+    legal = position.moves()
+    if not legal:
+        raise SearchFailed("the match is over: there is no move to look at")
+    wrong = [move for move in among if move not in legal]
+    if wrong:
+        raise SearchFailed(f"not all of the moves to look at are legal: {', '.join(map(str, wrong))}")
+    return [move for move in legal if not among or move in among]
 
 
 def _is_enough(report: Report, limit: Limit) -> bool:

@@ -14,7 +14,8 @@ MATE = 30_000
 
 
 class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """When to stop, whichever comes first; a search always completes depth 1.
+    """When to stop, whichever comes first; a search always completes depth 1. Without a depth or nodes, None, they are
+    no reason to stop; ValueError for less than one.
 
     `clock_ms` is what the side to move has left for `moves_to_go` moves (for the rest of the match where that is not
     given), `increment_ms` what it gets after each: see `engine.search.timing`.
@@ -26,6 +27,11 @@ class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     clock_ms: int | None = None
     increment_ms: int = 0
     moves_to_go: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, number in (("depth", self.depth), ("nodes", self.nodes)):
+            if number is not None and number < 1:
+                raise ValueError(f"a limit of {name} is 1 or more, not {number}")
 
 
 class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

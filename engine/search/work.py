@@ -81,7 +81,7 @@ class Work:
 
     def allow_stop(self, nodes: int | None) -> None:
         """From now on the search stops at so many nodes, or when it is told to."""
-        self.words[layout.NODE_LIMIT] = nodes or NO_LIMIT
+        self.words[layout.NODE_LIMIT] = NO_LIMIT if nodes is None else nodes
         self.words[layout.MAY_STOP] = 1
         self.words[layout.POLL] = 0
 

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from engine.conformance import playouts
@@ -53,8 +54,26 @@ def test_some_moves_only(searcher_of: Searchers) -> None:
     found = searcher.search(position, Limit(depth=5), Table(12), Control(), exact_depth=True, among=among)
     assert {move for move, _, _ in found.moves} == {*among}
     assert (found.score, found.moves[0][1]) == (full.moves[2][1], full.moves[2][1])
-    with pytest.raises(SearchFailed, match="legal"):
-        searcher.search(position, Limit(depth=5), Table(12), Control(), among=[77])
+    for illegal in ([77], [among[0], 77]):
+        with pytest.raises(SearchFailed, match="legal: 77"):
+            searcher.search(position, Limit(depth=5), Table(12), Control(), among=illegal)
+
+
+def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
+    """A limit of no plies or nodes, and a search of no threads, are errors: they do not mean that there is no limit."""
+    for given in ({"depth": 0}, {"nodes": 0}, {"depth": 3, "nodes": -1}):
+        with pytest.raises(ValueError, match="is 1 or more"):
+            Limit(**given)
+        with pytest.raises(msgspec.ValidationError, match="is 1 or more"):
+            msgspec.json.decode(msgspec.json.encode(given), type=Limit)
+    with pytest.raises(ValueError, match="is 1 or more"):
+        msgspec.structs.replace(Limit(depth=1), depth=0)
+    searcher = searcher_of("connect-four")
+    for limit in (Limit(depth=1), Limit(nodes=1)):
+        assert searcher.search(searcher.game.start(), limit, Table(12), Control()).depth == 1
+    for threads in (0, -1):
+        with pytest.raises(ValueError, match="threads are 1 or more"):
+            searcher.search(searcher.game.start(), Limit(depth=1), Table(12), Control(), threads=threads)
 
 
 def test_contempt(searcher_of: Searchers) -> None:
