@@ -5,6 +5,7 @@ with the position when a promise of `engine.game.Rules` is broken. CHECKS need t
 them as well.
 """
 
+import argparse
 import random
 import re
 import sys
@@ -200,9 +201,15 @@ NATIVE_CHECKS: dict[str, Callable[[Game], None]] = {
 
 def main(arguments: list[str] | None = None) -> int:
     """One line a check; 0 when all are passed, 1 when one is not, 2 for a game that is not there."""
-    asked = (sys.argv[1:] if arguments is None else arguments) or game_ids()
+    parser = argparse.ArgumentParser(
+        prog="python -m engine.conformance",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Exit codes: 0 all checks are passed, 1 one is not, 2 for a game that is not there.",
+    )
+    parser.add_argument("game", nargs="*", help="the ids of games, all by default")
     code = 0
-    for game_id in asked:
+    for game_id in parser.parse_args(arguments).game or game_ids():
         try:
             game = load_game(game_id)
         except (GameError, GameFault) as error:

@@ -15,6 +15,7 @@ REFUSED = [
     ("engine.bench", "--deepen chess --depth 999", "126 at most"),
     ("engine.bench", "--deepen whist", "there is no game 'whist'"),
     ("engine.bench", "--deepen chess --depth 0", "from 1 on"),
+    ("engine.conformance", "sticks --all", "unrecognized arguments: --all"),
     ("engine.perft", "chess -1", "from 1 on"),
     ("engine.perft", "chess 1 --option swap", "NAME=VALUE"),
     ("engine.solve", "connect-four --seconds -1", "above 0"),
@@ -52,6 +53,15 @@ def test_what_cannot_be_is_refused(command: str, line: str, expected: str, capsy
         import_module(command).main(line.split())
     assert ended.value.code == 2
     assert expected in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", sorted({"engine.conformance", "engine.warm", *(name for name, _, _ in REFUSED)}))
+def test_help_is_given(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command says what it takes, by the name that it is called by."""
+    with pytest.raises(SystemExit) as ended:
+        import_module(command).main(["--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: python -m {command.removesuffix('.__main__')} [-h]")
 
 
 def test_what_is_taken() -> None:
