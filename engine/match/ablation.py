@@ -2,12 +2,14 @@
 
 For each technique that a game can use, the game's usual search plays a match against the same search without it, or,
 for a technique that the game's WITHOUT leaves out, with it against without. Both look at the same number of nodes. A
-sequential test ends a match early. The logs go on where they were when it is killed, and docs/ablations.md is made from
-them.
+match ends when its sequential test is decided, when it has as many games as were asked for, or when the game has no
+further opening: both players always play alike, so an opening that came again would count a game twice. The logs go on
+where they were when it is killed, and docs/ablations.md is made from them.
 """
 
 import argparse
 import sys
+from functools import cache
 from pathlib import Path
 
 from engine.arguments import count
@@ -16,8 +18,8 @@ from engine.games.registry import load_game
 from engine.match.description import DescriptionError
 from engine.match.ladder import MAX_PLIES, SEED, options_of
 from engine.match.log import Header, Log, LogError, read_log
-from engine.match.openings import default_plies
-from engine.match.run import WorkerLost, run_match
+from engine.match.openings import default_plies, longest
+from engine.match.run import WorkerLost, openings_of, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
 from engine.match.techniques import check_usable
 from engine.match.techniques import usable as usable
@@ -31,6 +33,9 @@ TEST = Sprt(0, 20)
 """Ends a match early: is the technique worth 20 Elo rather than none?"""
 ASKED_FOR = ("probe",)
 """What a player of a match uses only where its text says so: see SearchPlayer."""
+
+MANY_OPENINGS = 2_000
+"""A game with so many positions after the plies of an opening has enough for any match: ten times as many as pairs."""
 
 
 FULL_TABLE = ("buckets",)
@@ -60,17 +65,48 @@ def log_path(folder: Path, game: Game, technique: str) -> Path:
     return folder / game.id / f"{technique}.jsonl"
 
 
-def play_ablation(game: Game, technique: str, folder: Path, nodes: int, games: int, fresh: bool, threads: int) -> str:
+def ended_by(header: Header, summary: Summary, games: int = GAMES) -> str:
+    """What ended a match of so many games at most: its "test", the number of "games", or that there are no more
+    "openings". Nothing ("") when there is something left to play: it was stopped.
+    """
+    if summary.accepted:
+        return "test"
+    if summary.games >= games:
+        return "games"
+    if _has_many(header.game, tuple(header.options.items())):
+        return ""
+    return "openings" if openings_of(header).repeats(summary.games // 2) else ""
+
+
+@cache
+def _has_many(game_id: str, options: tuple[tuple[str, str], ...]) -> bool:
+    """Are there surely enough openings for any match? A look at the rules saves making them to count them."""
+    game = load_game(game_id)
+    met = {"": game.start(dict(options))}
+    for _ in range(longest(game)):
+        before, met = met.values(), {}
+        for position in before:
+            met |= {after.digest(): after for after in map(position.play, position.moves())}
+            if len(met) >= MANY_OPENINGS:
+                return True
+    return False
+
+
+def play_ablation(
+    game: Game, technique: str, folder: Path, nodes: int | None, games: int, fresh: bool, threads: int
+) -> str:
     """Plays what the log lacks, and tells the result in a line.
 
-    A match that is over stands, though rules or nodes are others by now; LogError for one that broke off.
+    A match that is over stands, though rules are others by now; so does one at another number of nodes, where the
+    caller asks for none. LogError for one that broke off, and for one at other nodes than were asked for.
     """
-    header = header_of(game, technique, nodes)
+    header = header_of(game, technique, nodes or NODES)
     path = log_path(folder, game, technique)
     if path.exists() and not fresh:
         measured, records, _ = read_log(path)
         summary = summarise([record.half_points for record in records], TEST)
-        if measured != header and summary and (summary.accepted or summary.games >= games):
+        as_asked = measured and (nodes is None or measured.players == header.players)
+        if measured and summary and measured != header and as_asked and ended_by(measured, summary, games):
             return f"{tell(summary)}  (of other rules or nodes; --fresh plays it anew)"
     log = Log(header, path, fresh)
     try:
@@ -115,7 +151,7 @@ def main(arguments: list[str] | None = None) -> int:
                     asked.concurrency,
                 )  # fmt: skip
                 print(f"{game.id} {technique:>13}: {told}", flush=True)
-    except (GameError, LogError, DescriptionError) as error:
+    except (GameError, LogError, DescriptionError, OSError) as error:
         parser.error(str(error))
     except WorkerLost as error:
         print(error, file=sys.stderr)
@@ -132,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--technique", nargs="+", metavar="NAME", help="only these (default: all that the game can use)"
     )
-    parser.add_argument("--nodes", type=count, default=NODES, metavar="N", help=f"a move (default {NODES})")
+    parser.add_argument("--nodes", type=count, metavar="N", help=f"a move (default: as measured before, or {NODES})")
     parser.add_argument("--games", type=count, default=GAMES, metavar="N", help=f"at most so many (default {GAMES})")
     parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})")
     parser.add_argument("--fresh", action="store_true", help="play anew what is on the logs")

@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import structs
+
 from engine.arguments import count
 from engine.game import Game, GameError
 from engine.games.registry import load_game
 from engine.match.calibration import calibrate
-from engine.match.log import Header, Log, LogError
-from engine.match.openings import default_plies
-from engine.match.run import WorkerLost, run_match
-from engine.match.statistics import Summary
+from engine.match.log import Header, Log, LogError, Record, read_log
+from engine.match.openings import Opening, default_plies
+from engine.match.run import Bench, WorkerLost, run_match
+from engine.match.statistics import Summary, summarise
 from engine.search.levels import level_of
 
 FOLDER = Path("tests/data/ladders")
@@ -45,11 +47,16 @@ TOP_NODES_OF = {
 }
 """The nodes that stand for the top level: as many as can be measured in minutes. It looks at more in its time, so it is
 stronger than measured; the check with REACH_FACTOR times as many says how much."""
+EXACT = ("connect-four", "sticks", "tic-tac-toe")
+"""The games whose top level plays perfectly, by a solver or by looking to the end: there the check is of that level
+itself, which never uses up its time."""
 ADJUDICATED = {"chess": 1_000}
 """A game ends when both players have seen the same side so far ahead for some moves, where both look at ADJUDICATING
 nodes: they would win it, and it would take long. Who looks at fewer must win it on the board."""
 ADJUDICATING = 1_000
 WANTED = 0.65, 0.85
+REPLAYED = 4
+"""So many games of a step are played again when files of its game have changed since it was measured."""
 REACH_FACTOR, REACH_GAMES = 10, 40
 """How far the top is from the level below when it looks at so many times the nodes is measured with so many games."""
 BOUNDS = {"1-greedy": (0.0, 0.5), "reach": (0.5, 1.0)}
@@ -75,8 +82,9 @@ def steps(game: Game, top_nodes: int) -> Iterator[Step]:
 
 
 def reach(game: Game, top_nodes: int) -> Step:
-    """The match that tells what the top level gains by more nodes than are measured."""
-    return Step("reach", (f"nodes={REACH_FACTOR * top_nodes}", f"level={game.levels - 1}"))
+    """The match that tells how much stronger than its stand-in the top level is."""
+    top = f"level={game.levels}" if game.id in EXACT else f"nodes={REACH_FACTOR * top_nodes}"
+    return Step("reach", (top, f"level={game.levels - 1}"))
 
 
 def options_of(game: Game) -> dict[str, str]:
@@ -115,15 +123,50 @@ def play_ladder(
     concurrency: int,
     out: Callable[[str], None],
 ) -> None:
-    """Plays what the logs of a ladder lack; LogError when they are of other rules."""
+    """Plays what the logs of a ladder lack, and tells each step in a line.
+
+    A step that has its games stands when files of the game have changed since, if REPLAYED of its games come out the
+    same. LogError for one whose games do not, for one that broke off under other rules, and for another match.
+    """
     for step in matches:
-        log = Log(header_of(game, step), folder / game.id / f"{step.name}.jsonl", fresh)
-        try:
-            summary = run_match(log, games, concurrency=concurrency)
-        finally:
-            log.close()
+        header, path = header_of(game, step), folder / game.id / f"{step.name}.jsonl"
+        summary = None if fresh else _standing(header, path, games)
+        note = "" if summary is None else f"  (of other rules; {min(REPLAYED, summary.games)} games came out the same)"
+        if summary is None:
+            log = Log(header, path, fresh)
+            try:
+                summary = run_match(log, games, concurrency=concurrency)
+            finally:
+                log.close()
         assert summary is not None, "a step has one pair at least"
-        out(f"{game.id} {step.name:>9}: {tell(summary, step)}")
+        out(f"{game.id} {step.name:>9}: {tell(summary, step)}{note}")
+
+
+def _standing(header: Header, path: Path, games: int) -> Summary | None:
+    """The result of a step that was played to its end with other files of the game, and comes out the same with these.
+
+    None where there is no such log; LogError where it would come out differently.
+    """
+    measured, records, _ = read_log(path) if path.exists() else (None, [], 0)
+    if measured is None or measured == header or structs.replace(measured, rules=header.rules) != header:
+        return None
+    if len(records) < games:
+        return None
+    changed = changed_games(measured, records[:: max(1, len(records) // REPLAYED)][:REPLAYED])
+    if changed:
+        raise LogError(f"{path} was played with other rules, and its game {changed[0]} comes out differently: --fresh")
+    return summarise([record.half_points for record in records])
+
+
+def changed_games(header: Header, records: Iterable[Record]) -> list[int]:
+    """The numbers of those games of a step that do not come out move for move as they were logged."""
+    bench = Bench(header)
+    try:
+        return [
+            record.n for record in records if bench.play(record.n, Opening(tuple(record.opening.split()), 0)) != record
+        ]
+    finally:
+        bench.close()
 
 
 def tell(summary: Summary, step: Step) -> str:
@@ -143,7 +186,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--fresh", action="store_true", help="play all anew: rules, search or levels have changed")
     parser.add_argument("--concurrency", type=count, default=1, metavar="N", help="processes (default 1)")
     parser.add_argument(
-        "--reach", action="store_true", help=f"only the top with {REACH_FACTOR} times the nodes ({REACH_GAMES} games)"
+        "--reach",
+        action="store_true",
+        help=f"only the top, with {REACH_FACTOR} times the nodes, or itself where it is exact ({REACH_GAMES} games)",
     )
     parser.add_argument("--calibrate", action="store_true", help="find a LEVEL_TABLE by matches and print it")
     parser.add_argument(
@@ -164,7 +209,7 @@ def main(arguments: list[str] | None = None) -> int:
             else:
                 matches = steps(game, top_nodes)
                 play_ladder(game, asked.folder, matches, many + many % 2, asked.fresh, asked.concurrency, print)
-    except (GameError, LogError) as error:
+    except (GameError, LogError, OSError) as error:
         parser.error(str(error))
     except WorkerLost as error:
         print(error, file=sys.stderr)

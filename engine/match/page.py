@@ -5,9 +5,21 @@ from pathlib import Path
 
 from engine.game import Game
 from engine.games.registry import game_ids, load_game
-from engine.match.ladder import ADJUDICATING, FOLDER, MAX_PLIES, WANTED, options_of, reach, steps, top_nodes_of
+from engine.match.ladder import (
+    ADJUDICATING,
+    EXACT,
+    FOLDER,
+    MAX_PLIES,
+    REPLAYED,
+    WANTED,
+    Step,
+    options_of,
+    reach,
+    steps,
+    top_nodes_of,
+)
 from engine.match.log import read_log
-from engine.match.statistics import Summary, expected_score, summarise
+from engine.match.statistics import Summary, elo_of, expected_score, summarise
 from engine.search.levels import LADDER, TIME_MS, level_of
 
 HEAD = f"""# Levels of play
@@ -29,11 +41,20 @@ near-equal ones it takes, comes from the match: a move that is asked for again i
 
 Each level is measured by colour-swapped pairs of games from different balanced openings against the one below, level 1
 against a *greedy* player: it looks one move ahead and makes no mistakes in that. A step should score
-{WANTED[0]:.0%} to {WANTED[1]:.0%}, level 1 no more than 50%. The bounds hold the truth in 95 of 100 such matches. For
-the top level, which plays by time, stands the search with the number of nodes that is given, without a solver. In its
-time it looks at far more (about a million positions in chess, several in draughts), so the last step is wider than
-measured; `python -m engine.match.ladder GAME --reach` measures it with ten times the nodes, and where that was done, a
-line below the table says what came out.
+{WANTED[0]:.0%} to {WANTED[1]:.0%}. Level 1 should lose half of its games at least; where it lost fewer, since many
+were drawn, and scored no more than 50%, the table says "by score", and a line below it what came of the games.
+The bounds hold the truth in 95 of 100 such matches.
+
+The top level plays by time, so a *stand-in* is measured in its place: the search with the number of nodes that is
+given, without a solver. The top row's figures are the stand-in's. In its second the top level looks at far more (about
+a million positions in chess, several in draughts) or plays perfectly, so the last step is wider than measured. How much
+wider, `python -m engine.match.ladder GAME --reach` measures, with ten times the nodes, or with the top level itself
+where it plays perfectly (and loses only where the opening is lost); below the table is what came out.
+
+Below each table stands how far the ladder reaches: the Elo differences of its steps (from level 1 on), added up. That
+is an estimate, since a lead over the next is not just added to that one's lead over a third, and since two
+players of one search meet each other's weaknesses more often than other people's. Beside it stands what as many steps
+of {WANTED[1]:.0%} would add up to, which is the most that a ladder with as many levels can span.
 
 Chess games of two players that look at {ADJUDICATING:,} nodes or more end when both have seen the same side ten pawns
 ahead for some moves; the others are played to the end, or to a draw after {MAX_PLIES} plies, as in all games.
@@ -47,13 +68,31 @@ Beside the levels there are *personas*, for every game; they too play the same m
 - **random** plays by lot.
 
 The logs hold seed, opening, result and a digest of the moves of each game; a test plays some of them again, move for
-move. When rules, evaluation or search change, it says so, and the ladder is measured anew:
+move. When rules, evaluation or search change, it says so, and the ladder is measured anew. A log also names the
+rules that it was played with: a digest of all files that could matter. Most changes of those files change no move.
+Where the digest is another one by now, the command plays {REPLAYED} games of the step again, and the step stands if
+they come out the same, move for move.
 
     python -m engine.match.ladder GAME --calibrate    # prints a LEVEL_TABLE for the rules file
     python -m engine.match.ladder GAME --fresh        # plays the ladder; killed, it goes on without --fresh
-    python -m engine.match.ladder GAME --reach        # the top with ten times the nodes against the level below
+    python -m engine.match.ladder GAME                # plays what is missing, and checks what is there
+    python -m engine.match.ladder GAME --reach        # the top, with more nodes or perfect, against the level below
     python -m engine.match.page > docs/levels.md
 """
+
+HOW_EXACT = {
+    "connect-four": "its solver and its book give the right move",
+    "sticks": "it looks to the end of the game",
+    "tic-tac-toe": "it looks to the end of the game",
+}
+"""Why the top level is exact, of the games that are in EXACT."""
+
+HOW_DRAWN = {
+    "chess": ", four of five of them by stalemate, which players who look one move ahead do not see coming",
+    "draughts": ", most of them by repetition, some undecided after 200 plies",
+    "nine-mens-morris": ", nearly all by repetition",
+}
+"""How games between level 1 and the greedy player are drawn, found by playing those of the logs again."""
 
 
 def page(folder: Path = FOLDER) -> str:
@@ -79,40 +118,85 @@ def games_with_logs(folder: Path) -> tuple[list[Game], str]:
 
 
 def _game(game: Game, folder: Path) -> Iterator[str]:
-    """The table of one game."""
+    """The table of one game, and what is to be said about it."""
     options = "".join(f", {name} {value}" for name, value in options_of(game).items())
     yield f"## {game.title}\n"
     yield f"{game.levels} levels, measured as `{game.id}`{options}.\n"
-    yield "| level | nodes | margin | careless | against | games | score | bounds | as wanted |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for number, step in enumerate(steps(game, top_nodes_of(game)), 1):
+    yield "| level | nodes | margin | careless | against | games | won, drawn, lost | score | bounds | as wanted |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    matches = list(steps(game, top_nodes_of(game)))
+    summaries = [summary_of(folder / game.id / f"{step.name}.jsonl") for step in matches]
+    for number, (step, summary) in enumerate(zip(matches, summaries, strict=True), 1):
         level = level_of(game, number)
-        nodes = f"{level.limit.nodes:,}" if level.limit.nodes else f"{TIME_MS} ms; {step.players[0]}"
+        stand_in = number == game.levels
+        nodes = f"{TIME_MS} ms; stand-in: {_nodes_of(step):,}" if stand_in else f"{level.limit.nodes:,}"
         limits = f"{nodes} | {level.margin} | {level.slip / 10:g} %"
         below = "greedy" if number == 1 else f"level {number - 1}"
-        yield f"| {number} | {limits} | {below} | {_measured(folder / game.id / f'{step.name}.jsonl', number)} |"
+        wanted = as_wanted(number, summary) + (", the stand-in" if stand_in else "")
+        yield f"| {number} | {limits} | {below} | {_measured(summary)} | {wanted} |"
     yield ""
-    yield from _reach(game, folder)
+    if summaries and summaries[0] is not None:
+        yield from _first(game, summaries[0])
+    yield from _span(game, [summary.elo if summary else None for summary in summaries[1:]], folder)
 
 
-def _reach(game: Game, folder: Path) -> Iterator[str]:
-    """What the top level gains by more nodes, if that was measured."""
-    step = reach(game, top_nodes_of(game))
-    summary = summary_of(folder / game.id / f"{step.name}.jsonl")
-    if summary is not None:
-        nodes = int(step.players[0].removeprefix("nodes="))
-        yield f"With {nodes:,} nodes the top scores {summary.score:.1%} of {summary.games} games against level"
-        yield f"{game.levels - 1} ({_score(summary, -1):.1%} to {_score(summary, 1):.1%}).\n"
-
-
-def _measured(path: Path, number: int) -> str:
-    """Games, score, bounds and verdict of a step."""
-    summary = summary_of(path)
+def as_wanted(number: int, summary: Summary | None) -> str:
+    """Is a step as wide as it should be? Level 1 should lose half of its games; "by score" is half a promise."""
     if summary is None:
-        return "0 | | | no"
-    low, high = (0.0, 0.5) if number == 1 else WANTED
-    bounds = f"{_score(summary, -1):.1%} to {_score(summary, 1):.1%}"
-    return f"{summary.games} | {summary.score:.1%} | {bounds} | {'yes' if low <= summary.score <= high else 'no'}"
+        return "no"
+    if number == 1:
+        return "yes" if 2 * summary.losses >= summary.games else "by score" if summary.score <= 0.5 else "no"
+    return "yes" if WANTED[0] <= summary.score <= WANTED[1] else "no"
+
+
+def _nodes_of(step: Step) -> int:
+    """How many nodes stand for the top level."""
+    return int(step.players[0].removeprefix("nodes="))
+
+
+def _measured(summary: Summary | None) -> str:
+    """Games, results, score and bounds of a step."""
+    if summary is None:
+        return "0 | | | "
+    results = f"{summary.wins}, {summary.draws}, {summary.losses}"
+    return f"{summary.games} | {results} | {summary.score:.1%} | {_bounds(summary)}"
+
+
+def _first(game: Game, summary: Summary) -> Iterator[str]:
+    """What became of level 1's games, where it did not lose half of them."""
+    if as_wanted(1, summary) != "by score":
+        return
+    decided = summary.wins + summary.losses
+    yield f"Level 1 lost {summary.losses} of its {summary.games} games against the greedy player, fewer than half:"
+    yield f"{summary.draws} were drawn{HOW_DRAWN.get(game.id, '')}."
+    yield f"Of the {decided} that were decided it lost {summary.losses / decided:.0%}.\n"
+
+
+def _span(game: Game, steps_elo: list[float | None], folder: Path) -> Iterator[str]:
+    """How many Elo the ladder spans, with its stand-in and with what comes nearer to the real top."""
+    known = [elo for elo in steps_elo if elo is not None]
+    whole = len(known) == len(steps_elo) > 0
+    most = len(steps_elo) * (elo_of(WANTED[1]) or 0)
+    if whole:
+        yield f"From level 1 to the stand-in for level {game.levels} the steps add up to"
+        yield f"{sum(known):,.0f} Elo (an estimate);"
+        yield f"{len(known)} steps of {WANTED[1]:.0%} would add up to {most:,.0f}.\n"
+    step = reach(game, top_nodes_of(game))
+    top = summary_of(folder / game.id / f"{step.name}.jsonl")
+    if top is None:
+        return
+    who = (
+        f"With {_nodes_of(step):,} nodes the top"
+        if game.id not in EXACT
+        else (f"Level {game.levels} itself, which plays perfectly, since {HOW_EXACT[game.id]},")
+    )
+    yield f"{who} scores {top.score:.1%} of {top.games} games against level {game.levels - 1}"
+    yield f"({_bounds(top)}: {top.wins} won, {top.draws} drawn, {top.losses} lost)."
+    if whole and top.elo is not None:
+        total = sum(known[:-1]) + top.elo
+        wider = f", more than {len(known)} steps of {WANTED[1]:.0%} can span" if total > most else ""
+        yield f"With that, {total:,.0f} Elo from level 1 on{wider}."
+    yield ""
 
 
 def summary_of(path: Path) -> Summary | None:
@@ -120,10 +204,11 @@ def summary_of(path: Path) -> Summary | None:
     return summarise([record.half_points for record in read_log(path)[1]]) if path.exists() else None
 
 
-def _score(summary: Summary, side: int) -> float:
-    """An end of the interval that holds the true score in 95 of 100 matches."""
-    elo = summary.elo_low if side < 0 else summary.elo_high
-    return expected_score(elo) if elo is not None else float(side > 0)
+def _bounds(summary: Summary) -> str:
+    """What holds the true score in 95 of 100 matches."""
+    low = 0.0 if summary.elo_low is None else expected_score(summary.elo_low)
+    high = 1.0 if summary.elo_high is None else expected_score(summary.elo_high)
+    return f"{low:.1%} to {high:.1%}"
 
 
 if __name__ == "__main__":
