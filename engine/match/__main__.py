@@ -14,7 +14,7 @@ from engine.match.description import DescriptionError, parse_description
 from engine.match.log import Header, Log, LogError, Record
 from engine.match.making import make_player
 from engine.match.openings import NoOpening, default_plies
-from engine.match.run import CannotPlay, WorkerLost, run_match
+from engine.match.run import MOST_PROCESSES, CannotPlay, WorkerLost, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
 
 DESCRIPTION = """Plays colour-swapped pairs of games from balanced openings. The first player's results are told:
@@ -44,7 +44,6 @@ game with few of them ends sooner. With --log the match may be killed at any mom
 
 
 MOST_ELO = 4000
-MOST_PROCESSES = 256
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -12,14 +12,14 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from engine.arguments import count
+from engine.arguments import between, count
 from engine.game import Game, GameError
 from engine.games.registry import load_game
 from engine.match.description import DescriptionError
 from engine.match.ladder import MAX_PLIES, SEED, options_of
 from engine.match.log import Header, Log, LogError, read_log
 from engine.match.openings import default_plies, longest
-from engine.match.run import WorkerLost, openings_of, run_match
+from engine.match.run import MOST_PROCESSES, WorkerLost, openings_of, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
 from engine.match.techniques import check_usable
 from engine.match.techniques import usable as usable
@@ -172,7 +172,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--games", type=count, default=GAMES, metavar="N", help=f"at most so many (default {GAMES})")
     parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})")
     parser.add_argument("--fresh", action="store_true", help="play anew what is on the logs")
-    parser.add_argument("--concurrency", type=count, default=1, metavar="N", help="processes (default 1)")
+    parser.add_argument(
+        "--concurrency", type=between(1, MOST_PROCESSES), default=1, metavar="N", help="processes (default 1)"
+    )
     return parser
 
 

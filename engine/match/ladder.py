@@ -13,13 +13,13 @@ from pathlib import Path
 
 from msgspec import structs
 
-from engine.arguments import count
+from engine.arguments import between, count
 from engine.game import Game, GameError
 from engine.games.registry import load_game
 from engine.match.calibration import calibrate
 from engine.match.log import Header, Log, LogError, Record, read_log
 from engine.match.openings import Opening, default_plies
-from engine.match.run import Bench, WorkerLost, run_match
+from engine.match.run import MOST_PROCESSES, Bench, WorkerLost, run_match
 from engine.match.statistics import Summary, summarise
 from engine.search.levels import level_of
 
@@ -184,7 +184,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})")
     parser.add_argument("--top-nodes", type=count, metavar="N", help="what stands for the top level")
     parser.add_argument("--fresh", action="store_true", help="play all anew: rules, search or levels have changed")
-    parser.add_argument("--concurrency", type=count, default=1, metavar="N", help="processes (default 1)")
+    parser.add_argument(
+        "--concurrency", type=between(1, MOST_PROCESSES), default=1, metavar="N", help="processes (default 1)"
+    )
     parser.add_argument(
         "--reach",
         action="store_true",

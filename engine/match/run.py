@@ -24,6 +24,8 @@ from engine.match.players import game_seed
 from engine.match.statistics import Sprt, Summary, summarise
 
 WORKER_END_S = 5
+MOST_PROCESSES = 256
+"""No match is played by more processes."""
 
 
 class WorkerLost(Exception):
