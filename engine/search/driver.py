@@ -5,6 +5,7 @@ control block's CANCEL word.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -330,6 +331,8 @@ def _solved(position: Position, limit: Limit, searcher: Searcher, control: Contr
     solver = searcher.solver
     if solver is None or limit.depth is not None or limit.nodes is not None or not position.moves():
         return None
+    if _may_be_drawn_by_the_past(position):
+        return None
     bounds = budget(limit)
     given_ms = SOLVER_MS if bounds is None else min(round(bounds.hard_ms), SOLVER_MS)
     time_ms = round(given_ms * SOLVER_SHARE)
@@ -338,6 +341,14 @@ def _solved(position: Position, limit: Limit, searcher: Searcher, control: Contr
     running = Running(time_ms / 1000, solver.expire, lambda: None)
     bounded = Limit(time_ms=given_ms)
     return solver.solve(position, bounded, control, around=lambda: watch(running))
+
+
+def _may_be_drawn_by_the_past(position: Position) -> bool:
+    """Was some position there so often that the match ends when it comes again? A solver knows nothing of the match; a
+    search does.
+    """
+    times = position.game.repetition_times
+    return times > 0 and max(Counter(position.past).values(), default=0) >= times - 1
 
 
 def _live_info(position: Position, latest: Info, control: Control, seconds: float) -> Info:

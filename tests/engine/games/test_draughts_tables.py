@@ -250,6 +250,32 @@ def test_the_top_level_plays_by_the_tables() -> None:
         assert (result.info.score == MATE - plies) == (level == 8)
 
 
+def test_the_top_level_does_not_repeat_what_is_won() -> None:
+    """The tables know nothing of the match: where their best move would be the third time of a position, a draw, the
+    top level wins by another one.
+    """
+    searcher = Searcher(game())
+    searcher.prepare()
+    position = start = game().position("W:WK8:B23,K24:H1")
+    there_and_back = ("8-11", "24-28", "11-8", "28-24")
+    moves = (*there_and_back, *there_and_back[:3])
+    for token in moves:
+        position = position.play(position.parse_move(token))
+    assert (position.outcome(), score_of(position)) == (None, 9)
+    best = solver().solve(position, Limit(), Control())
+    assert best is not None
+    assert [position.format_move(move) for move in best.best_moves] == ["28-24"]
+    drawn = position.play(best.best_moves[0]).outcome()
+    assert drawn is not None
+    assert drawn.winner is None
+    job = Job("draughts", game().digest, {}, start.text(), moves, "room", level=8)
+    result = answer(job, searcher, lambda: Table(12), Control())
+    assert result.move != "28-24"
+    assert result.info.score > layout.DECIDED
+    after = position.play(position.parse_move(result.move))
+    assert score_of(after) == result.info.score - MATE + 1 < 0
+
+
 # --- the search reads them
 
 
