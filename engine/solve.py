@@ -307,14 +307,20 @@ def solve_one(solver: Solver, asked: argparse.Namespace) -> int:
     limit = Limit(nodes=asked.nodes)
     solution = solver.solve(position, limit, Control(), around=timed(solver, asked.seconds))
     if solution is None:
-        told = f" and {asked.nodes:,} nodes" if asked.nodes else ""
-        print(f"solve: not solved within {asked.seconds:g} s{told}", file=sys.stderr)
+        print(f"solve: {why_not_solved(solver, position, asked)}", file=sys.stderr)
         return 1
     if asked.json:
         print(msgspec.json.encode(as_dict(solver, position, solution)).decode())
     else:
         print(as_text(solver, position, solution))
     return 0
+
+
+def why_not_solved(solver: Solver, position: Position, asked: argparse.Namespace) -> str:
+    if isinstance(solver, TableSolver) and not solver.reaches(position, None):
+        return f"the endgame tables of {solver.game.title} do not tell this position and all that it leads to"
+    nodes = f" and {asked.nodes:,} nodes" if asked.nodes else ""
+    return f"not solved within {asked.seconds:g} s{nodes}"
 
 
 def solve_file(solver: Solver, asked: argparse.Namespace) -> int:

@@ -239,6 +239,16 @@ def test_what_is_too_large_is_not_solved(capsys: pytest.CaptureFixture[str]) -> 
     assert "not solved within" in err
 
 
+def test_what_the_tables_do_not_tell_is_not_solved(capsys: pytest.CaptureFixture[str]) -> None:
+    """Draughts is solved by its tables only: with more pieces that is said, and not that the time was short."""
+    assert solve.main(["draughts"]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err) == (
+        "",
+        "solve: the endgame tables of Draughts do not tell this position and all that it leads to\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
