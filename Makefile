@@ -9,6 +9,8 @@ TYPESCRIPT := 7.0.2
 AXE := 4.14.1
 TSC := $(VENV)/npm/node_modules/.bin/tsc
 PYTEST_ARGS ?=
+SUITES ?=
+OPEN_SPIEL ?=
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
@@ -104,11 +106,17 @@ bench: bench-engine ## the figures of docs/benchmarks.md
 	@$(BIN)/python -m server.bench --postgres
 	@$(BIN)/python -m tests.cluster.bench
 
+BENCH_TABLE = $(BIN)/python -m tests.engine.search_peers --json $(if $(OPEN_SPIEL),--open-spiel "$(OPEN_SPIEL)") | \
+	$(BIN)/python -m engine.bench_table --add - $(if $(SUITES),--suites "$(SUITES)")
+
 .PHONY: bench-engine
-bench-engine: $(VENV)/.dev ## the engine only: search beside C, move generators beside other libraries
-	@$(BIN)/python -m engine.bench
+bench-engine: $(VENV)/.dev ## the engine only, minutes (SUITES=DIR with files of positions, OPEN_SPIEL=DIR with its sources)
+	@$(BENCH_TABLE)
 	@$(BIN)/python -m tests.engine.perft_peers
-	@$(BIN)/python -m tests.engine.search_peers
+
+.PHONY: bench-engine-long
+bench-engine-long: $(VENV)/.dev ## the same table with Othello's FFO 45 to 59 and draughts' tables: up to hours
+	@$(BENCH_TABLE) --long
 
 # ---------------------------------------------------------------- tidying
 

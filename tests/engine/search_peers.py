@@ -9,6 +9,7 @@ and the moves in the peer's order: an alpha-beta like the peer's, which shows wh
 Seconds are those of the processor, medians of rounds in turn. OpenSpiel's package for Python gives no access to its
 alpha-beta in C++, though it is in there: `--open-spiel DIR` reaches it with the headers of the same version's sources
 (pip download --no-binary, unpacked) and a g++. easyAI is measured where it is installed; it is no dependency of ours.
+Where a peer cannot be run ours is measured alone, beside a figure of the peer's that was published.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +31,8 @@ from typing import Protocol, cast
 import numpy as np
 import pyspiel
 
+from engine import bench_rows
+from engine.bench import as_json
 from engine.game import Game, Position, Rules
 from engine.games.registry import BUILT_IN, rules_digest
 from engine.search import layout
@@ -175,21 +178,39 @@ def blind(game_id: str, folder: Path, in_order: bool) -> Game:
 
 @dataclass(frozen=True)
 class Row:
-    """A search to a depth; the peer; how many times as fast we want to be; how often the peer is run."""
+    """A search to a depth; the peer, with its milliseconds as they were published; how many times as fast we want to
+    be; how often the peer is run.
+    """
 
     game: str
     depth: int
     checked_depth: int
     peer: str
+    published_ms: float
     make: Callable[[argparse.Namespace, Path], Peer]
     wanted: float
     rounds: int
+    also_plain: bool = False
+
+    @property
+    def task(self) -> str:
+        return f"{self.game}, depth {self.depth}, nothing at the horizon"
 
 
 ROWS = (
-    Row("connect-four", 12, 8, "OpenSpiel, C++", lambda asked, folder: OpenSpiel(asked.open_spiel, folder), 50, 5),
-    Row("tic-tac-toe", 9, 9, "easyAI", lambda asked, folder: EasyAI("TicTacToe", "TicTacToe", 1), 500, 5),
-    Row("connect-four", 6, 4, "easyAI", lambda asked, folder: EasyAI("ConnectFour", "ConnectFour", 0), 500, 5),
+    Row(
+        "connect-four",
+        12,
+        8,
+        "OpenSpiel, C++",
+        740,
+        lambda asked, folder: OpenSpiel(asked.open_spiel, folder),
+        50,
+        5,
+        True,
+    ),
+    Row("tic-tac-toe", 9, 9, "easyAI", 35, lambda asked, folder: EasyAI("TicTacToe", "TicTacToe", 1), 500, 5),
+    Row("connect-four", 6, 4, "easyAI", 210, lambda asked, folder: EasyAI("ConnectFour", "ConnectFour", 0), 500, 5),
 )
 
 
@@ -228,54 +249,108 @@ def seconds(search: Callable[[], object]) -> float:
     return time.thread_time() - begun
 
 
-def measure(row: Row, peer: Peer, folder: Path) -> tuple[tuple[float, ...], int]:
-    """The medians of ours (as the engine searches, at once, plain) and of the peer's, of rounds in turn; and the leaves
-    of our plain one.
+@dataclass(frozen=True)
+class Measured:
+    """The medians of ours (as the engine searches, at once, plain), the leaves of our plain one, and the median of the
+    peer's, which is None where it cannot be run: then `lacking` says why.
     """
+
+    driver_s: float
+    at_once_s: float
+    plain_s: float
+    leaves: int
+    peer_s: float | None
+    peer_leaves: int = 0
+    lacking: str = ""
+
+
+def measure(row: Row, asked: argparse.Namespace, folder: Path) -> Measured:
+    """Rounds in turn, after values have been compared."""
+    peer, lacking = None, ""
+    try:
+        peer = row.make(asked, folder)
+    except Missing as missing:
+        lacking = str(missing)
     ours, plain = Ours(row.game, folder, False), Ours(row.game, folder, True)
-    uneven = check(row, ours, plain, peer)
-    assert uneven > 1, "positions that are all even would prove little"
+    if peer is not None:
+        uneven = check(row, ours, plain, peer)
+        assert uneven > 1, "positions that are all even would prove little"
     start, plain_start = ours.position(()), plain.position(())
     searches: tuple[Callable[[], object], ...] = (
         lambda: ours.value(start, row.depth),
         lambda: ours.at_once(start, row.depth, layout.BASIC),
         lambda: plain.at_once(plain_start, row.depth, 0),
     )
-    rounds = [
-        (*(median(seconds(search) for _ in range(OUR_ROUNDS)) for search in searches), peer.seconds(row.depth))
-        for _ in range(row.rounds)
-    ]
+    laps, theirs = [], []
+    for _ in range(row.rounds):
+        laps.append([median(seconds(search) for _ in range(OUR_ROUNDS)) for search in searches])
+        if peer is not None:
+            theirs.append(peer.seconds(row.depth))
     leaves = plain.at_once(plain_start, row.depth, 0)[1]
-    return tuple(median(column) for column in zip(*rounds, strict=True)), leaves
+    peer_leaves = peer.leaves.value if isinstance(peer, OpenSpiel) else 0
+    driver_s, at_once_s, plain_s = (median(column) for column in zip(*laps, strict=True))
+    return Measured(driver_s, at_once_s, plain_s, leaves, median(theirs) if theirs else None, peer_leaves, lacking)
 
 
-def main() -> int:
-    """0 when all that is wanted and could be measured is reached, else 1."""
+def as_rows(row: Row, found: Measured) -> list[bench_rows.Row]:
+    """The rows of `engine.bench_table`: ours is the one call of the kernel, then perhaps the plain one."""
+    peer_ms = row.published_ms if found.peer_s is None else found.peer_s * 1e3
+    peers = (bench_rows.Peer(row.peer, peer_ms, found.peer_s is None),)
+    wanted = peer_ms / row.wanted
+    note = f"by the driver {found.driver_s * 1e3:.3f} ms; without table and order {found.plain_s * 1e3:.3f} ms"
+    told = [bench_rows.Row(row.task, "ms", found.at_once_s * 1e3, peers, wanted, note=note)]
+    if row.also_plain:
+        note = f"without table and order, as the peer's; {found.leaves:,} leaves"
+        told.append(
+            bench_rows.Row(f"{row.game}, depth {row.depth}, plain", "ms", found.plain_s * 1e3, peers, wanted, note=note)
+        )
+    return told
+
+
+def lines(row: Row, found: Measured) -> Iterator[str]:
+    (peer,) = as_rows(row, found)[0].peers
+    times = (found.driver_s, found.at_once_s, found.plain_s)
+    ratios = " ".join(f"{time * 1e3:9.3f} {peer.value / time / 1e3:7,.0f}" for time in times)
+    name = row.peer + ("*" if peer.is_published else "")
+    yield f"{row.game + f', {row.depth}':17} {name:15} {peer.value:8.1f} {ratios} {row.wanted:7.0f} {found.leaves:13,}"
+    if found.lacking:
+        yield f"{'':17} * as published; it cannot be run here: {found.lacking}"
+    if found.peer_leaves and found.peer_s is not None:
+        rates = found.peer_leaves / found.peer_s / 1e6, found.leaves / found.plain_s / 1e6
+        yield f"{'':17} leaves of the peer {found.peer_leaves:,}: {rates[0]:.1f} M a second; plain {rates[1]:.1f} M"
+
+
+HEAD = (
+    f"{'task, depth':17} {'peer':15} {'peer ms':>8} {'ours ms':>9} {'ratio':>7} {'at once':>9} {'ratio':>7}"
+    f" {'plain':>9} {'ratio':>7} {'wanted':>7} {'plain leaves':>13}"
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when all that is wanted is reached by one call of the kernel, else 1."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.engine.search_peers", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--open-spiel", type=Path, metavar="DIR", help="the unpacked sources of OpenSpiel's package")
-    asked = parser.parse_args()
-    code = 0
-    print(f"{'task, depth':17} {'peer':15} {'peer ms':>8} {'ours ms':>9} {'ratio':>7} {'at once':>9} {'ratio':>7}"
-          f" {'plain':>9} {'ratio':>7} {'wanted':>7} {'plain leaves':>13}")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="one line of JSON, which engine.bench_table --add takes")
+    asked = parser.parse_args(arguments)
+    rows: list[bench_rows.Row] = []
+    left_out, is_reached = [], True
+    if not asked.json:
+        print(HEAD)
     for row in ROWS:
-        task = f"{row.game}, {row.depth}"
         with tempfile.TemporaryDirectory() as name:
-            try:
-                peer = row.make(asked, Path(name))
-            except Missing as missing:
-                print(f"{task:17} {row.peer} left out: {missing}")
-                continue
-            (*mine, theirs), leaves = measure(row, peer, Path(name))
-        code |= theirs / mine[1] < row.wanted
-        told = " ".join(f"{time * 1e3:9.3f} {theirs / time:7,.0f}" for time in mine)
-        print(f"{task:17} {row.peer:15} {theirs * 1e3:8.1f} {told} {row.wanted:7.0f} {leaves:13,}", flush=True)
-        if isinstance(peer, OpenSpiel):
-            count = peer.leaves.value
-            print(f"{'':17} leaves of the peer {count:,}: {count / theirs / 1e6:.1f} M a second;"
-                  f" plain {leaves / mine[2] / 1e6:.1f} M a second")  # fmt: skip
-    return code
+            found = measure(row, asked, Path(name))
+        told = as_rows(row, found)
+        rows += told
+        is_reached &= told[0].reached is not False
+        if found.lacking:
+            left_out.append(bench_rows.LeftOut(f"{row.task}: {row.peer} in the same run", found.lacking))
+        if not asked.json:
+            print(*lines(row, found), sep="\n", flush=True)
+    if asked.json:
+        print(as_json({"rows": rows, "left_out": left_out}))
+    return 0 if is_reached else 1
 
 
 if __name__ == "__main__":

@@ -1,0 +1,234 @@
+"""The table of the engine's figures: what its rows say, with tiny tasks, and that what is missing is said."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engine import bench, bench_rows, bench_table
+from engine.bench_rows import LeftOut, Missing, Peer, Row
+from engine.game import Position
+from engine.games.registry import load_game
+from engine.solvers.base import Batch, Problem
+from tests.engine import search_peers
+
+
+@pytest.fixture(autouse=True)
+def short_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command says a signature; a short one will do here."""
+    monkeypatch.setattr(bench, "CASES", bench.CASES[5:7])
+
+
+def table(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    """The exit code of the command and its JSON."""
+    code = bench_table.main([*words, "--json"])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return code, found
+
+
+# --- rows
+
+
+@pytest.mark.parametrize(
+    ("row", "ratio", "reached"),
+    [
+        (Row("t", "s", 2.0, (Peer("p", 6.0),), 3.0), 3.0, True),
+        (Row("t", "s", 4.0, (Peer("p", 6.0),), 3.0), 1.5, False),
+        (Row("t", "Mn/s", 4.0, (Peer("p", 8.0),), 3.0), 0.5, True),
+        (Row("t", "Mn/s", 2.0, (Peer("p", 1.0),), 3.0), 2.0, False),
+        (Row("t", "us", 2.0, (Peer("p", 1.0),)), 0.5, None),
+        (Row("t", "us", 2.0, (Peer("p", 4.0),), 3.0, is_right=False), 2.0, False),
+        (Row("t", "us", 2.0, (Peer("p", 4.0),), is_right=False), 2.0, False),
+    ],
+)
+def test_what_a_row_says(row: Row, ratio: float, reached: bool | None) -> None:
+    """A ratio above 1 is for us, with times as with rates; what is wrong has not reached anything."""
+    assert (row.ratio(row.peers[0]), row.reached) == (ratio, reached)
+
+
+def test_the_text_of_a_row() -> None:
+    """Each peer has a line, published figures a star; a wrong result shows."""
+    row = Row("task", "s", 0.1234, (Peer("one", 1.0), Peer("two", 200.0, False)), 0.1, note="9 nodes")
+    first, second, note = bench_table.lines(row)
+    assert [cell.strip() for cell in first.split("|")[1:-1]] == [
+        "task", "0.123 s", "one*", "1.00 s", "8.10", "0.100 s", "**no**",
+    ]  # fmt: skip
+    assert [cell.strip() for cell in second.split("|")[1:-1]] == ["", "", "two", "200 s", "1,621", "", ""]
+    assert note == "  9 nodes"
+    (only,) = bench_table.lines(Row("task", "s", 0.1, is_right=False))
+    assert "**wrong**" in only
+
+
+# --- the tasks, as small as they come
+
+
+def test_connect_four_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The mean of a file whose scores all come out; a wrong one makes the row wrong and the exit code 1."""
+    file = tmp_path / "connect4-end-easy.txt"
+    for other, is_right in ("223344 18", True), ("223344 17", False):
+        file.write_text(f"112233 18\n{other}\n")
+        code, found = table(capsys, "--suites", str(tmp_path), "--only", "solving end-easy", "--rounds", "2")
+        (row,) = found["rows"]
+        assert (code, row["is_right"]) == (int(not is_right), is_right)
+        assert row["ours"] > 0
+        assert row["peers"][0]["ratio"] == pytest.approx(4.7 / row["ours"])
+        assert "mean of 2 positions" in row["note"]
+    file.write_text("112233\n")
+    code, found = table(capsys, "--suites", str(tmp_path), "--only", "solving end-easy")
+    assert "without a score" in found["left_out"][0]["why"]
+
+
+def lead(position: Position) -> int:
+    """Of the side to move, with best play, by trying all; empty cells are the winner's."""
+    if moves := position.moves():
+        return max(-lead(position.play(move)) for move in moves)
+    mine, others = (int(word).bit_count() for word in position.state[:2])
+    empty = 64 - mine - others
+    return mine - others + (empty if mine > others else -empty if mine < others else 0)
+
+
+def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positions of the file by their numbers, with the scores that it gives."""
+    lines = []
+    for skipped in (0, 1):
+        position = load_game("othello").start().play(load_game("othello").start().moves()[skipped])
+        while 64 - sum(int(word).bit_count() for word in position.state[:2]) > 5:
+            moves = position.moves()
+            position = position.play(moves[len(moves) // 2])
+        lines.append(f"{position.text()}; A1:{lead(position):+d};")
+    (tmp_path / bench_rows.FFO_FILE).write_text("\n".join(lines) + "\n")
+    row = bench_rows.ffo(tmp_path, 40, 41, 1, 60.0)
+    assert (row.is_right, row.task, row.wanted) == (True, "othello, FFO 40-41", None)
+    (tmp_path / bench_rows.FFO_FILE).write_text(lines[0].replace("A1:", "A1:+2; B1:+64; A2:") + "\n")
+    assert not bench_rows.ffo(tmp_path, 40, 40, 1, 60.0).is_right
+    with pytest.raises(Missing, match="no number 44"):
+        bench_rows.ffo(tmp_path, 40, 44, 1, 60.0)
+    unsolved = SimpleNamespace(solve_batch=lambda *_, **__: Batch((None,), (9,), 1.0), expire=lambda: None)
+    monkeypatch.setattr(bench_rows, "suite", lambda *_: (unsolved, [Problem(position, 0)]))
+    with pytest.raises(Missing, match="not solved within 60 s"):
+        bench_rows.ffo(tmp_path, 40, 40, 1, 60.0)
+
+
+def test_draughts() -> None:
+    """Two depths and the nodes a second of the deeper one."""
+    before, last, speed = bench_rows.draughts(5, 1)
+    assert [before.task, last.task] == ["draughts, to depth 5", "draughts, to depth 5"]
+    nodes = int(last.note.split()[0].replace(",", ""))
+    assert speed.ours == pytest.approx(nodes / last.ours / 1e6)
+    assert (last.wanted, speed.wanted) == (2.0, 6.0)
+
+
+PROGRAM = """#!{python}
+import sys, time
+for line in sys.stdin:
+    if line == "uci\\n":
+        print("id name Planted\\nuciok", flush=True)
+    elif line == "isready\\n":
+        print("readyok", flush=True)
+    elif line.startswith("go"):
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            pass
+        print("info depth 1 score cp 0 nodes {nodes}\\nbestmove a1a1", flush=True)
+    elif line == "quit\\n":
+        break
+"""
+
+
+def test_chess_beside_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes a second of the processor, ours and a program's; one that is not there, or tells nothing, is left out."""
+    for name, nodes in ("planted-chess", 1000), ("silent-chess", 0):
+        file = tmp_path / name
+        file.write_text(PROGRAM.format(python=sys.executable, nodes=nodes))
+        file.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(bench_rows, "CHESS", bench_rows.CHESS[:3])
+    row, lacking = bench_rows.chess(400, 1, 10, ("planted-chess", "no-such-chess", "silent-chess"))
+    assert row.peers[0].name == "planted-chess"
+    assert not row.peers[0].is_published
+    assert 0.001 < row.peers[0].value < 0.0101, "1,000 nodes in each tenth of a second"
+    assert [one.why for one in lacking] == ["it is not installed", "it tells no nodes"]
+    assert row.ours > 0
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compare with")
+def test_beside_c() -> None:
+    """The same nodes; ours by the median of ratios."""
+    row = bench_rows.alpha_beta(4, 3)
+    assert row.wanted == pytest.approx(row.peers[0].value / bench.WANTED)
+    assert "nodes on both sides" in row.note
+
+
+@pytest.mark.parametrize("measure", [lambda: bench_rows.alpha_beta(1, 1), lambda: bench_rows.node_speed(1)])
+def test_without_a_compiler(measure: Callable[[], Row], monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is nothing to compare with, and that is said."""
+    monkeypatch.setattr(bench, "c_root", lambda folder: None)
+    with pytest.raises(Missing, match="no gcc"):
+        measure()
+
+
+# --- the command
+
+
+def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Without files of positions, or with a folder that has none, rows are left out; that is no failure."""
+    code, found = table(capsys, "--only", "solving", "--only", "FFO", "--long")
+    assert (code, found["rows"], found["is_complete"]) == (0, [], False)
+    assert len(found["left_out"]) == 3 + 2 + 10
+    assert {one["why"] for one in found["left_out"]} == {"--suites names no folder with its file"}
+    assert bench_table.main(["--only", "solving begin", "--suites", str(tmp_path)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert (
+        told[-2] == f"left out: connect four, solving begin-easy: there is no file {tmp_path}/connect4-begin-easy.txt"
+    )
+    assert told[-1] == "0 rows, 1 left out: the table is incomplete"
+    assert any(line.startswith("tic-tac-toe") for line in told), "the signature"
+
+
+def test_rows_of_another_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Rows in JSON, its own or those of the peers' command, have their place in the table."""
+    file = tmp_path / "rows"
+    row = Row("task", "s", 1.0, (Peer("one", 2.0, False),), 3.0)
+    file.write_text(bench.as_json({"rows": [row], "left_out": [LeftOut("other", "why")], "more": 1}))
+    _, found = table(capsys, "--only", "beside", "--add", str(file))
+    assert found["rows"] == [bench_table.as_dict(row)]
+    assert found["left_out"] == [{"task": "other", "why": "why"}]
+    file.write_text(json.dumps(found))
+    assert table(capsys, "--only", "beside", "--add", str(file))[1]["rows"] == found["rows"]
+    file.write_text("")
+    for path, why in (str(file), "has no rows"), (str(tmp_path / "none"), "cannot be read"):
+        code, found = table(capsys, "--only", "beside", "--add", path)
+        assert code == 0
+        assert why in found["left_out"][0]["why"]
+    assert table(capsys, "--only", "beside")[1]["left_out"][0]["why"] == bench_table.ELSEWHERE
+
+
+def test_what_the_peers_command_gives() -> None:
+    """A peer that ran is the row's, else its published figure; a plain search has a row of its own where it is asked
+    for.
+    """
+    first, second = search_peers.ROWS[:2]
+    ran = search_peers.Measured(0.004, 0.002, 0.05, 1000, peer_s=0.8)
+    rows = search_peers.as_rows(first, ran)
+    assert [(row.ours, row.wanted, row.reached) for row in rows] == [(2.0, 16.0, True), (50.0, 16.0, False)]
+    assert rows[0].peers == (Peer("OpenSpiel, C++", 800.0, False),)
+    lacking = search_peers.Measured(0.004, 0.002, 0.05, 1000, None, lacking="it is not installed")
+    (row,) = search_peers.as_rows(second, lacking)
+    assert row.peers == (Peer("easyAI", 35, True),)
+    assert any("it is not installed" in line for line in search_peers.lines(second, lacking))
+
+
+def test_where_there_is_no_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy without git says so."""
+
+    def missing(*_: object, **__: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(subprocess, "run", missing)
+    assert bench_table.machine()["commit"] == "not a checkout"
