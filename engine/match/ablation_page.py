@@ -27,7 +27,7 @@ A match is **ended by** the first of these:
 - **games**: it has {GAMES} games.
 - **openings**: the game has no further opening, in tic-tac-toe and sticks. Both players always play alike, so an
   opening that came again would only count its games twice.
-- **stopped**: none of these. It was played with fewer games at most, in an earlier version, and not yet anew.
+- **stopped**: none of these. An earlier version played fewer games at most, and no longer match has replaced it yet.
 
 The verdicts:
 
