@@ -30,6 +30,9 @@ players are written as NAME=VALUE,NAME=VALUE:
     only=basic                  … only these switched on
     margin=30 slip=100          … weakened as levels are
     table_bits=18               … a table of 2**18 entries, emptied for each game (table=fresh: for each move)
+    threads=2                   … two threads over one table (lazy SMP); they need not play the same each time
+    contempt=20                 … a draw is worth 20 less than nothing to it (below 0: more)
+    ponder=yes                  … thinks on in the other's time, on another core; for time_ms and clock
   persona=average               a persona (average, swindler, random); greedy looks one ply ahead
   uci=PROGRAM,elo=2000          a chess program (nodes, depth, time_ms, clock, set.NAME=VALUE)
   xboard=PROGRAM,time_ms=100    a chess program (depth, time_ms, clock)

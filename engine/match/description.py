@@ -1,10 +1,12 @@
 """Players as text: "level=5", "nodes=20000,without=lmr", "persona=average", "greedy", "uci=stockfish,elo=2000"."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.arguments import MOST
 from engine.search.job import Limit
 from engine.search.levels import ANY_MARGIN, SLIPS_OF
+from engine.search.work import MOST_CONTEMPT
 
 KINDS = ("level", "persona", "greedy", "uci", "xboard", "gtp", "checkout")
 """What a player can be besides a search with limits of its own."""
@@ -19,19 +21,24 @@ RANGES = {
     "margin": (0, ANY_MARGIN),
     "slip": (0, SLIPS_OF),
     "table_bits": (4, 28),
+    "threads": (1, 64),
+    "contempt": (-MOST_CONTEMPT, MOST_CONTEMPT),
     "elo": (0, 10_000),
 }
 """What numbers may be, from and to; a clock's are base and increment, both in ms."""
 
 TAKES: dict[str, tuple[str, ...]] = {
-    "search": (*LIMITS, "clock", "only", "with", "without", "margin", "slip", "table_bits", "table"),
+    "search": (
+        *LIMITS, "clock", "only", "with", "without", "margin", "slip", "table_bits", "table", "threads", "contempt",
+        "ponder",
+    ),
     "level": (),
     "persona": (),
     "greedy": (),
     "uci": (*LIMITS, "clock", "elo"),
     "xboard": ("depth", "time_ms", "clock"),
     "gtp": ("time_ms",),
-}
+}  # fmt: skip
 """The settings of each kind; UCI programs take `set.NAME=VALUE` besides, and a checkout those of the player it runs."""
 
 
@@ -69,6 +76,13 @@ class Description:
         """A setting that is a number of RANGES."""
         return _number(setting, self.settings[setting]) if setting in self.settings else default
 
+    def choice(self, setting: str, among: Sequence[str]) -> str:
+        """A setting that is one of some words, by default the first."""
+        word = self.settings.get(setting, among[0])
+        if word not in among:
+            raise DescriptionError(f"{setting} is {' or '.join(among)}, not {word[:40]!r}")
+        return word
+
 
 def parse_description(text: str) -> Description:
     """The player that a text describes; DescriptionError says what was expected."""
@@ -96,6 +110,17 @@ def parse_description(text: str) -> Description:
     for setting in pairs.keys() & RANGES.keys() - {"clock"}:
         description.number(setting, 0)
     return description
+
+
+def ponders(description: Description) -> bool:
+    """Does a search think on in the other side's time? It must have time of its own, and always play what is best."""
+    if description.choice("ponder", ("no", "yes")) == "no":
+        return False
+    if description.clock is None and description.limit.time_ms is None:
+        raise DescriptionError("ponder=yes needs time_ms or clock: by nodes or depth alone no time is won")
+    if description.number("margin", 0) or description.number("slip", 0):
+        raise DescriptionError("a player with margin or slip does not ponder")
+    return True
 
 
 def _checkout(text: str, pairs: dict[str, str]) -> Description:

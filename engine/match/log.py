@@ -16,7 +16,7 @@ class LogError(Exception):
 
 
 class Header(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What decides every move of a match, but for limits of time."""
+    """What decides every move of a match, but for limits of time and threads."""
 
     game: str
     rules: str

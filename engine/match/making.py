@@ -4,7 +4,7 @@ from functools import cache
 
 from engine.game import Game
 from engine.match.checkout import CheckoutPlayer
-from engine.match.description import EXTERNAL, Description, DescriptionError
+from engine.match.description import EXTERNAL, Description, DescriptionError, ponders
 from engine.match.gtp import GtpPlayer
 from engine.match.play import Player
 from engine.match.players import GreedyPlayer, LevelPlayer, PersonaPlayer, SearchPlayer
@@ -28,7 +28,7 @@ def plays_alike(description: Description, game: Game) -> bool:
         return level.repeatable and not level.margin and not level.slip
     if description.kind != "search" or description.clock is not None or description.limit.time_ms is not None:
         return False
-    return not description.number("margin", 0) and not description.number("slip", 0)
+    return description.number("threads", 1) == 1 and not description.number("margin", 0) + description.number("slip", 0)
 
 
 def make_player(description: Description, game: Game, options: dict[str, str]) -> Player:
@@ -55,4 +55,4 @@ def make_player(description: Description, game: Game, options: dict[str, str]) -
         case "greedy":
             return GreedyPlayer(searcher_for(game))
         case _:
-            return SearchPlayer(description, searcher_for(game))
+            return SearchPlayer(description, Searcher(game) if ponders(description) else searcher_for(game))

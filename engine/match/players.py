@@ -1,16 +1,17 @@
 """Our own players: a search with limits, a level, a persona, and the greedy player that looks one ply ahead."""
 
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from threading import Timer
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from msgspec import structs
 
 from engine.game import Position
-from engine.match.description import Clock, Description, DescriptionError
+from engine.match.description import Clock, Description, DescriptionError, ponders
 from engine.match.play import Choice, PlayerFailed, Situation
 from engine.match.techniques import SETTINGS, check_usable, techniques_of
+from engine.match.timed import Around, Pondering, expiring
 from engine.search import layout
 from engine.search.driver import Control, Running, Searcher, Table, answer
 from engine.search.job import PERSONAS, Job, Limit, Persona, RootMove, SearchError
@@ -23,15 +24,22 @@ TABLE_BITS = 18
 """The table of a search player: 4 MiB, emptied before each game."""
 
 
+GLANCE = Limit(nodes=1_000)
+"""So long a player looks for the answer to ponder about."""
+
+
 class SearchPlayer:
     """The search with limits of the user's choice; its table is emptied before each game, or before each move.
 
     Tables of endings count only where they are asked for (`with=probe`): they are made then, if they are not there.
+    One that ponders needs a searcher of its own: it thinks on, about the answer that it expects, while the other side
+    does.
     """
 
     def __init__(self, description: Description, searcher: Searcher) -> None:
         number = description.number
         self.clock = description.clock
+        self.pondering: Pondering | None = None
         self._searcher = searcher
         self._level = Level(
             description.limit, number("margin", 0), number("slip", 0), plain=description.limit.nodes == 1
@@ -44,37 +52,79 @@ class SearchPlayer:
         else:
             self._techniques &= ~layout.PROBE  # another player of this process may have them
         self._bits = number("table_bits", TABLE_BITS)
-        if description.settings.get("table", "kept") not in ("kept", "fresh"):
-            raise DescriptionError("table is kept (from move to move) or fresh")
-        self._fresh = description.settings.get("table") == "fresh"
+        self._threads = number("threads", 1)
+        self._contempt = number("contempt", 0)
+        self._fresh = description.choice("table", ("kept", "fresh")) == "fresh"
+        self._ponders = ponders(description)
         self._control = Control()
         self._table = Table(self._bits)
 
     def begin(self, seat: int) -> None:
+        self.close()
         self._table = Table(self._bits)
 
     def choose(self, situation: Situation) -> Choice:
+        begun = time.perf_counter()
         position = situation.position
-        if self._fresh:
-            self._table = Table(self._bits)
         level = self._level.at(situation.seed, position.digest())
-        limit = level.limit
-        if self.clock is not None and situation.clocks_ms is not None:
-            limit = structs.replace(
-                limit, clock_ms=max(1, situation.clocks_ms[0]), increment_ms=self.clock.increment_ms
-            )
-        bounds = budget(limit)
-        seconds = None if bounds is None else bounds.hard_ms / 1000
-        report = self._searcher.search(
-            position, limit, self._table, self._control, margin=level.margin, exact_depth=level.plain,
-            techniques=self._techniques, around=_timed(self._searcher, seconds),
-        )  # fmt: skip
+        left_ms = None if situation.clocks_ms is None else situation.clocks_ms[0]
+        limit = self._limit(level, left_ms)
+        report = self._pondered(situation, limit)
+        if report is None:
+            report = self._search(position, level, limit, self._control, _timed(self._searcher, limit))
         moves = _root_moves(position, report) if level.margin else _root_moves(position, report)[:1]
         picked = choose(moves, level.margin, situation.seed, position.digest())
+        if self._ponders:
+            if self.clock is not None and left_ms is not None:
+                left_ms += self.clock.increment_ms - round((time.perf_counter() - begun) * 1000)
+            self._ponder(situation, report.line, level, self._limit(level, left_ms))
         return Choice(picked.move, report.score, report.nodes)
 
     def close(self) -> None:
-        pass
+        if self.pondering is not None:
+            self.pondering.cancel()
+            self.pondering = None
+
+    def _limit(self, level: Level, left_ms: int | None) -> Limit:
+        """The limit of one move, with so much left on the clock."""
+        if self.clock is None or left_ms is None:
+            return level.limit
+        return structs.replace(level.limit, clock_ms=max(1, left_ms), increment_ms=self.clock.increment_ms)
+
+    def _search(
+        self, position: Position, level: Level, limit: Limit, control: Control, around: Around, pondering: bool = False
+    ) -> Report:
+        if self._fresh:
+            self._table = Table(self._bits)
+        return self._searcher.search(
+            position, limit, self._table, control, margin=level.margin, exact_depth=level.plain,
+            techniques=self._techniques, contempt=self._contempt, threads=self._threads, pondering=pondering,
+            around=around,
+        )  # fmt: skip
+
+    def _ponder(self, situation: Situation, line: Sequence[int], level: Level, limit: Limit) -> None:
+        """Begins to think about the position after its move and the best answer, if the game goes on there."""
+        mine = situation.position.play(line[0])
+        if not mine.moves():
+            return
+        # a line that ends in the table may be no longer than its first move
+        answer = line[1] if len(line) > 1 else self._searcher.search(mine, GLANCE, self._table, self._control).line[0]
+        position = mine.play(answer)
+        if position.turn != situation.position.turn or not position.moves():
+            return
+        expected = (*situation.moves, situation.position.format_move(line[0]), mine.format_move(answer))
+        self.pondering = Pondering(
+            self._searcher, expected,
+            lambda control, around: self._search(position, level, limit, control, around, pondering=True),
+        )  # fmt: skip
+
+    def _pondered(self, situation: Situation, limit: Limit) -> Report | None:
+        """What was found in the other side's time and, since it played what was expected, in this one's."""
+        pondering, self.pondering = self.pondering, None
+        bounds = budget(limit)
+        if pondering is None or bounds is None:
+            return None
+        return pondering.end(situation.moves, bounds.hard_ms / 1000)
 
 
 class LevelPlayer:
@@ -187,22 +237,10 @@ def _root_moves(position: Position, report: Report) -> list[RootMove]:
     return [RootMove(position.format_move(move), score, BOUNDS[bound]) for move, score, bound in report.moves]
 
 
-def _timed(searcher: Searcher, seconds: float | None) -> Callable[[], AbstractContextManager[None]]:
-    return nullcontext if seconds is None else lambda: _expiring(searcher.expire, seconds)
+def _timed(searcher: Searcher, limit: Limit) -> Around:
+    bounds = budget(limit)
+    return nullcontext if bounds is None else lambda: expiring(searcher.expire, bounds.hard_ms / 1000)
 
 
 def _watch(running: Running) -> AbstractContextManager[None]:
-    return nullcontext() if running.seconds is None else _expiring(running.expire, running.seconds)
-
-
-@contextmanager
-def _expiring(expire: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Ends a search after a time, from a thread of its own."""
-    timer = Timer(seconds, expire)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
+    return nullcontext() if running.seconds is None else expiring(running.expire, running.seconds)

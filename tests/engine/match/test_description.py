@@ -44,6 +44,8 @@ def test_limits_and_clocks() -> None:
         ("nodes=9,margin=" + 21 * "9", "from 0 to 131,072"),
         ("nodes=9,slip=1001", "from 0 to 1,000"),
         ("nodes=9,slip=", "is written as"),
+        ("nodes=9,threads=0", "from 1 to 64"),
+        ("nodes=9,contempt=-1001", "from -1000 to 1,000"),
         ("nodes=9,slip=--1", "whole number"),
         ("nodes=9,table_bits=29", "from 4 to 28"),
         ("uci=x,elo=many", "whole number"),
@@ -79,6 +81,10 @@ def test_what_is_no_player(text: str, says: str) -> None:
         ("nodes=10,with=null-move", "connect-four can use .*, not 'null-move'"),
         ("nodes=10,without=lmr+extensions", "not 'extensions'"),
         ("nodes=10,only=basic+probe", "not 'probe'"),
+        ("nodes=10,ponder=yes", "needs time_ms or clock"),
+        ("time_ms=10,ponder=yes,slip=5", "does not ponder"),
+        ("time_ms=10,ponder=1", "no or yes"),
+        ("nodes=10,table=new", "kept or fresh"),
     ],
 )
 def test_what_a_game_does_not_have(text: str, says: str) -> None:
@@ -110,9 +116,11 @@ def test_players_that_always_play_alike() -> None:
     assert alike == [
         number for number, (_, margin, slip) in enumerate(game.level_table, start=1) if not margin and not slip
     ]
-    for text in ("depth=3", "nodes=10", "nodes=10,depth=3,without=lmr,table=fresh,margin=0"):
+    depths = ("depth=3", "nodes=10,depth=3,without=lmr,table=fresh,margin=0")
+    for text in (*depths, "nodes=10", "nodes=9,contempt=-5,threads=1,ponder=no"):
         assert plays_alike(parse_description(text), game), text
-    for text in ("nodes=10,time_ms=5", "clock=100", "depth=1,margin=3", "depth=1,slip=3", "greedy", "persona=average"):
+    chances = ("depth=1,margin=3", "depth=1,slip=3", "depth=1,threads=2", "greedy", "persona=average")
+    for text in (*chances, "nodes=10,time_ms=5", "clock=100"):
         assert not plays_alike(parse_description(text), game), text
     assert not plays_alike(parse_description("uci=stockfish,nodes=10"), load_game("chess"))
 

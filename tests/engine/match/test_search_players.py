@@ -1,0 +1,133 @@
+"""Search players: threads, contempt, and thinking on in the other side's time."""
+
+from collections.abc import Iterator
+from concurrent.futures import wait
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+
+from engine.game import Position
+from engine.games.registry import load_game
+from engine.match.description import parse_description
+from engine.match.making import make_player
+from engine.match.play import Adjudication, Choice, Situation, play_game
+from engine.match.players import SearchPlayer
+from engine.search import driver
+from engine.search.assistants import assistants
+from engine.search.driver import Cancelled
+from engine.search.work import Work
+
+
+def search_player(game_id: str, text: str) -> SearchPlayer:
+    game = load_game(game_id)
+    player = make_player(parse_description(text), game, game.check_options({}))
+    assert isinstance(player, SearchPlayer)
+    player.begin(0)
+    return player
+
+
+def after(position: Position, *tokens: str) -> Position:
+    for token in tokens:
+        position = position.play(position.parse_move(token))
+    return position
+
+
+def asked(player: SearchPlayer, game_id: str, *tokens: str) -> Choice:
+    """The player's answer after these moves of a game."""
+    start = load_game(game_id).start()
+    return player.choose(Situation(start, tokens, after(start, *tokens), seed=1))
+
+
+def test_contempt_is_what_a_draw_costs() -> None:
+    """Tic-tac-toe is a draw, and each player says what it thinks of that; its moves are still best ones."""
+    game = load_game("tic-tac-toe")
+    other = search_player("tic-tac-toe", "depth=9")
+    for contempt in (0, 25, -40, 1000, -1000):
+        player = search_player("tic-tac-toe", f"depth=9,contempt={contempt}")
+        assert asked(player, "tic-tac-toe").score == -contempt
+        assert play_game(game, {}, (), (player, other), 1, Adjudication()).winner is None
+
+
+def test_threads_search_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many search as the text says."""
+    together: list[int] = []
+    real = assistants
+
+    @contextmanager
+    def seen(native: Any, works: list[Work], *more: Any) -> Iterator[None]:
+        with real(native, works, *more):
+            yield
+        together.append(1 + len(works))
+
+    monkeypatch.setattr(driver, "assistants", seen)
+    for text, threads in (("nodes=20000", 1), ("nodes=20000,threads=3", 3), ("time_ms=5,threads=2", 2)):
+        choice = asked(search_player("connect-four", text), "connect-four", "d")
+        assert choice.move in ("a", "b", "c", "d", "e", "f", "g")
+        assert together.pop() == threads
+    assert not together
+
+
+def test_pondering_wins_time() -> None:
+    """When what it expected is played, it goes on with what it has: a depth that its own time would never do."""
+    game_id = "connect-four"
+    player = search_player(game_id, "depth=14,time_ms=1,ponder=yes")
+    alone = asked(search_player(game_id, "depth=14"), game_id)
+    with closing(player):
+        first = asked(player, game_id)
+        assert first.nodes < alone.nodes
+        pondering = player.pondering
+        assert pondering is not None
+        wait([pondering.search])
+        expected = pondering.search.result()
+        assert expected.depth == 14
+        second = asked(player, game_id, *pondering.expected)
+        assert (second.score, second.nodes) == (expected.score, expected.nodes)
+
+
+def test_pondering_ends_when_the_other_side_surprises() -> None:
+    """The answer is to the position that there is, and the other search has ended; so it does with the game."""
+    player = search_player("connect-four", "time_ms=20,ponder=yes")
+    with closing(player):
+        mine = asked(player, "connect-four").move
+        pondering = player.pondering
+        assert pondering is not None
+        here = after(load_game("connect-four").start(), mine)
+        surprise = next(token for token in here.tokens() if token != pondering.expected[1])
+        answer = asked(player, "connect-four", mine, surprise)
+        assert answer.move in after(here, surprise).tokens()
+        assert isinstance(pondering.search.exception(), Cancelled)
+        for seat in (1, None):
+            asked(player, "connect-four")
+            pondering = player.pondering
+            assert pondering is not None
+            if seat is None:
+                player.close()
+            else:
+                player.begin(seat)
+            assert isinstance(pondering.search.exception(timeout=0), Cancelled)
+
+
+def test_after_the_expected_move_time_counts() -> None:
+    """A search without any other limit ends in the player's own time, though the hit comes at once."""
+    hits = 0
+    tokens: tuple[str, ...] = ()
+    with closing(search_player("connect-four", "time_ms=20,ponder=yes")) as player:
+        for _ in range(4):
+            before = player.pondering
+            tokens = (*tokens, asked(player, "connect-four", *tokens).move)
+            hits += before is not None and before.search.exception() is None
+            assert player.pondering is not None
+            tokens = player.pondering.expected
+    assert hits == 3
+
+
+def test_games_between_players_that_ponder() -> None:
+    """Two of them at once keep to the rules and to their clocks, from an opening to the end."""
+    game = load_game("connect-four")
+    first, second = (search_player("connect-four", f"clock=300+20,ponder=yes{more}") for more in ("", ",threads=2"))
+    with closing(first), closing(second):
+        for seed in range(2):
+            played = play_game(game, {}, ("d", "c"), (first, second), seed, Adjudication())
+            assert not played.forfeit, played.reason
+            assert after(game.start(), *played.moves).outcome() is not None
