@@ -169,7 +169,7 @@ def test_a_move_that_was_not_looked_at_to_the_end_is_no_best_one(
     of the others. The position after each move that is said to be exact has that result, too.
     """
     monkeypatch.setattr(general, "SIDE_NODES", 100_000)
-    assert solve.main(["chess", "--position", MATE_IN_ONE, "--json"]) == 0
+    assert solve.main(["chess", "--position", MATE_IN_ONE, "--json", "--seconds", "3600"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["score"], found["result"], sorted(found["best_moves"])) == (1, "a win in 1 ply", ["e7d8", "e7e8"])
     assert found["moves"]["h1g1"] == {"score": -1, "bound": "exact", "value": 4 - MATE}
