@@ -14,7 +14,7 @@ from typing import TextIO
 
 import msgspec
 
-from engine.arguments import option
+from engine.arguments import count, option
 from engine.game import Game, GameError, GameFault
 from engine.games.registry import load_game
 from engine.tune.errors import TuneError
@@ -62,6 +62,12 @@ def parser() -> argparse.ArgumentParser:
     play.add_argument("--seed", type=int, default=1)
     play.add_argument("--option", type=option, action="append", default=[], metavar="NAME=VALUE")
     play.add_argument("--play-only", action="store_true", help="do not fit")
+    judging = made.add_argument_group("scores of another player, for --score-weight")
+    judging.add_argument(
+        "--judge", metavar="TEXT", help="a player, as engine.match describes it: uci=stockfish,nodes=1500"
+    )
+    judging.add_argument("--judged", type=Path, metavar="FILE", help="the work file with its scores, made from --work")
+    judging.add_argument("--every", type=count, default=1, metavar="N", help="judge one of so many positions (1)")
     read = made.add_argument_group("more to learn from")
     read.add_argument("--also", type=Path, action="append", default=[], metavar="FILE", help="another work file")
     read.add_argument(
@@ -109,9 +115,12 @@ def run(asked: argparse.Namespace, command: str) -> int:
     options = game.check_options(dict(asked.option))
     if asked.games:
         _play(game, asked, options, progress)
+    if asked.judge is not None:
+        _judge(game, asked, progress)
     if asked.play_only:
         return 0
-    work = [path for path in (asked.work, *asked.also) if path is not None]
+    played = asked.work if asked.judge is None else asked.judged
+    work = [path for path in (played, *asked.also) if path is not None]
     made = [told_plan(plan) for path in work if (plan := read_plan(path)) is not None]
     samples = read_samples(game, work, asked.positions, options)
     found = tune(
@@ -138,7 +147,8 @@ def told_plan(plan: Plan) -> str:
     options = "".join(f" --option {name}={value}" for name, value in plan.options.items())
     decided = f" --decided {plan.decided}" if plan.decided else ""
     random = f"--random {plan.least_random}-{plan.most_random}"
-    return f"--seed {plan.seed} --nodes {plan.nodes} {random}{decided}{options}"
+    judge = f" --judge {plan.judge} --every {plan.every}" if plan.judge else ""
+    return f"--seed {plan.seed} --nodes {plan.nodes} {random}{decided}{options}{judge}"
 
 
 def tell(gain: Gain, written: list[str], as_json: bool) -> None:
@@ -172,6 +182,20 @@ def _play(game: Game, asked: argparse.Namespace, options: dict[str, str], progre
             progress.show(f"{count:,} of {asked.games:,} matches played, {left / 60:.0f} minutes left")
 
         SelfPlay(game, plan).fill(file, asked.games, on_match)
+    progress.end()
+
+
+def _judge(game: Game, asked: argparse.Namespace, progress: Progress) -> None:
+    from engine.tune.judging import judge
+
+    if asked.work is None or asked.judged is None:
+        raise TuneError(
+            "--judge needs --work FILE, the matches, and --judged FILE, where they are kept with its scores"
+        )
+    judge(
+        game, asked.work, asked.judged, asked.judge, asked.every,
+        lambda count, total: progress.show(f"{count:,} of {total:,} matches judged"),
+    )  # fmt: skip
     progress.end()
 
 

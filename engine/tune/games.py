@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import structs
 
 from engine.tune.errors import TuneError
 
@@ -20,6 +21,7 @@ FORMAT = 1
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How the matches of a work file are made: with the rules of this digest, so many nodes a move, after so many
     random plies; a match in which both sides see the same one ahead by `decided` is taken for won (0: played on).
+    Where there is a judge, the scores are this player's, for every so many of the positions kept.
     """
 
     tune: Literal[1]
@@ -31,6 +33,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     most_random: int
     options: dict[str, str]
     decided: int = 0
+    judge: str = ""
+    every: int = 1
 
 
 class Played(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -118,7 +122,7 @@ class WorkFile:
 
 
 def _expect_same(path: Path, found: Plan, plan: Plan) -> None:
-    old, new = (msgspec.to_builtins(one) for one in (found, plan))
+    old, new = (structs.asdict(one) for one in (found, plan))
     wrong = [f"{name} {_told(old[name])} and not {_told(new[name])}" for name in old if old[name] != new[name]]
     if wrong:
         raise TuneError(f"{path} was made with {', '.join(wrong)}: take another file, or do not play on (--games 0)")

@@ -1,0 +1,72 @@
+"""The positions of a work file as another player judges them: what it thinks of each stands in place of what the
+search thought that played the matches.
+
+Results of matches are rough: one of them stands behind some seventy positions. A player that looks deeper, or knows
+more, says of each position by itself how it stands.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import structs
+
+from engine.game import Game, GameError
+from engine.match.description import DescriptionError, parse_description
+from engine.match.making import make_player
+from engine.match.play import Player, PlayerFailed, Situation
+from engine.tune.errors import TuneError
+from engine.tune.games import Played, WorkFile, read_matches, read_plan
+
+
+def judge(
+    game: Game,
+    work: Path,
+    judged: Path,
+    player: str,
+    every: int,
+    on_match: Callable[[int, int], None] = lambda count, total: None,
+) -> None:
+    """Writes the matches of a work file with the scores of a player, as `engine.match` describes one, for every so many
+    of the positions kept; tells how many are done, and of how many.
+
+    Goes on where it was stopped. A player that begins each match anew, and plays by nodes, makes the same file again.
+    TuneError when there is no such player, or it fails.
+    """
+    plan = read_plan(work)
+    if plan is None:
+        raise TuneError(f"{work} holds no matches to judge")
+    if plan.game != game.id:
+        raise TuneError(f"{work} holds matches of {plan.game}, not of {game.id}")
+    try:
+        judging = make_player(parse_description(player), game, dict(plan.options))
+    except DescriptionError as error:
+        raise TuneError(f"--judge: {error}") from error
+    total = sum(1 for _ in read_matches(work))
+    try:
+        with WorkFile(judged, structs.replace(plan, judge=player, every=every)) as file:
+            for played in read_matches(work):
+                if played.number >= file.count:
+                    file.add(_judged(game, dict(plan.options), played, judging, every))
+                    on_match(file.count, total)
+    except (PlayerFailed, GameError) as error:
+        raise TuneError(f"--judge {player}: {error}") from error
+    finally:
+        judging.close()
+
+
+def _judged(game: Game, options: dict[str, str], played: Played, player: Player, every: int) -> Played:
+    """A match with the player's scores; positions that it says nothing of are no longer kept."""
+    wanted = set(played.kept[played.number % every :: every])
+    if not wanted:
+        return structs.replace(played, kept=(), scores=())
+    start = position = game.start(options)
+    moves = played.moves.split()
+    player.begin(0)
+    scores: dict[int, int] = {}
+    for ply in range(max(wanted) + 1):
+        if ply in wanted:
+            choice = player.choose(Situation(start, moves[:ply], position, played.number))
+            if choice.score is not None:
+                scores[ply] = choice.score
+        position = position.replay(moves[ply])
+    return structs.replace(played, kept=tuple(scores), scores=tuple(scores.values()))
