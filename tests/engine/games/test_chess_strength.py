@@ -96,11 +96,13 @@ def check_sides(game: Game) -> set[int]:
 
 
 def check_passing(game: Game, board: chess.Board, mine: int, data: Any) -> None:
-    """With the other side to move all is the same but for the tempo."""
+    """With the other side to move all is the same but for the tempo, once for each side."""
     if not board.is_check():
+        (numbers,) = number_files(game)
+        tempo = max(row.numbers[0] for row in numbers.rows if row.name.endswith("tempo"))
         passed = board.copy(stack=False)
         passed.push(chess.Move.null())
-        assert -1 <= mine + int(game.rules.evaluate(game.position(passed.fen()).state, data)) <= 60, board.fen()
+        assert -1 <= mine + int(game.rules.evaluate(game.position(passed.fen()).state, data)) <= 2 * tempo, board.fen()
 
 
 def theirs(board: chess.Board) -> list[int]:
