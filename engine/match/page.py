@@ -88,7 +88,7 @@ HOW_EXACT = {
 """Why the top level is exact, of the games that are in EXACT."""
 
 HOW_DRAWN = {
-    "chess": ", four of five of them by stalemate, which players who look one move ahead do not see coming",
+    "chess": ", most of them by stalemate, which players who look one move ahead do not see coming",
     "draughts": ", most of them by repetition, some undecided after 200 plies",
     "nine-mens-morris": ", nearly all by repetition",
 }
