@@ -58,6 +58,7 @@ class CheckoutPlayer:
             options = [f"{name}={value}" for name, value in self._options.items()]
             command = ["env", "PYTHONPATH=.", sys.executable, "-m", "engine.match.checkout", self._game.id, settings]
             self._program = Program(shlex.join([*command, *options]), self._description.value)
+            self._program.name = "it"
         self._ask(Ask(seat=seat), PATIENCE_S)  # its game may have to be compiled first
 
     def choose(self, situation: Situation) -> Choice:

@@ -61,6 +61,7 @@ class SearchPlayer:
 
     def begin(self, seat: int) -> None:
         self.close()
+        self._searcher.native.function("root")  # compiled or loaded before a clock runs
         self._table = Table(self._bits)
 
     def choose(self, situation: Situation) -> Choice:
@@ -142,6 +143,7 @@ class LevelPlayer:
         self._table: Table | None = None
 
     def begin(self, seat: int) -> None:
+        self._searcher.native.function("root")
         self._table = None
 
     def choose(self, situation: Situation) -> Choice:

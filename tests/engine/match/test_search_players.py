@@ -12,7 +12,7 @@ from engine.games.registry import load_game
 from engine.match.description import parse_description
 from engine.match.making import make_player
 from engine.match.play import Adjudication, Choice, Situation, play_game
-from engine.match.players import SearchPlayer
+from engine.match.players import LevelPlayer, SearchPlayer
 from engine.search import driver
 from engine.search.assistants import assistants
 from engine.search.driver import Cancelled
@@ -47,6 +47,16 @@ def test_contempt_is_what_a_draw_costs() -> None:
         player = search_player("tic-tac-toe", f"depth=9,contempt={contempt}")
         assert asked(player, "tic-tac-toe").score == -contempt
         assert play_game(game, {}, (), (player, other), 1, Adjudication()).winner is None
+
+
+@pytest.mark.parametrize("text", ["depth=1", "time_ms=10,ponder=yes", "level=2"])
+def test_a_search_is_compiled_before_the_clock_runs(text: str) -> None:
+    """A player that has begun has what it needs to search: no move waits for it."""
+    searcher = driver.Searcher(load_game("sticks"))
+    player = (LevelPlayer if text.startswith("level") else SearchPlayer)(parse_description(text), searcher)
+    assert "root" not in searcher.native._ready
+    player.begin(0)
+    assert "root" in searcher.native._ready
 
 
 def test_threads_search_together(monkeypatch: pytest.MonkeyPatch) -> None:
