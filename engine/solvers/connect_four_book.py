@@ -168,14 +168,15 @@ def _replies(known: Mapping[Board, Entry]) -> Iterator[tuple[Board, int]]:
 
 
 def read_work(work: Path) -> dict[int, Entry | None]:
-    """What an earlier run left, None for what is easy; a last line that was cut off is done again."""
+    """What an earlier run left, None for what is easy; a last line that was cut off is done again.
+
+    BookError for a file that is no such work; it is left as it is.
+    """
     done: dict[int, Entry | None] = {}
     if not work.exists():
         return done
     text = work.read_text("ascii")
     whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        work.write_text(whole, "ascii")
     for number, line in enumerate(whole.splitlines(), 1):
         try:
             key, score, column = line.removesuffix(EASY).split()
@@ -183,4 +184,8 @@ def read_work(work: Path) -> dict[int, Entry | None]:
             done[int(key, 16)] = None if line.endswith(EASY) else entry
         except ValueError:
             raise BookError(f"{work}, line {number}: a key, a score and a column are expected") from None
+    if text and not whole:
+        raise BookError(f"{work}, line 1: a key, a score and a column are expected")
+    if whole != text:
+        work.write_text(whole, "ascii")
     return done

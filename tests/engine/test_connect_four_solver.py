@@ -242,9 +242,11 @@ def test_a_book_is_made_and_found(tmp_path: Path) -> None:
     assert make_book(lowest, 5, work, lambda plies, done, total: None) == entries
     assert 0 < len(asked) - before < before
     assert work.read_text() == text
-    work.write_text("nonsense\n")
-    with pytest.raises(BookError, match="line 1"):
-        make_book(lowest, 5, work, lambda plies, done, total: None)
+    for other in ("nonsense\n", "nonsense", "two lines\nof something else"):
+        work.write_text(other)
+        with pytest.raises(BookError, match="line 1"):
+            make_book(lowest, 5, work, lambda plies, done, total: None)
+        assert work.read_text() == other, "it is not ours to change"
 
 
 def book_of_the_game() -> Book:
