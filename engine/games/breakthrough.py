@@ -26,7 +26,7 @@ LEVEL_TABLE = (
 )
 OPTIONS: Mapping[str, Option] = {}
 MARGIN = 120
-WITHOUT = ("null-move",)
+WITHOUT = ("null-move", "replies")  # see docs/ablations.md
 DATA = ("data/breakthrough.txt",)
 RULES = """White and Black have sixteen men each on the two rows next to them. White begins.
 

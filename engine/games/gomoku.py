@@ -47,7 +47,7 @@ LEVEL_TABLE = (
     (9_000, 1, 22),
 )
 MARGIN = 40
-WITHOUT = ("history", "malus")  # see docs/ablations.md
+WITHOUT = ("quiescence", "history", "malus")  # see docs/ablations.md
 OPTIONS: Mapping[str, Option] = {
     "win": Option("A row that wins", "five-or-more", ("five-or-more", "exactly-five")),
 }

@@ -24,10 +24,11 @@ LEVEL_TABLE = (
     (1_000, 10, 260),
     (4_500, 5, 140),
     (15_000, 2, 75),
-    (45_000, 1, 27),
+    (45_000, 1, 30),
 )
 OPTIONS: Mapping[str, Option] = {"flying": Option("With three men left, fly to any point", "yes", ("yes", "no"))}
 DATA = ("data/nine_mens_morris.txt",)
+WITHOUT = ("killers", "quiet-table")  # see docs/ablations.md
 MARGIN = 40
 REPETITION = 3
 RULES = """The board has 24 points on three squares that lie inside each other, joined by four lines.

@@ -41,7 +41,7 @@ TOP_NODES_OF = {
     "othello": 100_000,
     "breakthrough": 24_000,
     "nine-mens-morris": 60_000,
-    "gomoku": 25_000,
+    "gomoku": 40_000,
     "hex": 25_000,
     "chess": 25_000,
 }
