@@ -37,9 +37,9 @@ The verdicts:
   captures, leaving them for later costs nothing.
 - **cannot be told**: none of these. The difference is too small for so many games.
 
-What makes searches shallower shows its worth in long ones: some techniques that did not pay at a few thousand nodes did
-at five to ten times as many (null-move and late move reductions in chess, the depth less without a table move in
-draughts and gomoku). Theirs is the match with more nodes.
+What makes searches shallower shows its worth in long ones: some techniques that did not pay at a few thousand nodes, or
+of which nothing could be told there, did at five to ten times as many (null-move and late move reductions in chess,
+the depth less without a table move in draughts and gomoku). Theirs is the match with more nodes.
 
 What harms in a game or does not pay is not in use there: its rules file names it in `WITHOUT`. What pays is in use, and
 so is what makes no difference. What cannot be told is in use as well, unless the table says no: then an earlier match
