@@ -4,9 +4,9 @@
         result = await pool.search(job, on_info=print)
 
 A worker that dies, hangs or is late is killed and replaced, and its job goes to another one, at most TRIES times,
-with the time that is left. Cancelling the task that waits in `search` ends the search. A game is compiled by a
-process of its own before its first search; until then its jobs wait and everything else goes on. This side loads no
-compiler.
+with the time that is left; when that is over before another one is ready, the best move so far is the answer.
+Cancelling the task that waits in `search` ends the search. A game is compiled by a process of its own before its first
+search; until then its jobs wait and everything else goes on. This side loads no compiler.
 """
 
 import asyncio
@@ -305,7 +305,8 @@ class Pool:
         ticket = seat.ticket
         if ticket is None:
             return
-        ticket.latest = info
+        if ticket.latest is None or info.depth >= ticket.latest.depth:  # an earlier try may have seen further
+            ticket.latest = info
         if info.nodes > seat.nodes:
             seat.nodes = info.nodes
             self._watch_search(seat, asyncio.get_running_loop().time())
@@ -378,7 +379,8 @@ class Pool:
             self._try_again(ticket)
 
     def _try_again(self, ticket: Ticket) -> None:
-        left = ticket.left(asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        left = ticket.left(now)
         is_late = left is not None and left < WORTH_A_TRY_S
         if ticket.latest is not None and (ticket.tries >= TRIES or is_late):
             self._answer_from(ticket, ticket.latest)
@@ -388,8 +390,16 @@ class Pool:
             self._blame(ticket.job, message)
         else:
             self.counts.retried += 1
+            if left is not None and ticket.latest is not None:
+                asyncio.get_running_loop().call_at(now + left + GRACE_S, self._time_is_over, ticket)
             self._waiting.put_first(ticket)
             self._dispatch()
+
+    def _time_is_over(self, ticket: Ticket) -> None:
+        """A job that lost its worker waits for another one no longer than its time: nobody knows when that is ready."""
+        if ticket.latest is not None and not ticket.answer.done():
+            self._waiting.remove(ticket)
+            self._answer_from(ticket, ticket.latest)
 
     def _blame(self, job: Job, message: str) -> None:
         """A game whose searches keep failing gets no more of them; what waits for it fails now."""

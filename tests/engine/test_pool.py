@@ -302,6 +302,22 @@ async def test_no_process_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     await pool.__aexit__(None, None, None)
 
 
+async def test_no_other_process_to_be_had_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that loses its worker while no other one starts is answered by what the lost one had shown."""
+
+    def refuse(process: WorkerProcess) -> None:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr("engine.pool.pool.START_BACKOFF_S", (0.0, 600.0))
+    async with Pool(workers=1, warm=()) as small:
+        await small.warm("connect-four")
+        task, pid, told = await running_search(small, timed(600))
+        monkeypatch.setattr(WorkerProcess, "_launch", refuse)
+        os.kill(pid, signal.SIGKILL)
+        assert (await task).move == told[-1].pv[0]
+        assert small.waiting == small.running == 0
+
+
 async def test_a_pool_can_be_left_at_once() -> None:
     """Leaving while the workers are still starting leaves nothing behind either."""
     async with Pool(workers=2):
