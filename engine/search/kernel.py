@@ -257,9 +257,16 @@ def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any,
         if known_end != GOES_ON:
             return end_value(known_end & 3, ply + (known_end >> 2), W)
 
-    # 2. The table may know the value. What is found here has depth 0, and its move is one of those looked at here.
+    # 2. Whoever may stand pat has the evaluation. It is asked for before the table, whose entry is under way meanwhile.
     W[HORIZONS] += 1
+    is_tense = tense(s) if known_tense < 0 else known_tense
+    is_last = ply >= MAX_PLY - 1 or W[NODES] >= W[QUIET_END]
+    may_stand = is_tense == 0 or is_last
     best = -INF
+    if may_stand:
+        best = evaluate(s, D)
+
+    # 3. The table may know the value. What is found here has depth 0, and its move is one of those looked at here.
     low = alpha
     table_move: Any = np.int64(-1)
     k = U(0)
@@ -276,13 +283,10 @@ def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any,
             if (entry >> U(16)) & LOW_8 == U(0):
                 table_move = np.int64((entry >> U(32)) & LOW_16)
 
-    # 3. Standing pat; and that is all after too many nodes.
+    # 4. Standing pat; and that is all after too many nodes.
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
-    is_tense = tense(s) if known_tense < 0 else known_tense
-    is_last = ply >= MAX_PLY - 1 or W[NODES] >= W[QUIET_END]
     n: Any = np.int64(0)
-    if is_tense == 0 or is_last:
-        best = evaluate(s, D)
+    if may_stand:
         if best >= beta or is_last:
             return best
         if best > low:
@@ -295,7 +299,7 @@ def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any,
         if n == 0:
             return end_value(stuck(s), ply, W)
 
-    # 4. The moves, the most promising first.
+    # 5. The moves, the most promising first.
     order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
     best_index: Any = np.int64(NO_INDEX)
     for i in range(n):
@@ -383,7 +387,12 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
         W[HORIZONS] += 1
         return evaluate(s, D)
 
-    # 4. The table may know the value, or a bound that closes the window, or at least the move to try first.
+    # 4. The table may know the value, or a bound that closes the window, or at least the move to try first. Where the
+    #    trend counts the evaluation is due in any case: before the table, whose entry is under way meanwhile.
+    guess: Any = np.int64(-INF)
+    wants_trend = MARGIN != 0 and (techniques & IMPROVING) != 0 and is_tense == 0
+    if wants_trend:
+        guess = evaluate(s, D)
     k = key(s) ^ U(W[SALT])
     slot = lookup(k, W, T)
     entry = T[slot + 1]
@@ -403,7 +412,6 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
 
     # 5. A guess at the value: the evaluation, or what the table knows if that says more. Futility: near the horizon,
     #    where the guess is so far above the window that the few plies left will hardly lose it, it stands for them.
-    guess: Any = np.int64(-INF)
     may_prune = 0
     is_improving = 1
     is_free: Any = np.int64(0)
@@ -413,9 +421,9 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             is_free = may_pass(s)
             if MARGIN != 0 and (techniques & FUTILITY) != 0 and depth <= FUTILITY_DEPTH:
                 may_prune = 1
-        wants_trend = MARGIN != 0 and (techniques & IMPROVING) != 0
-        if may_prune != 0 or wants_trend or (depth >= NULL_DEPTH and is_free != 0):
-            guess = evaluate(s, D)
+        if wants_trend or may_prune != 0 or (depth >= NULL_DEPTH and is_free != 0):
+            if not wants_trend:
+                guess = evaluate(s, D)
             W[GUESSES + ply] = guess
             if wants_trend and ply >= 3 and guess <= W[GUESSES + ply - 2]:
                 is_improving = 0

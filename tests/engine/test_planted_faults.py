@@ -107,7 +107,7 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     ("a weak check of entries", torn, "T[slot] ^ entry == k\n", "(T[slot] ^ entry) >> U(62) == k >> U(62)\n"),
 ]
 HINTED_FAULTS = {
-    "quiescence without a horizon": ("    W[HORIZONS] += 1\n    best = -INF\n", "    best = -INF\n"),
+    "quiescence without a horizon": ("    W[HORIZONS] += 1\n    is_tense = ", "    is_tense = "),
     "not deeper where it is tense": ("            depth += 1\n", "            depth += 0\n"),
 }
 PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
