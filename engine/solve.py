@@ -7,10 +7,8 @@ lines within the limits.
 import argparse
 import os
 import sys
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -18,6 +16,7 @@ from statistics import fmean
 import msgspec
 
 from engine.arguments import count, count_or_none, option, positive
+from engine.expiry import expiring
 from engine.game import Game, GameError, GameFault, Position
 from engine.games.registry import load_game
 from engine.search.job import Limit
@@ -63,17 +62,7 @@ def solver_of(game: Game) -> Solver:
 def timed(solver: Solver, seconds: float) -> Around:
     """A computation that is ended after so many seconds."""
 
-    @contextmanager
-    def around() -> Iterator[None]:
-        timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), solver.expire)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-
-    return around
+    return lambda: expiring(solver.expire, seconds)
 
 
 def read_problem(solver: Solver, text: str, options: Mapping[str, str]) -> Problem:

@@ -1,28 +1,16 @@
-"""Searches that end in time, and those that begin while the other side thinks."""
+"""Searches that begin while the other side thinks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from threading import Event, Timer
+from threading import Event
 
+from engine.expiry import expiring
 from engine.search import layout
 from engine.search.driver import Cancelled, Control, Searcher
 from engine.search.report import Report
 
 Around = Callable[[], AbstractContextManager[None]]
-
-
-@contextmanager
-def expiring(expire: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Ends a search after a time, from a thread of its own."""
-    timer = Timer(seconds, expire)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 class Pondering:

@@ -1,0 +1,30 @@
+"""Deadlines of searches and solvers."""
+
+import math
+import threading
+
+from engine.expiry import expiring
+
+
+def test_who_is_in_time_is_left_alone_and_who_is_not_is_told_once() -> None:
+    """The call comes after the time, from another thread, and never once the block was left."""
+    calls: list[threading.Thread] = []
+    told = threading.Event()
+
+    def expire() -> None:
+        calls.append(threading.current_thread())
+        told.set()
+
+    with expiring(expire, 600):
+        pass
+    assert [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)] == []
+    with expiring(expire, 0.001):
+        assert told.wait(20)
+    assert len(calls) == 1
+    assert calls[0] is not threading.current_thread()
+
+
+def test_there_is_no_time_that_is_too_long() -> None:
+    """A limit beyond what a timer takes is none."""
+    with expiring(lambda: None, math.inf):
+        pass
