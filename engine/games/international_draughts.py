@@ -58,12 +58,13 @@ LEVELS = 8
 LEVEL_TABLE = (
     (1, 32, 80),
     (100, 15, 770),
-    (600, 10, 450),
-    (4_000, 5, 250),
+    (600, 10, 405),
+    (4_000, 5, 265),
     (10_000, 3, 140),
     (25_000, 2, 70),
     (48_000, 1, 24),
 )
+WITHOUT = ("extensions", "replies")  # see docs/ablations.md
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/international_draughts.txt",)
 PARTS = (board_part, movement, evaluation, notation_part)

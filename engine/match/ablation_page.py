@@ -27,7 +27,6 @@ A match is **ended by** the first of these:
 - **games**: it has {GAMES} games.
 - **openings**: the game has no further opening, in tic-tac-toe and sticks. Both players always play alike, so an
   opening that came again would only count its games twice.
-- **stopped**: none of these. An earlier version played fewer games at most, and no longer match has replaced it yet.
 
 The verdicts:
 
@@ -37,9 +36,10 @@ The verdicts:
   captures, leaving them for later costs nothing.
 - **cannot be told**: none of these. The difference is too small for so many games.
 
-What makes searches shallower shows its worth in long ones: some techniques that did not pay at a few thousand nodes, or
-of which nothing could be told there, did at five to ten times as many (null-move and late move reductions in chess,
-the depth less without a table move in draughts and gomoku). Theirs is the match with more nodes.
+What makes searches shallower or deeper shows its worth in long ones: some techniques that did not pay at a few thousand
+nodes, or of which nothing could be told there, did at five to ten times as many (null-move and late move reductions in
+chess, the depth less without a table move in draughts and gomoku), and extensions in international draughts did at few
+and do not at many. Theirs is the match with more nodes.
 
 What harms in a game or does not pay is not in use there: its rules file names it in `WITHOUT`. What pays is in use, and
 so is what makes no difference. What cannot be told is in use as well, unless the table says no: then an earlier match
