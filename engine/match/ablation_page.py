@@ -37,9 +37,9 @@ The verdicts:
 - **cannot be told**: none of these. The difference is too small for so many games.
 
 What makes searches shallower or deeper shows its worth in long ones: some techniques that did not pay at a few thousand
-nodes, or of which nothing could be told there, did at five to ten times as many (null-move and late move reductions in
-chess, the depth less without a table move in draughts and gomoku), and extensions in international draughts did at few
-and do not at many. Theirs is the match with more nodes.
+nodes, or of which nothing could be told there, did at five to ten times as many (late move reductions in chess, hex and
+morris, null-move in chess, the depth less without a table move in draughts, gomoku and morris), and extensions in
+international draughts paid at few and do not at many. Theirs is the match with more nodes.
 
 What harms in a game or does not pay is not in use there: its rules file names it in `WITHOUT`. What pays is in use, and
 so is what makes no difference. What cannot be told is in use as well, unless the table says no: then an earlier match
