@@ -84,7 +84,7 @@ def _measured(path: Path) -> str:
     if header is None or summary is None:
         return "| 0 | | | | not measured"
     limit = header.players[0].partition(",")[0]
-    ended = ended_by(header, summary) or "stopped"
+    ended = ended_by(header, summary) or "under way"
     return f"{limit} | {summary.games} | {ended} | {summary.score:.1%} | {elo_text(summary)} | {verdict(summary)}"
 
 

@@ -11,8 +11,8 @@ from engine.expiry import expiring
 from engine.game import Position
 from engine.match.description import Clock, Description, DescriptionError, ponders
 from engine.match.play import Choice, PlayerFailed, Situation
+from engine.match.pondering import Around, Pondering
 from engine.match.techniques import SETTINGS, check_usable, techniques_of
-from engine.match.timed import Around, Pondering
 from engine.search import layout
 from engine.search.driver import Control, Running, Searcher, Table, answer
 from engine.search.job import PERSONAS, Job, Limit, Persona, RootMove, SearchError

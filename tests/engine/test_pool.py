@@ -318,6 +318,19 @@ async def test_no_other_process_to_be_had_in_time(monkeypatch: pytest.MonkeyPatc
         assert small.waiting == small.running == 0
 
 
+async def test_what_an_earlier_try_has_seen_is_not_forgotten(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer for a job that lost two workers is the deeper look of the two."""
+    monkeypatch.setattr("engine.pool.pool.TRIES", 2)
+    job = job_of(room="twice", limit=Limit(depth=60))
+    task, pid, told = await running_search(pool, job)
+    await until(lambda: told[-1].depth >= 14)
+    os.kill(pid, signal.SIGKILL)
+    await until(lambda: told[-1].depth < 14)
+    deepest = max(info.depth for info in told)
+    os.kill(pid_of(pool, job), signal.SIGKILL)
+    assert (await task).info.depth >= deepest
+
+
 async def test_a_pool_can_be_left_at_once() -> None:
     """Leaving while the workers are still starting leaves nothing behind either."""
     async with Pool(workers=2):
