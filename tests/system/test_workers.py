@@ -98,7 +98,7 @@ async def test_an_ai_whose_worker_dies_or_stops_moves_in_time(
     tmp_path: Path, number: signal.Signals, whom: Literal["one", "all"]
 ) -> None:
     """SIGKILL or SIGSTOP of the worker in the middle of a search (or SIGKILL of all workers and their helpers), time
-    and again: the AI moves within its time plus 1 s, and other rooms notice nothing.
+    and again: the AI moves within its time plus 1 s from its search on, and other rooms notice nothing.
     """
     done = asyncio.Event()
     async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **UNHURRIED) as server:
@@ -112,8 +112,8 @@ async def test_an_ai_whose_worker_dies_or_stops_moves_in_time(
                 for _ in range(ROUNDS):
                     before = workers(server)
                     await person.move()
-                    begun = time.perf_counter()
                     await person.until(lambda message: isinstance(message, Thinking) and message.state == "searching")
+                    begun = time.perf_counter()  # until then it may wait for a process: the last round killed them
                     for victim in [searching(server, before)] if whom == "one" else server.descendants():
                         with suppress(psutil.NoSuchProcess):
                             victim.send_signal(number)
