@@ -11,9 +11,11 @@ from pathlib import Path
 
 from aiohttp import web
 from websockets.asyncio.server import ServerConnection
+from websockets.datastructures import Headers
 
 from engine.games.registry import game_ids, load_game
 from server.accounts.guests import COOKIE
+from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
@@ -145,6 +147,7 @@ def place(settings: Settings) -> str:
 async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
     """One node over given ports: its rooms, its sessions and its listener."""
     settings = ports.settings
+    proxies = parse_proxies(settings.proxies)
     draining = asyncio.Event()
     async with open_hub(ports) as hub:
         sessions = Sessions(hub)
@@ -164,11 +167,12 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
 
         async def serve_socket(socket: ServerConnection) -> None:
             token = cookie_token("; ".join(socket.request.headers.get_all("Cookie")) if socket.request else None)
+            address = origin_of(socket, proxies).address
             # The handshake's headers are not wanted any more, and a live match would hold 5 KB of them.
             for handshake in (socket.request, socket.response):
                 if handshake is not None:
                     handshake.headers.clear()
-            await sessions.serve(socket, token)
+            await sessions.serve(socket, token, address)
 
         def full() -> bool:
             return len(sessions) >= settings.max_connections
@@ -189,6 +193,15 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         finally:
             watch.cancel()
             await runner.cleanup()
+
+
+def origin_of(socket: ServerConnection, proxies: Proxies) -> Origin:
+    """Where a WebSocket comes from, by its socket and the headers of its handshake."""
+    headers = socket.request.headers if socket.request else Headers()
+    peer = socket.remote_address
+    return proxies.origin(
+        peer[0] if peer else None, headers.get_all("X-Forwarded-For"), headers.get_all("X-Forwarded-Proto")
+    )
 
 
 def cookie_token(header: str | None) -> str | None:

@@ -40,11 +40,11 @@ class Session:
     """See `server.ports.Follower`. `run` serves the socket to its end."""
 
     __slots__ = (
-        "_author", "_bucket", "_closed", "_cookie_token", "_excess", "_hub", "_protocol", "_rooms", "_socket",
-        "_transport", "heard_s",
+        "_address", "_author", "_bucket", "_closed", "_cookie_token", "_excess", "_hub", "_protocol", "_rooms",
+        "_socket", "_transport", "heard_s",
     )  # fmt: skip
 
-    def __init__(self, socket: ServerConnection, hub: Hub, cookie_token: str | None) -> None:
+    def __init__(self, socket: ServerConnection, hub: Hub, cookie_token: str | None, address: str) -> None:
         settings = hub.ports.settings
         self.heard_s = time.monotonic()
         self._socket = socket
@@ -52,6 +52,7 @@ class Session:
         self._protocol = socket.protocol
         self._hub = hub
         self._cookie_token = cookie_token
+        self._address = address
         self._author: Author | None = None
         self._rooms: set[str] = set()
         self._bucket = Bucket(settings.messages_per_s, settings.messages_burst, self.heard_s)
@@ -255,9 +256,9 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._open)
 
-    async def serve(self, socket: ServerConnection, cookie_token: str | None) -> None:
-        """Serves one socket to its end."""
-        session = Session(socket, self._hub, cookie_token)
+    async def serve(self, socket: ServerConnection, cookie_token: str | None, address: str) -> None:
+        """Serves one socket to its end; `address` is where it comes from (see server/address.py)."""
+        session = Session(socket, self._hub, cookie_token, address)
         self._open.add(session)
         try:
             await session.run()

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from server.address import parse_proxies
+
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -23,6 +25,10 @@ class Settings:
     names: tuple[str, ...] = ()
     """Host names under which browsers may come, besides IP addresses,
     localhost and *.local (a guard against DNS rebinding).
+    """
+    proxies: tuple[str, ...] = ()
+    """Networks (10.0.0.0/8) in which reverse proxies stand that are believed when they say for whom they ask
+    (X-Forwarded-For, X-Forwarded-Proto). Such a proxy sets these headers and lets nobody else set them.
     """
     workers: int = field(default_factory=lambda: max(1, min(4, os.cpu_count() or 1)))
     """Search processes; 0 leaves all searching to engine workers."""
@@ -114,6 +120,10 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
             changes[one.name] = _read(str(one.type), environ[variable])
         except ValueError as error:
             raise SettingError(f"{variable} is {environ[variable]!r}; {error}") from error
+    try:
+        parse_proxies(changes.get("proxies", ()))  # type: ignore[arg-type]
+    except ValueError as error:
+        raise SettingError(f"PLYROOM_PROXIES is {environ['PLYROOM_PROXIES']!r}; {error}") from error
     for name in ("port", "metrics_port"):
         if changes.get(name, 0) not in range(65536):
             raise SettingError(f"PLYROOM_{name.upper()} is {changes[name]}; a number up to 65535 was expected")

@@ -14,6 +14,7 @@ from engine.game import GameFault, Position
 from engine.games.registry import game_ids
 from server import protocol as wire
 from server.accounts.guests import COOKIE, known_guest, new_guest
+from server.address import Origin, Proxies, parse_proxies
 from server.codec import parse_event_body
 from server.codes import Code
 from server.listener import WS_PATH, origin_allowed
@@ -54,6 +55,10 @@ class ApiError(Exception):
         self.code = code
 
 
+ORIGIN = web.RequestKey("origin", Origin)
+"""Where a request comes from, for every handler."""
+
+
 class GuestRequest(Struct, forbid_unknown_fields=True):
     """What a browser may say of itself."""
 
@@ -62,7 +67,8 @@ class GuestRequest(Struct, forbid_unknown_fields=True):
 
 def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
     """The HTTP application with its middleware."""
-    app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=[_errors(api.ports)])
+    middlewares = [_origins(parse_proxies(api.ports.settings.proxies)), _errors(api.ports)]
+    app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=middlewares)
     app.router.add_routes(
         [
             web.get("/livez", api.livez),
@@ -274,6 +280,23 @@ def _json(body: Any, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
 
 def _raw(body: bytes, cache: str = "no-cache") -> web.Response:
     return web.Response(body=body, content_type="application/json", headers={"Cache-Control": cache})
+
+
+def _origins(proxies: Proxies) -> Any:
+    """Notes of each request where it comes from."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        peer = request.transport.get_extra_info("peername") if request.transport else None
+        headers = request.headers
+        request[ORIGIN] = proxies.origin(
+            peer[0] if peer else None,
+            headers.getall("X-Forwarded-For", ()),
+            headers.getall("X-Forwarded-Proto", ()),
+        )
+        return await handler(request)
+
+    return middleware
 
 
 def _errors(ports: Ports) -> Any:

@@ -1,0 +1,91 @@
+"""Where a connection comes from: the socket's address, or the one that a trusted proxy names.
+
+`X-Forwarded-For` and `X-Forwarded-Proto` count only when the socket belongs to a proxy that the operator trusts
+(`PLYROOM_PROXIES`): anybody else may write what they like there.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+IPV6_PREFIX = 64
+"""The part of an IPv6 address that one household has; it may use any address within."""
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A client as limits see it: `address` is an IPv4 address, an IPv6 network of 64 bits, or empty when unknown."""
+
+    address: str
+    is_https: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Proxies:
+    """The networks in which proxies stand that may say for whom they ask."""
+
+    networks: tuple[Network, ...] = ()
+
+    def trusts(self, address: Address) -> bool:
+        """Whether a proxy of ours may have that address."""
+        return any(address in network for network in self.networks)
+
+    def origin(self, peer: str | None, forwarded_for: Sequence[str], forwarded_proto: Sequence[str]) -> Origin:
+        """The client behind a connection from `peer`, given all its X-Forwarded-For and X-Forwarded-Proto headers.
+
+        Through several trusted proxies, it is the last address in X-Forwarded-For that is none of them.
+        """
+        nearest = parse_address(peer or "")
+        if nearest is None:
+            return Origin("")
+        if not self.trusts(nearest):
+            return Origin(limit_key(nearest))
+        schemes = _parts(forwarded_proto)
+        is_https = bool(schemes) and schemes[-1].lower() == "https"
+        for hop in reversed(_parts(forwarded_for)):
+            address = parse_address(hop)
+            if address is None:
+                break
+            nearest = address
+            if not self.trusts(address):
+                break
+        return Origin(limit_key(nearest), is_https)
+
+
+def parse_proxies(texts: Iterable[str]) -> Proxies:
+    """The proxies of a list of networks or addresses; ValueError says which text is neither."""
+    networks = []
+    for text in texts:
+        try:
+            networks.append(ipaddress.ip_network(text))
+        except ValueError as error:
+            raise ValueError(f"networks as in 10.0.0.0/8,fd00::/8 were expected: {error}") from error
+    return Proxies(tuple(networks))
+
+
+def parse_address(text: str) -> Address | None:
+    """The address in a text, without its port, zone or brackets; None when there is none."""
+    bare = text.strip()
+    if bare.startswith("["):
+        bare = bare[1:].partition("]")[0]
+    elif bare.count(":") == 1:
+        bare = bare.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(bare.partition("%")[0])
+    except ValueError:
+        return None
+    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
+
+
+def limit_key(address: Address) -> str:
+    """What limits count by: an IPv4 address, or the /64 of an IPv6 address."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    return str(ipaddress.ip_network((address, IPV6_PREFIX), strict=False))
+
+
+def _parts(headers: Sequence[str]) -> list[str]:
+    return [part.strip() for part in ",".join(headers).split(",") if part.strip()]
