@@ -14,7 +14,6 @@ from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
 
 from engine.games.registry import game_ids, load_game
-from server.accounts.guests import COOKIE
 from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
 from server.bus.broker import broker_of
@@ -31,6 +30,7 @@ from server.store.sql import open_sqlite
 from server.watchdog import watch_loop
 from server.web.api import Api, body_limit, make_app
 from server.web.connection import HttpConnections
+from server.web.cookies import cookie_token
 from server.web.metrics import Gauges, NodeCollector, serve_metrics
 from server.web.pages import Pages, client_folder
 
@@ -198,13 +198,3 @@ def origin_of(socket: ServerConnection, proxies: Proxies) -> Origin:
     return proxies.origin(
         peer[0] if peer else None, headers.get_all("X-Forwarded-For"), headers.get_all("X-Forwarded-Proto")
     )
-
-
-def cookie_token(header: str | None) -> str | None:
-    """The guest's token in a browser's Cookie header, whatever other programs on this host have put there beside it."""
-    found = ""
-    for part in (header or "").split(";"):
-        name, _, value = part.strip().partition("=")
-        if name == COOKIE:
-            found = value.strip('"')
-    return found or None

@@ -24,11 +24,9 @@ from server.address import Proxies, limit_key, parse_address, parse_proxies
 from server.codes import Close
 from server.protocol import MAX_FRAME_BYTES
 from server.settings import Settings
-from server.web.connection import HttpConnections
+from server.web.connection import HEAD_LIMIT_BYTES, HttpConnections
 from server.web.headers import SECURITY_HEADERS
 
-HEAD_LIMIT_BYTES = 32 * 1024
-"""Of a connection's first request. aiohttp holds the later ones to less."""
 HEAD_LINES = 128
 HEAD_LINE_BYTES = 8190
 WS_PATH = "/ws"

@@ -20,6 +20,7 @@ from server.ports import Ports
 from server.room.model import CommandRejected
 from server.store.base import StoreUnavailable
 from server.web.answers import ORIGIN, ApiError, json_answer, raw_answer, refusal_answer, too_many
+from server.web.cookies import cookie_token
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.matches import Matches
 from server.web.rates import AddressRate
@@ -114,7 +115,7 @@ class Api:
     async def guest(self, request: web.Request) -> web.Response:
         """Gives the browser its identity in a cookie that scripts cannot read; a known cookie keeps its identity."""
         wanted = await self._read_guest(request)
-        token = request.cookies.get(COOKIE)
+        token = cookie_token("; ".join(request.headers.getall("Cookie", ())))
         fresh: str | None = None
         try:
             identity = await known_guest(self.ports, token, wanted.name) if token else None

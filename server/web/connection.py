@@ -26,6 +26,7 @@ log = structlog.get_logger()
 
 PIECE_BYTES = 4096
 """So much is parsed before heads are judged; a read from the network brings up to 64 times that."""
+HEAD_LIMIT_BYTES = 32 * 1024
 LINGER_S = 2.0
 """How long a refused request's body is still read, so that the refusal arrives."""
 LINGER_BYTES = 2**20
@@ -47,6 +48,10 @@ class Refused(Exception):
 def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> Refused | None:
     """Why a request is not read any further, by its head alone; None lets it in."""
     headers = message.headers
+    if sum(len(name) + len(value) for name, value in message.raw_headers) > HEAD_LIMIT_BYTES:
+        return Refused(
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"a head of at most {HEAD_LIMIT_BYTES} bytes is expected"
+        )
     if "Content-Encoding" in headers:
         return Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a body without Content-Encoding is expected")
     if "Transfer-Encoding" in headers:

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from tests.cluster.forking import Forker, Life, die_with_parent
-from tests.cluster.plan import DEPLOY, ROOT, Service, moved, postgres_settings, service
+from tests.cluster.plan import DEPLOY, ROOT, Service, compose, moved, postgres_settings, service
 from tests.mosquitto import mosquitto_path
 from tests.mqttproxy import mqtt_proxy
 from tests.postgres import SAFE, Postgres, private_postgres
@@ -269,7 +269,7 @@ class Cluster:
             "0.0.0.0": "127.0.0.1",
             "8000": str(self._players[n]),
             "9100": str(self._metrics[n]),
-            "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fd00::/8": "127.0.0.1",
+            compose()["services"]["node1"]["environment"]["PLYROOM_PROXIES"]: "127.0.0.1",
         }
         found = service("node1", places)
         environ = {**found.environ, "PLYROOM_NODE": f"node{n + 1}", **rest}

@@ -2,11 +2,13 @@
 
 import asyncio
 import re
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
 
+from server.address import parse_proxies
 from server.bench import make_pair, play
 from tests.cluster.__main__ import UNLIMITED
 from tests.cluster.plan import DEPLOY, compose, service
@@ -63,6 +65,10 @@ def test_the_compose_file_fits_what_it_names() -> None:
             assert one["cap_drop"] == ["ALL"]
             assert one["security_opt"] == ["no-new-privileges:true"]
         assert re.fullmatch(r"plyroom|[a-z-]+:\d+\.\d+\S*", one["image"]), "a version is pinned"
+    proxies = parse_proxies(described["services"]["node1"]["environment"]["PLYROOM_PROXIES"].split(","))
+    for address in ("172.18.0.5", "192.168.16.2"):
+        assert proxies.trusts(ip_address(address)), "Docker gives such addresses to containers"
+    assert not proxies.trusts(ip_address("8.8.8.8"))
     nodes = re.findall(r"^ +server (\w+) \w+:8000$", (DEPLOY / "haproxy.cfg").read_text(), re.MULTILINE)
     assert nodes
     assert set(nodes) <= set(described["services"])

@@ -35,10 +35,10 @@ async def refused(node: Node, target: str) -> tuple[int, str]:
 
 @asynccontextmanager
 async def matches(
-    count: int = 1, world: World | None = None, **fields: Any
+    count: int = 1, world: World | None = None, settings: dict[str, Any] | None = None, **fields: Any
 ) -> AsyncIterator[tuple[Node, str, list[str]]]:
     """A node with so many finished matches in one room, the newest last; Ada wins each in three moves and two."""
-    async with serve(world) as node:
+    async with serve(world, **(settings or {})) as node:
         ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
         room = await ada.create(**fields)
         await ada.ack(ada.join(room))

@@ -110,6 +110,7 @@ async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
         ("/api/guest", CHUNKED, 411), ("/api/guest", {"Transfer-Encoding": "gzip, chunked"}, 411),
         ("/api/guest", {"Content-Length": "4097"}, 413), ("/api/guest", {"Content-Length": str(2**60)}, 413),
         ("/api/games", {"Content-Length": "1"}, 413), ("/nothing", {"Content-Length": "1"}, 413),
+        ("/livez", {f"X{n}": "x" * 1000 for n in range(40)}, 431),
         ("/api/guest", {"Content-Length": "2", "Expect": "the unexpected"}, 417),
         ("/api/guest", {"Content-Length": "4097", "Expect": "100-continue"}, 413),
     ],
@@ -117,6 +118,7 @@ async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
 async def test_a_body_is_refused_before_it_is_read(target: str, headers: dict[str, str], status: int) -> None:
     """The refusal comes though not a byte of the body was sent, without leave to send it; it ends the connection."""
     async with serve() as node, node.http() as http:
+        assert (await http.request("/livez")).status == 200
         http.writer.write(head(target, **headers))
         answer = await http.response()
         assert (answer.status, answer.json["code"]) == (status, f"http.{status}")

@@ -17,12 +17,14 @@ from websockets.exceptions import InvalidStatus
 
 from server import app as app_module
 from server import protocol as wire
-from server.app import cookie_token, open_server
+from server.app import open_server
 from server.codec import format_message
 from server.codes import Close, Code
-from server.listener import HEAD_LIMIT_BYTES, PortTaken, host_allowed, is_upgrade, origin_allowed
+from server.listener import PortTaken, host_allowed, is_upgrade, origin_allowed
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
+from server.web.connection import HEAD_LIMIT_BYTES
+from server.web.cookies import cookie_token
 from tests.server.serving import Http, serve
 from tests.server.test_session import run_on
 from tests.server.world import ScriptedEngines

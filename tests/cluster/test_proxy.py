@@ -1,0 +1,90 @@
+"""What the proxy's configuration keeps from nodes, and what it tells them: HAProxy before a node that only listens."""
+
+import asyncio
+import re
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from tests.cluster.plan import DEPLOY, Service
+from tests.cluster.running import Member, answers, free_ports
+from tests.server.serving import Http
+
+HEADERS = ("x-forwarded-for", "x-forwarded-proto")
+
+
+class Node:
+    """Notes the heads of requests, and answers each with nothing."""
+
+    def __init__(self) -> None:
+        self.heads: list[str] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                if not head.startswith("GET /started"):
+                    self.heads.append(head)
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    def told(self) -> list[list[str]]:
+        """For each request, all that its head says of where it comes from."""
+        return [
+            [line for line in head.lower().split("\r\n") if line.partition(":")[0] in HEADERS] for head in self.heads
+        ]
+
+
+@asynccontextmanager
+async def proxied(folder: Path) -> AsyncIterator[tuple[int, Node]]:
+    """The port of the proxy before a node."""
+    node = Node()
+    server = await asyncio.start_server(node.serve, "127.0.0.1", 0)
+    behind = server.sockets[0].getsockname()[1]
+    (port,) = free_ports(1)
+    text = (DEPLOY / "haproxy.cfg").read_text().replace("bind :8000", f"bind 127.0.0.1:{port}")
+    text = re.sub(r"^ +(default-server|option httpchk|http-check|server node2) .*$", "", text, flags=re.MULTILINE)
+    (folder / "haproxy.cfg").write_text(text.replace("node1:8000", f"127.0.0.1:{behind}"))
+    program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin") or "haproxy"
+    proxy = Member(Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {}), folder, port, "/started")
+    try:
+        await proxy.start()
+        assert await answers(port, "/started")
+        yield port, node
+    finally:
+        await proxy.close()
+        server.close()
+
+
+@asynccontextmanager
+async def connected(port: int) -> AsyncIterator[Http]:
+    """A connection to the proxy."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield Http(reader, writer, "localhost")
+    finally:
+        writer.close()
+
+
+async def test_the_proxy_says_where_a_request_comes_from(tmp_path: Path) -> None:
+    """Set and not appended: what a client writes there itself never reaches a node, in no request of a connection."""
+    forged = {"X-Forwarded-For": "203.0.113.7", "x-forwarded-proto": "https"}
+    async with proxied(tmp_path) as (port, node), connected(port) as http:
+        for headers in (forged, {}, forged):
+            assert (await http.request("/api/games", headers=headers)).status == 200
+        said = {"x-forwarded-for: 127.0.0.1", "x-forwarded-proto: http"}
+        assert [set(told) for told in node.told()] == [said] * 3
+        assert [len(told) for told in node.told()] == [2] * 3
+
+
+async def test_the_proxy_lets_no_compressed_body_in(tmp_path: Path) -> None:
+    """415, before a node hears of it, on any request of a connection."""
+    async with proxied(tmp_path) as (port, node):
+        for before in (0, 1):
+            async with connected(port) as http:
+                for _ in range(before):
+                    assert (await http.request("/livez")).status == 200
+                answer = await http.request("/nothing", "POST", {"Content-Encoding": "gzip"}, b"compressed")
+                assert answer.status == 415
+        assert [head.split()[1] for head in node.heads] == ["/livez"]

@@ -1,0 +1,126 @@
+"""What the server makes on disk is for its owner alone; what it finds there is left as it is."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import structlog.testing
+from click.testing import CliRunner
+
+from client import own_server
+from server import protocol as wire
+from server.admin import main
+from server.app import open_server
+from server.settings import Settings
+from server.store.folder import make_folder
+from tests.server.serving import Socket
+from tests.server.world import ScriptedEngines
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="rights by mode are POSIX's")
+ROOT = Path(__file__).parents[2]
+TOLD = "others may read the data folder"
+
+
+@pytest.fixture(autouse=True)
+def usual_umask() -> object:
+    """Files are made for everybody unless their maker says otherwise."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    """The rights of a folder and all that is in it."""
+    return {
+        path.relative_to(folder.parent).as_posix(): stat.S_IMODE(path.stat().st_mode)
+        for path in (folder, *folder.rglob("*"))
+    }
+
+
+async def start_and_write(data: Path) -> list[str]:
+    """A server makes a guest, so that the database has all its files; returns what it warned of."""
+    from websockets.asyncio.client import connect
+
+    with structlog.testing.capture_logs() as logs:
+        settings = Settings(host="127.0.0.1", port=0, data=data)
+        async with (
+            open_server(settings, ScriptedEngines()) as running,
+            connect(f"ws://127.0.0.1:{running.port}/ws", proxy=None) as connection,
+        ):
+            socket = Socket(connection)
+            await socket.hello()
+            await socket.send(wire.Ping(id="p"))
+            await socket.expect("pong")
+            made = modes(data)
+            assert {"plyroom.sqlite3", "plyroom.sqlite3-wal", "plyroom.lock"} <= {Path(name).name for name in made}
+            for name, mode in made.items():
+                if name != data.name and Path(name).name not in ("kept", "plyroom.old"):
+                    assert mode == 0o600, (name, oct(mode))
+    return [line["event"] for line in logs if line["log_level"] == "warning"]
+
+
+async def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
+    """700 for the folder and those above it that were missing, 600 for database, log of writes and lock."""
+    data = tmp_path / "srv" / "plyroom" / "data"
+    assert TOLD not in await start_and_write(data)
+    for folder in (data, data.parent, data.parent.parent):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert TOLD not in await start_and_write(data)
+
+
+@pytest.mark.parametrize(("mode", "told"), [(0o755, True), (0o750, True), (0o711, True), (0o700, False)])
+async def test_a_folder_that_was_there_is_left_alone(tmp_path: Path, mode: int, told: bool) -> None:
+    """It keeps its rights and those of its files, and the log says once that others may read it."""
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "kept").write_text("x")
+    data.chmod(mode)
+    assert (await start_and_write(data)).count(TOLD) == told
+    assert stat.S_IMODE(data.stat().st_mode) == mode
+    assert stat.S_IMODE((data / "kept").stat().st_mode) == 0o644
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    """OSError, and StoreUnavailable from the server."""
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(OSError, match="file"):
+            make_folder(folder)
+
+
+def test_the_commands_make_private_files(tmp_path: Path) -> None:
+    """`migrate` and `restore` make a database that nobody else reads, and `backup` such a file."""
+    data, copied = tmp_path / "data", tmp_path / "copied"
+
+    def run(*arguments: str) -> None:
+        done = CliRunner().invoke(main, arguments)
+        assert done.exit_code == 0, done.output
+
+    run("migrate", "--data", str(data))
+    run("backup", str(tmp_path / "backup"), "--data", str(data))
+    run("restore", str(tmp_path / "backup"), "--data", str(copied))
+    assert stat.S_IMODE((tmp_path / "backup").stat().st_mode) == 0o600
+    for folder in (data, copied):
+        made = modes(folder)
+        assert made.pop(folder.name) == 0o700
+        assert "plyroom.sqlite3" in {Path(name).name for name in made}
+        assert set(made.values()) == {0o600}, made
+
+
+async def test_a_clients_own_server_keeps_a_private_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of `plyroom play` without a server, and the log in it, which the client makes."""
+    server = [sys.executable, "-c", "print('It is at http://127.0.0.1:1/', flush=True); input()"]
+    monkeypatch.setattr(own_server, "server_command", lambda *arguments: server)
+    data = tmp_path / "mine"
+    async with own_server.own_server(data):
+        assert modes(data) == {"mine": 0o700, "mine/server.log": 0o600}
+
+
+def test_the_clusters_secrets_are_in_a_private_folder(tmp_path: Path) -> None:
+    """Their files can be read by the programs in containers, which are not root; the folder keeps others out."""
+    folder = tmp_path / "secrets"
+    subprocess.run(["sh", ROOT / "server/deploy/secrets.sh", folder], check=True, stdout=subprocess.DEVNULL)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -1,0 +1,222 @@
+"""What a stranger's look at old matches costs: a ply a turn of the loop, once, within bounds of memory and of rate."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+
+from engine.game import GameFault, Position
+from engine.games.registry import load_game
+from server.codes import Code
+from server.web.replays import Replays, TooManyPlies
+from tests.server.serving import Node, serve
+from tests.server.test_api import get, matches
+from tests.server.test_http_attacks import TurnedClock
+from tests.server.world import World
+
+GAME = "tic-tac-toe"
+MOVES = ["a1", "b1", "a2", "b2", "a3"]
+
+
+class Artist:
+    """Counts the turns of the loop, and notes in which of them a picture was drawn."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.turns = 0
+        self.drawn: list[int] = []
+        real = Position.view
+
+        def view(position: Position) -> Any:
+            self.drawn.append(self.turns)
+            return real(position)
+
+        monkeypatch.setattr(Position, "view", view)
+
+    @asynccontextmanager
+    async def counting(self) -> AsyncIterator[None]:
+        """While the block runs."""
+
+        async def count() -> None:
+            while True:
+                self.turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(count())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+@pytest.fixture
+def artist(monkeypatch: pytest.MonkeyPatch) -> Artist:
+    return Artist(monkeypatch)
+
+
+def start() -> Position:
+    """The first position of the game."""
+    return load_game(GAME).start()
+
+
+async def page(
+    replays: Replays, match: str = "m", first: int = 0, last: int = 5, moves: Any = MOVES, **ask: Any
+) -> bytes:
+    """Asks for a page."""
+    ask = {"may": lambda: True, "gone": lambda: False} | ask
+    return await replays.page(match, start(), moves, first, last, **ask)
+
+
+async def test_one_picture_a_turn_of_the_loop(artist: Artist) -> None:
+    """However many ask for pictures of different matches at once, others are served after each of them."""
+    replays = Replays()
+    async with artist.counting():
+        await asyncio.gather(*(page(replays, f"match {n}") for n in range(4)))
+    assert len(artist.drawn) == 4 * 6
+    assert len(set(artist.drawn)) == len(artist.drawn), "no two in one turn"
+
+
+async def test_each_picture_is_drawn_once(artist: Artist) -> None:
+    """For all who want it, at the same time or later, in whatever pages."""
+    replays = Replays()
+    whole, *rest = await asyncio.gather(*(page(replays) for _ in range(5)))
+    assert rest == [whole] * 4
+    parts = [await page(replays, first=ply, last=ply) for ply in range(6)]
+    assert b",".join(parts) == whole
+    assert len(artist.drawn) == 6
+
+
+async def test_a_match_goes_on_where_its_film_ended(artist: Artist) -> None:
+    """A running match grows; moves that were taken back and played otherwise are drawn anew."""
+    replays = Replays()
+    early = await page(replays, last=3, moves=MOVES[:3])
+    assert (await page(replays)).startswith(early)
+    assert len(artist.drawn) == 6
+    other = await page(replays, moves=[*MOVES[:4], "c3"])
+    assert other.startswith(early)
+    assert other != await page(Replays())
+
+
+async def test_films_are_kept_within_bounds() -> None:
+    """The least wanted goes first; a film that is too long for the bound is shown and not kept."""
+    replays = Replays(kept_bytes=3 * 6 * 2600)
+    for n in range(20):
+        await page(replays, f"match {n}")
+        assert replays.kept_bytes <= 3 * 6 * 2600
+    assert 0 < len(replays._films) < 20
+    assert "match 19" in replays._films
+    tiny = Replays(kept_bytes=1)
+    assert await page(tiny) == await page(replays)
+    assert (tiny.kept_bytes, len(tiny._films)) == (0, 0)
+
+
+async def test_nobody_draws_for_who_has_gone(artist: Artist) -> None:
+    """ConnectionError, after at most the picture that was being drawn."""
+    with pytest.raises(ConnectionError):
+        await page(Replays(), gone=lambda: len(artist.drawn) >= 2)
+    assert len(artist.drawn) == 2
+
+
+async def test_a_mistake_of_a_game_spoils_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it raises comes out, and the next one who asks gets the same as if it had not happened."""
+    replays = Replays()
+    real, fails = Position.view, [3]
+
+    def view(position: Position) -> Any:
+        if len(replays._films["m"].frames) in fails:
+            fails.clear()
+            raise GameFault("it fell over")
+        return real(position)
+
+    monkeypatch.setattr(Position, "view", view)
+    with pytest.raises(GameFault):
+        await page(replays)
+    found = await page(replays)
+    monkeypatch.undo()
+    assert found == await page(Replays())
+
+
+class Still:
+    """A position in which nothing ever happens."""
+
+    def replay(self, move: str) -> "Still":
+        return self
+
+    def view(self) -> str:
+        return ""
+
+
+@pytest.mark.parametrize(("last", "charged"), [(0, 1), (99, 1), (100, 2), (250, 3)])
+async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
+    """For each hundred plies or a part of them once, and nothing for what is kept; TooManyPlies draws nothing."""
+    replays, asked = Replays(), 0
+
+    def may() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked <= charged
+
+    for _ in range(2):
+        await replays.page("m", cast(Position, Still()), ["a"] * last, 0, last, may, lambda: False)
+        assert asked == charged
+    kept_bytes = replays.kept_bytes
+    with pytest.raises(TooManyPlies):
+        await page(replays, "another", may=may)
+    assert replays.kept_bytes == kept_bytes
+
+
+# --- over HTTP --------------------------------------------------------------------------------------------------------
+
+
+def reads(node: Node) -> list[str]:
+    """Notes whose log is read from the store."""
+    found: list[str] = []
+    store = node.world.store
+    real = store.events
+
+    async def events(room: str, after_v: int, limit: int = 1000) -> Any:
+        found.append(room)
+        return await real(room, after_v, limit)
+
+    store.events = events  # type: ignore[method-assign]
+    return found
+
+
+async def test_a_finished_match_is_read_once(artist: Artist) -> None:
+    """Its moves and pictures are kept: the same questions again cost neither a log nor a picture."""
+    async with matches() as (node, _, ids):
+        logs = reads(node)
+        artist.drawn.clear()
+        for _ in range(3):
+            await get(node, f"/api/matches/{ids[0]}")
+            assert len((await get(node, f"/api/matches/{ids[0]}/views"))["views"]) == 6
+        assert len(logs) == 1
+        assert len(artist.drawn) == 6
+
+
+async def test_an_address_draws_so_much() -> None:
+    """429 with Retry-After for a match too many; what is drawn already is free, and time gives more."""
+    world: World = TurnedClock()
+    assert isinstance(world, TurnedClock)
+    limits = {"limit_replays_burst": 2, "limit_replays_per_minute": 6}
+    async with matches(4, world, settings=limits) as (node, _, ids):
+        for match in (*ids[:2], *ids[:2]):
+            assert (await node.get(f"/api/matches/{match}/views")).status == 200
+        refused = await node.get(f"/api/matches/{ids[2]}/views")
+        assert (refused.status, refused.json["code"], refused.headers["retry-after"]) == (429, Code.RATE_EXCEEDED, "10")
+        assert (await node.get(f"/api/matches/{ids[2]}")).status == 200
+        world.ahead_ms += 10_000
+        assert (await node.get(f"/api/matches/{ids[2]}/views")).status == 200
+        assert (await node.get(f"/api/matches/{ids[3]}/views")).status == 429
+
+
+async def test_the_games_are_described_between_other_work(artist: Artist) -> None:
+    """The first question for them draws a board for each, one a turn."""
+    async with serve() as node, artist.counting():
+        await get(node, "/api/games")
+        assert len(artist.drawn) > 5
+        assert len(set(artist.drawn)) == len(artist.drawn)
+        drawn = len(artist.drawn)
+        await get(node, "/api/games")
+        assert len(artist.drawn) == drawn
