@@ -280,6 +280,8 @@ def refusal(path: str, headers: Headers, names: tuple[str, ...], full: bool) -> 
     """The HTTP answer to a handshake that may not become a WebSocket; None lets it in."""
     if path.partition("?")[0] != WS_PATH:
         return _plain(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
+    if "Content-Encoding" in headers:
+        return _plain(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request without Content-Encoding is expected")
     origins, hosts = headers.get_all("Origin"), headers.get_all("Host")
     if len(origins) > 1 or len(hosts) > 1:
         return _plain(HTTPStatus.BAD_REQUEST, "a request has one Host and at most one Origin")

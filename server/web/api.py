@@ -15,7 +15,7 @@ from engine.games.registry import game_ids
 from server.accounts.guests import COOKIE, known_guest, new_guest
 from server.address import Proxies, parse_proxies
 from server.codes import Code
-from server.listener import WS_PATH, origin_allowed
+from server.listener import origin_allowed
 from server.ports import Ports
 from server.room.model import CommandRejected
 from server.store.base import StoreUnavailable
@@ -201,15 +201,6 @@ def _errors(ports: Ports) -> Any:
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
-            if request.headers.get("Upgrade", "").lower() == "websocket":
-                # The connection was handed to HTTP by its first request and cannot be handed on any more.
-                response = json_answer(
-                    {"code": Code.UPGRADE_LATE, "message": f"open a new connection for {WS_PATH}"},
-                    HTTPStatus.BAD_REQUEST,
-                )
-                response.force_close()
-                response.headers["Connection"] = "close"
-                return response
             if request.method not in ("GET", "HEAD") and not origin_allowed(
                 request.headers.get("Origin"), request.headers.get("Host"), ports.settings.names
             ):

@@ -38,11 +38,12 @@ BodyLimit = Callable[[str, str], int]
 
 
 class Refused(Exception):
-    """A request that its head condemns: the status, and what was expected."""
+    """A request that its head condemns: the status, the code, and what was expected."""
 
-    def __init__(self, status: HTTPStatus, message: str) -> None:
+    def __init__(self, status: HTTPStatus, message: str, code: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.code = code or f"http.{status}"
 
 
 def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> Refused | None:
@@ -62,6 +63,12 @@ def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> Refused | N
         return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{expected} is expected")
     if headers.get("Expect", "100-continue").lower() != "100-continue":
         return Refused(HTTPStatus.EXPECTATION_FAILED, "Expect: 100-continue or no Expect is expected")
+    if message.method == "CONNECT":
+        return Refused(HTTPStatus.METHOD_NOT_ALLOWED, "this server is no proxy")
+    if message.upgrade or headers.get("Upgrade", "").lower() == "websocket":
+        # The connection was handed to HTTP by its first request and cannot be handed on any more; and what follows
+        # such a request aiohttp would not read through us.
+        return Refused(HTTPStatus.BAD_REQUEST, "open a new connection for the WebSocket", Code.UPGRADE_LATE)
     return None
 
 
@@ -125,16 +132,14 @@ class HttpConnection(web.RequestHandler):
             self._drop(data[start:])
 
     def _judge(self, known: int) -> None:
-        """Replaces the first new request that is refused by its refusal, and forgets those behind it."""
+        """Puts a refusal in the place of the first new request that is refused; it is the last one to be answered."""
         for place in range(known, len(self._messages)):
             message, payload = self._messages[place]
             if isinstance(message, _ErrInfo):
                 continue
             refused = check_head(message, self._body_limit)
             if refused is not None:
-                while len(self._messages) > place:
-                    self._messages.pop()
-                self._messages.append((_ErrInfo(refused.status, refused, str(refused)), payload))
+                self._messages[place] = (_ErrInfo(refused.status, refused, str(refused)), payload)
                 self._refused = payload
                 self._owed_bytes = owed_bytes(message, payload)
                 return
@@ -168,7 +173,7 @@ class HttpConnection(web.RequestHandler):
             raise ConnectionError("part of an answer was sent already")
         code, text = f"http.{status}", "a whole HTTP/1.1 request with a smaller head is expected"
         if isinstance(exc, Refused):
-            text = str(exc)
+            code, text = exc.code, str(exc)
         elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             log.error("request failed", path=request.path, exc_info=exc)
             code, text = Code.SERVER_FAULT, "the server made a mistake; it is in its log"

@@ -16,10 +16,11 @@ from aiohttp import web
 from server.address import Proxies
 from server.codes import Code
 from server.listener import Door, Hall
+from server.web import rates
 from server.web.connection import LINGER_BYTES, PIECE_BYTES, HttpConnections
 from tests.server.serving import WAIT_S, Http, Node, serve
 from tests.server.test_listener import SECURITY, UPGRADE
-from tests.server.world import World
+from tests.server.world import World, settle
 
 BOMB = gzip.compress(bytes(2**20))
 """A megabyte of zeros in a kilobyte."""
@@ -165,6 +166,24 @@ async def test_what_follows_a_refused_request_is_not_served() -> None:
         assert node.world.store._identities == {}
 
 
+@pytest.mark.parametrize(
+    ("first", "status"),
+    [
+        (head("/livez", "GET", Upgrade="tcp", Connection="Upgrade"), 400),
+        (head("/livez", "GET", Upgrade="websocket"), 400), (head("/livez", "GET", **UPGRADE), 400),
+        (head("localhost:80", "CONNECT"), 405),
+    ],
+)  # fmt: skip
+async def test_nothing_hides_behind_an_upgrade(first: bytes, status: int) -> None:
+    """A request after which the connection would speak something else is the last one that is answered."""
+    async with serve() as node, node.http() as http:
+        assert (await http.request("/livez")).status == 200
+        http.writer.write(first + head("/api/guest", **CHUNKED) + b"2\r\n{}\r\n0\r\n\r\n" + head("/api/guest"))
+        assert (await http.response()).status == status
+        assert await http.ended() == b""
+        assert node.world.store._identities == {}
+
+
 async def test_a_refused_body_without_end_is_cut_off() -> None:
     """After a megabyte, whatever else would come."""
     async with serve() as node, node.http() as http:
@@ -202,7 +221,7 @@ BAD_HANDSHAKE = {**UPGRADE, "Sec-WebSocket-Key": "no key"}
         (head("/" + "x" * 9000, "GET"), 400), (head("/", "GET", **{f"X{n}": "y" for n in range(200)}), 400),
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000, 431), (head("/api/guest", **CHUNKED), 411),
         (head("/ws", "GET", **BAD_HANDSHAKE), 400), (head("/other", "GET", **UPGRADE), 404),
-        (head("/ws", "GET", **UPGRADE, X="x" * 9000), 431),
+        (head("/ws", "GET", **UPGRADE, X="x" * 9000), 431), (head("/ws", "GET", **UPGRADE, Content_Encoding="br"), 415),
         (head("/ws", "GET", **UPGRADE, **{f"X{n}": "y" for n in range(200)}), 431),
         (head("/ws", "GET", **{**UPGRADE, "Sec-WebSocket-Version": "12"}), 400),
     ],
@@ -335,6 +354,7 @@ async def test_who_reads_nothing_is_cut_off() -> None:
     http.sweep()
     await reader.readexactly(2**23)  # reads on
     http.sweep()
+    await settle()
     assert len(http) == 1
     while len(http):
         http.sweep()
@@ -380,3 +400,15 @@ async def test_no_limit_where_none_is_set() -> None:
     async with serve(limit_requests_burst=1, limit_requests_per_minute=0) as node, node.http() as http:
         for _ in range(5):
             assert (await http.request("/api/matches")).status == 200
+
+
+def test_addresses_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ones that have asked for nothing the longest start afresh."""
+    monkeypatch.setattr(rates, "KEPT_ADDRESSES", 3)
+    rate = rates.AddressRate(60, 1, lambda: 0.0)
+    assert rate.take("busy")
+    for n in range(10):
+        assert rate.take(f"address {n}")
+        assert not rate.take("busy"), "it is remembered because it goes on asking"
+        assert len(rate) <= 3
+    assert rate.take("address 0")
