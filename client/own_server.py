@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from client.address import Address, parse_address
 from client.errors import Unreachable
@@ -42,9 +43,9 @@ def server_environ() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def _private(path: str, flags: int) -> int:
-    """Opens a file that, if it is new, only its owner may read."""
-    return os.open(path, flags, 0o600)
+def _open_private(path: Path) -> BinaryIO:
+    """Opens a file to append to; if it is new, only its owner may read it."""
+    return open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 @asynccontextmanager
@@ -54,7 +55,7 @@ async def own_server(data: Path | None) -> AsyncIterator[Address]:
         folder = data or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="plyroom-")))
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         log_path = folder / LOG
-        log = stack.enter_context(open(log_path, "ab", opener=_private))
+        log = stack.enter_context(_open_private(log_path))
         process = await asyncio.create_subprocess_exec(
             *server_command("--host", "127.0.0.1", "--port", "0", "--data", str(folder), "--until-eof"),
             stdin=asyncio.subprocess.PIPE,  # never written to: it ends with this process, whatever ends it
