@@ -7,7 +7,7 @@ SECURITY_HEADERS = {
     "Permissions-Policy": ", ".join(
         f"{feature}=()"
         for feature in (
-            "accelerometer", "bluetooth", "browsing-topics", "camera", "display-capture", "geolocation", "gyroscope",
+            "accelerometer", "camera", "display-capture", "geolocation", "gyroscope",
             "hid", "magnetometer", "microphone", "midi", "payment", "serial", "usb", "xr-spatial-tracking",
         )
     ),
