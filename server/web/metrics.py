@@ -99,6 +99,7 @@ async def serve_metrics(
 
     app = web.Application()
     app.router.add_routes([web.get("/metrics", metrics), web.get("/livez", livez), web.get("/readyz", readyz)])
+    app.on_response_prepare.append(_unname)
     runner = web.AppRunner(app, shutdown_timeout=1.0)
     await runner.setup()
     connections = HttpConnections(runner, lambda method, path: 0, settings.silence_s)
@@ -110,6 +111,11 @@ async def serve_metrics(
             server.close()
     finally:
         await runner.cleanup()
+
+
+async def _unname(request: web.Request, response: web.StreamResponse) -> None:
+    """Nobody needs to know which versions run here."""
+    response.headers.pop("Server", None)
 
 
 async def _listen(connections: HttpConnections, host: str, port: int) -> asyncio.Server:

@@ -103,6 +103,7 @@ async def test_health_is_beside_the_metrics_and_there_are_none_unless_asked_for(
             for path in ("/livez", "/readyz"):
                 answer = await http.get(f"http://127.0.0.1:{node.running.metrics_port}{path}")
                 assert (answer.status, await answer.json()) == (200, {"status": "ok"})
+                assert "server" not in answer.headers
         assert (await node.get("/metrics")).status == 404
         with pytest.raises(CannotListen, match="metrics"):
             async with serve(metrics_port=node.running.metrics_port):
