@@ -30,11 +30,10 @@ from server.store.lock import exclusive
 from server.store.sql import open_sqlite
 from server.watchdog import watch_loop
 from server.web.api import Api, make_app
-from server.web.metrics import Gauges, NodeCollector, serve_metrics
 from server.web.pages import Pages, client_folder
 
 DATABASE = "plyroom.sqlite3"
-STOP_S = 3.0
+STOP_S = 1.0
 """How long the end waits for HTTP requests that are being answered."""
 LINGER_S = 2.0
 """How long a refused request's body is still read, so that the refusal arrives."""
@@ -154,8 +153,6 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         watch = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, draining.is_set, lambda: hub.clock_ahead_ms)
         application = make_app(api, Pages(client, settings.names).routes())
-        gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus)
-        collector = NodeCollector(ports.metrics, gauges)
         runner = web.AppRunner(
             application,
             access_log=None,
@@ -182,7 +179,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
 
         try:
             async with (
-                serve_metrics(settings, collector, api.livez, api.readyz) as watched,
+                _watched(hub, sessions, api) as watched,
                 listen(settings, runner, serve_socket, full, drain) as server,
             ):
                 port = next(iter(server.sockets)).getsockname()[1]
@@ -193,6 +190,17 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         finally:
             watch.cancel()
             await runner.cleanup()
+
+
+def _watched(hub: Hub, sessions: Sessions, api: Api) -> AbstractAsyncContextManager[int | None]:
+    """The port for operators, if there is to be one; Prometheus's library is loaded for that only."""
+    if hub.ports.settings.metrics_port is None:
+        return nullcontext()
+    from server.web.metrics import Gauges, NodeCollector, serve_metrics
+
+    ports = hub.ports
+    gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus)
+    return serve_metrics(ports.settings, NodeCollector(ports.metrics, gauges), api.livez, api.readyz)
 
 
 def origin_of(socket: ServerConnection, proxies: Proxies) -> Origin:

@@ -121,7 +121,9 @@ async def start(data: Path, workers: int) -> Life:
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", str(port), "--data", str(data)]
     begun_s = time.perf_counter()
-    process = subprocess.Popen([*command, "--workers", str(workers)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*command, "--workers", str(workers)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     while not await _is_ready(port):
         if process.poll() is not None:
             raise click.ClickException(f"the server ended with {process.returncode}")

@@ -198,6 +198,19 @@ class Hub:
                 runner.submit(TakeOver())
         return len(rooms)
 
+    async def take_all_due_rooms(self) -> None:
+        """Takes over what is due, whatever node had it: at the start of one that is alone, and beside it, for however
+        many they are players need not wait for them.
+        """
+        while True:
+            try:
+                while await self.take_due_rooms(all_nodes=True):
+                    pass
+                return
+            except StoreError as error:
+                log.warning("store unavailable", duty="due rooms", error=str(error))
+                await asyncio.sleep(self.ports.settings.heartbeat_s)
+
     async def look_at_heads(self, rooms: set[str] | None = None) -> None:
         """Compares open rooms (None: all) with the store, in case the bus has lost a message."""
         looked_at = self._runners if rooms is None else rooms & self._runners.keys()
@@ -352,8 +365,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         try:
             await hub.beat()
             if settings.alone:
-                while await hub.take_due_rooms(all_nodes=True):
-                    pass
+                duties.append(tasks.create_task(hub.take_all_due_rooms(), name="hub due rooms"))
             for name, period_s in (("heartbeat", settings.heartbeat_s), ("sweep", SWEEP_S)):
                 duties.append(tasks.create_task(hub.every(period_s, name), name=f"hub {name}"))
             duties.append(tasks.create_task(hub.watch_heads(), name="hub poll"))

@@ -213,6 +213,9 @@ class Store(Protocol):
         whose clocks differ do not take each other for dead; returns the store's time in ms since 1970.
         """
 
+    async def alive_nodes(self) -> frozenset[str]:
+        """The nodes whose heartbeat has not run out, by the store's clock."""
+
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         """A new guest."""
 

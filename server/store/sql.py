@@ -69,7 +69,7 @@ BUSY_MS = 2000
 CHECKPOINT_PAGES = 4000
 """The WAL grows to 16 MB before its pages go into the file: a room's page is written there once for many moves."""
 HEADS = 5000
-"""Rooms whose heads one query asks for: drivers take no more than 32,766 values, and others should be served between."""
+"""Rooms whose heads one query asks for: drivers take 32,766 values at most, and others are served between two."""
 ANSWER_S = 6.0
 """A disk that takes longer counts as gone: every command has its answer within 10 s."""
 

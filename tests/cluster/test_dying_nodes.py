@@ -20,7 +20,7 @@ from tests.server.serving import Socket
 
 UNPOLLED = {"poll_s": 3600.0}
 FROZEN_S = 3.2
-"""After so long a node gives up what it has asked of the database; it is not silent long enough to be taken for gone."""
+"""After so long a node gives up what it has asked of the database; it is not taken for gone yet."""
 IN_FLIGHT_S = 0.5
 """The database ends a statement that waits for a lock after a second."""
 
@@ -78,16 +78,19 @@ async def polls(running: Cluster, n: int) -> float:
 
 
 @asynccontextmanager
-async def held_up(one: Table) -> AsyncIterator[Any]:
+async def held_up(one: Table) -> AsyncIterator[None]:
     """Ada's move is under way in the database, which cannot commit it before the block ends."""
-    async with one.running.postgres.session(DATABASE) as session, one.running.postgres.session(DATABASE) as watch:
-        async with session.transaction():
-            await session.execute("SELECT 1 FROM rooms WHERE id = $1 FOR UPDATE", one.room)
-            await one.move()
-            waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = $1"
-            while not await watch.fetchval(waits, DATABASE):
-                await asyncio.sleep(0.01)
-            yield watch
+    async with (
+        one.running.postgres.session(DATABASE) as watch,
+        one.running.postgres.session(DATABASE) as session,
+        session.transaction(),
+    ):
+        await session.execute("SELECT 1 FROM rooms WHERE id = $1 FOR UPDATE", one.room)
+        await one.move()
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = $1"
+        while not await watch.fetchval(waits, DATABASE):
+            await asyncio.sleep(0.01)
+        yield
 
 
 async def committed(one: Table, watch: Any) -> None:

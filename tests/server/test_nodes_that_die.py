@@ -113,7 +113,7 @@ def now_s() -> float:
 @pytest.mark.parametrize(("is_told", "within_s"), [(True, SOON_S), (False, SILENT_NODE_S + SOON_S)])
 @virtual
 async def test_a_move_that_a_dying_node_committed_reaches_the_others(is_told: bool, within_s: float) -> None:
-    """R1, I7: it died between its commit and its message; the broker tells that it is gone, or nothing but its silence."""
+    """R1, I7: it died between its commit and its message; the broker tells that it is gone, or nothing but silence."""
     async with two_members() as (one, two, room, ada, ben):
         one.line.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
@@ -197,8 +197,8 @@ async def test_nodes_that_hear_each_other_do_not_look() -> None:
 
 @virtual
 async def test_a_node_that_lives_without_its_broker() -> None:
-    """Its line to the broker is cut and it plays on: by the store's word it lives, and what it commits reaches the other
-    nodes within a second or so, for as long as that lasts; then the bus brings it again.
+    """Its line to the broker is cut and it plays on: by the store's word it lives, and what it commits reaches the
+    other nodes within a second, for as long as that lasts; then the bus brings it again.
     """
     async with two_members() as (one, two, room, ada, ben):
         one.line.cut, one.line.flows = True, False
@@ -238,8 +238,8 @@ async def test_a_node_that_was_never_heard_of() -> None:
 
 @virtual
 async def test_what_a_node_learns_of_its_own_commits_it_tells() -> None:
-    """R6: the answer of a commit is lost (a node that was frozen meanwhile, a link that broke): the room finds it in the
-    log a moment later, and so do the followers on other nodes.
+    """R6: the answer of a commit is lost (a node that was frozen meanwhile, a link that broke): the room finds it in
+    the log a moment later, and so do the followers on other nodes.
     """
     async with two_members() as (one, two, room, ada, ben):
         one.store.fail("append", Fault(after=True))
@@ -257,7 +257,13 @@ async def test_what_others_committed_is_not_told_again() -> None:
     """A node that catches up with another's events leaves the telling to that one."""
     async with two_members() as (one, two, room, ada, ben):
         told: list[BusMessage] = []
-        two.line.loses = lambda message: news(message) and told.append(message) is None
+
+        def notes(message: BusMessage) -> bool:
+            if news(message):
+                told.append(message)
+            return False
+
+        two.line.loses = notes
         one.line.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         two.hub.on_lapse(None)
