@@ -7,6 +7,7 @@ beside each stands the processor time that it cost.
 import asyncio
 import contextlib
 import itertools
+import os
 import shutil
 import signal
 import socket
@@ -96,8 +97,14 @@ class Life:
 
     process: subprocess.Popen[bytes]
     port: int
+    metrics_port: int
     ready_s: float
     cpu_s: float
+
+    async def settle(self, workers: int) -> None:
+        """Returns when its search processes are ready: until then they, too, are busy starting."""
+        while f"plyroom_search_workers {workers:.1f}".encode() not in await _get(self.metrics_port, "/metrics"):
+            await asyncio.sleep(0.1)
 
     async def kill(self) -> None:
         self.process.kill()
@@ -116,30 +123,32 @@ class Life:
 
 async def start(data: Path, workers: int) -> Life:
     """Returns when it is ready for clients."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    with socket.socket() as one, socket.socket() as two:
+        one.bind(("127.0.0.1", 0))
+        two.bind(("127.0.0.1", 0))
+        port, metrics_port = one.getsockname()[1], two.getsockname()[1]
     command = [sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", str(port), "--data", str(data)]
+    command += ["--workers", str(workers)]
+    environ = {**os.environ, "PLYROOM_METRICS_PORT": str(metrics_port)}
     begun_s = time.perf_counter()
-    process = subprocess.Popen(
-        [*command, "--workers", str(workers)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    while not await _is_ready(port):
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ)
+    while b" 200 " not in (await _get(port, "/readyz"))[:20]:
         if process.poll() is not None:
             raise click.ClickException(f"the server ended with {process.returncode}")
         await asyncio.sleep(0.005)
-    return Life(process, port, time.perf_counter() - begun_s, cpu_seconds(process.pid))
+    return Life(process, port, metrics_port, time.perf_counter() - begun_s, cpu_seconds(process.pid))
 
 
-async def _is_ready(port: int) -> bool:
+async def _get(port: int, path: str) -> bytes:
+    """The answer to a GET; nothing where nobody listens."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
     except OSError:
-        return False
-    writer.write(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-    with contextlib.suppress(OSError):
-        return b" 200 " in await reader.readline()
-    return False
+        return b""
+    return answer
 
 
 async def clients(stack: AsyncExitStack, port: int, mute: bool) -> None:
@@ -163,6 +172,7 @@ async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path)
     ready: list[Life] = []
     for _ in range(rounds + 1):
         ready.append(await start(folder, workers))
+        await ready[-1].settle(workers)
         await ready[-1].kill()
     what = f"restart: SIGKILL to ready, {rooms:,} rooms, {due} due"
     report(what, statistics.median(one.ready_s for one in ready[1:]), "s", READY_S)
@@ -171,6 +181,7 @@ async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path)
         ends: list[tuple[float, float]] = []
         for _ in range(rounds):
             life = await start(folder, workers)
+            await life.settle(workers)
             async with AsyncExitStack() as stack:
                 await clients(stack, life.port, mute)
                 ends.append(await life.stop())
