@@ -131,6 +131,9 @@ class FaultyStore(MemoryStore):
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
         return await self._through("heads", super().heads(rooms))
 
+    async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
+        return await self._through("due_rooms", super().due_rooms(now_ms, node, all_nodes, limit))
+
     async def alive_nodes(self) -> frozenset[str]:
         return await self._through("alive_nodes", super().alive_nodes())
 
