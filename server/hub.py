@@ -174,9 +174,11 @@ class Hub:
 
     def put_idle_away(self, after_s: float) -> None:
         """Lets rooms leave memory that nobody has needed for so long."""
-        before_ms = self.ports.now_ms() - after_s * 1000
+        now_ms = self.ports.now_ms()
         for room_id, runner in tuple(self._runners.items()):
-            if runner.idle and runner.idle_since_ms <= before_ms:
+            # Since later than now: the clock was set back.
+            needed_lately = now_ms - after_s * 1000 < runner.idle_since_ms <= now_ms
+            if runner.idle and not needed_lately:
                 del self._runners[room_id]
                 self._running.pop(room_id).cancel()
 

@@ -444,6 +444,20 @@ async def test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back(is_s
 
 
 @virtual
+async def test_idle_rooms_leave_memory_though_the_clock_was_set_back() -> None:
+    """They would fill it for an hour, and nobody else would find a place."""
+    world, ahead_ms = patient(), 0
+    world.settings = replace(world.settings, max_rooms=2)
+    async with member(world, "n1", lambda: world.now_ms() + ahead_ms) as one:
+        ada = Client(one.hub, "ada")
+        rooms = [await ada.create() for _ in range(2)]
+        for room in rooms:
+            await ada.ack(ada.chat(room, "x"))
+        ahead_ms = -3_600_000
+        await ada.ack(ada.join(await ada.create()))
+
+
+@virtual
 async def test_a_beat_of_a_node_clears_nothing_up_too_soon() -> None:
     """A heartbeat that the broker delivers after the news of the node's end does not end the looks."""
     async with two_members() as (one, two, room, ada, ben):
