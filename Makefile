@@ -103,6 +103,7 @@ system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL,
 bench: bench-engine ## the figures of docs/benchmarks.md
 	@sh tests/setup/system.sh mosquitto postgresql haproxy
 	@$(BIN)/python -m server.bench
+	@$(BIN)/python -m server.bench_restart
 	@$(BIN)/python -m server.bench --postgres
 	@$(BIN)/python -m tests.cluster.bench
 

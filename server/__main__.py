@@ -13,6 +13,9 @@ from pathlib import Path
 
 import click
 
+from server import lean
+
+# isort: split
 from engine.overflow import ignore_overflow
 from engine.pool.pool import Pool
 from server.app import Running, open_server, place
@@ -86,6 +89,7 @@ async def _serve(settings: Settings, until_eof: bool) -> None:
         _stop_at_eof(loop, stop)
     async with _pool(settings) as pool, open_server(settings, pool) as running:
         _announce(settings, running)
+        lean.settled()
         await stop.wait()
         stderr.write("Stopping.\n")
 

@@ -31,11 +31,10 @@ from server.watchdog import watch_loop
 from server.web.api import Api, body_limit, make_app
 from server.web.connection import HttpConnections
 from server.web.cookies import cookie_token
-from server.web.metrics import Gauges, NodeCollector, serve_metrics
 from server.web.pages import Pages, client_folder
 
 DATABASE = "plyroom.sqlite3"
-STOP_S = 3.0
+STOP_S = 1.0
 """How long the end waits for HTTP requests that are being answered."""
 
 
@@ -153,8 +152,6 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         watch = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, draining.is_set, lambda: hub.clock_ahead_ms)
         application = make_app(api, Pages(client, settings.names).routes())
-        gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus)
-        collector = NodeCollector(ports.metrics, gauges)
         runner = web.AppRunner(application, shutdown_timeout=STOP_S)
         await runner.setup()
         http = HttpConnections(runner, body_limit, settings.silence_s)
@@ -177,7 +174,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
 
         try:
             async with (
-                serve_metrics(settings, collector, api.livez, api.ready_details) as watched,
+                _watched(hub, sessions, api) as watched,
                 listen(settings, runner, http, serve_socket, full, drain) as server,
             ):
                 port = next(iter(server.sockets)).getsockname()[1]
@@ -189,6 +186,17 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
             watch.cancel()
             sweeps.cancel()
             await runner.cleanup()
+
+
+def _watched(hub: Hub, sessions: Sessions, api: Api) -> AbstractAsyncContextManager[int | None]:
+    """The port for operators, if there is to be one; Prometheus's library is loaded for that only."""
+    if hub.ports.settings.metrics_port is None:
+        return nullcontext()
+    from server.web.metrics import Gauges, NodeCollector, serve_metrics
+
+    ports = hub.ports
+    gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus)
+    return serve_metrics(ports.settings, NodeCollector(ports.metrics, gauges), api.livez, api.ready_details)
 
 
 def origin_of(socket: ServerConnection, proxies: Proxies) -> Origin:

@@ -32,6 +32,8 @@ STALLED_POLL_S = 1.0
 """How often heads are compared with the store while the bus does not flow."""
 SILENT_NODE_S = 4.0
 """A node that has not been heard of for so long is not there."""
+LAST_WORD_S = 1.0
+"""So long after the database ended the last statement of a node that is gone, its rooms are looked at once more."""
 HASTE_S = 0.2
 """How often due rooms are looked for while the heartbeat of a node that is gone runs out."""
 
@@ -50,6 +52,7 @@ class Hub:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._made: dict[str, Bucket] = {}
         self._heard_s: dict[str, float] = {}  # the other nodes, by when they were last heard of
+        self._doubted_s: dict[str, float] = {}  # nodes that may commit what the bus does not bring, since when
         self._hasty_until_s = 0.0
         self._sweeps = 0
         self._lapsed: set[str] | None = set()
@@ -171,9 +174,11 @@ class Hub:
 
     def put_idle_away(self, after_s: float) -> None:
         """Lets rooms leave memory that nobody has needed for so long."""
-        before_ms = self.ports.now_ms() - after_s * 1000
+        now_ms = self.ports.now_ms()
         for room_id, runner in tuple(self._runners.items()):
-            if runner.idle and runner.idle_since_ms <= before_ms:
+            # Since later than now: the clock was set back.
+            needed_lately = now_ms - after_s * 1000 < runner.idle_since_ms <= now_ms
+            if runner.idle and not needed_lately:
                 del self._runners[room_id]
                 self._running.pop(room_id).cancel()
 
@@ -195,6 +200,19 @@ class Hub:
                 runner.submit(TakeOver())
         return len(rooms)
 
+    async def take_all_due_rooms(self) -> None:
+        """Takes over what is due, whatever node had it: at the start of one that is alone, and beside it, for however
+        many they are players need not wait for them.
+        """
+        while True:
+            try:
+                while await self.take_due_rooms(all_nodes=True):
+                    pass
+                return
+            except StoreError as error:
+                log.warning("store unavailable", duty="due rooms", error=str(error))
+                await asyncio.sleep(self.ports.settings.heartbeat_s)
+
     async def look_at_heads(self, rooms: set[str] | None = None) -> None:
         """Compares open rooms (None: all) with the store, in case the bus has lost a message."""
         looked_at = self._runners if rooms is None else rooms & self._runners.keys()
@@ -215,6 +233,7 @@ class Hub:
                         await self.beat()
                         if not self.ports.settings.alone:
                             await self.take_due_rooms(all_nodes=False)
+                            await self._compare_nodes()
                     case "sweep":
                         self.put_idle_away(self.ports.settings.room_idle_s)
                         self._refresh_presence()
@@ -252,6 +271,30 @@ class Hub:
         self._heard_s.pop(node, None)
         for runner in self._runners.values():
             runner.node_gone(node)
+        self._doubt(node)
+
+    def _doubt(self, node: str) -> None:
+        """What that node committed last may not have been told: heads are compared at once, and every second until it
+        can commit nothing more, or is heard of.
+        """
+        log.info("node in doubt", of=node)
+        self._doubted_s[node] = asyncio.get_running_loop().time()
+        self._lapsed = None
+        self._lapse.set()
+
+    async def _compare_nodes(self) -> None:
+        """Doubts the nodes that live by the store's word and that the bus does not bring, and no longer those that are
+        heard of, or whose heartbeat has run out; each for as long at least as the database may go on with a statement
+        of a node that is gone.
+        """
+        alive = await self.ports.store.alive_nodes()
+        unheard = alive - self._heard_s.keys() - {self.ports.node}
+        for node in unheard - self._doubted_s.keys():
+            self._doubt(node)
+        before_s = asyncio.get_running_loop().time() - self.ports.settings.database_statement_s - LAST_WORD_S
+        for node, since_s in tuple(self._doubted_s.items()):
+            if since_s < before_s and node not in unheard:
+                del self._doubted_s[node]
 
     def _forget_silent_nodes(self) -> None:
         """Of a node that was killed there may be nothing but its silence; without a bus everybody is silent."""
@@ -282,21 +325,32 @@ class Hub:
 
     async def watch_heads(self) -> None:
         """Looks at the heads of rooms that the bus is in doubt of at once, and at all of them now and then: every
-        second while nothing flows.
+        second while nothing flows, while a node is in doubt, or after the store failed.
         """
-        lapsed: set[str] | None = None
+        rooms: set[str] | None = None
         while True:
+            failed = False
             try:
-                await self.look_at_heads(lapsed)
+                await self.look_at_heads(rooms)
             except StoreError as error:
                 log.warning("store unavailable", duty="poll", error=str(error))
-            period_s = self.ports.settings.poll_s if self.ports.bus.flows else STALLED_POLL_S
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(period_s, self.ports.settings.poll_s)):
-                    await self._lapse.wait()
-            lapsed = self._lapsed if self._lapse.is_set() else None
-            self._lapsed = set()
-            self._lapse.clear()
+                failed = True
+            rooms = await self._doubtful_rooms(failed)
+
+    async def _doubtful_rooms(self, failed: bool) -> set[str] | None:
+        """Waits until heads must be compared; returns the rooms (None: all)."""
+        poll_s = self.ports.settings.poll_s
+        unsure = failed or bool(self._doubted_s) or not self.ports.bus.flows
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(poll_s, STALLED_POLL_S) if unsure else poll_s):
+                await self._lapse.wait()
+        called = self._lapse.is_set()
+        if not (called or unsure):
+            self.ports.metrics.polls += 1
+        rooms = self._lapsed if called and not failed else None
+        self._lapsed = set()
+        self._lapse.clear()
+        return rooms
 
 
 @asynccontextmanager
@@ -313,8 +367,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         try:
             await hub.beat()
             if settings.alone:
-                while await hub.take_due_rooms(all_nodes=True):
-                    pass
+                duties.append(tasks.create_task(hub.take_all_due_rooms(), name="hub due rooms"))
             for name, period_s in (("heartbeat", settings.heartbeat_s), ("sweep", SWEEP_S)):
                 duties.append(tasks.create_task(hub.every(period_s, name), name=f"hub {name}"))
             duties.append(tasks.create_task(hub.watch_heads(), name="hub poll"))

@@ -51,6 +51,8 @@ class Metrics:
     """Requests of rooms that the store did not serve."""
     faults: int = 0
     """Requests that failed by a mistake of the server or of a game's rules; its log has them."""
+    polls: int = 0
+    """Comparisons of all heads with the store that nothing had called for: the floor below the bus."""
     evictions: int = 0
     """Connections that were cut off because they read too slowly."""
     skipped: int = 0

@@ -123,6 +123,7 @@ class RoomRunner:
         try:
             self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver))
         except Full:
+            self._behind = self._behind or isinstance(request, Look)
             return False
         return True
 
@@ -228,7 +229,7 @@ class RoomRunner:
 
     async def _catch_up(self) -> None:
         """Reads, applies and tells what was written behind this room's back: by another node, which is responsible for
-        what follows from it then, or by itself when the store could not say so.
+        what follows from it then, or by itself when the store could not say so: that nobody else has heard of.
         """
         while page := await self._ports.store.events(self.room_id, self._loaded.v, PAGE):
             head = await self._ports.store.head(self.room_id)
@@ -236,6 +237,8 @@ class RoomRunner:
             self._apply(page)
             self._responsible = head is not None and head.node == self._ports.node
             self._tell(page)
+            if self._responsible:  # whoever lacks more than the newest reads the log
+                self._ports.bus.publish(Grown(self.room_id, self._ports.node, tuple(page[-TAIL:])))
             if len(page) < PAGE:
                 break
         self._behind = False

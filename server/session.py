@@ -28,7 +28,7 @@ SKIP_BYTES = 64 * 1024
 CUT_BYTES = 256 * 1024
 """… and one with so much unsent is cut off: it joins again when it can."""
 HELLO_TIMEOUT_S = 10.0
-GOODBYE_S = 2.5
+GOODBYE_S = 2.0
 """A connection that does not answer its close in so long is cut off."""
 ROOMS = 100
 """Rooms that one connection may follow."""

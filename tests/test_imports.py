@@ -57,6 +57,21 @@ def test_packages_hold_a_docstring_and_nothing_else() -> None:
             assert docstring, f"{path.relative_to(ROOT)} should be one docstring"
 
 
+def test_a_start_loads_nothing_that_it_does_not_need() -> None:
+    """The program on SQLite imports neither migrations, nor PostgreSQL, metrics or colours, and collects no garbage
+    meanwhile; afterwards it does, and whoever wants rich gets it.
+    """
+    heavy = {"alembic", "asyncpg", "prometheus_client", "rich", "sqlalchemy.dialects.postgresql", "aiomqtt"}
+    code = (
+        "import gc, sys; from server import __main__, lean, app; app.load_games();"
+        f" print(sorted({heavy!r} & set(sys.modules)), gc.isenabled());"
+        " lean.settled(); import rich.console; print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
+    )
+    done = run(sys.executable, "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[] False", "True True"]
+
+
 def test_the_server_starts_without_the_compiler() -> None:
     """Importing the whole server loads neither numba nor llvmlite; only search workers do."""
     loaded = "import sys; print(*sorted({'numba', 'llvmlite'} & set(sys.modules)))"

@@ -15,6 +15,9 @@ from msgspec import Struct
 EVERYBODY, SPECTATORS = 0, 1
 """Who may see an event."""
 
+LONGEST_BEAT_MS = 60_000
+"""No heartbeat holds for longer: one that reaches further ahead was made before the store's clock was set back."""
+
 
 def wall_clock_ms() -> int:
     """Milliseconds since 1970, by this machine's clock."""
@@ -200,14 +203,18 @@ class Store(Protocol):
         """The (first, last) v that a command made, if it made any."""
 
     async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
-        """Takes rooms over whose wake-up has come and whose node is gone (or every node's):
-        they are this node's from now on. After a call that failed, rooms that are this node's already may come, too.
+        """Takes rooms over whose wake-up has come and whose node is gone (or every node's): they are this node's from
+        now on. What was due already when the room's last event was written is due, whatever `now_ms` is: clocks are
+        set back, and differ. After a call that failed, rooms that are this node's already may come, too.
         """
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
-        """Says that a node is alive for so long from now, by the store's clock, so that nodes whose clocks differ do
-        not take each other for dead; returns the store's time in ms since 1970.
+        """Says that a node is alive for so long from now (LONGEST_BEAT_MS at most), by the store's clock, so that nodes
+        whose clocks differ do not take each other for dead; returns the store's time in ms since 1970.
         """
+
+    async def alive_nodes(self) -> frozenset[str]:
+        """The nodes whose heartbeat has not run out, by the store's clock."""
 
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         """A new guest."""

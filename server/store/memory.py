@@ -13,6 +13,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from server.store.base import (
+    LONGEST_BEAT_MS,
     Append,
     CommandKey,
     Conflict,
@@ -157,10 +158,10 @@ class MemoryStore:
 
     async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
         await asyncio.sleep(0)
-        alive = {one for one, until_ms in self._nodes.items() if until_ms >= self._now_ms()}
+        alive = self._alive()
         taken: list[str] = []
         for room_id, room in self._rooms.items():
-            due = room.due_ms is not None and room.due_ms <= now_ms
+            due = room.due_ms is not None and room.due_ms <= max(now_ms, room.events[-1].at_ms)
             if due and room.node != node and (all_nodes or room.node not in alive) and len(taken) < limit:
                 room.node = node
                 taken.append(room_id)
@@ -169,8 +170,16 @@ class MemoryStore:
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         await asyncio.sleep(0)
         now_ms = self._now_ms()
-        self._nodes[node] = now_ms + alive_for_ms
+        self._nodes[node] = now_ms + min(alive_for_ms, LONGEST_BEAT_MS)
         return now_ms
+
+    async def alive_nodes(self) -> frozenset[str]:
+        await asyncio.sleep(0)
+        return self._alive()
+
+    def _alive(self) -> frozenset[str]:
+        now_ms = self._now_ms()
+        return frozenset(one for one, ms in self._nodes.items() if now_ms <= ms <= now_ms + LONGEST_BEAT_MS)
 
     # --- identities ---
 

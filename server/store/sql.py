@@ -33,6 +33,7 @@ from sqlalchemy.exc import DBAPIError
 
 from server.store import tables as t
 from server.store.base import (
+    LONGEST_BEAT_MS,
     Append,
     CommandKey,
     Conflict,
@@ -68,6 +69,8 @@ BUSY_MS = 2000
 """How long a write waits for another process that holds the database."""
 CHECKPOINT_PAGES = 4000
 """The WAL grows to 16 MB before its pages go into the file: a room's page is written there once for many moves."""
+HEADS = 5000
+"""Rooms whose heads one query asks for: drivers take 32,766 values at most, and others are served between two."""
 ANSWER_S = 6.0
 """A disk that takes longer counts as gone: every command has its answer within 10 s."""
 
@@ -270,8 +273,12 @@ class SqlStore:
         return RoomHead(*found[0]) if found else None
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
-        found = await self._select(select(t.rooms.c.id, t.rooms.c.head).where(t.rooms.c.id.in_(rooms)))
-        return {row[0]: row[1] for row in found}
+        heads: dict[str, int] = {}
+        for start in range(0, len(rooms), HEADS):
+            some = rooms[start : start + HEADS]
+            found = await self._select(select(t.rooms.c.id, t.rooms.c.head).where(t.rooms.c.id.in_(some)))
+            heads.update((row[0], row[1]) for row in found)
+        return heads
 
     async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
         found = await self._select(SELECT_EVENTS, {"room": room, "after_v": after_v, "limit": limit})
@@ -288,16 +295,19 @@ class SqlStore:
 
     async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
         c = t.rooms.c
-        alive = select(t.nodes.c.id).where(t.nodes.c.alive_until_ms >= self._clock())
         abandoned: ColumnElement[bool] = c.node != node
         if not all_nodes:
-            abandoned = and_(abandoned, c.node.not_in(alive))
+            abandoned = and_(abandoned, c.node.not_in(self._alive()))
         if self._took_unseen:  # an answer was lost: what it named is ours, and nobody else would wake it
             abandoned = or_(abandoned, c.node == node)
+        e = t.events.c
+        last_ms = select(e.at_ms).where(e.room == c.id, e.v == c.head).scalar_subquery()
+        has_come = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
         # PostgreSQL passes over rooms that another node is about to take or to append to; SQLite has one writer.
         due = (
-            select(c.id).where(c.due_ms <= now_ms, abandoned).limit(limit).with_for_update(skip_locked=True).cte("due")
-        )
+            select(c.id).where(has_come, abandoned).limit(limit)
+            .with_for_update(of=t.rooms, skip_locked=True).cte("due")
+        )  # fmt: skip
         taken = update(t.rooms).where(c.id.in_(select(due.c.id))).values(node=node).returning(c.id)
         try:
             rooms = [row[0] for row in await self._change(taken)]
@@ -309,6 +319,7 @@ class SqlStore:
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         until = t.nodes.c.alive_until_ms
+        alive_for_ms = min(alive_for_ms, LONGEST_BEAT_MS)
         alive_until = self._clock() + alive_for_ms
         known = update(t.nodes).where(t.nodes.c.id == node).values(alive_until_ms=alive_until).returning(until)
         found = await self._change(known)
@@ -317,6 +328,13 @@ class SqlStore:
             # A node has another id at each start; those that have been gone for long are of no use.
             await self._change(delete(t.nodes).where(until < self._clock() - FORGOTTEN_MS).returning(until))
         return int(found[0][0]) - alive_for_ms
+
+    async def alive_nodes(self) -> frozenset[str]:
+        return frozenset(row[0] for row in await self._select(self._alive()))
+
+    def _alive(self) -> Any:
+        clock, until = self._clock(), t.nodes.c.alive_until_ms
+        return select(t.nodes.c.id).where(until >= clock, until <= clock + LONGEST_BEAT_MS)
 
     # --- identities ---
 

@@ -51,12 +51,10 @@ rooms = Table(
     Column("changed_ms", BigInteger, nullable=False),
     UniqueConstraint("host", "create_id"),
 )
-Index(
-    "ix_rooms_due_ms",
-    rooms.c.due_ms,
-    sqlite_where=rooms.c.due_ms.is_not(None),
-    postgresql_where=rooms.c.due_ms.is_not(None),
-)
+Index("ix_rooms_due_ms", rooms.c.due_ms)
+"""Of rooms with a due_ms only, as the migration makes it: said here, that would load the dialects of both databases at
+each start.
+"""
 Index("ix_rooms_listed_changed_ms", rooms.c.listed, rooms.c.changed_ms)
 
 events = Table(

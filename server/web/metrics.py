@@ -29,6 +29,7 @@ COUNTERS = {
     "repeated": "Commands that had been committed before and were acknowledged again",
     "store_failures": "Requests of rooms that the store did not serve",
     "faults": "Requests that failed by a mistake of the server or of a game",
+    "polls": "Comparisons of all rooms with the store that nothing had called for",
     "evictions": "Connections that were cut off because they read too slowly",
     "skipped": "Frames that slow readers missed",
 }

@@ -18,7 +18,7 @@ from tests.server.test_two_nodes import GAMES
 from tests.system.faultproxy import Toward
 
 QUICK = {
-    "heartbeat_s": 0.5, "poll_s": 2.0, "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_burst": 10**6,
+    "heartbeat_s": 0.5, "poll_s": 3600.0, "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_burst": 10**6,
     "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "drain_s": 0.2,
 }  # fmt: skip
 

@@ -48,7 +48,7 @@ class Nodes(World):
     def __init__(self, store: Store | None = None) -> None:
         super().__init__(store=store)
         self.buses: dict[str, MqttBus] = {}
-        rare_polls: dict[str, Any] = {**QUICK, "poll_s": 30.0, "silence_s": 1000.0}
+        rare_polls: dict[str, Any] = {**QUICK, "poll_s": 3600.0, "silence_s": 1000.0}
         self.settings = replace(self.settings, **rare_polls)
 
     def ports(self, node: str, **changes: Any) -> Ports:

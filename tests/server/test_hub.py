@@ -269,6 +269,23 @@ async def test_a_sole_node_wakes_all_due_rooms_at_its_start() -> None:
 
 
 @virtual
+async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
+    """However long it takes to find them, players are served meanwhile; and a store that fails is asked again."""
+    world = world_with(sole_node=True)
+    rooms = await stop_in_the_middle(world)
+    world.store.fail("due_rooms", Fault(), Fault())
+    gate = world.store.hold("due_rooms")
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+        await ada.ack(ada.join(await ada.create()))
+        await world.store.waiting["due_rooms"].wait()
+        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 4)
+        gate.set()
+        await asyncio.sleep(1)
+        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5)
+
+
+@virtual
 async def test_another_node_takes_over_when_one_is_silent() -> None:
     """Three heartbeats after the last one, not before."""
     world = World()

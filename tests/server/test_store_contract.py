@@ -369,6 +369,37 @@ async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
     assert await store.due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r1"]
 
 
+async def test_what_was_due_at_the_last_event_is_due_by_any_clock(store: Store) -> None:
+    """The taker's clock may have been set back, or be behind: a wake-up that had come when the room's last event was
+    written has come. One that had not waits for the clock.
+    """
+    hour_ms = 3_600_000
+    await store.create_room(new_room("r1", node="dead", due_ms=NOW_MS + hour_ms, at_ms=NOW_MS + hour_ms))
+    await store.create_room(new_room("r2", node="dead", due_ms=NOW_MS + hour_ms, at_ms=NOW_MS))
+    await store.create_room(new_room("r3", node="dead", due_ms=NOW_MS + 5, at_ms=NOW_MS))
+    await store.append(append("r3", 2, node="dead", due_ms=NOW_MS + 9, at_ms=NOW_MS + 9))
+    assert sorted(await store.due_rooms(NOW_MS, "me", all_nodes=False)) == ["r1", "r3"]
+    assert await store.due_rooms(NOW_MS, "me", all_nodes=True) == []
+    assert await store.due_rooms(NOW_MS + hour_ms, "me", all_nodes=False) == ["r2"]
+
+
+async def test_the_nodes_that_are_alive(store: Store) -> None:
+    """Those whose heartbeat has not run out, however long it was meant to hold."""
+    assert await store.alive_nodes() == frozenset()
+    for node, alive_for_ms in (("n1", 10_000), ("n2", 10_000), ("eternal", 10**9)):
+        await store.heartbeat(node, alive_for_ms)
+    assert await store.alive_nodes() == {"n1", "n2", "eternal"}
+    await store.heartbeat("n2", -1)
+    assert await store.alive_nodes() == {"n1", "eternal"}
+
+
+async def test_the_heads_of_very_many_rooms(store: Store) -> None:
+    """More than a driver takes values."""
+    await store.create_room(new_room("r1"))
+    await store.create_room(new_room("r39999"))
+    assert await store.heads([f"r{n}" for n in range(40_000)]) == {"r1": 2, "r39999": 2}
+
+
 async def test_the_store_tells_its_time(store: Store) -> None:
     """A heartbeat returns the store's clock, in ms since 1970; here it is this machine's."""
     before_ms = wall_clock_ms()

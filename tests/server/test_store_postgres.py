@@ -368,7 +368,7 @@ async def test_rooms_taken_over_unseen_are_told_the_next_time(postgres: Postgres
     async with over_proxy(postgres, database) as (store, proxy):
         await store.heartbeat("me", 60_000)
         for n in range(3):
-            await store.create_room(new_room(f"d{n}", node="dead", due_ms=NOW_MS))
+            await store.create_room(new_room(f"d{n}", node="dead", due_ms=NOW_MS, at_ms=NOW_MS - 9))
         assert await store.due_rooms(NOW_MS - 1, "me", all_nodes=False) == []
         proxy.cut_after(Toward.CLIENT, 1)
         with pytest.raises(StoreUnavailable):

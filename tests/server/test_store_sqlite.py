@@ -19,7 +19,16 @@ from sqlalchemy import create_engine
 
 from migrations.env_config import FOLDER
 from server.store import schema, sql
-from server.store.base import CommandKey, Conflict, Duplicate, Identity, NewRoom, StoredEvent, StoreUnavailable
+from server.store.base import (
+    CommandKey,
+    Conflict,
+    Duplicate,
+    Identity,
+    NewRoom,
+    StoredEvent,
+    StoreUnavailable,
+    wall_clock_ms,
+)
 from server.store.group import commit_on_sqlite
 from server.store.sql import SqlStore, open_sqlite
 from server.store.tables import metadata
@@ -505,3 +514,13 @@ async def write(store: SqlStore, op: Op) -> str | None:
         return await store.create_room(op)
     await store.append(op)
     return None
+
+
+async def test_a_node_of_a_time_that_has_not_come_is_not_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's clock is set back by an hour: the heartbeat that was made before holds no room for that long."""
+    async with open_sqlite(new_database(tmp_path)) as store:
+        await store.heartbeat("before", 10_000)
+        await store.create_room(new_room("r1", node="before", due_ms=NOW_MS))
+        monkeypatch.setattr(sql, "wall_clock_ms", lambda: wall_clock_ms() - 3_600_000)
+        assert await store.alive_nodes() == frozenset()
+        assert await store.due_rooms(NOW_MS, "me", all_nodes=False) == ["r1"]

@@ -28,7 +28,7 @@ GAMES = [("sticks", {"rows": "1-2-3"}), ("tic-tac-toe", {}), ("connect-four", {}
 HEALED_S = 10.0
 
 QUICK = {
-    "poll_s": 0.3, "heartbeat_s": 0.2, "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_burst": 10**6,
+    "poll_s": 3600.0, "heartbeat_s": 0.2, "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_burst": 10**6,
     "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "room_idle_s": 1.0,
 }  # fmt: skip
 

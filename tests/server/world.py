@@ -8,7 +8,7 @@ import functools
 import itertools
 import json
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec, TypeVar
@@ -17,7 +17,7 @@ from engine.game import Game
 from engine.games.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
 from server import protocol as wire
-from server.bus.base import Bus, BusMessage, BusNumbers, Lapse, Receive, ReceiveNode
+from server.bus.base import Beat, Bus, BusMessage, BusNumbers, Lapse, Missed, Receive, ReceiveNode
 from server.bus.local import LocalBus
 from server.hub import Hub, open_hub
 from server.ports import OnInfo, Ports
@@ -128,6 +128,15 @@ class FaultyStore(MemoryStore):
     async def head(self, room: str) -> RoomHead | None:
         return await self._through("head", super().head(room))
 
+    async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
+        return await self._through("heads", super().heads(rooms))
+
+    async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
+        return await self._through("due_rooms", super().due_rooms(now_ms, node, all_nodes, limit))
+
+    async def alive_nodes(self) -> frozenset[str]:
+        return await self._through("alive_nodes", super().alive_nodes())
+
     async def thoughts(self, match: str) -> list[Thought]:
         return await self._through("thoughts", super().thoughts(match))
 
@@ -169,21 +178,30 @@ class UnreliableStore(FaultyStore):
 
 
 class BadBus:
-    """A bus that loses, doubles, delays and reorders messages by chance, from a seed; `faults` 0 does none of it."""
+    """A bus that loses, doubles, delays and reorders messages by chance, from a seed; `faults` 0 does none of it.
+    With a later beat of a node it says that something of that node was missed, as the bus over MQTT does.
+    """
 
     def __init__(self, seed: int = 0, faults: float = 0.0, delay_s: float = 0.02) -> None:
         self._chance = random.Random(seed)
         self.faults = faults
         self._delay_s = delay_s
         self._inner = LocalBus()
+        self._missed: set[str] = set()
         self.cut = False
         """Nothing gets through at all."""
         self.flows = True
         """Whether it knows of that."""
 
     def publish(self, message: BusMessage) -> None:
-        if self.cut or self._chance.random() < self.faults:
+        if self.cut:
             return
+        if self._chance.random() < self.faults:
+            self._missed.add(message.node)
+            return
+        if isinstance(message, Beat) and message.node in self._missed:
+            self._missed.remove(message.node)
+            asyncio.get_running_loop().call_soon(self._inner.publish, Missed(message.node))
         copies = 2 if self._chance.random() < self.faults else 1
         for _ in range(copies):
             if self._chance.random() < self.faults:

@@ -1,0 +1,473 @@
+"""A node dies, freezes or loses its broker just when it has committed something: the others hear of it soon, and never
+by the poll, which is set to an hour here. Also what a node takes over, and clocks that are set back.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from engine.search.job import Job
+from server.bus.base import Beat, BusMessage, BusNumbers, Gone, Grown, Lapse, Receive, ReceiveNode
+from server.codes import Code
+from server.hub import SILENT_NODE_S, STALLED_POLL_S, Hub
+from server.protocol import AiSeat, MySeat
+from server.requests import Look
+from server.runner import LOOK_AGAIN_S, MAILBOX
+from server.store.memory import MemoryStore
+from tests.server.test_runner_nodes import LateStore
+from tests.server.world import BadBus, Client, Fault, FaultyStore, World, first_legal, settle, virtual
+
+HOUR_S = 3600.0
+SOON_S = 2.0
+"""R1 promises it of a node that died."""
+
+
+class Line:
+    """One node's line to the bus of the world, which may be cut; `loses` says which messages vanish in silence."""
+
+    def __init__(self, world: World) -> None:
+        self.bus = world.bus
+        self.flows = True
+        self.cut = False
+        self.loses: Callable[[BusMessage], bool] = lambda message: False
+
+    def publish(self, message: BusMessage) -> None:
+        if not self.cut and not self.loses(message):
+            self.bus.publish(message)
+
+    def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
+        return self.bus.subscribe(room, lambda message: None if self.cut else receive(message))
+
+    def listen(self, receive: ReceiveNode) -> Callable[[], None]:
+        return self.bus.listen(lambda message: None if self.cut else receive(message))
+
+    def on_lapse(self, call: Lapse) -> Callable[[], None]:
+        return self.bus.on_lapse(call)
+
+    def numbers(self) -> BusNumbers:
+        return BusNumbers()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A node with its own ways to the bus and to the store."""
+
+    hub: Hub
+    line: Line
+    store: FaultyStore
+
+    def die(self, is_told: bool) -> None:
+        """Nothing comes from it any more; the broker says so if `is_told`."""
+        self.line.cut = self.store.down = True
+        if is_told:
+            self.line.bus.publish(Gone(self.hub.ports.node))
+
+    @property
+    def polls(self) -> int:
+        return self.hub.ports.metrics.polls
+
+
+@asynccontextmanager
+async def member(world: World, name: str, now_ms: Callable[[], int] | None = None) -> AsyncIterator[Member]:
+    line, store = Line(world), LateStore(world)
+    async with world.hub(name, bus=line, store=store, now_ms=now_ms or world.now_ms) as hub:
+        yield Member(hub, line, store)
+
+
+@asynccontextmanager
+async def two_members(world: World | None = None) -> AsyncIterator[tuple[Member, Member, str, Client, Client]]:
+    """Ada plays on one node against Ben on the other, who have heard of each other; v is 4."""
+    world = world or patient()
+    async with member(world, "n1") as one, member(world, "n2") as two:
+        ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
+        room = await ada.create()
+        await ada.ack(ada.join(room))
+        await ben.ack(ben.join(room))
+        await ben.ack(ben.sit(room, 1))
+        await ada.at_v(4)
+        await asyncio.sleep(10)
+        yield one, two, room, ada, ben
+
+
+def patient(poll_s: float = HOUR_S) -> World:
+    """A world whose nodes look at heads of their own accord once an hour."""
+    world = World()
+    world.settings = replace(world.settings, poll_s=poll_s)
+    return world
+
+
+def news(message: BusMessage) -> bool:
+    return isinstance(message, Grown)
+
+
+def now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+# --- what a node committed last ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("is_told", "within_s"), [(True, SOON_S), (False, SILENT_NODE_S + SOON_S)])
+@virtual
+async def test_a_move_that_a_dying_node_committed_reaches_the_others(is_told: bool, within_s: float) -> None:
+    """R1, I7: it died between its commit and its message; the broker tells that it is gone, or nothing but silence."""
+    async with two_members() as (one, two, room, ada, ben):
+        one.line.loses = news
+        await ada.ack(ada.move(room, 0, "b2"))
+        one.die(is_told)
+        died_s = now_s()
+        await ben.at_v(5)
+        assert now_s() - died_s <= within_s
+        assert two.polls == 0
+
+
+@pytest.mark.parametrize("has_run_out", [False, True])
+@pytest.mark.parametrize("late_s", [0.1, 1.9])
+@virtual
+async def test_a_commit_that_lands_after_the_news_of_its_nodes_death(late_s: float, has_run_out: bool) -> None:
+    """The database goes on with a statement whose sender is gone: heads are looked at until it cannot any more, also
+    where the node's heartbeat had run out before.
+    """
+    async with two_members() as (one, two, room, ada, ben):
+        under_way = one.store.hold("append")
+        ada.say(ada.move(room, 0, "b2"))
+        await one.store.waiting["append"].wait()
+        one.die(is_told=True)
+        if has_run_out:
+            await two.store.heartbeat("n1", -1)
+        await asyncio.sleep(late_s)
+        assert ben.events()[-1]["v"] == 4
+        under_way.set()
+        landed_s = now_s()
+        await ben.at_v(5)
+        assert now_s() - landed_s <= STALLED_POLL_S
+        assert two.polls == 0
+
+
+@virtual
+async def test_a_store_that_fails_just_then_is_asked_again() -> None:
+    """The look that a death calls for is not lost with its first try."""
+    async with two_members() as (one, two, room, ada, ben):
+        one.line.loses = news
+        await ada.ack(ada.move(room, 0, "b2"))
+        two.store.fail("heads", Fault(), Fault(), Fault())
+        one.die(is_told=True)
+        await ben.at_v(5)
+        assert not two.store.faults["heads"]
+        assert two.polls == 0
+
+
+@virtual
+async def test_a_lapse_that_the_store_fails_in_is_looked_at_again() -> None:
+    """So is the look at rooms whose messages may have been missed."""
+    async with two_members() as (one, two, room, ada, ben):
+        one.line.loses = news
+        await ada.ack(ada.move(room, 0, "b2"))
+        two.store.fail("heads", Fault(), Fault())
+        two.hub.on_lapse(frozenset({room}))
+        await ben.at_v(5)
+        assert two.polls == 0
+
+
+@virtual
+async def test_looks_end_with_the_doubt() -> None:
+    """Once a dead node can commit nothing more the heads are left alone again; nobody asks for them for an hour."""
+    async with two_members() as (one, two, _room, _ada, _ben):
+        one.die(is_told=True)
+        await asyncio.sleep(10)
+        looks = two.store.calls["heads"]
+        assert 3 <= looks <= 10
+        await asyncio.sleep(HOUR_S / 2)
+        assert (two.store.calls["heads"], two.polls) == (looks, 0)
+
+
+@virtual
+async def test_nodes_that_hear_each_other_do_not_look() -> None:
+    """In good times nobody compares heads but by the poll."""
+    async with two_members() as (one, two, room, ada, ben):
+        before = (one.store.calls["heads"], two.store.calls["heads"])
+        await ada.ack(ada.move(room, 0, "b2"))
+        await ben.at_v(5)
+        await asyncio.sleep(HOUR_S / 2)
+        assert (one.store.calls["heads"], two.store.calls["heads"]) == before
+
+
+@virtual
+async def test_a_node_that_lives_without_its_broker() -> None:
+    """Its line to the broker is cut and it plays on: by the store's word it lives, and what it commits reaches the
+    other nodes within a second, for as long as that lasts; then the bus brings it again.
+    """
+    async with two_members() as (one, two, room, ada, ben):
+        one.line.cut, one.line.flows = True, False
+        one.line.bus.publish(Gone("n1"))
+        for n in range(20):
+            await asyncio.sleep(7)
+            v = await ada.ack(ada.chat(room, f"line {n}"))
+            assert v is not None
+            acked_s = now_s()
+            await ben.at_v(v)
+            assert now_s() - acked_s <= STALLED_POLL_S
+        one.line.cut, one.line.flows = False, True
+        await asyncio.sleep(10)
+        looks = two.store.calls["heads"]
+        await ada.ack(ada.chat(room, "back"))
+        await ben.at_v(25)
+        await asyncio.sleep(60)
+        assert (two.store.calls["heads"], two.polls) == (looks, 0)
+
+
+@virtual
+async def test_a_node_that_was_never_heard_of() -> None:
+    """It lives by the store's word, and the bus has never brought anything of it: it is in doubt, too."""
+    world = patient()
+    async with member(world, "n1") as one:
+        one.line.cut = True
+        async with member(world, "n2") as two:
+            ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
+            room = await ada.create()
+            await ben.ack(ben.join(room))
+            await asyncio.sleep(30)
+            v = await ada.ack(ada.chat(room, "can you hear me?"))
+            assert v is not None
+            await ben.at_v(v)
+            assert two.polls == 0
+
+
+@virtual
+async def test_what_a_node_learns_of_its_own_commits_it_tells() -> None:
+    """R6: the answer of a commit is lost (a node that was frozen meanwhile, a link that broke): the room finds it in
+    the log a moment later, and so do the followers on other nodes.
+    """
+    async with two_members() as (one, two, room, ada, ben):
+        one.store.fail("append", Fault(after=True))
+        assert await ada.refused(ada.move(room, 0, "b2")) == Code.STORE_RETRY
+        failed_s = now_s()
+        await ben.at_v(5)
+        assert now_s() - failed_s <= LOOK_AGAIN_S + 0.1
+        assert (one.polls, two.polls) == (0, 0)
+        await ada.at_v(5)
+        assert [m["v"] for m in ben.events()] == [3, 4, 5]
+
+
+@virtual
+async def test_what_others_committed_is_not_told_again() -> None:
+    """A node that catches up with another's events leaves the telling to that one."""
+    async with two_members() as (one, two, room, ada, ben):
+        told: list[BusMessage] = []
+
+        def notes(message: BusMessage) -> bool:
+            if news(message):
+                told.append(message)
+            return False
+
+        two.line.loses = notes
+        one.line.loses = news
+        await ada.ack(ada.move(room, 0, "b2"))
+        two.hub.on_lapse(None)
+        await ben.at_v(5)
+        await asyncio.sleep(5)
+        assert told == []
+
+
+@virtual
+async def test_a_look_that_finds_no_place_is_made_up_for() -> None:
+    """The mailbox is full: the room reads the log before it serves the next request."""
+    async with two_members() as (one, two, room, ada, ben):
+        one.line.loses = news
+        gate = two.store.hold("find_command")
+        ben.say(ben.move(room, 1, "a1"))  # not his turn: before it is refused the store is asked, for the head first
+        await two.store.waiting["find_command"].wait()
+        for _ in range(MAILBOX):
+            ben.say(ben.join(room))
+        await ada.ack(ada.move(room, 0, "b2"))
+        runner = two.hub.runner(room)
+        assert runner is not None
+        assert not runner.submit(Look())
+        gate.set()
+        await ben.at_v(5)
+
+
+@virtual
+async def test_what_is_lost_in_silence_comes_with_the_poll() -> None:
+    """R10: a message vanishes, both nodes are well and nobody knows: the poll is the floor, and it is counted."""
+    async with two_members(patient(poll_s=30.0)) as (one, two, room, ada, ben):
+        one.line.loses = news
+        await ada.ack(ada.move(room, 0, "b2"))
+        await ben.at_v(5)
+        assert two.polls >= 1
+
+
+@virtual
+async def test_a_bus_that_loses_says_so_with_a_beat() -> None:
+    """The bus of these tests knows of whom it lost something, as the one over MQTT does: the others compare heads."""
+    world = patient()
+    async with two_members(world) as (_one, two, room, ada, ben):
+        assert isinstance(world.bus, BadBus)
+        world.bus.faults = 1.0
+        await ada.ack(ada.move(room, 0, "b2"))
+        world.bus.faults = 0.0
+        await ben.at_v(5)
+        assert two.polls == 0
+
+
+# --- taking over ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+@pytest.mark.parametrize("is_told", [True, False])
+@virtual
+async def test_a_room_that_is_open_here_is_taken_over(is_told: bool, is_behind: bool) -> None:
+    """R2: the AI of a match is another node's, which dies; somebody watches here, so the room is open. The AI moves on
+    here, also when the last that the dead node committed has not been heard of.
+    """
+    world = patient()
+
+    async def never(job: Job) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    world.engines.answer = never
+    async with member(world, "n1") as one, member(world, "n2") as two:
+        ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
+        room = await ada.create(seats=(MySeat(), AiSeat(1)))
+        await ben.ack(ben.join(room))
+        if is_behind:
+            one.line.loses = news
+        v = await ada.ack(ada.move(room, 0, "b2"))
+        assert v is not None
+        await settle()
+        assert len(world.engines.jobs) == 1
+        runner = two.hub.runner(room)
+        assert runner is not None
+        assert runner.room is not None
+        assert runner.room.v == (v - 1 if is_behind else v)
+        world.engines.answer = first_legal
+        one.die(is_told)
+        await ben.at_v(v + 1)
+        assert [m["v"] for m in ben.events()] == [v, v + 1]
+        assert two.hub.runner(room) is runner, "it is the room that was open all the time"
+        head = await world.store.head(room)
+        assert head is not None
+        assert head.node == "n2"
+
+
+@virtual
+async def test_a_late_message_does_not_take_a_room_back() -> None:
+    """What the node before said and comes after the takeover is known already: the AI goes on here."""
+    world = patient()
+    asked, thinking = asyncio.Event(), asyncio.Event()
+
+    async def slow(job: Job) -> str:
+        asked.set()
+        await thinking.wait()
+        return await first_legal(job)
+
+    world.engines.answer = slow
+    async with member(world, "n1") as one, member(world, "n2") as two:
+        ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
+        room = await ada.create(seats=(MySeat(), AiSeat(1)))
+        await ben.ack(ben.join(room))
+        one.line.loses = news
+        v = await ada.ack(ada.move(room, 0, "b2"))
+        assert v is not None
+        log = await world.store.events(room, v - 1)
+        one.die(is_told=True)
+        await asked.wait()
+        while len(world.engines.jobs) < 2:
+            await asyncio.sleep(0.1)
+        world.bus.publish(Grown(room, "n1", tuple(log)))
+        await asyncio.sleep(1)
+        thinking.set()
+        await ben.at_v(v + 1)
+        assert world.engines.cancelled == []
+
+
+# --- clocks that are set back -----------------------------------------------------------------------------------------
+
+
+@virtual
+async def test_the_times_of_events_never_go_back() -> None:
+    """R15: the clock of the node is set back by an hour in the middle of a match, and the other node's is behind by a
+    minute: no event is older than the one before.
+    """
+    world, ahead_ms = patient(), 0
+    async with (
+        member(world, "n1", lambda: world.now_ms() + ahead_ms) as one,
+        member(world, "n2", lambda: world.now_ms() - 60_000) as two,
+    ):
+        ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
+        room = await ada.create()
+        await ben.ack(ben.join(room))
+        await ben.ack(ben.sit(room, 1))
+        await ada.ack(ada.move(room, 0, "b2"))
+        ahead_ms = -3_600_000
+        for n in range(3):
+            await asyncio.sleep(1)
+            await ada.ack(ada.chat(room, f"line {n}"))
+            await ben.ack(ben.chat(room, f"answer {n}"))
+        times = [event.at_ms for event in await world.store.events(room, 0)]
+        assert len(times) == 11
+        assert times == sorted(times)
+        assert times[-1] <= world.now_ms(), "nor does it run ahead"
+
+
+@pytest.mark.parametrize("is_sole", [True, False])
+@virtual
+async def test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back(is_sole: bool) -> None:
+    """The machine's clock is an hour behind after a restart: AI seats move on at once, not in an hour. So it is where
+    the store's own clock was set back, by which the node before seems to live on.
+    """
+    world = patient()
+    world.settings = replace(world.settings, sole_node=is_sole)
+
+    async def never(job: Job) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    world.engines.answer = never
+    async with member(world, "before") as before:
+        rooms = [await Client(before.hub, f"ada{n}").create(seats=(AiSeat(1), MySeat())) for n in range(3)]
+        await settle()
+        before.die(is_told=False)
+    world.engines.answer = first_legal
+
+    def set_back_ms() -> int:
+        return world.now_ms() - 3_600_000
+
+    world.store._now_ms = set_back_ms
+    async with member(world, "after", set_back_ms):
+        await asyncio.sleep(10)
+        assert await MemoryStore.heads(world.store, rooms) == dict.fromkeys(rooms, 5)
+
+
+@virtual
+async def test_idle_rooms_leave_memory_though_the_clock_was_set_back() -> None:
+    """They would fill it for an hour, and nobody else would find a place."""
+    world, ahead_ms = patient(), 0
+    world.settings = replace(world.settings, max_rooms=2)
+    async with member(world, "n1", lambda: world.now_ms() + ahead_ms) as one:
+        ada = Client(one.hub, "ada")
+        rooms = [await ada.create() for _ in range(2)]
+        for room in rooms:
+            await ada.ack(ada.chat(room, "x"))
+        ahead_ms = -3_600_000
+        await ada.ack(ada.join(await ada.create()))
+
+
+@virtual
+async def test_a_beat_of_a_node_clears_nothing_up_too_soon() -> None:
+    """A heartbeat that the broker delivers after the news of the node's end does not end the looks."""
+    async with two_members() as (one, two, room, ada, ben):
+        under_way = one.store.hold("append")
+        ada.say(ada.move(room, 0, "b2"))
+        await one.store.waiting["append"].wait()
+        one.die(is_told=True)
+        await asyncio.sleep(0.5)
+        two.hub.on_node(Beat("n1"))
+        await asyncio.sleep(1.4)
+        under_way.set()
+        await ben.at_v(5)
+        assert two.polls == 0

@@ -1,0 +1,87 @@
+"""The end of a node: nobody is let in any more before the first is sent away, and whoever does not answer is not waited
+for long.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import cast
+
+import pytest
+from websockets.asyncio.server import ServerConnection
+
+from server.codes import Close
+from server.session import GOODBYE_S, Session, Sessions
+from tests.server.serving import serve
+from tests.server.world import World, virtual
+
+DRAIN_S = 1.0
+"""What ships."""
+STOPPED_S = 3.5
+"""All that closes connections; half a second is left of the promised four for the rest."""
+
+
+class FakeSocket:
+    """A connection that answers its close after so long, or never."""
+
+    def __init__(self, answers_after_s: float | None) -> None:
+        self.transport = self
+        self.protocol = None
+        self.aborted_s: float | None = None
+        self.closed_s: float | None = None
+        self.code = 0
+        self._answers_after_s = answers_after_s
+
+    async def close(self, code: int, reason: str) -> None:
+        self.code = code
+        await asyncio.sleep(1e9 if self._answers_after_s is None else self._answers_after_s)
+        self.closed_s = asyncio.get_running_loop().time()
+
+    def abort(self) -> None:
+        self.aborted_s = asyncio.get_running_loop().time()
+
+
+@pytest.mark.parametrize("mute", [0, 1, 10])
+@virtual
+async def test_whoever_does_not_answer_its_close_is_cut_off_in_time(mute: int) -> None:
+    """All are asked to come again, spread over the drain; those that answer are closed in good order, and the others
+    are cut off, so that the whole end takes less than four seconds however many they are.
+    """
+    async with World().hub() as hub:
+        sessions = Sessions(hub)
+        sockets = [FakeSocket(0.05) for _ in range(20)] + [FakeSocket(None) for _ in range(mute)]
+        sessions._open = {Session(cast(ServerConnection, one), hub, None, "192.0.2.1") for one in sockets}
+        begun_s = asyncio.get_running_loop().time()
+        await sessions.drain(DRAIN_S)
+        took_s = asyncio.get_running_loop().time() - begun_s
+    assert took_s <= (STOPPED_S if mute else DRAIN_S + 0.1)
+    assert {one.code for one in sockets} == {Close.RESTARTING}
+    assert [one.aborted_s is None for one in sockets] == [True] * 20 + [False] * mute
+    assert all((one.closed_s is not None) == (one.aborted_s is None) for one in sockets)
+    assert GOODBYE_S + DRAIN_S <= STOPPED_S
+
+
+async def test_the_port_is_closed_before_the_first_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is sent away finds this node gone, and not a node that sends it away once more."""
+    events: list[str] = []
+    drain = Sessions.drain
+
+    async def watched(self: Sessions, over_s: float) -> None:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            events.append("refused")
+        else:
+            writer.close()
+            events.append("let in")
+        await drain(self, over_s)
+        events.append("drained")
+
+    monkeypatch.setattr(Sessions, "drain", watched)
+    async with AsyncExitStack() as guests, AsyncExitStack() as nodes:
+        node = await nodes.enter_async_context(serve())
+        port = node.running.port
+        guest = await guests.enter_async_context(node.guest())
+        leaving = asyncio.create_task(guest.closed())
+        await nodes.aclose()
+        assert (await leaving)[0] == Close.RESTARTING
+    assert events == ["refused", "drained"]
