@@ -51,6 +51,8 @@ class Metrics:
     """Requests of rooms that the store did not serve."""
     faults: int = 0
     """Requests that failed by a mistake of the server or of a game's rules; its log has them."""
+    bad_answers: int = 0
+    """What engine workers said that cannot be so: illegal moves, answers that are no message, a quarantine."""
     evictions: int = 0
     """Connections that were cut off because they read too slowly."""
     skipped: int = 0

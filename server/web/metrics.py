@@ -27,6 +27,7 @@ COUNTERS = {
     "repeated": "Commands that had been committed before and were acknowledged again",
     "store_failures": "Requests of rooms that the store did not serve",
     "faults": "Requests that failed by a mistake of the server or of a game",
+    "bad_answers": "Answers of engine workers that cannot be so, and quarantines of theirs",
     "evictions": "Connections that were cut off because they read too slowly",
     "skipped": "Frames that slow readers missed",
 }
