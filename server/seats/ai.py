@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import structlog
 
+from engine.numbering import move_number
 from engine.search.job import GameQuarantined, Info, Job, Result, RulesChanged, SearchError
 from server import protocol as wire
 from server.codec import format_message
@@ -52,7 +53,9 @@ class Thoughts:
     def __init__(
         self, room: Room, match: Match, seat: int, now_ms: Callable[[], int], tell: Callable[[bytes], None]
     ) -> None:
-        self._fixed = {"room": room.id, "match": match.id, "ply": match.ply, "seat": seat}
+        assert room.game is not None, "a room without rules has no AI to move"
+        number = move_number(room.game, match.ply, seat)
+        self._fixed = {"room": room.id, "match": match.id, "ply": match.ply, "seat": seat, "number": number}
         self._now_ms = now_ms
         self._tell = tell
         self._told_ms = 0

@@ -145,8 +145,8 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
         liar.news = lambda order: [
             work.Answered(order.id, order.attempt, Result(poison, Info(1, 0, 1, 1, 1, (poison,))))
         ]
-        for name in (good.id, "liar"):
-            await eventually(lambda name=name: f'"worker": "{name}"' in server.errors, "the server knows both workers")
+        known = [f'"worker": "{name}"' for name in (good.id, "liar")]
+        await eventually(lambda: all(one in server.errors for one in known), "the server knows both workers")
         first, second = [await make_room(ada, game.id, {}, (MySeat(), AiSeat(level=1))) for _ in range(2)]
         async with aclosing(ada.follow(first)) as messages:
             person = Opponent(ada, first, messages)
