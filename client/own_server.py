@@ -42,14 +42,19 @@ def server_environ() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
+def _private(path: str, flags: int) -> int:
+    """Opens a file that, if it is new, only its owner may read."""
+    return os.open(path, flags, 0o600)
+
+
 @asynccontextmanager
 async def own_server(data: Path | None) -> AsyncIterator[Address]:
     """The address of a server that keeps its matches in `data` (None: nowhere); Unreachable if it does not start."""
     with contextlib.ExitStack() as stack:
         folder = data or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="plyroom-")))
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         log_path = folder / LOG
-        log = stack.enter_context(log_path.open("ab"))
+        log = stack.enter_context(open(log_path, "ab", opener=_private))
         process = await asyncio.create_subprocess_exec(
             *server_command("--host", "127.0.0.1", "--port", "0", "--data", str(folder), "--until-eof"),
             stdin=asyncio.subprocess.PIPE,  # never written to: it ends with this process, whatever ends it

@@ -24,6 +24,7 @@ from server.settings import SettingError, Settings, settings_from_env
 from server.store import backup as copies
 from server.store import schema
 from server.store.base import StoreError, StoreUnavailable
+from server.store.folder import make_folder
 from server.store.lock import exclusive
 from server.verify import verify as check
 
@@ -101,7 +102,7 @@ def migrate(data: Path | None, database: str | None) -> None:
     settings = chosen(data, database)
     where = _place(settings)
     if not settings.database:
-        settings.data.mkdir(parents=True, exist_ok=True)
+        make_folder(settings.data)
     before, after = in_transaction(settings, lambda connection: schema.migrate(connection, where))
     if before == after:
         click.echo(f"{where} is up to date at {after}.")

@@ -30,15 +30,14 @@ from server.store.base import Store, StoreUnavailable, wall_clock_ms
 from server.store.lock import exclusive
 from server.store.sql import open_sqlite
 from server.watchdog import watch_loop
-from server.web.api import Api, make_app
+from server.web.api import Api, body_limit, make_app
+from server.web.connection import HttpConnections
 from server.web.metrics import Gauges, NodeCollector, serve_metrics
 from server.web.pages import Pages, client_folder
 
 DATABASE = "plyroom.sqlite3"
 STOP_S = 3.0
 """How long the end waits for HTTP requests that are being answered."""
-LINGER_S = 2.0
-"""How long a refused request's body is still read, so that the refusal arrives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +158,10 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         application = make_app(api, Pages(client, settings.names).routes())
         gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus)
         collector = NodeCollector(ports.metrics, gauges)
-        runner = web.AppRunner(
-            application,
-            access_log=None,
-            keepalive_timeout=settings.silence_s,
-            lingering_time=LINGER_S,
-            shutdown_timeout=STOP_S,
-        )
+        runner = web.AppRunner(application, shutdown_timeout=STOP_S)
         await runner.setup()
+        http = HttpConnections(runner, body_limit, settings.silence_s)
+        sweeps = asyncio.create_task(http.run(), name="stuck HTTP connections")
 
         async def serve_socket(socket: ServerConnection) -> None:
             token = cookie_token("; ".join(socket.request.headers.get_all("Cookie")) if socket.request else None)
@@ -185,8 +180,8 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
 
         try:
             async with (
-                serve_metrics(settings, collector, api.livez, api.readyz) as watched,
-                listen(settings, runner, serve_socket, full, drain) as server,
+                serve_metrics(settings, collector, api.livez, api.ready_details) as watched,
+                listen(settings, runner, http, serve_socket, full, drain) as server,
             ):
                 port = next(iter(server.sockets)).getsockname()[1]
                 try:
@@ -195,6 +190,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
                     draining.set()
         finally:
             watch.cancel()
+            sweeps.cancel()
             await runner.cleanup()
 
 

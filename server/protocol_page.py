@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import cast
 
 import msgspec
@@ -55,8 +56,11 @@ An event arrives as `{"t": "event", "room": …, "v": …, "at": …, "kind": �
 HTTP = f"""\
 ## HTTP
 
-On the same port. Answers are JSON; a refusal is `{{"code": …, "message": …}}` with a fitting status. Requests have at
-most {api.BODY_LIMIT_BYTES} bytes of body, and whatever is not GET comes from the server's own pages or from no browser.
+On the same port. Answers are JSON; a refusal is `{{"code": …, "message": …}}` with a fitting status. Whatever is not
+GET comes from the server's own pages or from no browser. A request that takes a body (only `POST /api/guest` does) has
+at most {max(api.BODY_LIMITS_BYTES.values())} bytes of it (else 413), says its length (else 411) and compresses nothing
+(else 415); each of these refusals is made before the body is read and ends the connection. 429 with `rate.exceeded`
+comes with `Retry-After`: your address has asked for too much.
 """
 
 
@@ -183,7 +187,8 @@ def _default(field: types.Field) -> str:
 
 def _routes() -> Iterator[tuple[str, str]]:
     """The HTTP API's routes with their handlers' docstrings."""
-    app = api.make_app(api.Api(cast(Ports, None), lambda: False), [])
+    ports = cast(Ports, SimpleNamespace(settings=Settings(), now_ms=int))
+    app = api.make_app(api.Api(ports, lambda: False), [])
     for route in app.router.routes():
         if route.method != "HEAD":
             resource = cast(web.Resource, route.resource)

@@ -30,6 +30,8 @@ class Settings:
     """Networks (10.0.0.0/8) in which reverse proxies stand that are believed when they say for whom they ask
     (X-Forwarded-For, X-Forwarded-Proto). Such a proxy sets these headers and lets nobody else set them.
     """
+    hsts_s: int = 0
+    """Browsers that came by HTTPS are told to come by nothing else for so long (31536000 is a year); 0: nothing."""
     workers: int = field(default_factory=lambda: max(1, min(4, os.cpu_count() or 1)))
     """Search processes; 0 leaves all searching to engine workers."""
 
@@ -90,6 +92,14 @@ class Settings:
     ai_tries: int = 2
     """How often a search that failed is tried in all before the match ends for want of a move."""
 
+    limit_requests_per_minute: int = 1_200
+    """Each address may ask the HTTP API so often in a minute (0: as often as it likes), …"""
+    limit_requests_burst: int = 3_000
+    """… and so often at once."""
+    limit_replays_per_minute: int = 120
+    """Of pictures that must be drawn first, each address gets so many hundreds of plies a minute (0: all), …"""
+    limit_replays_burst: int = 600
+    """… and so many hundreds at once."""
     messages_per_s: float = 50.0
     """Each connection may send so many messages a second, …"""
     messages_burst: int = 200
@@ -99,6 +109,8 @@ class Settings:
     rooms_burst: int = 20
     """… and so many at once."""
     max_connections: int = 20_000
+    max_http: int = 4_000
+    """Connections that are no WebSockets (yet); one address may have half of them."""
     max_rooms: int = 20_000
     """Rooms in memory; more are refused until some have been idle."""
 

@@ -5,7 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import structlog
+
 from server.store.base import StoreUnavailable
+from server.store.folder import make_file, make_folder, others_may_read
+
+log = structlog.get_logger()
 
 FILE = "plyroom.lock"
 
@@ -14,10 +19,13 @@ FILE = "plyroom.lock"
 def exclusive(folder: Path) -> Iterator[None]:
     """Holds the folder until the block ends, or the process does; StoreUnavailable if another server holds it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        was_there = make_folder(folder)
+        make_file(folder / FILE)
         file = (folder / FILE).open("a+")
     except OSError as error:
         raise StoreUnavailable(f"cannot use the data folder {folder}: {error.strerror}") from error
+    if was_there and others_may_read(folder):
+        log.warning("others may read the data folder", folder=str(folder), cure=f"chmod 700 {folder}")
     with file:
         try:
             _lock(file.fileno())

@@ -13,6 +13,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, p
 
 from server.store import tables as t
 from server.store.base import StoreUnavailable
+from server.store.folder import make_file
 
 HEAD = "0002"
 """The newest migration; a test compares it with the folder, so that a start need not import Alembic to know it."""
@@ -125,8 +126,9 @@ def upgrade_sqlite(path: Path) -> None:
 
 def sqlite_engine(path: Path, begin: str = "BEGIN IMMEDIATE") -> Engine:
     """Connections whose transactions are all or nothing: left to itself, the driver commits each CREATE TABLE at once,
-    and a start that is cut short would leave a file that no later start can read.
+    and a start that is cut short would leave a file that no later start can read. Only its owner may read a new file.
     """
+    make_file(path)
     engine = create_engine(
         URL.create("sqlite", database=str(path)), poolclass=pool.NullPool, connect_args={"check_same_thread": False}
     )

@@ -47,6 +47,7 @@ from server.store.base import (
     Thought,
     wall_clock_ms,
 )
+from server.store.folder import make_folder
 from server.store.group import Contended, commit_on_sqlite
 from server.store.schema import upgrade_sqlite
 from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
@@ -95,7 +96,7 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator["SqlS
     A write waits up to `busy_ms` for another process that holds the file.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         await asyncio.to_thread(upgrade_sqlite, path)
     except (OSError, sqlite3.Error, DBAPIError) as error:
         raise StoreUnavailable(f"cannot use the database {path}: {error}") from error

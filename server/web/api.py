@@ -10,53 +10,38 @@ import structlog
 from aiohttp import web
 from msgspec import Meta, Struct
 
-from engine.game import GameFault, Position
+from engine.game import GameFault
 from engine.games.registry import game_ids
-from server import protocol as wire
 from server.accounts.guests import COOKIE, known_guest, new_guest
-from server.address import Origin, Proxies, parse_proxies
-from server.codec import parse_event_body
+from server.address import Proxies, parse_proxies
 from server.codes import Code
 from server.listener import WS_PATH, origin_allowed
 from server.ports import Ports
 from server.room.model import CommandRejected
-from server.store.base import StoredMatch, StoreUnavailable
+from server.store.base import StoreUnavailable
+from server.web.answers import ORIGIN, ApiError, json_answer, raw_answer, refusal_answer, too_many
+from server.web.headers import SECURITY_HEADERS, transport_security
+from server.web.matches import Matches
+from server.web.rates import AddressRate
 
 log = structlog.get_logger()
 
-PAGE = 100
-"""Most matches or views in one answer."""
 COOKIE_AGE_S = 400 * 24 * 3600
-BODY_LIMIT_BYTES = 4096
+BODY_LIMITS_BYTES = {("POST", "/api/guest"): 4096}
+"""What takes a body, and how much of it at most."""
 CLOCK_MS = 250
 """A node whose clock differs from the store's by more is not ready: clocks of games would suffer."""
-IMMUTABLE = "public, max-age=31536000, immutable"
+FREE = ("/livez", "/static/")
+"""What costs next to nothing, and is not counted by address."""
 
-SECURITY_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-}
-
-_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.decode
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class ApiError(Exception):
-    """A request that cannot be served: the status, the code and what was expected."""
-
-    def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-
-
-ORIGIN = web.RequestKey("origin", Origin)
-"""Where a request comes from, for every handler."""
+def body_limit(method: str, path: str) -> int:
+    """Most bytes of a body that a route of this API takes."""
+    return BODY_LIMITS_BYTES.get((method, path), 0)
 
 
 class GuestRequest(Struct, forbid_unknown_fields=True):
@@ -67,21 +52,23 @@ class GuestRequest(Struct, forbid_unknown_fields=True):
 
 def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
     """The HTTP application with its middleware."""
-    middlewares = [_origins(parse_proxies(api.ports.settings.proxies)), _errors(api.ports)]
-    app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=middlewares)
+    settings = api.ports.settings
+    rate = AddressRate(
+        settings.limit_requests_per_minute, settings.limit_requests_burst, lambda: api.ports.now_ms() / 1000
+    )
+    middlewares = [_origins(parse_proxies(settings.proxies)), _errors(api.ports), _limits(rate)]
+    app = web.Application(client_max_size=max(BODY_LIMITS_BYTES.values()), middlewares=middlewares)
     app.router.add_routes(
         [
             web.get("/livez", api.livez),
             web.get("/readyz", api.readyz),
             web.post("/api/guest", api.guest),
             web.get("/api/games", api.games),
-            web.get("/api/matches", api.matches),
-            web.get("/api/matches/{match}", api.match),
-            web.get("/api/matches/{match}/views", api.views),
+            *Matches(api.ports).routes(),
             *routes,
         ]
     )
-    app.on_response_prepare.append(_secure)
+    app.on_response_prepare.append(_dress(settings.hsts_s))
     return app
 
 
@@ -98,22 +85,31 @@ class Api:
 
     async def livez(self, request: web.Request) -> web.Response:
         """The process answers."""
-        return _json({"status": "ok"})
+        return json_answer({"status": "ok"})
 
     async def readyz(self, request: web.Request) -> web.Response:
         """New clients may come: the store answers, its clock agrees with ours, and the server is not about to stop."""
+        status, _ = await self._readiness()
+        return json_answer({"status": "ok" if status == HTTPStatus.OK else "not ready"}, status)
+
+    async def ready_details(self, request: web.Request) -> web.Response:
+        """The same with the reason, for those who run the server."""
+        status, details = await self._readiness()
+        return json_answer(details, status)
+
+    async def _readiness(self) -> tuple[HTTPStatus, dict[str, Any]]:
         if self._is_draining():
-            return _json({"status": "draining"}, HTTPStatus.SERVICE_UNAVAILABLE)
+            return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "draining"}
         try:
             await self.ports.store.check()
         except StoreUnavailable as error:
-            return _json({"status": "store unavailable", "error": str(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
+            return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "store unavailable", "error": str(error)}
         ahead_ms = self._clock_ahead_ms()
         if abs(ahead_ms) > CLOCK_MS:
-            return _json({"status": "clock differs", "ahead_ms": ahead_ms}, HTTPStatus.SERVICE_UNAVAILABLE)
+            return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "clock differs", "ahead_ms": ahead_ms}
         if not self.ports.bus.flows:  # degraded: other nodes hear of this one's rooms late, by the store
-            return _json({"status": "ok", "bus": "away"})
-        return _json({"status": "ok"})
+            return HTTPStatus.OK, {"status": "ok", "bus": "away"}
+        return HTTPStatus.OK, {"status": "ok"}
 
     async def guest(self, request: web.Request) -> web.Response:
         """Gives the browser its identity in a cookie that scripts cannot read; a known cookie keeps its identity."""
@@ -126,10 +122,16 @@ class Api:
                 identity, fresh = await new_guest(self.ports, wanted.name)
         except CommandRejected as rejection:
             raise ApiError(HTTPStatus.BAD_REQUEST, rejection.code, rejection.message) from rejection
-        response = _json({"identity": identity.id, "name": identity.name})
+        response = json_answer({"identity": identity.id, "name": identity.name})
         if fresh is not None:
             response.set_cookie(
-                COOKIE, fresh, max_age=COOKIE_AGE_S, httponly=True, samesite="Strict", secure=request.secure, path="/"
+                COOKIE,
+                fresh,
+                max_age=COOKIE_AGE_S,
+                httponly=True,
+                samesite="Strict",
+                secure=is_https(request),
+                path="/",
             )
         return response
 
@@ -152,8 +154,9 @@ class Api:
                     games.append(self._game(game_id))
                 except Exception:  # a plug-in may raise anything; the other games can be played all the same
                     log.exception("game left out", game=game_id)
-            self._games = _encode({"games": games})
-        return _raw(self._games)
+                await asyncio.sleep(0)  # others are served between the games
+            self._games = msgspec.json.encode({"games": games})
+        return raw_answer(self._games)
 
     def _game(self, game_id: str) -> dict[str, Any]:
         game = self.ports.find_game(game_id)
@@ -167,119 +170,11 @@ class Api:
             "start": game.start().view(),
         }
 
-    async def matches(self, request: web.Request) -> web.Response:
-        """Finished public matches, the newest first: `?limit=` of them, `?before=` the `next` of the page before."""
-        limit = _number(request, "limit", 30, 1, PAGE)
-        before = request.query.get("before")
-        found = await self.ports.store.matches(limit, _parse_cursor(before) if before else None)
-        following = _format_cursor(found[-1]) if len(found) == limit else None
-        return _json({"matches": [self._entry(one) for one in found], "next": following})
 
-    async def match(self, request: web.Request) -> web.Response:
-        """One match with its moves and what the AI saw."""
-        found = await self._find(request)
-        moves = await self._moves(found)
-        thoughts = await self.ports.store.thoughts(found.match)
-        entry = self._entry(found)
-        entry["plies"] = len(moves)
-        try:
-            view = self.ports.find_game(found.game).board(_decode(found.options))
-        except Exception as error:  # a game that is gone or broken: the moves can be read all the same
-            log.warning("match without its game", match=found.match, game=found.game, error=str(error))
-            view = None
-        body = {
-            **entry, "start": found.start, "rules": found.rules, "moves": moves, "view": view,
-            "thoughts": {str(one.ply): msgspec.Raw(one.body) for one in thoughts},
-        }  # fmt: skip
-        return _json(body)
-
-    async def views(self, request: web.Request) -> web.Response:
-        """What to draw from ply `?from=` to ply `?to=`; never changes once those are played."""
-        found = await self._find(request)
-        moves = await self._moves(found)
-        first = _number(request, "from", 0, 0, len(moves))
-        last = min(_number(request, "to", len(moves), first, 2**31), len(moves), first + PAGE - 1)
-        try:
-            position = self.ports.find_game(found.game).position(found.start, _decode(found.options))
-            views = _replay(position, moves[:last], first)
-        except Exception as error:
-            raise ApiError(
-                HTTPStatus.CONFLICT, Code.GAME_CHANGED, "the rules of this match are not here any more"
-            ) from error
-        complete = request.query.get("to") is not None and last == int(request.query["to"])
-        return _raw(_encode({"views": views}), IMMUTABLE if complete else "no-cache")
-
-    async def _find(self, request: web.Request) -> StoredMatch:
-        found = await self.ports.store.match(request.match_info["match"][:64])
-        if found is None:
-            raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
-        return found
-
-    async def _moves(self, found: StoredMatch) -> list[wire.Played]:
-        """The moves of a match, from its room's log."""
-        moves: list[wire.Played] = []
-        v = found.first_v
-        while page := await self.ports.store.events(found.room, v):
-            for entry in page:
-                event = parse_event_body(entry.body)
-                if isinstance(event, wire.Moved) and event.match == found.match:
-                    moves.append(wire.Played(event.move, event.text))
-                v = entry.v
-            if found.last_v is not None and v >= found.last_v:
-                break
-        return moves
-
-    def _entry(self, found: StoredMatch) -> dict[str, Any]:
-        try:
-            title = self.ports.find_game(found.game).title
-        except Exception:  # a game that is gone still has its matches
-            title = found.game
-        return {
-            "match": found.match, "room": found.room, "game": found.game, "title": title, "number": found.number,
-            "options": msgspec.Raw(found.options), "seats": msgspec.Raw(found.seats),
-            "over": msgspec.Raw(found.over) if found.over else None, "plies": found.plies,
-            "started_ms": found.started_ms, "finished_ms": found.finished_ms,
-        }  # fmt: skip
-
-
-def _replay(position: Position, moves: list[wire.Played], first: int) -> list[dict[str, Any]]:
-    """The views from ply `first` to the end of the moves."""
-    views = [{"ply": 0, "view": position.view()}] if first == 0 else []
-    for ply, played in enumerate(moves, 1):
-        position = position.replay(played.move)
-        if ply >= first:
-            views.append({"ply": ply, "view": position.view()})
-    return views
-
-
-def _format_cursor(match: StoredMatch) -> str:
-    return f"{match.finished_ms}-{match.match}"
-
-
-def _parse_cursor(text: str) -> tuple[int, str]:
-    at_ms, _, match = text.partition("-")
-    if not (at_ms.isascii() and at_ms.isdigit() and len(at_ms) < 16 and match):
-        raise ApiError(HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, "before is the next of the page before")
-    return int(at_ms), match
-
-
-def _number(request: web.Request, name: str, default: int, least: int, most: int) -> int:
-    text = request.query.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most):
-        raise ApiError(HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, f"{name} is a number from {least} to {most}")
-    return int(text)
-
-
-def _json(body: Any, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
-    return web.Response(
-        body=_encode(body), status=status, content_type="application/json", headers={"Cache-Control": "no-cache"}
-    )
-
-
-def _raw(body: bytes, cache: str = "no-cache") -> web.Response:
-    return web.Response(body=body, content_type="application/json", headers={"Cache-Control": cache})
+def is_https(request: web.Request) -> bool:
+    """Whether the browser came by HTTPS: to us, or to a trusted proxy that says so."""
+    origin = request.get(ORIGIN)  # there is none for what is refused before the middleware
+    return request.secure or (origin is not None and origin.is_https)
 
 
 def _origins(proxies: Proxies) -> Any:
@@ -307,7 +202,7 @@ def _errors(ports: Ports) -> Any:
         try:
             if request.headers.get("Upgrade", "").lower() == "websocket":
                 # The connection was handed to HTTP by its first request and cannot be handed on any more.
-                response = _json(
+                response = json_answer(
                     {"code": Code.UPGRADE_LATE, "message": f"open a new connection for {WS_PATH}"},
                     HTTPStatus.BAD_REQUEST,
                 )
@@ -320,24 +215,26 @@ def _errors(ports: Ports) -> Any:
                 raise ApiError(HTTPStatus.FORBIDDEN, Code.ORIGIN_FOREIGN, "this page may not do that here")
             return await handler(request)
         except ApiError as error:
-            return _json({"code": error.code, "message": str(error)}, error.status)
+            return refusal_answer(error)
         except StoreUnavailable as error:
             log.warning("store unavailable", path=request.path, error=str(error))
-            return _json(
+            return json_answer(
                 {"code": Code.STORE_RETRY, "message": "the store does not answer; try again"},
                 HTTPStatus.SERVICE_UNAVAILABLE,
             )
         except web.HTTPException as error:
             if error.status < 400:
                 raise
-            return _json({"code": f"http.{error.status}", "message": error.reason}, HTTPStatus(error.status))
+            return json_answer({"code": f"http.{error.status}", "message": error.reason}, HTTPStatus(error.status))
         except TimeoutError:
-            return _json({"code": "http.408", "message": "the request took too long"}, HTTPStatus.REQUEST_TIMEOUT)
+            return json_answer({"code": "http.408", "message": "the request took too long"}, HTTPStatus.REQUEST_TIMEOUT)
         except ConnectionError:
-            return _json({"code": "http.400", "message": "the connection ended in the request"}, HTTPStatus.BAD_REQUEST)
+            return json_answer(
+                {"code": "http.400", "message": "the connection ended in the request"}, HTTPStatus.BAD_REQUEST
+            )
         except (GameFault, Exception):
             log.exception("request failed", path=request.path)
-            return _json(
+            return json_answer(
                 {"code": Code.SERVER_FAULT, "message": "the server made a mistake; it is in its log"},
                 HTTPStatus.INTERNAL_SERVER_ERROR,
             )
@@ -345,6 +242,24 @@ def _errors(ports: Ports) -> Any:
     return middleware
 
 
-async def _secure(request: web.Request, response: web.StreamResponse) -> None:
-    response.headers.update(SECURITY_HEADERS)
-    response.headers.pop("Server", None)  # nobody needs to know which versions run here
+def _limits(rate: AddressRate) -> Any:
+    """Counts what each address asks for."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if not request.path.startswith(FREE) and not rate.take(request[ORIGIN].address):
+            raise too_many(rate.wait_s)
+        return await handler(request)
+
+    return middleware
+
+
+def _dress(hsts_s: int) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """What every answer carries, and what none does."""
+
+    async def dress(request: web.Request, response: web.StreamResponse) -> None:
+        response.headers.update(SECURITY_HEADERS)
+        response.headers.update(transport_security(hsts_s, is_https(request)))
+        response.headers.pop("Server", None)  # nobody needs to know which versions run here
+
+    return dress

@@ -4,6 +4,7 @@ The port is not the players': what an operator watches is nobody else's business
 own.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from server.bus.base import Bus
 from server.listener import CannotListen
 from server.metrics import Histogram, Metrics
 from server.settings import Settings
+from server.web.connection import HttpConnections
 
 COUNTERS = {
     "moves": "Moves that were committed, the AI's among them",
@@ -98,17 +100,21 @@ async def serve_metrics(
 
     app = web.Application()
     app.router.add_routes([web.get("/metrics", metrics), web.get("/livez", livez), web.get("/readyz", readyz)])
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    runner = web.AppRunner(app, shutdown_timeout=1.0)
     await runner.setup()
+    connections = HttpConnections(runner, lambda method, path: 0, settings.silence_s)
     try:
-        await _listen(runner, settings.metrics_host, settings.metrics_port)
-        yield runner.addresses[0][1]
+        server = await _listen(connections, settings.metrics_host, settings.metrics_port)
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            server.close()
     finally:
         await runner.cleanup()
 
 
-async def _listen(runner: web.AppRunner, host: str, port: int) -> None:
+async def _listen(connections: HttpConnections, host: str, port: int) -> asyncio.Server:
     try:
-        await web.TCPSite(runner, host, port).start()
+        return await asyncio.get_running_loop().create_server(connections.make, host, port)
     except OSError as error:
         raise CannotListen(f"cannot show metrics on {host} port {port}: {error.strerror or error}") from error

@@ -269,6 +269,7 @@ class Cluster:
             "0.0.0.0": "127.0.0.1",
             "8000": str(self._players[n]),
             "9100": str(self._metrics[n]),
+            "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fd00::/8": "127.0.0.1",
         }
         found = service("node1", places)
         environ = {**found.environ, "PLYROOM_NODE": f"node{n + 1}", **rest}

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 import structlog.testing
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
 
 from engine.game import Game, UnknownGame
 from engine.games.registry import game_ids, load_game
 from server import protocol as wire
 from server.codes import Code
+from server.web.api import Api, make_app
 from tests.server.rooms import altered, raises
 from tests.server.serving import Node, serve
 from tests.server.world import Client, World
@@ -199,33 +202,42 @@ async def test_a_mistake_of_ours_is_told_without_its_details() -> None:
     assert [line["event"] for line in logs if line["log_level"] == "error"] == ["request failed"]
 
 
-async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
-    """/readyz is 503 when the clock differs from the store's by more than 250 ms, either way, and says by how much."""
-    from aiohttp.test_utils import TestClient, TestServer
-
-    from server.web.api import Api, make_app
-
-    ahead = [0]
-    app = make_app(Api(World().ports("n1"), lambda: False, lambda: ahead[0]), [])
+@asynccontextmanager
+async def asking(api: Api) -> AsyncIterator[TestClient[web.Request, web.Application]]:
+    """A client of an API without a node; /details is what the metrics' port shows as /readyz."""
+    app = make_app(api, [web.get("/details", api.ready_details)])
     async with TestClient(TestServer(app)) as client:
+        yield client
+
+
+async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
+    """503 when the clock differs from the store's by more than 250 ms, either way; the operator sees by how much."""
+    ahead = [0]
+    async with asking(Api(World().ports("n1"), lambda: False, lambda: ahead[0])) as client:
         for ahead[0], status in ((0, 200), (250, 200), (-250, 200), (251, 503), (-90_000, 503)):
-            answer = await client.get("/readyz")
-            assert answer.status == status
-        assert await answer.json() == {"status": "clock differs", "ahead_ms": -90_000}
+            assert (await client.get("/readyz")).status == status
+        assert await (await client.get("/details")).json() == {"status": "clock differs", "ahead_ms": -90_000}
 
 
 async def test_draining() -> None:
     """/readyz is 503 from the moment that the end begins; /livez stays."""
-    from aiohttp import web
-    from aiohttp.test_utils import TestClient, TestServer
-
-    from server.web.api import Api, make_app
-
     draining = False
-    app: web.Application = make_app(Api(World().ports("n1"), lambda: draining), [])
-    async with TestClient(TestServer(app)) as client:
+    async with asking(Api(World().ports("n1"), lambda: draining)) as client:
         assert (await client.get("/readyz")).status == 200
         draining = True
-        answer = await client.get("/readyz")
+        answer = await client.get("/details")
         assert (answer.status, (await answer.json())["status"]) == (503, "draining")
+        assert (await client.get("/readyz")).status == 503
         assert (await client.get("/livez")).status == 200
+
+
+async def test_strangers_learn_only_whether_a_node_is_ready() -> None:
+    """Why it is not, and what its store says, stands on the metrics' port alone."""
+    world = World()
+    async with asking(Api(world.ports("n1"), lambda: False)) as client:
+        world.store.fail("check")
+        assert await (await client.get("/readyz")).json() == {"status": "not ready"}
+        world.store.fail("check")
+        details = await (await client.get("/details")).json()
+        assert details["status"] == "store unavailable"
+        assert details["error"]

@@ -1,0 +1,63 @@
+"""What handlers of the HTTP API answer with, and how they refuse."""
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from server.address import Origin
+from server.codes import Code
+
+ORIGIN = web.RequestKey("origin", Origin)
+"""Where a request comes from, for every handler."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class ApiError(Exception):
+    """A request that cannot be served: the status, the code and what was expected; when to try again, if that helps."""
+
+    def __init__(self, status: HTTPStatus, code: str, message: str, retry_after_s: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.retry_after_s = retry_after_s
+
+
+def too_many(retry_after_s: int) -> ApiError:
+    """The refusal of one request too many."""
+    return ApiError(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        Code.RATE_EXCEEDED,
+        f"too many requests from your address; try again in {retry_after_s} s",
+        retry_after_s,
+    )
+
+
+def json_answer(body: Any, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
+    """Something as JSON, which a browser asks for again each time."""
+    return raw_answer(_encode(body), status=status)
+
+
+def raw_answer(body: bytes, cache: str = "no-cache", status: HTTPStatus = HTTPStatus.OK) -> web.Response:
+    """Bytes that are JSON already."""
+    return web.Response(body=body, status=status, content_type="application/json", headers={"Cache-Control": cache})
+
+
+def refusal_answer(error: ApiError) -> web.Response:
+    """A refusal as JSON, with Retry-After where waiting helps."""
+    response = json_answer({"code": error.code, "message": str(error)}, error.status)
+    if error.retry_after_s is not None:
+        response.headers["Retry-After"] = str(error.retry_after_s)
+    return response
+
+
+def number(request: web.Request, name: str, default: int, least: int, most: int) -> int:
+    """A number of the query; ApiError when it is none from `least` to `most`."""
+    text = request.query.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most):
+        raise ApiError(HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, f"{name} is a number from {least} to {most}")
+    return int(text)

@@ -1,0 +1,165 @@
+"""HTTP for matches: the list of finished ones, one with its moves, and the pictures of its plies."""
+
+from collections import OrderedDict
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+import structlog
+from aiohttp import web
+
+from server import protocol as wire
+from server.codec import parse_event_body
+from server.codes import Code
+from server.ports import Ports
+from server.store.base import StoredMatch
+from server.web.answers import ORIGIN, ApiError, json_answer, number, raw_answer, too_many
+from server.web.rates import AddressRate
+from server.web.replays import Replays, TooManyPlies
+
+log = structlog.get_logger()
+
+PAGE = 100
+"""Most matches or views in one answer."""
+KEPT_MOVES = 200_000
+"""Moves of finished matches that are kept, so that a page of a replay does not read the room's log again."""
+LOG_PAGE = 250
+"""So many entries of a log are read at a time: they are parsed in one go."""
+IMMUTABLE = "public, max-age=31536000, immutable"
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.decode
+
+Moves = tuple[wire.Played, ...]
+
+
+class Matches:
+    """The handlers, each documented in docs/protocol.md."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._replays = Replays()
+        settings = ports.settings
+        self._rate = AddressRate(
+            settings.limit_replays_per_minute, settings.limit_replays_burst, lambda: ports.now_ms() / 1000
+        )
+        self._finished: OrderedDict[str, Moves] = OrderedDict()
+        self._kept_moves = 0
+
+    def routes(self) -> list[web.RouteDef]:
+        """Where they are."""
+        return [
+            web.get("/api/matches", self.matches),
+            web.get("/api/matches/{match}", self.match),
+            web.get("/api/matches/{match}/views", self.views),
+        ]
+
+    async def matches(self, request: web.Request) -> web.Response:
+        """Finished public matches, the newest first: `?limit=` of them, `?before=` the `next` of the page before."""
+        limit = number(request, "limit", 30, 1, PAGE)
+        before = request.query.get("before")
+        found = await self._ports.store.matches(limit, _parse_cursor(before) if before else None)
+        following = _format_cursor(found[-1]) if len(found) == limit else None
+        return json_answer({"matches": [self._entry(one) for one in found], "next": following})
+
+    async def match(self, request: web.Request) -> web.Response:
+        """One match with its moves and what the AI saw."""
+        found = await self._find(request)
+        moves = await self._moves(found)
+        thoughts = await self._ports.store.thoughts(found.match)
+        entry = self._entry(found)
+        entry["plies"] = len(moves)
+        try:
+            view = self._ports.find_game(found.game).board(_decode(found.options))
+        except Exception as error:  # a game that is gone or broken: the moves can be read all the same
+            log.warning("match without its game", match=found.match, game=found.game, error=str(error))
+            view = None
+        body = {
+            **entry, "start": found.start, "rules": found.rules, "moves": moves, "view": view,
+            "thoughts": {str(one.ply): msgspec.Raw(one.body) for one in thoughts},
+        }  # fmt: skip
+        return json_answer(body)
+
+    async def views(self, request: web.Request) -> web.Response:
+        """What to draw from ply `?from=` to ply `?to=`; never changes once those are played."""
+        found = await self._find(request)
+        moves = await self._moves(found)
+        first = number(request, "from", 0, 0, len(moves))
+        last = min(number(request, "to", len(moves), first, 2**31), len(moves), first + PAGE - 1)
+        page = await self._draw(request, found, moves, first, last)
+        complete = request.query.get("to") is not None and last == int(request.query["to"])
+        return raw_answer(b'{"views":[' + page + b"]}", IMMUTABLE if complete else "no-cache")
+
+    async def _draw(self, request: web.Request, found: StoredMatch, moves: Moves, first: int, last: int) -> bytes:
+        address = request[ORIGIN].address
+        try:
+            start = self._ports.find_game(found.game).position(found.start, _decode(found.options))
+            return await self._replays.page(
+                found.match, start, [one.move for one in moves], first, last,
+                may=lambda: self._rate.take(address), gone=lambda: request.transport is None,
+            )  # fmt: skip
+        except TooManyPlies as error:
+            raise too_many(self._rate.wait_s) from error
+        except ConnectionError:
+            raise
+        except Exception as error:
+            raise ApiError(
+                HTTPStatus.CONFLICT, Code.GAME_CHANGED, "the rules of this match are not here any more"
+            ) from error
+
+    async def _find(self, request: web.Request) -> StoredMatch:
+        found = await self._ports.store.match(request.match_info["match"][:64])
+        if found is None:
+            raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
+        return found
+
+    async def _moves(self, found: StoredMatch) -> Moves:
+        """The moves of a match; those of a finished one are read once."""
+        kept = self._finished.get(found.match)
+        if kept is not None:
+            self._finished.move_to_end(found.match)
+            return kept
+        moves = await self._read_moves(found)
+        if found.last_v is not None and found.match not in self._finished:
+            self._finished[found.match] = moves
+            self._kept_moves += len(moves) + 1
+            while self._kept_moves > KEPT_MOVES:
+                self._kept_moves -= len(self._finished.popitem(last=False)[1]) + 1
+        return moves
+
+    async def _read_moves(self, found: StoredMatch) -> Moves:
+        """From its room's log."""
+        moves: list[wire.Played] = []
+        v = found.first_v
+        while page := await self._ports.store.events(found.room, v, LOG_PAGE):
+            for entry in page:
+                event = parse_event_body(entry.body)
+                if isinstance(event, wire.Moved) and event.match == found.match:
+                    moves.append(wire.Played(event.move, event.text))
+                v = entry.v
+            if found.last_v is not None and v >= found.last_v:
+                break
+        return tuple(moves)
+
+    def _entry(self, found: StoredMatch) -> dict[str, Any]:
+        try:
+            title = self._ports.find_game(found.game).title
+        except Exception:  # a game that is gone still has its matches
+            title = found.game
+        return {
+            "match": found.match, "room": found.room, "game": found.game, "title": title, "number": found.number,
+            "options": msgspec.Raw(found.options), "seats": msgspec.Raw(found.seats),
+            "over": msgspec.Raw(found.over) if found.over else None, "plies": found.plies,
+            "started_ms": found.started_ms, "finished_ms": found.finished_ms,
+        }  # fmt: skip
+
+
+def _format_cursor(match: StoredMatch) -> str:
+    return f"{match.finished_ms}-{match.match}"
+
+
+def _parse_cursor(text: str) -> tuple[int, str]:
+    at_ms, _, match = text.partition("-")
+    if not (at_ms.isascii() and at_ms.isdigit() and len(at_ms) < 16 and match):
+        raise ApiError(HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, "before is the next of the page before")
+    return int(at_ms), match

@@ -1,0 +1,380 @@
+"""What a stranger can make the HTTP side do before a limit counts: next to nothing, on any request of a connection."""
+
+import asyncio
+import contextlib
+import gzip
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import aiohttp.http_parser
+import aiohttp.streams
+import pytest
+from aiohttp import web
+
+from server.address import Proxies
+from server.codes import Code
+from server.listener import Door, Hall
+from server.web.connection import LINGER_BYTES, PIECE_BYTES, HttpConnections
+from tests.server.serving import WAIT_S, Http, Node, serve
+from tests.server.test_listener import SECURITY, UPGRADE
+from tests.server.world import World
+
+BOMB = gzip.compress(bytes(2**20))
+"""A megabyte of zeros in a kilobyte."""
+ENCODED = {"Content-Encoding": "gzip", "Content-Length": str(len(BOMB))}
+CHUNKED = {"Transfer-Encoding": "chunked"}
+
+
+def head(target: str, method: str = "POST", **headers: str) -> bytes:
+    """A request's head."""
+    lines = [
+        f"{method} {target} HTTP/1.1",
+        "Host: localhost",
+        *(f"{k.replace('_', '-')}: {v}" for k, v in headers.items()),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The encodings for which something was made that unpacks."""
+    made: list[str] = []
+    real = getattr(aiohttp.http_parser, "ZLibDecompressor")  # noqa: B009 (it is not exported, and mypy would mind)
+
+    def spy(encoding: str | None = None, **options: Any) -> Any:
+        made.append(encoding or "")
+        return real(encoding=encoding, **options)
+
+    monkeypatch.setattr(aiohttp.http_parser, "ZLibDecompressor", spy)
+    return made
+
+
+# --- bodies -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "headers"),
+    [
+        ("POST", "/api/guest", {}), ("POST", "/livez", {}), ("GET", "/", {}), ("PUT", "/nothing", {}),
+        ("HEAD", "/api/games", {}), ("GET", "/ws", {"Upgrade": "websocket", "Connection": "Upgrade"}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("place", ["first", "kept alive", "pipelined"])
+async def test_compressed_bodies_are_refused(
+    method: str, target: str, headers: dict[str, str], place: str, unpacked: list[str]
+) -> None:
+    """415 for any method and path, on every request of a connection, unread: nothing was ever made to unpack it."""
+    if place == "first" and "Upgrade" in headers:
+        place = "kept alive"  # the first request of a connection would become a WebSocket
+    async with serve() as node, node.http() as http:
+        before = b"" if place == "first" else head("/livez", "GET")
+        http.writer.write(before)
+        if place == "kept alive":
+            assert (await http.response()).status == 200
+        http.writer.write(head(target, method, **ENCODED, **headers) + BOMB)
+        if place == "pipelined":
+            assert (await http.response()).status == 200, "what was asked before has its answer"
+        answer = await http.response()
+        assert (answer.status, answer.json["code"]) == (415, "http.415")
+        assert await http.ended() == b""
+        assert unpacked == []
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity", "nonsense"])
+async def test_every_encoding_is_refused(encoding: str, unpacked: list[str]) -> None:
+    """415, in chunks, too."""
+    async with serve() as node, node.http() as http:
+        http.writer.write(head("/api/guest", **CHUNKED, Content_Encoding=encoding) + b"5\r\nabcde\r\n0\r\n\r\n")
+        assert (await http.response()).status == 415
+        assert await http.ended() == b""
+        assert unpacked == []
+
+
+async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
+    """Its requests have no bodies; 415, 411 and 413 like everywhere."""
+    async with serve(metrics_port=0) as node:
+        for headers, status in ((ENCODED, 415), (CHUNKED, 411), ({"Content-Length": "1"}, 413)):
+            reader, writer = await asyncio.open_connection("127.0.0.1", node.running.metrics_port)
+            writer.write(head("/metrics", "GET", **headers))
+            http = Http(reader, writer, "localhost")
+            assert (await http.response()).status == status
+            writer.close()
+        assert unpacked == []
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "status"),
+    [
+        ("/api/guest", CHUNKED, 411), ("/api/guest", {"Transfer-Encoding": "gzip, chunked"}, 411),
+        ("/api/guest", {"Content-Length": "4097"}, 413), ("/api/guest", {"Content-Length": str(2**60)}, 413),
+        ("/api/games", {"Content-Length": "1"}, 413), ("/nothing", {"Content-Length": "1"}, 413),
+        ("/api/guest", {"Content-Length": "2", "Expect": "the unexpected"}, 417),
+        ("/api/guest", {"Content-Length": "4097", "Expect": "100-continue"}, 413),
+    ],
+)  # fmt: skip
+async def test_a_body_is_refused_before_it_is_read(target: str, headers: dict[str, str], status: int) -> None:
+    """The refusal comes though not a byte of the body was sent, without leave to send it; it ends the connection."""
+    async with serve() as node, node.http() as http:
+        http.writer.write(head(target, **headers))
+        answer = await http.response()
+        assert (answer.status, answer.json["code"]) == (status, f"http.{status}")
+        assert answer.headers["connection"] == "close"
+
+
+async def test_leave_is_given_to_a_body_that_is_taken() -> None:
+    """Expect: 100-continue has 100 and then its answer, and the connection is kept."""
+    async with serve() as node, node.http() as http:
+        http.writer.write(head("/api/guest", Content_Length="2", Expect="100-continue"))
+        assert (await http.response()).status == 100
+        http.writer.write(b"{}")
+        assert (await http.response()).status == 200
+        assert (await http.request("/livez")).status == 200
+
+
+@pytest.mark.parametrize("before", [b"", head("/livez", "GET") * 3])
+async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """30,000 chunks of a byte cost next to nothing: a few that came with the head are parsed, the rest is dropped."""
+    chunks = 0
+    real = aiohttp.streams.StreamReader.begin_http_chunk_receiving
+
+    def count(reader: aiohttp.streams.StreamReader) -> None:
+        nonlocal chunks
+        chunks += 1
+        real(reader)
+
+    monkeypatch.setattr(aiohttp.streams.StreamReader, "begin_http_chunk_receiving", count)
+    async with serve() as node, node.http() as http:
+        http.writer.write(before + head("/api/guest", **CHUNKED) + b"1\r\nx\r\n" * 30_000 + b"0\r\n\r\n")
+        for _ in range(before.count(b"GET")):
+            assert (await http.response()).status == 200
+        assert (await http.response()).status == 411
+        assert await http.ended() == b"", "the end of its body ends the connection"
+        assert chunks <= PIECE_BYTES // len(b"1\r\nx\r\n") + 1
+
+
+async def test_what_follows_a_refused_request_is_not_served() -> None:
+    """Its body may be anything, so nothing behind it is taken for a request."""
+    async with serve() as node, node.http() as http:
+        http.writer.write(head("/api/guest", **ENCODED) + BOMB + head("/api/guest") * 5)
+        assert (await http.response()).status == 415
+        assert await http.ended() == b""
+        assert node.world.store._identities == {}
+
+
+async def test_a_refused_body_without_end_is_cut_off() -> None:
+    """After a megabyte, whatever else would come."""
+    async with serve() as node, node.http() as http:
+        http.writer.write(head("/api/guest", **CHUNKED))
+        assert (await http.response()).status == 411
+        sent = 0
+        async with asyncio.timeout(WAIT_S):
+            with contextlib.suppress(ConnectionError):
+                while True:
+                    http.writer.write(b"ffff\r\n" + bytes(2**16))
+                    await http.writer.drain()
+                    sent += 2**16
+        assert sent < LINGER_BYTES + 2**24, "what the network holds on its way comes on top"
+
+
+async def test_pipelined_requests_are_answered_a_few_at_a_time() -> None:
+    """However many come at once: another connection is served in between."""
+    async with serve() as node, node.http() as greedy, node.http() as other:
+        greedy.writer.write(head("/livez", "GET") * 3000)
+        await greedy.response()
+        assert (await other.request("/livez")).status == 200
+        answered = 1 + (await greedy.reader.read(2**20)).count(b"HTTP/1.1 200")
+        assert answered < 3000
+
+
+# --- answers that are made early --------------------------------------------------------------------------------------
+
+BAD_HANDSHAKE = {**UPGRADE, "Sec-WebSocket-Key": "no key"}
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"NONSENSE\r\n\r\n", 400), (b"GET / HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n", 400),
+        (head("/" + "x" * 9000, "GET"), 400), (head("/", "GET", **{f"X{n}": "y" for n in range(200)}), 400),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000, 431), (head("/api/guest", **CHUNKED), 411),
+        (head("/ws", "GET", **BAD_HANDSHAKE), 400), (head("/other", "GET", **UPGRADE), 404),
+        (head("/ws", "GET", **UPGRADE, X="x" * 9000), 431),
+        (head("/ws", "GET", **UPGRADE, **{f"X{n}": "y" for n in range(200)}), 431),
+        (head("/ws", "GET", **{**UPGRADE, "Sec-WebSocket-Version": "12"}), 400),
+    ],
+)  # fmt: skip
+async def test_early_answers_are_dressed(request_bytes: bytes, status: int) -> None:
+    """Refusals of the door, of aiohttp's parser and of `websockets` carry our headers, and tell no versions."""
+    async with serve() as node, node.http() as http:
+        http.writer.write(request_bytes)
+        answer = await http.response()
+        assert answer.status == status
+        for name, value in SECURITY.items():
+            assert answer.headers.get(name, "").startswith(value), name
+        told = f"{answer.headers} {answer.body!r}".lower()
+        for program in ("python", "aiohttp", "websockets/"):
+            assert program not in told
+
+
+# --- many connections -------------------------------------------------------------------------------------------------
+
+
+async def test_a_growing_head_is_searched_once() -> None:
+    """In a head that comes in small pieces, each search begins where the last one ended, but for three bytes."""
+
+    searches: list[tuple[int, int]] = []
+
+    class Spy(bytearray):
+        def find(self, sub: Any, start: Any = 0, *rest: Any) -> int:
+            searches.append((start, len(self)))
+            return super().find(sub, start, *rest)
+
+    async with serve() as node, node.http() as http:
+        real = Door.connection_made
+
+        def spied(door: Door, transport: asyncio.BaseTransport) -> None:
+            door._head = Spy()
+            real(door, transport)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Door, "connection_made", spied)
+            async with node.http() as slow:
+                for piece in (b"GET /livez HTTP/1.1\r\n", b"Host: x\r\n", b"X: " + b"x" * 500, b"\r", b"\n\r", b"\n"):
+                    slow.writer.write(piece)
+                    await http.request("/livez")  # that piece has arrived
+                assert (await slow.response()).status == 200
+    assert len(searches) > 1
+    for (_, before), (start, _) in itertools.pairwise(searches):
+        assert start >= before - 3
+
+
+@asynccontextmanager
+async def connected(node: Node, address: str) -> AsyncIterator[Http]:
+    """A connection from one of this machine's loopback addresses."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", node.running.port, local_addr=(address, 0))
+    try:
+        yield Http(reader, writer, node.host)
+    finally:
+        writer.close()
+
+
+async def test_one_address_gets_half_of_the_places() -> None:
+    """503 with our headers beyond that, another address is served, and places that become free are taken."""
+    async with serve(max_http=4) as node, AsyncExitStack() as stack:
+        held = [await stack.enter_async_context(connected(node, "127.0.0.1")) for _ in range(2)]
+        for http in held:
+            assert (await http.request("/livez")).status == 200
+        async with connected(node, "127.0.0.1") as third:
+            answer = await third.response()
+            assert answer.status == 503
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert await third.ended() == b""
+        async with connected(node, "127.0.0.2") as other:
+            assert (await other.request("/livez")).status == 200
+        held[0].writer.write(head("/livez", "GET", Connection="close"))
+        await held[0].ended()
+        async with connected(node, "127.0.0.1") as again:
+            assert (await again.request("/livez")).status == 200
+
+
+async def test_who_keeps_silent_makes_room() -> None:
+    """When all places are taken, the connection that has said nothing for the longest ends; HTTP that is used stays."""
+    async with serve(max_http=3, proxies=("127.0.0.1",)) as node, AsyncExitStack() as stack:
+        used = await stack.enter_async_context(node.http())
+        assert (await used.request("/livez")).status == 200
+        silent = [await stack.enter_async_context(node.http()) for _ in range(2)]
+        newcomer = await stack.enter_async_context(node.http())
+        assert (await newcomer.request("/livez")).status == 200
+        assert await silent[0].ended() == b""
+        for http in (used, silent[1], newcomer):
+            assert (await http.request("/livez")).status == 200
+        async with node.http() as late:
+            assert (await late.response()).status == 503, "nobody is silent any more"
+
+
+async def test_sockets_leave_their_place_to_others() -> None:
+    """Places are for what is no WebSocket."""
+    async with serve(max_http=2) as node, node.guest(), node.guest(), node.guest():
+        assert (await node.get("/livez")).status == 200
+
+
+def test_the_hall_counts_by_address() -> None:
+    """IPv6 by /64; a proxy and a connection without an address only count in all."""
+    hall = Hall(4, Proxies())
+
+    class Quiet(Door):
+        def __init__(self) -> None:
+            pass
+
+    for peer, enters in (("2001:db8::1", True), ("2001:db8::2", True), ("2001:db8::3", False), (None, True)):
+        assert (hall.enter(Quiet(), peer) is not None) is enters, peer
+
+
+async def test_who_reads_nothing_is_cut_off() -> None:
+    """A connection to which bytes wait to be sent, and which takes none from one sweep to the next, ends."""
+
+    async def big(request: web.Request) -> web.Response:
+        return web.Response(body=bytes(2**24))
+
+    app = web.Application()
+    app.router.add_get("/", big)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    http = HttpConnections(runner, lambda method, path: 0, 20.0)
+    server = await asyncio.get_running_loop().create_server(http.make, "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.sockets[0].getsockname()[1], limit=2**12)
+    writer.write(head("/", "GET"))
+    await reader.readexactly(12)
+    (connection,) = http._open
+    while not connection._wire or not connection._wire.get_write_buffer_size():
+        await asyncio.sleep(0)
+    http.sweep()
+    await reader.readexactly(2**23)  # reads on
+    http.sweep()
+    assert len(http) == 1
+    while len(http):
+        http.sweep()
+        await asyncio.sleep(0)
+    server.close()
+    await runner.cleanup()
+    writer.close()
+
+
+class TurnedClock(World):
+    """A world whose clock a test turns."""
+
+    ahead_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.ahead_ms
+
+
+# --- how much of the API an address may use ---------------------------------------------------------------------------
+
+
+async def test_an_address_gets_so_many_requests() -> None:
+    """429 with Retry-After for one too many, each address by itself behind a trusted proxy; files are not counted."""
+    world = TurnedClock()
+    settings: dict[str, Any] = {"proxies": ("127.0.0.1",), "limit_requests_burst": 3, "limit_requests_per_minute": 30}
+    async with serve(world, "n1", **settings) as node:
+        ada, ben = {"X-Forwarded-For": "198.51.100.1"}, {"X-Forwarded-For": "198.51.100.2"}
+        async with node.http() as http:
+            for _ in range(3):
+                assert (await http.request("/api/matches", headers=ada)).status == 200
+            refused = await http.request("/api/matches", headers=ada)
+            assert (refused.status, refused.json["code"]) == (429, Code.RATE_EXCEEDED)
+            assert refused.headers["retry-after"] == "2"
+            assert (await http.request("/api/matches", headers=ben)).status == 200
+            assert (await http.request("/livez", headers=ada)).status == 200
+            world.ahead_ms += 2000
+            assert (await http.request("/api/matches", headers=ada)).status == 200
+            assert (await http.request("/api/matches", headers=ada)).status == 429
+
+
+async def test_no_limit_where_none_is_set() -> None:
+    """0 a minute: as many as one likes."""
+    async with serve(limit_requests_burst=1, limit_requests_per_minute=0) as node, node.http() as http:
+        for _ in range(5):
+            assert (await http.request("/api/matches")).status == 200
