@@ -17,7 +17,12 @@ def move_number(game: Game, ply: int, seat: int) -> str:
     return f"{(ply + ahead) // 2 + 1}{'...' if seat else '.'}"
 
 
-def length_text(game: Game, plies: int, first: int = 0) -> str:
-    """How long a match is: "23 moves", the last of which may be half a one; `first` is the seat that began."""
+def length_text(game: Game | None, plies: int, first: int = 0) -> str:
+    """How long a match is: "23 moves", the last of which may be half a one; `first` is the seat that began.
+
+    Of a game that is not here only the plies are known: "45 plies".
+    """
+    if game is None:
+        return f"{plies} pl{'y' if plies == 1 else 'ies'}"
     count = plies if game.numbering == "ply" or not plies else (plies + first + 1) // 2
     return f"{count} move{'' if count == 1 else 's'}"

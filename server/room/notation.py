@@ -22,8 +22,8 @@ def played(event: Moved, game: Game | None, after: Position | None) -> Played:
 
 
 def length(game: Game | None, match: Match) -> str:
-    """How long a match is, in words; "" before its first move, and where the game is missing."""
-    return length_text(game, match.ply, match.first) if game is not None and match.ply else ""
+    """How long a match is, in words; "" before its first move."""
+    return length_text(game, match.ply, match.first) if match.ply else ""
 
 
 def first_seat(game: Game, start: str, options: dict[str, str]) -> int:
