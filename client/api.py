@@ -60,6 +60,8 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     seats: tuple[Occupant, ...]
     over: Over | None
     plies: int
+    length: str = ""
+    """How long it is in words, as its game counts moves."""
     options: dict[str, str]
     start: str
     moves: tuple[Played, ...]

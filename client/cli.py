@@ -279,7 +279,7 @@ def watch(room: str, url: Address | None, name: str | None, brief: bool, as_json
 
 @main.command()
 @click.argument("match", metavar="MATCH_OR_LINK")
-@click.option("--ply", type=click.IntRange(0), help="Only the position after so many moves.")
+@click.option("--ply", type=click.IntRange(0), help="Only the position after so many plies.")
 @url_option
 @data_option
 @json_option
@@ -308,7 +308,7 @@ def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> 
 
     record = _api(lambda: fetch_match(address, match_id))
     if ply is not None and ply > len(record.moves):
-        raise click.BadParameter(f"the match has {len(record.moves)} moves", param_hint="--ply")
+        raise click.BadParameter(f"the match has {len(record.moves)} plies", param_hint="--ply")
     views = _api(lambda: fetch_views(address, match_id, 0, len(record.moves))) if record.view is not None else []
     output = _output(_interactive())
     if as_json:

@@ -173,7 +173,9 @@ class MoreRules(Protocol):
     away from its window than that; 0, the default: it never does."""
     SOLVER: str
     """The module of the game's exact solver (see `engine.solvers.base`); "", the default, where it has none."""
-
+    NUMBERING: str
+    """What a number counts when moves are listed: "move", the default, both sides' moves, as in chess (3. Bc4 Nf6);
+    "ply" each of them (5. d3 6. c4)."""
     WITHOUT: Sequence[str]
     """The techniques of the search that do not pay for this game (names of `engine.search.layout.TECHNIQUE`)."""
 
@@ -251,16 +253,9 @@ class Game:
     """
 
     __slots__ = (
-        "claim",
-        "claim_repetition",
-        "digest",
-        "drawn",
-        "id",
-        "level_table",
-        "repetition_times",
-        "rules",
+        "claim", "claim_repetition", "digest", "drawn", "id", "level_table", "numbering", "repetition_times", "rules",
         "title",
-    )
+    )  # fmt: skip
 
     def __init__(self, rules: Rules, digest: str) -> None:
         file = getattr(rules, "__file__", rules)
@@ -275,6 +270,9 @@ class Game:
         self.level_table: Sequence[tuple[int, int, int]] = getattr(rules, "LEVEL_TABLE", ())
         if self.level_table and len(self.level_table) != rules.LEVELS - 1:
             raise GameFault(f"the rules file {file} has {rules.LEVELS} LEVELS, and LEVEL_TABLE not one less")
+        self.numbering: str = getattr(rules, "NUMBERING", "move")
+        if self.numbering not in ("move", "ply"):
+            raise GameFault(f"the rules file {file} has NUMBERING {self.numbering!r}, not 'move' or 'ply'")
         lacking = [name for name in ("repetition", "reversible") if not hasattr(rules, name)]
         if (self.repetition_times or self.claim_repetition) and lacking:
             raise GameFault(f"the rules file {file} counts repetitions but does not define {', '.join(lacking)}")
@@ -370,7 +368,7 @@ class Position:
     for equality.
     """
 
-    __slots__ = ("_child", "_settled", "game", "last", "options", "past", "state")
+    __slots__ = ("_child", "_played", "_settled", "game", "last", "options", "past", "state")
 
     def __init__(
         self,
@@ -389,6 +387,7 @@ class Position:
         # log.
         self._child: tuple[str, Position] | None = None
         self._settled: tuple[int, list[int]] | None = None
+        self._played: str | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Position):
@@ -529,6 +528,15 @@ class Position:
         except Exception as error:
             self.game._fault("notation", error)
 
+    def played(self) -> str:
+        """The move that led here as players write it; "" without one, and where the game writes moves as tokens."""
+        if self._played is None:
+            self._played = ""
+            if self.last is not None and hasattr(self.game.rules, "notation"):
+                before, move = self.last
+                self._played = Position(self.game, self.options, before).notation(move)
+        return self._played
+
     def view(self) -> PositionView:
         """What to draw."""
         try:
@@ -538,10 +546,7 @@ class Position:
             self.game._fault("view", error)
         if self._settle()[0] == REPEATED:
             view = structs.replace(view, turn=None, text="Draw by repetition")
-        if self.last is not None and hasattr(self.game.rules, "notation"):
-            before, move = self.last
-            view = structs.replace(view, played=Position(self.game, self.options, before).notation(move))
-        return view
+        return structs.replace(view, played=self.played()) if self.played() else view
 
     def move_views(self) -> list[MoveView]:
         """The legal moves as clicks."""

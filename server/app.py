@@ -21,6 +21,7 @@ from server.bus.local import LocalBus
 from server.failpoint import kill_at
 from server.hub import Hub, open_hub
 from server.listener import listen
+from server.metrics import Metrics
 from server.ports import Engines, NoEngines, Ports, random_id
 from server.session import Sessions
 from server.settings import SettingError, Settings
@@ -82,7 +83,7 @@ async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator
         yield bus
 
 
-def engines_over(bus: Bus, node: str, local: Engines | None) -> Engines:
+def engines_over(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -> Engines:
     """Who searches for this node: engine workers where there is a broker, and the pool here if there is one."""
     if isinstance(bus, LocalBus):
         return local or NoEngines()
@@ -90,16 +91,18 @@ def engines_over(bus: Bus, node: str, local: Engines | None) -> Engines:
     from server.seats.remote import RemoteEngines
 
     assert isinstance(bus, MqttBus), "there is no other bus"
-    return RemoteEngines(bus.link, node, load_game, local)
+    return RemoteEngines(bus.link, node, load_game, local, metrics)
 
 
 @asynccontextmanager
 async def _over_store(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
     node = node_name(settings)
     async with open_store(settings) as store, open_bus(settings, node, store) as bus:
+        metrics = Metrics()
         ports = Ports(
-            node=node, settings=settings, store=store, bus=bus, engines=engines_over(bus, node, engines),
-            find_game=load_game, now_ms=wall_clock_ms, new_id=random_id, reached=kill_at(settings.failpoint),
+            node=node, settings=settings, store=store, bus=bus, engines=engines_over(bus, node, engines, metrics),
+            find_game=load_game, now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
+            reached=kill_at(settings.failpoint),
         )  # fmt: skip
         async with open_node(ports, client_folder()) as running:
             yield running

@@ -152,9 +152,9 @@ class Lobby:
         """The entry with what only a node knows that has the room open: this one, or one that told of it."""
         runner = self._runner(one.room)
         if runner is not None and runner.room is not None:
-            ply = runner.room.match.ply if runner.room.match else 0
-            return msgspec.structs.replace(one, ply=ply, watching=runner.watching)
+            live = summary(runner.room)
+            return msgspec.structs.replace(one, ply=live.ply, length=live.length, watching=runner.watching)
         told = self._shown.get(one.room)
         if told is not None and (told.state, told.seats) == (one.state, one.seats):
-            return msgspec.structs.replace(one, ply=told.ply, watching=told.watching)
+            return msgspec.structs.replace(one, ply=told.ply, length=told.length, watching=told.watching)
         return one

@@ -53,6 +53,8 @@ class Metrics:
     """Requests that failed by a mistake of the server or of a game's rules; its log has them."""
     polls: int = 0
     """Comparisons of all heads with the store that nothing had called for: the floor below the bus."""
+    bad_answers: int = 0
+    """What engine workers said that cannot be so: illegal moves, answers that are no message, a quarantine."""
     evictions: int = 0
     """Connections that were cut off because they read too slowly."""
     skipped: int = 0

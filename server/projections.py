@@ -9,6 +9,7 @@ import msgspec
 from server import protocol as wire
 from server.codec import format_event_body
 from server.room.model import Room
+from server.room.notation import length
 from server.store.base import (
     EVERYBODY,
     SPECTATORS,
@@ -36,7 +37,7 @@ def summary(room: Room) -> wire.RoomSummary:
         room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,
         options=dict(room.options), seats=room.seats,
         state="open" if match is None else "finished" if match.over else "playing",
-        created_ms=room.created_ms, ply=match.ply if match else 0,
+        created_ms=room.created_ms, ply=match.ply if match else 0, length=length(room.game, match) if match else "",
     )  # fmt: skip
 
 

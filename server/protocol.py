@@ -259,8 +259,10 @@ class Started(Event, frozen=True, tag="started"):
 
 
 class Moved(Event, frozen=True, tag="moved"):
-    """A move was played: ply counts from 0, digest names the position after it,
-    text is its notation where that is not the token.
+    """A move was played: ply counts from 0, digest names the position after it. Text is its notation in games that have
+    one of their own ("Bc4"), else null. Number is what stands before it in a list: "3." or, for the second side, "3..."
+    where both sides' moves have one number; "6." where each has its own. Both are null in old logs. `clock_ms` is
+    reserved for the clocks of matches and null until there are any.
     """
 
     match: str
@@ -270,6 +272,7 @@ class Moved(Event, frozen=True, tag="moved"):
     digest: str
     text: str | None = None
     clock_ms: int | None = None
+    number: str | None = None
 
 
 How = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
@@ -384,10 +387,13 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
-    """One move of a match: its token, and its notation where that differs."""
+    """One move of a match: its token, its notation in games that have one, its number as in `moved`; in matches of old
+    logs too, unless their game is gone.
+    """
 
     move: str
     text: str | None = None
+    number: str | None = None
 
 
 class Over(Struct, frozen=True):
@@ -463,7 +469,8 @@ class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
 
 class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     """What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies:
-    a forced win). Absent: no engine is there, and the match waits for one. May be dropped.
+    a forced win). Number is that of the move that is thought about. Absent: no engine is there, and the match waits for
+    one. May be dropped.
     """
 
     room: str
@@ -478,6 +485,7 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     time_ms: int = 0
     pv: tuple[str, ...] = ()
     moves: tuple[RootMove, ...] = ()
+    number: str = ""
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
@@ -489,7 +497,7 @@ class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
 
 
 class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A public room in the lobby's list."""
+    """A public room in the lobby's list; length is how long its match is, in words, as its game counts moves."""
 
     room: str
     game: str
@@ -500,6 +508,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     created_ms: int
     ply: int = 0
     watching: int = 0
+    length: str = ""
 
 
 class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):

@@ -326,7 +326,8 @@ class RoomRunner:
                     checked = True
                     continue
                 if isinstance(command, AiMove) and rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED):
-                    command = _failure(command, f"its engine answered {rejection.message}")
+                    log.error("AI answered an illegal move", room=self.room_id, game=self._loaded.game_id)
+                    command = _failure(command, "its engine answered a move that is not legal")
                     continue
                 self._ports.metrics.rejected += 1
                 log.debug("refused", room=self.room_id, command=command.id, code=rejection.code)

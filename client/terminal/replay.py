@@ -19,11 +19,20 @@ def title_lines(record: MatchRecord) -> list[str]:
     players = " against ".join(
         f"{who.name} ({words.side_name(record.view, seat)})" for seat, who in enumerate(record.seats)
     )
-    count = f"{len(record.moves)} move{'' if len(record.moves) == 1 else 's'}"
-    lines = [f"{record.title}{words.options_text(record.options)}, match {record.match}, {count}", players]
+    lines = [f"{record.title}{words.options_text(record.options)}, match {record.match}, {length(record)}", players]
     if record.over is None:
         lines.append("The match is still running.")
     return lines
+
+
+def length(record: MatchRecord) -> str:
+    """How long the match is: in moves as its game counts, or in plies if the server does not say."""
+    return record.length or f"{len(record.moves)} plies"
+
+
+def numbers(record: MatchRecord) -> list[str]:
+    """What stands before the move that led to each ply: "0" at the start, then "1.", "1...", "2.", …"""
+    return ["0", *(words.move_number(ply, played) for ply, played in enumerate(record.moves))]
 
 
 def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False) -> list[str]:
@@ -73,39 +82,40 @@ def step_through(
     """Shows a position and asks where to go, until the user has enough."""
     for line in title_lines(record):
         output.say(line)
-    last = len(record.moves)
+    known = numbers(record)
     while True:
         output.say("")
         for line in ply_lines(record, views, ply, output.colour):
             output.say(line)
-        step = next(_answers(output, read, ply, last), None)
+        step = next(_answers(output, read, ply, known, length(record)), None)
         if step is None:
             return
         ply = step
 
 
-def _answers(output: Output, read: Callable[[], str | None], ply: int, last: int) -> Iterator[int]:
+def _answers(
+    output: Output, read: Callable[[], str | None], ply: int, known: Sequence[str], whole: str
+) -> Iterator[int]:
     """The ply that is asked for; nothing when the user leaves."""
     while True:
-        output.ask(f"{ply} of {last}: Enter next, b back, a number, q quit")
+        output.ask(f"{known[ply]} of {whole}: Enter next, b back, a move's number, q quit")
         line = read()
         output.answered()
         if line is None or line.strip() in ("q", "quit", "exit"):
             return
-        wanted = _wanted(line.strip(), ply, last)
+        wanted = _wanted(line.strip(), ply, known)
         if wanted is not None:
             yield wanted
         else:
-            output.tell(f"error: Enter, b, a number from 0 to {last}, or q is expected")
+            output.tell(f"error: Enter, b, the number of a move (0 for the start, up to {known[-1]}), or q is expected")
 
 
-def _wanted(text: str, ply: int, last: int) -> int | None:
+def _wanted(text: str, ply: int, known: Sequence[str]) -> int | None:
+    """The ply that a line asks for: by the number of the move that led to it, with or without its full stop."""
     match text:
         case "" | "n" | "next":
-            return min(ply + 1, last)
+            return min(ply + 1, len(known) - 1)
         case "b" | "back":
             return max(ply - 1, 0)
-        case _ if text.isascii() and text.isdigit() and int(text) <= last:
-            return int(text)
         case _:
-            return None
+            return next((at for at, number in enumerate(known) if text in (number, number.rstrip("."))), None)

@@ -31,10 +31,17 @@ def move_text(played: Played) -> str:
     return played.text or played.move
 
 
+def move_number(ply: int, played: Played) -> str:
+    """The number of a move as its game counts: "3.", "3..."."""
+    return played.number or f"{ply + 1}."
+
+
 def move_line(board: BoardView | None, ply: int, seat: int, played: Played, after: PositionView | None = None) -> str:
-    """A move with its number, counted from 1, and its side: "3. Red: d"; in the notation of the position after it."""
+    """A move with its number as the game counts, and its side: "3... Black: Nf6". A server that is older than its
+    client sends no numbers: then each ply has one. Its notation stands in the position after the move.
+    """
     text = after.played if after is not None and after.played else move_text(played)
-    return f"{ply + 1}. {side_name(board, seat)}: {text}"
+    return f"{move_number(ply, played)} {side_name(board, seat)}: {text}"
 
 
 def result_text(board: BoardView | None, over: Over) -> str:

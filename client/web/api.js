@@ -16,6 +16,7 @@
  * @property {Occupant[]} seats
  * @property {Over | null} [over]
  * @property {number} plies
+ * @property {string} length how many moves, in words, as the game counts them
  * @property {number} started_ms
  * @property {number | null} [finished_ms]
  */

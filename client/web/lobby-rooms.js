@@ -10,7 +10,7 @@
 import { drawThumbnail } from "./lobby-form.js";
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
-import { occupantName, optionsText, plural } from "./words.js";
+import { occupantName, optionsText } from "./words.js";
 
 /**
  * @param {Model} model
@@ -56,7 +56,7 @@ function drawRoom(room, game, you, join) {
     const options = optionsText(room.options);
     const mine = room.seats.some((occupant) => occupant?.identity === you);
     const watching = room.watching ?? 0;
-    const facts = [options, room.ply ? plural(room.ply, "move") : ""].filter(Boolean).join(" · ");
+    const facts = [options, room.length ?? ""].filter(Boolean).join(" · ");
     const joinable = room.state === "open" && !mine && room.seats.some((occupant) => occupant === null);
     return h(
         "li",

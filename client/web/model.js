@@ -11,7 +11,7 @@ export const CHAT_KEPT = 300;
 
 /**
  * What an AI saw before the move at one ply.
- * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"]}} Thought
+ * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], number?: string}} Thought
  */
 
 /**
@@ -222,8 +222,7 @@ function applyEvent(room, event) {
         }
         case "moved": {
             if (room.match?.id !== event.match) return room;
-            const played = event.text == null ? { move: event.move } : { move: event.move, text: event.text };
-            const moves = [...room.match.moves.slice(0, event.ply), played];
+            const moves = [...room.match.moves.slice(0, event.ply), playedOf(event)];
             // The other side's offer of a draw lapses by a move.
             const offers = room.offers.filter((seat) => seat === event.seat);
             return { ...room, match: { ...room.match, moves }, offers };
@@ -246,6 +245,15 @@ function applyEvent(room, event) {
         case "hidden":
             return room;
     }
+}
+
+/**
+ * The move of an event as a snapshot has it: what is not known is left out.
+ * @param {Extract<EventMessage, {kind: "moved"}>} event
+ * @returns {Played}
+ */
+function playedOf({ move, text, number }) {
+    return { move, ...(text == null ? null : { text }), ...(number == null ? null : { number }) };
 }
 
 /**
@@ -303,11 +311,11 @@ export function thoughtsOf(infos) {
 function applyThinking(room, frame) {
     if (frame.match !== room.match?.id) return room;
     const before = room.thoughts[frame.ply];
-    const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [] } = frame;
+    const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [], number } = frame;
     const thought =
         depth === 0 && before
             ? { ...before, seat, state }
-            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves };
+            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, ...(number ? { number } : null) };
     return { ...room, thoughts: { ...room.thoughts, [frame.ply]: thought } };
 }
 
@@ -337,19 +345,6 @@ export function headPly(room) {
  */
 export function drawClaim(room) {
     return legalMoves(room).length > 0 ? (room.turn?.claim ?? null) : null;
-}
-
-/**
- * The moves as players write them: what the drawing after each says, else what the log has.
- * @param {Played[]} moves
- * @param {Record<number, PositionView>} views
- * @returns {Played[]}
- */
-export function movesWithNotation(moves, views) {
-    return moves.map((played, ply) => {
-        const text = views[ply + 1]?.played;
-        return text ? { ...played, text } : played;
-    });
 }
 
 /**

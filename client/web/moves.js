@@ -7,7 +7,7 @@
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
-import { moveText } from "./words.js";
+import { moveNumber, moveText, numberedMove } from "./words.js";
 
 /**
  * @typedef {object} Moves
@@ -22,24 +22,46 @@ import { moveText } from "./words.js";
  * @returns {Description}
  */
 export function drawMoves({ moves, shown, go, sides }) {
-    const rows = [];
-    for (let ply = 0; ply < moves.length; ply += 2) {
-        const pair = [ply, ply + 1].filter((one) => one < moves.length);
-        rows.push(
-            h(
-                "li",
-                { key: ply },
-                h("span", { class: "number" }, `${ply / 2 + 1}.`),
-                pair.map((one) => drawMove(moves, one, shown, go, sides)),
-            ),
-        );
-    }
+    const rows = rowsOf(moves).map((plies) => {
+        const cells = plies.flatMap((ply) => [
+            isAnswer(moves, plies, ply) ? null : h("span", { class: "number" }, moveNumber(moves[ply], ply)),
+            drawMove(moves, ply, shown, go, sides),
+        ]);
+        const each = !isAnswer(moves, plies, plies[1] ?? 0);
+        return h("li", { key: plies[0], class: plies.length > 1 && each ? "each" : "" }, cells);
+    });
     const empty = h("p", { class: "muted none" }, "No move yet");
     return h(
         "div",
         { class: "moves", role: "group", "aria-label": "Moves", tabindex: 0 },
         rows.length > 0 ? h("ol", null, rows) : empty,
     );
+}
+
+/**
+ * The plies of each row: two, but a move of the second side with which a match begins ("1...") stands alone.
+ * @param {Played[]} moves
+ * @returns {[number, ...number[]][]}
+ */
+export function rowsOf(moves) {
+    /** @type {[number, ...number[]][]} */
+    const rows = [];
+    moves.forEach((_, ply) => {
+        const row = rows.at(-1);
+        if (row?.length === 1 && !moveNumber(moves[row[0]], row[0]).endsWith("...")) row.push(ply);
+        else rows.push([ply]);
+    });
+    return rows;
+}
+
+/**
+ * Does a move share the number that begins its row, as "3... Nf6" does beside "3. Bc4"?
+ * @param {Played[]} moves
+ * @param {number[]} row
+ * @param {number} ply
+ */
+function isAnswer(moves, row, ply) {
+    return ply !== row[0] && moveNumber(moves[ply], ply).endsWith("...");
 }
 
 /**
@@ -54,7 +76,7 @@ function drawMove(moves, ply, shown, go, sides) {
     const attributes = {
         class: ["move", ply + 1 === shown && "shown"],
         "data-ply": ply + 1,
-        "aria-label": `${sides[ply % 2] ?? ""} ${text}, move ${ply + 1}`,
+        "aria-label": `${sides[ply % 2] ?? ""}, ${numberedMove(moves[ply], ply)}`,
         "aria-current": ply + 1 === shown ? "step" : null,
         onclick: () => go(ply + 1),
     };

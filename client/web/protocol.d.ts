@@ -314,10 +314,11 @@ export interface MatchState {
     over?: Over | null;
 }
 
-/** One move of a match: its token, and its notation where that differs. */
+/** One move of a match: its token, its notation in games that have one, its number as in `moved`; in matches of old logs too, unless their game is gone. */
 export interface Played {
     move: string;
     text?: string | null;
+    number?: string | null;
 }
 
 /** How a match ended. */
@@ -378,7 +379,7 @@ export interface MoveView {
     ghost?: [string, string] | null;
 }
 
-/** What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a forced win). Absent: no engine is there, and the match waits for one. May be dropped. */
+/** What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a forced win). Number is that of the move that is thought about. Absent: no engine is there, and the match waits for one. May be dropped. */
 export interface Thinking {
     t: "thinking";
     room: string;
@@ -393,6 +394,7 @@ export interface Thinking {
     time_ms?: number;
     pv?: string[];
     moves?: RootMove[];
+    number?: string;
 }
 
 /** What the search thinks of one move: score for the side to move in the evaluation's units (MATE at the top). */
@@ -418,7 +420,7 @@ export interface Lobby {
     gone?: string[];
 }
 
-/** A public room in the lobby's list. */
+/** A public room in the lobby's list; length is how long its match is, in words, as its game counts moves. */
 export interface RoomSummary {
     room: string;
     game: string;
@@ -429,6 +431,7 @@ export interface RoomSummary {
     created_ms: number;
     ply?: number;
     watching?: number;
+    length?: string;
 }
 
 /** The room was made; v 1 of every log. */
@@ -463,7 +466,7 @@ export interface Started {
     seats: Occupant[];
 }
 
-/** A move was played: ply counts from 0, digest names the position after it, text is its notation where that is not the token. */
+/** A move was played: ply counts from 0, digest names the position after it. Text is its notation in games that have one of their own ("Bc4"), else null. Number is what stands before it in a list: "3." or, for the second side, "3..." where both sides' moves have one number; "6." where each has its own. Both are null in old logs. `clock_ms` is reserved for the clocks of matches and null until there are any. */
 export interface Moved {
     kind: "moved";
     match: string;
@@ -473,6 +476,7 @@ export interface Moved {
     digest: string;
     text?: string | null;
     clock_ms?: number | null;
+    number?: string | null;
 }
 
 /** The match is over; winner is a seat or null, how says by which door, reason says it in words. */

@@ -12,18 +12,17 @@
 import { VIEWS_AT_ONCE, readMatch, readViews } from "./api.js";
 import { isFlipped } from "./board-geometry.js";
 import { h } from "./elements.js";
-import { movesWithNotation, thoughtsOf } from "./model.js";
+import { thoughtsOf } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown } from "./moves.js";
 import { drawRulesButton } from "./rules.js";
 import { drawShare } from "./share.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
-import { drawThinking, thoughtFor } from "./thinking.js";
+import { drawThinking, thoughtFor, thoughtHeading } from "./thinking.js";
 import {
     agoText,
-    moveText,
+    numberedMove,
     occupantName,
     optionsText,
-    plural,
     resultText,
     scoreLine,
     sideName,
@@ -181,13 +180,13 @@ export class ReplayPage {
         const head = match.moves.length;
         const slide = (/** @type {Event} */ event) =>
             event.currentTarget instanceof HTMLInputElement && this.#go(Number(event.currentTarget.value));
-        const moves = movesWithNotation(match.moves, this.#views);
-        const words = shown === 0 ? "Start position" : `Move ${shown} of ${head}: ${moveText(moves[shown - 1])}`;
+        const played = match.moves[shown - 1];
+        const words = played ? numberedMove(played, shown - 1) : "Start position";
         const go = (/** @type {number} */ ply) => this.#go(ply);
         return h(
             "section",
             { class: "card state", "aria-label": "Replay" },
-            h("p", { class: "status" }, words),
+            h("p", { class: "status" }, words, played ? h("span", { class: "muted" }, ` of ${match.length}`) : null),
             h("input", {
                 class: "slider",
                 type: "range",
@@ -210,7 +209,7 @@ export class ReplayPage {
         const seat = this.#views[found.ply]?.turn ?? found.ply % 2;
         return drawThinking({
             thought: found.thought,
-            heading: `${sideName(match.view, seat)}, move ${found.ply + 1}`,
+            heading: thoughtHeading(sideName(match.view, seat), found, match.moves[found.ply]),
             played: match.moves[found.ply]?.move ?? null,
         });
     }
@@ -218,8 +217,7 @@ export class ReplayPage {
     /** @param {StoredMatch} match */
     #drawMoves(match) {
         const sides = [0, 1].map((seat) => sideName(match.view, seat));
-        const moves = movesWithNotation(match.moves, this.#views);
-        const list = drawMoves({ moves, shown: this.#shown ?? 0, go: (ply) => this.#go(ply), sides });
+        const list = drawMoves({ moves: match.moves, shown: this.#shown ?? 0, go: (ply) => this.#go(ply), sides });
         const result = match.over
             ? h(
                   "p",
@@ -248,7 +246,7 @@ export class ReplayPage {
             h(
                 "p",
                 { class: "muted facts" },
-                `${plural(match.moves.length, "move")} · ${agoText(when, Date.now())}`,
+                `${match.length} · ${agoText(when, Date.now())}`,
                 drawRulesButton(match.game, match.title),
             ),
             drawShare({
@@ -271,9 +269,9 @@ export class ReplayPage {
         const shown = Math.max(0, Math.min(this.#match.moves.length, ply));
         this.#shown = shown;
         history.replaceState(null, "", `/match/${this.#match.match}?ply=${shown}`);
-        const played = movesWithNotation(this.#match.moves, this.#views)[shown - 1];
+        const played = this.#match.moves[shown - 1];
         const text = this.#views[shown]?.text ?? "";
-        this.#app.announce(played ? `Move ${shown}: ${moveText(played)}. ${text}` : `Start position. ${text}`);
+        this.#app.announce(played ? `${numberedMove(played, shown - 1)}. ${text}` : `Start position. ${text}`);
     }
 }
 

@@ -8,7 +8,7 @@
 
 import { listMatches } from "./api.js";
 import { h } from "./elements.js";
-import { agoText, occupantName, plural, scoreLine } from "./words.js";
+import { agoText, occupantName, scoreLine } from "./words.js";
 
 const PAGE = 30;
 
@@ -112,7 +112,7 @@ export function drawMatch(match, now_ms) {
                 players[1] ?? null,
             ),
             h("span", { class: "muted reason" }, match.over?.reason ?? ""),
-            h("span", { class: "muted length" }, plural(match.plies, "move")),
+            h("span", { class: "muted length" }, match.length),
             h(
                 "time",
                 { class: "muted", datetime: new Date(match.finished_ms ?? match.started_ms).toISOString() },

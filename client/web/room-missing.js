@@ -5,7 +5,7 @@
  * @import {Room} from "./model.js"
  */
 
-import { ApiError, VIEWS_AT_ONCE, readMatch, readViews } from "./api.js";
+import { ApiError, readMatch, readViews } from "./api.js";
 import { headPly, withThoughts, withViews } from "./model.js";
 import { hasAi } from "./table.js";
 
@@ -36,11 +36,6 @@ export class MissingParts {
         if (!room.views[shown]) {
             if (shown === head) this.#once(`late ${match.id} ${head}`, () => this.#readLateView(match.id, head));
             else this.#once(`views ${match.id} ${shown}`, () => this.#readViews(match.id, shown, head));
-        }
-        // Where moves have a notation of their own, the list of moves needs every drawing.
-        if (room.views[head]?.played) {
-            const gap = match.moves.findIndex((_, ply) => !room.views[ply + 1]) + 1;
-            if (gap > 0) this.#once(`notation ${match.id} ${gap}`, () => this.#readNotation(match.id, gap, head));
         }
         if (head > 0 && hasAi(match.seats)) this.#once(`thoughts ${match.id}`, () => this.#readThoughts(match.id));
     }
@@ -76,16 +71,6 @@ export class MissingParts {
     async #readViews(match, ply, head) {
         const views = await readViews(match, Math.max(0, ply - VIEWS_AROUND), Math.min(head, ply + VIEWS_AROUND));
         this.#change((room) => withViews(room, match, views));
-    }
-
-    /**
-     * @param {string} match
-     * @param {number} ply
-     * @param {number} head
-     */
-    async #readNotation(match, ply, head) {
-        const views = await readViews(match, ply, Math.min(head, ply + VIEWS_AT_ONCE - 1));
-        this.#change((room) => withViews(room, match, { ...views, ...room.views }));
     }
 
     /** @param {string} match */

@@ -7,9 +7,8 @@
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
-import { movesWithNotation } from "./model.js";
 import { drawRulesButton } from "./rules.js";
-import { moveText, optionsText, plural, sideName } from "./words.js";
+import { numberedMove, optionsText, plural, sideName } from "./words.js";
 
 /**
  * Why a room cannot be opened.
@@ -91,9 +90,9 @@ function drawWatching(count) {
  * @param {number} ply
  */
 export function describePly(room, ply) {
-    const played = movesWithNotation(room.match?.moves.slice(ply - 1, ply) ?? [], { 1: room.views[ply] })[0];
+    const played = room.match?.moves[ply - 1];
     if (ply < 1 || !played) return "Start position.";
     const mover = room.views[ply - 1]?.turn ?? (ply - 1) % 2;
     const text = room.views[ply]?.text;
-    return `${sideName(room.description?.view, mover)} played ${moveText(played)}.${text ? ` ${text}.` : ""}`;
+    return `${sideName(room.description?.view, mover)} played ${numberedMove(played, ply - 1)}.${text ? ` ${text}.` : ""}`;
 }

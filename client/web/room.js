@@ -11,14 +11,14 @@
 import { canFlip, isFlipped } from "./board-geometry.js";
 import { drawChat } from "./chat.js";
 import { h } from "./elements.js";
-import { headPly, legalMoves, movesWithNotation, mySeat } from "./model.js";
+import { headPly, legalMoves, mySeat } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown } from "./moves.js";
 import { drawActions, drawSeatActions, statusText } from "./room-actions.js";
 import { MissingParts } from "./room-missing.js";
 import { describePly, drawInfo, drawInvite, drawRefusal } from "./room-parts.js";
 import { drawShare } from "./share.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
-import { drawThinking, thoughtFor } from "./thinking.js";
+import { drawThinking, thoughtFor, thoughtHeading } from "./thinking.js";
 import { occupantName, sideName, versus } from "./words.js";
 
 /** @type {MoveView[]} */
@@ -246,8 +246,9 @@ export class RoomPage {
         const found = match ? thoughtFor(room.thoughts, shown, live) : null;
         if (!match || !found) return drawThinking({ thought: null, heading: "", played: null });
         const seat = found.thought.seat ?? room.views[found.ply]?.turn ?? found.ply % 2;
-        const heading = `${sideName(description?.view, seat)}, move ${found.ply + 1}`;
-        return drawThinking({ thought: found.thought, heading, played: match.moves[found.ply]?.move ?? null });
+        const played = match.moves[found.ply];
+        const heading = thoughtHeading(sideName(description?.view, seat), found, played);
+        return drawThinking({ thought: found.thought, heading, played: played?.move ?? null });
     }
 
     /** @param {Room} room */
@@ -262,7 +263,7 @@ export class RoomPage {
             { class: "card move-card", "aria-label": "Moves" },
             drawStepper({ shown, head, go }),
             this.#shown === null ? null : back,
-            drawMoves({ moves: movesWithNotation(room.match?.moves ?? [], room.views), shown, go, sides }),
+            drawMoves({ moves: room.match?.moves ?? [], shown, go, sides }),
         );
     }
 

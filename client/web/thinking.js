@@ -1,13 +1,13 @@
 /**
  * What an AI sees: how deep it looked, what it expects, and every move it may make with its score.
  *
- * @import {RootMove} from "./protocol.js"
+ * @import {Played, RootMove} from "./protocol.js"
  * @import {Content, Description} from "./elements.js"
  * @import {Thought} from "./model.js"
  */
 
 import { h } from "./elements.js";
-import { countText, scoreText, spanText } from "./words.js";
+import { countText, moveNumber, numberedMove, scoreText, spanText } from "./words.js";
 
 /** @type {Record<Thought["state"], string>} */
 const STATES = { absent: "no engine", warming: "warming up", queued: "queued", searching: "thinking", done: "" };
@@ -26,6 +26,16 @@ export function thoughtFor(thoughts, shown, live) {
         if (thoughts[ply]) return { ply, thought: thoughts[ply] };
     }
     return null;
+}
+
+/**
+ * Whose thought it is, and about which move: "Black, 3..." while it is not made, then "Black, 3... Nf6".
+ * @param {string} side
+ * @param {{ply: number, thought: Thought}} found
+ * @param {Played | undefined} played
+ */
+export function thoughtHeading(side, { ply, thought }, played) {
+    return `${side}, ${played ? numberedMove(played, ply) : (thought.number ?? moveNumber(played, ply))}`;
 }
 
 /**

@@ -141,6 +141,24 @@ export function moveText(played) {
 }
 
 /**
+ * The number of a move as its game counts: "3.", "3...". Logs of games that are gone have none: then it is that of the ply.
+ * @param {Played | undefined} played
+ * @param {number} ply of the position before the move
+ */
+export function moveNumber(played, ply) {
+    return played?.number ?? `${ply + 1}.`;
+}
+
+/**
+ * A move with its number: "3... Nf6".
+ * @param {Played} played
+ * @param {number} ply of the position before the move
+ */
+export function numberedMove(played, ply) {
+    return `${moveNumber(played, ply)} ${moveText(played)}`;
+}
+
+/**
  * The options of a room in a few words: "1-3-5-7", "swap", "no flying".
  * @param {Record<string, string>} options
  */

@@ -23,6 +23,7 @@ LEVEL_TABLE = (
     (5_500, 1, 50),
     (30_000, 1, 12),
 )
+NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/connect_four_book.bin",)
 SOLVER = "engine.solvers.connect_four"

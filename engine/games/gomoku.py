@@ -48,6 +48,7 @@ LEVEL_TABLE = (
 )
 MARGIN = 40
 WITHOUT = ("quiescence", "history", "malus")  # see docs/ablations.md
+NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {
     "win": Option("A row that wins", "five-or-more", ("five-or-more", "exactly-five")),
 }

@@ -26,6 +26,7 @@ LEVEL_TABLE = (
     (2_300, 1, 55),
     (7_000, 0, 22),
 )
+NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {"swap": Option("The second player may swap", "yes", ("yes", "no"))}
 DATA = ()
 WITHOUT = ("killers",)  # see docs/ablations.md

@@ -25,6 +25,7 @@ LEVEL_TABLE = (
     (32_000, 1, 68),
     (80_000, 0, 22),
 )
+NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("othello.bin",)
 SOLVER = "engine.solvers.othello"

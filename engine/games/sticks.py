@@ -27,6 +27,7 @@ LEVEL_TABLE = (
     (1_003, 0, 45),
 )
 WITHOUT = ("killers",)  # see docs/ablations.md
+NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {"rows": Option("Sticks in each row", "1-2-3", ("1-2-3", "1-3-5-7"), free=True)}
 DATA = ()
 RULES = """Sticks lie in rows. The two sides take turns; a move takes one stick or more from a single row.

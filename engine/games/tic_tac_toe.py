@@ -20,6 +20,7 @@ LEVEL_TABLE = (
     (1, 2, 703),
     (54, 1, 266),
 )
+NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
 RULES = """Crosses and noughts take turns to fill one empty cell; crosses begin.

@@ -96,6 +96,13 @@ class Refused(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     message: Text = ""
 
 
+class NewsHead(Struct, frozen=True):
+    """Which search a payload is about."""
+
+    id: Id
+    attempt: Try
+
+
 Order = Search | Stop
 News = Taken | Progress | Answered | Refused
 
@@ -103,6 +110,7 @@ encode = msgspec.json.Encoder().encode
 _decode_advert = msgspec.json.Decoder(Advert).decode
 _decode_order = msgspec.json.Decoder(Order).decode
 _decode_news = msgspec.json.Decoder(News).decode
+_decode_head = msgspec.json.Decoder(NewsHead).decode
 
 WORKERS = f"{ROOT}/workers"
 
@@ -153,6 +161,14 @@ def parse_news(payload: bytes) -> News:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(str(error)) from error
     return news
+
+
+def news_head(payload: bytes) -> NewsHead | None:
+    """Which search a payload is about that is no news; None when it does not say."""
+    try:
+        return _decode_head(payload)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
 
 
 def _short(payload: bytes) -> bytes:

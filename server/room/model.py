@@ -87,6 +87,8 @@ class Match(Struct, frozen=True):
     over: Over | None = None
     draw_offers: tuple[int, ...] = (-1,) * SEATS
     """The ply at which each seat last offered a draw; -1 for never."""
+    first: int = 0
+    """The seat that moves first."""
 
     @property
     def ply(self) -> int:

@@ -20,10 +20,12 @@ from engine.game import (
     Position,
     PositionError,
 )
+from engine.numbering import move_number
 from engine.search.job import Persona
 from server import protocol as wire
 from server.codes import Code
 from server.protocol import Occupant
+from server.room import notation
 from server.room.model import (
     AI_IDENTITY,
     CHAT_KEPT,
@@ -165,7 +167,10 @@ def _play(match: Match, position: Position, seat: int, token: str) -> list[wire.
         raise CommandRejected(Code.MOVE_MALFORMED, str(error)) from error
     except IllegalMove as error:
         raise CommandRejected(Code.MOVE_ILLEGAL, str(error)) from error
-    events: list[wire.RoomEvent] = [wire.Moved(match.id, match.ply, seat, token, after.digest())]
+    number = move_number(position.game, match.ply, seat)
+    events: list[wire.RoomEvent] = [
+        wire.Moved(match.id, match.ply, seat, token, after.digest(), text=after.played() or None, number=number)
+    ]
     if outcome is not None:
         events.append(wire.Finished(match.id, outcome.winner, "board", outcome.reason))
     return events
@@ -461,8 +466,9 @@ def _evolve_started(room: Room, event: wire.Started) -> Room:
     except (GameError, GameFault) as error:
         position, frozen = None, _frozen_by(error)
     match = Match(
-        event.match, event.number, event.start, event.rules, event.seats, position, digest, room.v, room.changed_ms
-    )
+        event.match, event.number, event.start, event.rules, event.seats, position, digest, room.v, room.changed_ms,
+        first=position.turn if position is not None else 0,
+    )  # fmt: skip
     # A new match is played by today's rules, so what froze an older one is over; a missing game stays missing.
     return replace(
         room,
@@ -485,7 +491,6 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
     match = room.match
     if match is None or match.id != event.match:
         return room
-    moves = (*match.moves, wire.Played(event.move, event.text))
     position, frozen = match.position, room.frozen
     if position is not None:
         try:
@@ -495,6 +500,7 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
                 position, frozen = None, Code.GAME_CHANGED
         except (GameError, GameFault) as error:
             position, frozen = None, _frozen_by(error)
+    moves = (*match.moves, notation.played(event, room.game, position))
     match = replace(match, moves=moves, position=position, digest=event.digest)
     if room.offers:  # an offer stands until the side that got it moves on
         room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import structlog
 
+from engine.numbering import move_number
 from engine.search.job import GameQuarantined, Info, Job, Result, RulesChanged, SearchError
 from server import protocol as wire
 from server.codec import format_message
@@ -52,7 +53,9 @@ class Thoughts:
     def __init__(
         self, room: Room, match: Match, seat: int, now_ms: Callable[[], int], tell: Callable[[bytes], None]
     ) -> None:
-        self._fixed = {"room": room.id, "match": match.id, "ply": match.ply, "seat": seat}
+        assert room.game is not None, "a room without rules has no AI to move"
+        number = move_number(room.game, match.ply, seat)
+        self._fixed = {"room": room.id, "match": match.id, "ply": match.ply, "seat": seat, "number": number}
         self._now_ms = now_ms
         self._tell = tell
         self._told_ms = 0
@@ -109,15 +112,28 @@ async def answer(
             await asyncio.sleep(AWAY_S)
             continue
         except (RulesChanged, GameQuarantined) as error:
-            reason = str(error)
+            reason = _reason(error)
+            log.warning("no search", room=room.id, game=job.game, error=str(error))
             break
         except SearchError as error:
-            reason, tries, is_absent = str(error), tries + 1, False
+            reason, tries, is_absent = _reason(error), tries + 1, False
+            log.warning("search failed", room=room.id, game=job.game, error=str(error))
             continue
         thoughts.done(result.info)
         await _pace(ports, match, room.changed_ms)
         return AiMove(key, match.id, seat, match.digest, result.move), _encode(_seen(result))
     return AiFailure(key, match.id, seat, match.digest, reason), None
+
+
+def _reason(error: SearchError) -> str:
+    """Why there is no move, in words for the room: what an engine says of it stands in the log only."""
+    match error:
+        case RulesChanged():
+            return "the rules of this game have changed since the match began"
+        case GameQuarantined():
+            return "too many searches of this game failed"
+        case _:
+            return "no engine found a move"
 
 
 DRAW_PLIES = 40

@@ -3,6 +3,10 @@
 A server owns its searches: it picks the worker, watches it, and asks another one when it dies or falls silent, at most
 TRIES times, with the time that is left; then the pool here has its turn. An answer counts if it bears the search's id
 and its present try, and no other does.
+
+Workers are not believed. What they say of a search is checked (`server.seats.answers`); one that says what cannot be,
+or that a game is in quarantine, gets no more searches of that game under these rules for as long as it lives (a worker
+that starts again has another name). Its words stay in this node's log.
 """
 
 import asyncio
@@ -15,13 +19,15 @@ import msgspec
 import structlog
 
 from engine.game import Game
-from engine.search.job import GameQuarantined, Info, Job, Load, Result, RulesChanged, SearchFailed
+from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchFailed
 from engine.search.levels import Level
 from engine.search.report import best_so_far, level_for
 from server.bus import work
 from server.bus.link import Link
 from server.bus.work import Advert, Malformed
+from server.metrics import Metrics
 from server.ports import Engines, EnginesAway, OnInfo
+from server.seats.answers import Checker, Untrue, position_of
 
 log = structlog.get_logger()
 
@@ -43,6 +49,12 @@ REFUSALS = 200
 WORTH_A_TRY_S = 0.1
 """With less time left than this the best move so far is the answer."""
 HOMES = 10_000
+PROGRESS_S = 0.08
+"""News of progress are read no more often: a worker sends them ten times a second."""
+DISTRUSTED = 1000
+"""Workers whose faults are remembered."""
+QUOTED = 200
+"""So much of what a worker says stands in the log."""
 
 
 class _Lost(Exception):
@@ -55,6 +67,14 @@ class _Busy(Exception):
 
 class _Changed(Exception):
     """The worker has other rules than it said."""
+
+
+class _Failed(Exception):
+    """The worker gave no answer to this search."""
+
+
+class _Bad(Exception):
+    """The worker is not fit to search this game: what it said is false, no message, or that it will not."""
 
 
 @dataclass(eq=False, slots=True)
@@ -87,6 +107,18 @@ class _Ticket:
     begun_s: float | None = None
     latest: Info | None = None
     shunned: set[str] = field(default_factory=set)
+    """Workers that lost it: they are asked again when there are no others."""
+    excluded: set[str] = field(default_factory=set)
+    """Workers that gave it up: they are not asked again."""
+    local_error: SearchFailed | None = None
+    """Why the pool here has no answer."""
+    checker: Checker | None = None
+
+    def check(self) -> Checker:
+        """What checks the answers; SearchFailed for a job that cannot be searched."""
+        if self.checker is None:
+            self.checker = Checker(position_of(self.job, self.game))
+        return self.checker
 
     def left_s(self, now_s: float) -> float | None:
         """What is left of the job's own time, which begins with its first search."""
@@ -103,6 +135,8 @@ class _Attempt:
     worker: str
     answer: asyncio.Future[Result]
     silent_at_s: float
+    heed_at_s: float = 0.0
+    """From when on progress is read again."""
 
     def fail(self, error: Exception) -> None:
         if not self.answer.done():
@@ -112,7 +146,7 @@ class _Attempt:
 @dataclass(slots=True)
 class Counts:
     """Since the start: searches answered by workers, tries lost with theirs, news that came too late or twice, and
-    payloads that were no news.
+    payloads that were no news. What workers said falsely is in `Metrics.bad_answers`.
     """
 
     answered: int = 0
@@ -124,8 +158,16 @@ class Counts:
 class RemoteEngines:
     """See `server.ports.Engines`. `node` is who this server is; `local` its own pool, if it has one."""
 
-    def __init__(self, link: Link, node: str, find_game: Callable[[str], Game], local: Engines | None) -> None:
+    def __init__(
+        self,
+        link: Link,
+        node: str,
+        find_game: Callable[[str], Game],
+        local: Engines | None,
+        metrics: Metrics | None = None,
+    ) -> None:
         self.counts = Counts()
+        self._metrics = metrics or Metrics()
         self._link = link
         self._node = node
         self._find_game = find_game
@@ -133,6 +175,8 @@ class RemoteEngines:
         self._workers: dict[str, _Worker] = {}
         self._attempts: dict[str, _Attempt] = {}
         self._home: dict[str, str] = {}
+        self._distrusted: dict[str, set[tuple[str, str]]] = {}
+        """By the worker's name: games, each with the digest of its rules. It outlives adverts, which come and go."""
         link.subscribe(f"{work.WORKERS}/+", self._on_advert)
         link.subscribe(work.news_topic(node), self._on_news)
         link.on_lapse(self._on_lapse)
@@ -140,7 +184,7 @@ class RemoteEngines:
     # --- what the house calls
 
     def is_warm(self, game_id: str) -> bool:
-        remote = any(game_id in worker.advert.games for worker in self._present())
+        remote = any(self._offers(worker, game_id) for worker in self._present())
         return remote or (self._local is not None and self._local.is_warm(game_id))
 
     def load(self) -> Load:
@@ -156,29 +200,53 @@ class RemoteEngines:
         if time_ms is not None and ticket.level.limit.time_ms is not None:
             ticket.begun_s = _now_s() - max(0, ticket.level.limit.time_ms - time_ms) / 1000
         while True:
-            worker = self._choose(ticket)
-            if worker is None and self._local is not None:
-                return await self._search_here(ticket, self._local)
-            if worker is None:
-                if not self._able(ticket.job):
-                    raise EnginesAway(f"no engine is there for {job.game}")
-                await asyncio.sleep(BUSY_S)
-                continue
-            try:
-                return await self._attempt(ticket, worker)
-            except _Busy:
-                worker.busy_until_s = _now_s() + BUSY_S
-                if ticket.attempt >= REFUSALS:
-                    raise SearchFailed("no worker has room for this search") from None
-            except _Changed:
-                self._workers.pop(worker.advert.worker, None)  # until it advertises anew
-            except _Lost as lost:
-                self.counts.lost += 1
-                ticket.losses += 1
-                log.warning("search lost", worker=worker.advert.worker, game=job.game, reason=str(lost))
-                ticket.shunned.add(worker.advert.worker)
-                if (result := self._give_up(ticket)) is not None:
+            worker, here = self._choose(ticket), self._here(ticket)
+            if worker is not None:
+                if (result := await self._ask(ticket, worker)) is not None:
                     return result
+            elif here is not None:
+                try:
+                    return await self._search_here(ticket, here)
+                except SearchFailed as error:
+                    ticket.local_error = error
+            else:
+                self._check_hope(ticket)
+                await asyncio.sleep(BUSY_S)
+
+    async def _ask(self, ticket: _Ticket, worker: _Worker) -> Result | None:
+        """One try: the answer, or None to ask somebody else; SearchFailed after the last one."""
+        name, game = worker.advert.worker, ticket.game
+        try:
+            return await self._attempt(ticket, worker)
+        except _Busy:
+            worker.busy_until_s = _now_s() + BUSY_S
+        except _Changed:
+            self._workers.pop(name, None)  # until it advertises anew
+        except _Failed as failed:
+            log.warning("search failed at a worker", worker=_quoted(name), game=game.id, reason=_quoted(str(failed)))
+            ticket.excluded.add(name)
+        except _Bad as bad:
+            self._distrust(name, game, str(bad))
+        except _Lost as lost:
+            self.counts.lost += 1
+            ticket.losses += 1
+            log.warning("search lost", worker=_quoted(name), game=game.id, reason=str(lost))
+            ticket.shunned.add(name)
+            return self._give_up(ticket)
+        if ticket.attempt >= REFUSALS:
+            raise SearchFailed("no worker has room for this search")
+        return None
+
+    def _distrust(self, name: str, game: Game, reason: str) -> None:
+        """The worker gets no more searches of this game; the log says so once."""
+        self._metrics.bad_answers += 1
+        offered = (game.id, game.digest)
+        if offered in self._distrusted.setdefault(name, set()):
+            return
+        self._distrusted[name].add(offered)
+        if len(self._distrusted) > DISTRUSTED:
+            del self._distrusted[next(iter(self._distrusted))]
+        log.error("worker not asked any more", worker=_quoted(name), game=game.id, reason=_quoted(reason))
 
     # --- choosing
 
@@ -189,26 +257,47 @@ class RemoteEngines:
         since_s = _now_s() - ADVERT_S
         return [worker for worker in self._workers.values() if worker.heard_s > since_s]
 
-    def _able(self, job: Job) -> list[_Worker]:
-        """Those with exactly these rules."""
-        found = []
-        for worker in self._present():
-            offer = worker.advert.games.get(job.game)
-            if offer is not None and offer.rules == job.rules:
-                found.append(worker)
-        return found
+    def _offers(self, worker: _Worker, game_id: str, rules: str | None = None) -> bool:
+        """Whether a worker searches the game, with these rules, and is believed."""
+        offer = worker.advert.games.get(game_id)
+        if offer is None or rules not in (None, offer.rules):
+            return False
+        return (game_id, offer.rules) not in self._distrusted.get(worker.advert.worker, ())
+
+    def _able(self, ticket: _Ticket) -> list[_Worker]:
+        """Those with exactly these rules that may still answer."""
+        job = ticket.job
+        found = [worker for worker in self._present() if self._offers(worker, job.game, job.rules)]
+        return [worker for worker in found if worker.advert.worker not in ticket.excluded]
+
+    def _here(self, ticket: _Ticket) -> Engines | None:
+        """The pool here, if there is one and it has not failed."""
+        return self._local if ticket.local_error is None else None
+
+    def _check_hope(self, ticket: _Ticket) -> None:
+        """Raises what ends a search that nobody can answer now: EnginesAway when nobody offers the game at all."""
+        if self._able(ticket):
+            return
+        if ticket.local_error is not None:
+            raise ticket.local_error
+        job = ticket.job
+        offers = [worker.advert.games.get(job.game) for worker in self._present()]
+        if any(offer is not None and offer.rules == job.rules for offer in offers):
+            raise SearchFailed(f"no worker that offers {job.game} gives an answer that can be used")
+        raise EnginesAway(f"no engine is there for {job.game}")
 
     def _choose(self, ticket: _Ticket) -> _Worker | None:
         """The worker to ask: the room's own if it has a free core, else the least loaded, the fastest of those; None
         for the pool here, or when all are full.
         """
-        if ticket.losses >= TRIES and self._local is not None:
+        here = self._here(ticket)
+        if ticket.losses >= TRIES and here is not None:
             return None
         now_s = _now_s()
-        able = [worker for worker in self._able(ticket.job) if worker.busy_until_s <= now_s]
+        able = [worker for worker in self._able(ticket) if worker.busy_until_s <= now_s]
         able = [worker for worker in able if worker.advert.worker not in ticket.shunned] or able
         free = [worker for worker in able if worker.load < 1]
-        if not free and self._local is not None and (load := self._local.load()).running + load.waiting < load.workers:
+        if not free and here is not None and (load := here.load()).running + load.waiting < load.workers:
             return None
         home = self._workers.get(self._home.get(ticket.job.affinity, ""))
         if home is not None and home in free:
@@ -266,7 +355,7 @@ class RemoteEngines:
     def _give_up(self, ticket: _Ticket) -> Result | None:
         """After a lost try: the best so far when there is no time or no try left; None to go on."""
         left_s = ticket.left_s(_now_s())
-        is_last = ticket.losses >= TRIES and self._local is None
+        is_last = ticket.losses >= TRIES and self._here(ticket) is None
         is_late = left_s is not None and left_s < WORTH_A_TRY_S
         if ticket.latest is not None and ticket.latest.pv and (is_last or is_late):
             return best_so_far(ticket.job, ticket.game, ticket.latest)
@@ -299,14 +388,14 @@ class RemoteEngines:
         known = self._workers.get(advert.worker)
         if known is None:
             self._workers[advert.worker] = _Worker(advert, _now_s())
-            log.info("engine worker", worker=advert.worker, cores=advert.cores, games=len(advert.games))
+            log.info("engine worker", worker=_quoted(advert.worker), cores=advert.cores, games=len(advert.games))
         else:
             known.advert, known.heard_s = advert, _now_s()
 
     def _gone(self, topic: str) -> None:
         for name in [name for name in self._workers if work.worker_topic(name) == topic]:
             del self._workers[name]
-            log.info("engine worker gone", worker=name)
+            log.info("engine worker gone", worker=_quoted(name))
             for attempt in tuple(self._attempts.values()):
                 if attempt.worker == name:
                     attempt.fail(_Lost("gone"))
@@ -322,6 +411,10 @@ class RemoteEngines:
             news = work.parse_news(payload)
         except Malformed as error:
             self._refuse(topic, error)
+            if (head := work.news_head(payload)) is not None:
+                attempt = self._attempts.get(head.id)
+                if attempt is not None and attempt.ticket.attempt == head.attempt:
+                    attempt.fail(_Bad("an answer that is no message"))
             return
         attempt = self._attempts.get(news.id)
         if attempt is None or attempt.ticket.attempt != news.attempt or attempt.answer.done():
@@ -334,28 +427,41 @@ class RemoteEngines:
             case work.Progress(info=info):
                 self._progress(attempt, info)
             case work.Answered(result=result):
-                self.counts.answered += 1
-                attempt.answer.set_result(result)
+                self._answered(attempt, result)
             case work.Refused(reason=reason, message=message):
                 attempt.fail(_refusal(reason, message))
 
     def _progress(self, attempt: _Attempt, info: Info) -> None:
-        ticket = attempt.ticket
-        ticket.latest = info
-        if ticket.begun_s is None:
-            ticket.begun_s = _now_s() - info.time_ms / 1000
+        ticket, now_s = attempt.ticket, _now_s()
+        if now_s < attempt.heed_at_s:
+            return
+        attempt.heed_at_s = now_s + PROGRESS_S
         try:
+            info = ticket.check().info(info)
+            ticket.latest = info
+            if ticket.begun_s is None:
+                ticket.begun_s = now_s - info.time_ms / 1000
             ticket.on_info(info)
+        except Untrue as untrue:
+            attempt.fail(_Bad(str(untrue)))
         except Exception as error:
+            attempt.fail(error)
+
+    def _answered(self, attempt: _Attempt, result: Result) -> None:
+        try:
+            attempt.answer.set_result(attempt.ticket.check().result(result))
+            self.counts.answered += 1
+        except Untrue as untrue:
+            attempt.fail(_Bad(str(untrue)))
+        except SearchFailed as error:
             attempt.fail(error)
 
     def _refuse(self, topic: str, error: Malformed) -> None:
         self.counts.malformed += 1
         self._link.counts.refused += 1
-        if self.counts.malformed.bit_count() == 1:  # 1, 2, 4, 8, …
-            log.warning(
-                "worker message refused", topic=topic[:80], reason=str(error)[:80], refused=self.counts.malformed
-            )
+        refused = self.counts.malformed
+        if refused.bit_count() == 1:  # 1, 2, 4, 8, …
+            log.warning("worker message refused", topic=_quoted(topic), reason=_quoted(str(error)), refused=refused)
 
 
 def _refusal(reason: str, message: str) -> Exception:
@@ -365,9 +471,14 @@ def _refusal(reason: str, message: str) -> Exception:
         case "game.changed":
             return _Changed(message)
         case "quarantined":
-            return GameQuarantined(message)
+            return _Bad(f"it has the game in quarantine: {message}")
         case _:
-            return SearchFailed(message or "the search failed")
+            return _Failed(message)
+
+
+def _quoted(text: str) -> str:
+    """The words of a worker as they may stand in a log: without control and format characters, and cut."""
+    return "".join(c if c.isprintable() else "?" for c in text[:QUOTED])
 
 
 def _nameless(job: Job) -> Job:

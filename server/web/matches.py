@@ -1,6 +1,8 @@
 """HTTP for matches: the list of finished ones, one with its moves, and the pictures of its plies."""
 
+import asyncio
 from collections import OrderedDict
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -8,10 +10,13 @@ import msgspec
 import structlog
 from aiohttp import web
 
+from engine.game import Game, GameError, GameFault
+from engine.numbering import length_text
 from server import protocol as wire
 from server.codec import parse_event_body
 from server.codes import Code
 from server.ports import Ports
+from server.room import notation
 from server.store.base import StoredMatch
 from server.web.answers import ORIGIN, ApiError, json_answer, number, raw_answer, too_many
 from server.web.rates import AddressRate
@@ -25,6 +30,10 @@ KEPT_MOVES = 200_000
 """Moves of finished matches that are kept, so that a page of a replay does not read the room's log again."""
 LOG_PAGE = 250
 """So many entries of a log are read at a time: they are parsed in one go."""
+AT_ONCE = 20
+"""Moves of an old log that are given their notation before others have their turn."""
+STARTS = 1000
+"""Start positions of which it is remembered who begins."""
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 _encode = msgspec.json.Encoder().encode
@@ -60,15 +69,14 @@ class Matches:
         before = request.query.get("before")
         found = await self._ports.store.matches(limit, _parse_cursor(before) if before else None)
         following = _format_cursor(found[-1]) if len(found) == limit else None
-        return json_answer({"matches": [self._entry(one) for one in found], "next": following})
+        return json_answer({"matches": [self._entry(one, one.plies or 0) for one in found], "next": following})
 
     async def match(self, request: web.Request) -> web.Response:
         """One match with its moves and what the AI saw."""
         found = await self._find(request)
         moves = await self._moves(found)
         thoughts = await self._ports.store.thoughts(found.match)
-        entry = self._entry(found)
-        entry["plies"] = len(moves)
+        entry = self._entry(found, len(moves))
         try:
             view = self._ports.find_game(found.game).board(_decode(found.options))
         except Exception as error:  # a game that is gone or broken: the moves can be read all the same
@@ -129,29 +137,55 @@ class Matches:
 
     async def _read_moves(self, found: StoredMatch) -> Moves:
         """From its room's log."""
-        moves: list[wire.Played] = []
+        moves: list[wire.Moved] = []
         v = found.first_v
         while page := await self._ports.store.events(found.room, v, LOG_PAGE):
             for entry in page:
                 event = parse_event_body(entry.body)
                 if isinstance(event, wire.Moved) and event.match == found.match:
-                    moves.append(wire.Played(event.move, event.text))
+                    moves.append(event)
                 v = entry.v
             if found.last_v is not None and v >= found.last_v:
                 break
-        return tuple(moves)
+        return await self._written(found, moves)
 
-    def _entry(self, found: StoredMatch) -> dict[str, Any]:
+    async def _written(self, found: StoredMatch, moves: list[wire.Moved]) -> Moves:
+        """The moves with their numbers and notation, which old logs do not have."""
         try:
-            title = self._ports.find_game(found.game).title
+            game = self._ports.find_game(found.game)
+            lacks = hasattr(game.rules, "notation") and any(move.text is None for move in moves)
+            position = game.position(found.start, _decode(found.options)) if lacks else None
         except Exception:  # a game that is gone still has its matches
-            title = found.game
+            return tuple(notation.played(move, None, None) for move in moves)
+        played = []
+        for ply, move in enumerate(moves, 1):
+            if position is not None:
+                try:
+                    position = position.replay(move.move)
+                except (GameError, GameFault):  # the rules have changed since
+                    position = None
+                if ply % AT_ONCE == 0:
+                    await asyncio.sleep(0)
+            played.append(notation.played(move, game, position))
+        return tuple(played)
+
+    def _entry(self, found: StoredMatch, plies: int) -> dict[str, Any]:
+        try:
+            game = self._ports.find_game(found.game)
+            title, length = game.title, length_text(game, plies, _first_seat(game, found.start, found.options))
+        except Exception:  # a game that is gone still has its matches
+            title, length = found.game, length_text(None, plies)
         return {
             "match": found.match, "room": found.room, "game": found.game, "title": title, "number": found.number,
             "options": msgspec.Raw(found.options), "seats": msgspec.Raw(found.seats),
-            "over": msgspec.Raw(found.over) if found.over else None, "plies": found.plies,
+            "over": msgspec.Raw(found.over) if found.over else None, "plies": plies, "length": length,
             "started_ms": found.started_ms, "finished_ms": found.finished_ms,
         }  # fmt: skip
+
+
+@lru_cache(STARTS)
+def _first_seat(game: Game, start: str, options: bytes) -> int:
+    return notation.first_seat(game, start, _decode(options))
 
 
 def _format_cursor(match: StoredMatch) -> str:

@@ -30,6 +30,7 @@ COUNTERS = {
     "store_failures": "Requests of rooms that the store did not serve",
     "faults": "Requests that failed by a mistake of the server or of a game",
     "polls": "Comparisons of all rooms with the store that nothing had called for",
+    "bad_answers": "Answers of engine workers that cannot be so, and quarantines of theirs",
     "evictions": "Connections that were cut off because they read too slowly",
     "skipped": "Frames that slow readers missed",
 }

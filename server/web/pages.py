@@ -25,6 +25,8 @@ Open it by its IP address or a name that ends in .local; or tell it its name whe
 (Without that, any page on the web could pretend to be this server's own: DNS rebinding.)
 """
 
+PAGES = ("/", "/room/{room}", "/match/{match}", "/replays")
+"""The addresses of pages; the router in client/web/app.js has the same, as a test says."""
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 
@@ -51,7 +53,7 @@ class Pages:
 
     def routes(self) -> list[web.RouteDef]:
         """The shell at every page's address, and the files under their versioned prefix."""
-        pages = [web.get(path, self.shell) for path in ("/", "/room/{room}", "/match/{match}", "/replays")]
+        pages = [web.get(path, self.shell) for path in PAGES]
         return [*pages, web.get("/favicon.ico", self.favicon), web.get(self.base + "/{name:.+}", self.file)]
 
     async def shell(self, request: web.Request) -> web.Response:

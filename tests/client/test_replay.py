@@ -42,6 +42,7 @@ def match(over: Over | None = WON) -> tuple[MatchRecord, list[PositionView]]:
         seats=(Occupant("i1", "Ada"), Occupant("ai", "AI level 1", "ai", 1)),
         over=over,
         plies=len(MOVES),
+        length="5 moves",
         options={},
         start=load_game("tic-tac-toe").start().text(),
         moves=tuple(Played(move) for move in MOVES),
@@ -115,9 +116,10 @@ def test_stepping_forth_and_back() -> None:
     lines = iter(["", "", "b", "9", "wrong", "5", "", "q"])
     step_through(*match(), out, lambda: next(lines))
     text = stream.getvalue()
-    asked = [part[: part.index(" of")] for part in text.split("\n") if " of 5: Enter next" in part]
-    assert asked == ["0", "1", "2", "1", "1", "1", "5", "5"]
-    assert text.count("error: Enter, b, a number from 0 to 5, or q is expected") == 2
+    asked = [part[: part.index(" of")] for part in text.split("\n") if " of 5 moves: Enter next" in part]
+    assert asked == ["0", "1.", "2.", "1.", "1.", "1.", "5.", "5."]
+    told = "error: Enter, b, the number of a move (0 for the start, up to 5.), or q is expected"
+    assert text.count(told) == 2
 
 
 def test_the_end_of_input_ends_stepping() -> None:

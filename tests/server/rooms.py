@@ -1,13 +1,12 @@
 """A room as a test plays it: commands in, events out, and the log that they make, all without a server."""
 
 from collections.abc import Callable
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 import pytest
 
 from engine.game import Game, GameFault, Rules
-from engine.games import connect_four, sticks, tic_tac_toe
 from engine.games.registry import load_game
 from server import protocol as wire
 from server.codec import format_event_body, parse_event_body
@@ -18,8 +17,6 @@ from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, C
 ADA, BEN, CYD = Author("ada", "Ada"), Author("ben", "Ben"), Author("cyd", "Cyd")
 AI = Author(AI_IDENTITY, "AI")
 ROOM = "r1"
-
-MODULES: dict[str, ModuleType] = {"tic-tac-toe": tic_tac_toe, "connect-four": connect_four, "sticks": sticks}
 
 
 T = TypeVar("T")
@@ -35,7 +32,7 @@ def attempt(work: Callable[[], T]) -> T | CommandRejected | GameFault:
 
 def altered(game_id: str, changes: dict[str, object] | None = None, digest: str | None = None) -> Game:
     """A game whose rules file differs from the real one in these names."""
-    module = SimpleNamespace(**{**vars(MODULES[game_id]), **(changes or {})})
+    module = SimpleNamespace(**{**vars(load_game(game_id).rules), **(changes or {})})
     return Game(cast(Rules, module), digest or load_game(game_id).digest)
 
 

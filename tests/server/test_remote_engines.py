@@ -327,15 +327,15 @@ async def test_who_is_asked(tmp_path: Path) -> None:
     """The room's own worker if it has a free core; else the least loaded; the pool here before a queue elsewhere."""
     async with house(tmp_path, pool := Pool()) as here:
         big, small = await here.hire(cores=4), await here.hire()
-        big.news, small.news = answers("b"), answers("s")
+        big.news, small.news = answers("b"), answers("c")
         big.advertise(running=1)
         await here.until(lambda: here.engines._workers[big.name].load > 0)
-        assert (await here.search(job("room"))).move == "s"
+        assert (await here.search(job("room"))).move == "c"
         big.advertise(running=0)
         small.advertise(running=0)
         await here.until(lambda: here.engines._workers[big.name].load == 0)
         for _ in range(3):
-            assert (await here.search(job("room"))).move == "s", "it has the room's table"
+            assert (await here.search(job("room"))).move == "c", "it has the room's table"
         small.advertise(running=1)
         await here.until(lambda: here.engines._workers[small.name].load > 0)
         assert (await here.search(job("room"))).move == "b"
@@ -346,7 +346,9 @@ async def test_who_is_asked(tmp_path: Path) -> None:
 
 
 async def test_refusals(tmp_path: Path) -> None:
-    """Busy: another one is asked, or the same again later. Other rules: another one. Failed: so it has."""
+    """Busy: another one is asked, or the same again later. Other rules: another one. Failed: another one, and when
+    there is none it has, in our words.
+    """
     async with house(tmp_path) as here:
         first, second = await here.hire(), await here.hire(cores=2)
         second.advertise(running=1)
@@ -363,8 +365,10 @@ async def test_refusals(tmp_path: Path) -> None:
         first.news = second.news = answers("e")
         assert (await searching).move == "e"
         first.news = second.news = refuses("failed")
-        with pytest.raises(SearchFailed, match="because"):
+        with pytest.raises(SearchFailed, match=f"no worker that offers {GAME.id} gives an answer that can be used"):
             await here.search()
+        second.news = answers("f")
+        assert (await here.search(job("r3"))).move == "f"
 
 
 async def test_two_workers_with_different_games(tmp_path: Path) -> None:
@@ -372,10 +376,11 @@ async def test_two_workers_with_different_games(tmp_path: Path) -> None:
     async with house(tmp_path) as here:
         sticks = load_game("sticks")
         fours, other = await here.hire(), await here.hire(games={"sticks": Offer(sticks.digest)})
-        fours.news, other.news = answers("f"), answers("s")
+        (token, *_) = sticks.start().tokens()
+        fours.news, other.news = answers("f"), answers(token)
         for _ in range(3):
             assert (await here.search(job(secrets.token_hex(4)))).move == "f"
-            assert (await here.search(job(secrets.token_hex(4), "sticks", level=3))).move == "s"
+            assert (await here.search(job(secrets.token_hex(4), "sticks", level=3))).move == token
 
 
 async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
@@ -387,8 +392,9 @@ async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
         await worker.until(lambda: bool(worker.orders))
         order = worker.orders[0]
         good = work.encode(work.Answered(order.id, 1, Result("a", info("a"))))
-        bad = [b"", b"{", b"null", b"[" * 5000, b"\xff", good[:-1], good.replace(b'"depth":3', b'"depth":"3"'),
-               b'{"type":"Answered","x":1}', b" " * (work.MAX_BYTES + 1) + good]  # fmt: skip
+        other = good.replace(order.id.encode(), b"another")
+        bad = [b"", b"{", b"null", b"[" * 5000, b"\xff", good[:-1], other.replace(b'"depth":3', b'"depth":"3"'),
+               b'{"type":"Answered","x":1}', b" " * (work.MAX_BYTES + 1) + other]  # fmt: skip
         for payload in bad:
             worker.link.publish(work.news_topic("server-1"), payload, kept=True)
             worker.link.publish(work.worker_topic("worker-enemy"), payload or b"{}", kept=True)

@@ -172,7 +172,7 @@ def test_a_move_is_logged_with_the_position_after_it() -> None:
     played = seated()
     (moved,) = played.do(ADA, played.move("b2"))
     position = load_game("tic-tac-toe").position("....X....", {})
-    assert moved == wire.Moved(played.match.id, 0, 0, "b2", position.digest())
+    assert moved == wire.Moved(played.match.id, 0, 0, "b2", position.digest(), number="1.")
     assert played.match.ply == 1
 
 

@@ -110,7 +110,7 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
         await ada.create("Connect four", "The AI", level=5, side="Red")
         await ada.play("d1")
         panel = ada.page.locator(".thinking")
-        await expect(panel.locator("h2")).to_contain_text("Yellow, move 2")
+        await expect(panel.locator("h2")).to_contain_text("Yellow, 2.")
         await expect(panel.locator(".figure.depth dd")).to_have_text(re.compile(r"^[1-9]"))
         await expect(panel.locator("tbody tr")).to_have_count(7)
         await expect(panel.locator("tr.played")).to_have_count(1)
@@ -123,7 +123,7 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
         assert await kim.pieces() == {}
         for ply in range(1, len(moves) + 1):
             await kim.button("Next move").click() if ply % 2 else await kim.page.keyboard.press("ArrowRight")
-            await expect(kim.status).to_have_text(f"Move {ply} of {len(moves)}: {moves[ply - 1]}")
+            await expect(kim.status).to_have_text(f"{ply}. {moves[ply - 1]} of {len(moves)} moves")
             await expect(kim.page.locator("ply-board .at")).to_have_count(ply)
             assert kim.page.url.endswith(f"?ply={ply}")
         assert await kim.pieces() == final
@@ -139,7 +139,7 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
         link = kim.page.url
         await kim.go("/")
         await kim.page.goto(link)
-        await expect(kim.status).to_have_text(f"Move 4 of {len(moves)}: {moves[3]}")
+        await expect(kim.status).to_have_text(f"4. {moves[3]} of {len(moves)} moves")
         await expect(kim.page.locator("ply-board .at")).to_have_count(4)
         assert_no_traceback(server)
 

@@ -15,12 +15,15 @@ import pytest
 from client.connection import Connection, connect
 from client.messages import Happened, RoomMessage
 from engine.games.registry import load_game
+from engine.search.job import Info, Result
 from engine.search.levels import TIME_MS
 from server.bus import work
 from server.bus.broker import Broker
 from server.bus.link import open_link
-from server.protocol import AiSeat, Finished, Moved, MySeat, Thinking
+from server.bus.work import Offer
+from server.protocol import AiSeat, Finished, Moved, MySeat, Over, Thinking
 from tests.mosquitto import Mosquitto, mosquitto
+from tests.server.test_remote_engines import ScriptedWorker
 from tests.system.journal import Journal, read_logs
 from tests.system.players import make_room
 from tests.system.serving import ROOT, UNHURRIED, assert_no_traceback, eventually, serving
@@ -123,6 +126,45 @@ async def test_a_broker_that_comes_late_and_dies(tmp_path: Path) -> None:
     for errors in (server.errors, worker.errors):
         assert "Traceback" not in errors, errors
         assert "s3cret" not in errors
+
+
+async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
+    """It advertises more than the good one, answers an illegal move and is not asked again; without the good one the
+    match of another room is over, for a reason in our words.
+    """
+    poison = "an evil word"
+    game = load_game("tic-tac-toe")
+    async with (
+        mosquitto(tmp_path) as broker,
+        working(tmp_path, broker.address, "good", game.id) as good,
+        serving(tmp_path / "data", **bus_settings(broker.address), **UNHURRIED) as server,
+        open_link(broker.address, "liar", work.worker_topic("liar")) as link,
+        connect(server.url) as ada,
+    ):
+        liar = ScriptedWorker(link, 64, {game.id: Offer(game.digest, 10**9)})
+        liar.news = lambda order: [
+            work.Answered(order.id, order.attempt, Result(poison, Info(1, 0, 1, 1, 1, (poison,))))
+        ]
+        known = [f'"worker": "{name}"' for name in (good.id, "liar")]
+        await eventually(lambda: all(one in server.errors for one in known), "the server knows both workers")
+        first, second = [await make_room(ada, game.id, {}, (MySeat(), AiSeat(level=1))) for _ in range(2)]
+        async with aclosing(ada.follow(first)) as messages:
+            person = Opponent(ada, first, messages)
+            for _ in range(2):
+                await person.move()
+                await person.until(is_move)
+        assert len(liar.orders) == 1
+        await good.kill()
+        async with aclosing(ada.follow(second)) as messages:
+            person = Opponent(ada, second, messages)
+            await person.move()
+            await person.until(lambda message: isinstance(message, Happened) and isinstance(message.event, Finished))
+            assert person.model.match is not None
+            assert person.model.match.over == Over(None, "failure", "the AI could not move: no engine found a move")
+        assert await server.stop() == 0
+    assert server.errors.count("worker not asked any more") == len(liar.orders) == 1
+    assert poison not in server.errors
+    assert_no_traceback(server)
 
 
 class Adverts:

@@ -125,7 +125,7 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(env: dict[str, st
         screen.type("")
         screen.expect(moves_of(done.stdout)[0])
         screen.type(str(plies))
-        screen.expect(f"{plies} of {plies}")
+        screen.expect(f"{plies}. of {plies} moves")
         screen.type("q")
         assert screen.end() == 0
 
@@ -147,7 +147,7 @@ def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str)
                 mover.type(move)
                 side, told = ("White", "Black")[ply % 2], "Ng1" if move == "f3g1" else move
                 for screen in (mover, other):
-                    screen.expect(f"{ply + 1}. {side}: {told}\n")
+                    screen.expect(f"{ply // 2 + 1}{'...' if ply % 2 else '.'} {side}: {told}\n")
             assert " 8  r  n  b  q  k  b  n  r" in ada.text
             assert " 1  R  N  B  K  Q  B  N  R" in bob.text
             ada.expect("You may claim a draw (the same position 3 times): type claim.")

@@ -4,11 +4,15 @@ import re
 
 from engine.game import State
 from engine.games.chess_parts.board import (
+    DIAGONALS,
     KING,
     KINGS,
+    KNIGHTS,
     ONE,
     OWN,
     PAWN,
+    PAWNS,
+    STRAIGHTS,
     THEIRS,
     in_check,
     kind_at,
@@ -97,6 +101,10 @@ def notation(s: State, m: int) -> str:
 
 def _distinction(s: State, m: int, kind: int) -> str:
     """What tells the piece from others of its kind that could go there: column, else row, else both."""
+    diagonals, straights = s[DIAGONALS], s[STRAIGHTS]
+    alike = int(s[OWN] & (s[PAWNS], s[KNIGHTS], diagonals, straights, diagonals & straights, s[KINGS])[kind])
+    if alike & alike - 1 == 0:  # the only one of its kind: the list of moves, which costs the most, is not needed
+        return ""
     rivals = [
         CELLS[other & 63]
         for other in _legal(s)

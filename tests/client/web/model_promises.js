@@ -39,7 +39,7 @@ promise("the golden events make the room that they tell of", async () => {
         [
             10,
             false,
-            [{ move: "d", text: "d1" }],
+            [{ move: "d", text: "d1", number: "1." }],
             "Red resigned",
             [],
             [null, { identity: "ai", name: "AI level 5", kind: "ai", level: 5 }],

@@ -1,0 +1,53 @@
+"""What engine/numbering.py promises: the numbers that people see are those that the game's players use."""
+
+import pytest
+
+from engine.game import Game, GameFault
+from engine.games.registry import game_ids, load_game
+from engine.numbering import length_text, move_number
+from tests.server.rooms import altered
+
+EACH = {"connect-four", "gomoku", "hex", "othello", "sticks", "tic-tac-toe"}
+"""Games in which each ply has a number of its own."""
+
+
+def numbers(game: Game, plies: int, first: int = 0) -> list[str]:
+    return [move_number(game, ply, (ply + first) % 2) for ply in range(plies)]
+
+
+def test_both_sides_moves_have_one_number() -> None:
+    """As in chess, from whichever side the match begins."""
+    chess = load_game("chess")
+    assert numbers(chess, 5) == ["1.", "1...", "2.", "2...", "3."]
+    assert numbers(chess, 4, first=1) == ["1...", "2.", "2...", "3."]
+    assert [length_text(chess, plies) for plies in (0, 1, 2, 3, 45)] == [
+        "0 moves", "1 move", "1 move", "2 moves", "23 moves",
+    ]  # fmt: skip
+    assert [length_text(chess, plies, first=1) for plies in (0, 1, 2, 3)] == ["0 moves", "1 move", "2 moves", "2 moves"]
+
+
+def test_or_each_move_has_its_own() -> None:
+    othello = load_game("othello")
+    assert numbers(othello, 3) == numbers(othello, 3, first=1) == ["1.", "2.", "3."]
+    assert [length_text(othello, plies) for plies in (0, 1, 2, 60)] == ["0 moves", "1 move", "2 moves", "60 moves"]
+
+
+def test_the_length_is_the_number_of_the_last_move() -> None:
+    """Of every game, however it numbers and whoever begins."""
+    for name in game_ids():
+        game = load_game(name)
+        for first in (0, 1):
+            for plies in range(1, 12):
+                last = numbers(game, plies, first)[-1].rstrip(".")
+                assert length_text(game, plies, first) == f"{last} move{'' if last == '1' else 's'}"
+
+
+def test_a_game_that_is_not_here_is_counted_in_plies() -> None:
+    assert [length_text(None, plies) for plies in (1, 45)] == ["1 ply", "45 plies"]
+
+
+def test_a_game_says_how_it_numbers() -> None:
+    """Those that say nothing number as chess does; what is neither is refused with the words that were expected."""
+    assert {name for name in game_ids() if load_game(name).numbering == "ply"} == EACH
+    with pytest.raises(GameFault, match="NUMBERING 'plies', not 'move' or 'ply'"):
+        altered("chess", {"NUMBERING": "plies"})

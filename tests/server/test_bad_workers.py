@@ -1,0 +1,342 @@
+"""Engine workers that lie, over a real broker: what server/seats/answers.py and server/seats/remote.py promise of them.
+Nothing that a worker says reaches a room unchecked, and a bad one ends no match while somebody else can search.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace as settings_with
+from pathlib import Path
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from engine.games.registry import load_game
+from engine.search.job import GameQuarantined, Info, Job, Result, RootMove, SearchFailed
+from server.bus import work
+from server.bus.link import open_link
+from server.bus.work import Offer
+from server.ports import EnginesAway, OnInfo
+from server.seats import remote
+from server.seats.answers import LINE_KEPT, LINE_LIVE, Checker, Untrue
+from tests.mosquitto import Mosquitto, mosquitto
+from tests.server.test_engine_workers import AI1, Duel, Hand, hire, node
+from tests.server.test_remote_engines import (
+    GAME,
+    House,
+    Pool,
+    ScriptedWorker,
+    answers,
+    house,
+    info,
+    job,
+    refuses,
+    taken,
+)
+from tests.server.world import World
+
+POISON = "ev\u202eil\x1b[2J<b>words</b>"
+"""What a worker would like people to read."""
+
+Script = Callable[[work.Search], list[work.News]]
+replace = msgspec.structs.replace
+MOVES = (RootMove("d", 7), RootMove("c", -2, "upper"))
+GOOD = Info(5, 7, 1000, 2000, 50, ("d", "c"), MOVES)
+
+
+def says(move: str = "d", told: Info = GOOD) -> Script:
+    return lambda order: [*taken(order), work.Answered(order.id, order.attempt, Result(move, told))]
+
+
+def progress(told: Info) -> Script:
+    return lambda order: [*taken(order), work.Progress(order.id, order.attempt, told)]
+
+
+FALSE: dict[str, Info] = {
+    "a score above a win": replace(GOOD, score=30_001),
+    "a number that no JSON carries": replace(GOOD, score=-(2**70)),
+    "a number that no browser carries": replace(GOOD, nodes=2**53),
+    "fewer nodes than none": replace(GOOD, nodes=-1),
+    "a negative speed": replace(GOOD, nps=-1),
+    "a depth of nothing": replace(GOOD, depth=-1),
+    "a depth beyond all": replace(GOOD, depth=10**6),
+    "a time to come": replace(GOOD, time_ms=-1),
+    "a time beyond all": replace(GOOD, time_ms=10**12),
+    "a line that begins with no move": replace(GOOD, pv=(POISON, "d")),
+    "scores of no moves": replace(GOOD, moves=(RootMove(POISON, 1),)),
+    "two scores of one move": replace(GOOD, moves=(RootMove("d", 1), RootMove("d", 2))),
+    "a score beyond all": replace(GOOD, moves=(RootMove("d", 10**9),)),
+}
+LIES: dict[str, Script] = {
+    "no move": says(POISON),
+    "an empty move": says(""),
+    "a move that is not allowed": says("h"),
+    "a move of another spelling": says(" d"),
+    "a quarantine": lambda order: [work.Refused(order.id, order.attempt, "quarantined", POISON)],
+    **{f"answers {what}": says("d", told) for what, told in FALSE.items()},
+    **{f"thinks {what}": progress(told) for what, told in FALSE.items()},
+}
+
+
+async def first_and_second(here: House) -> tuple[ScriptedWorker, ScriptedWorker]:
+    """Two workers, of which the first one is asked as long as it is believed."""
+    first, second = await here.hire(), await here.hire(cores=2)
+    second.advertise(running=1)
+    await here.until(lambda: here.engines._workers[second.name].load > 0)
+    second.news = answers("e")
+    return first, second
+
+
+@pytest.mark.parametrize("lie", LIES)
+async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -> None:
+    """The search goes to the good one; the liar gets no more of that game, as the log says once, without its words."""
+    async with house(tmp_path) as here:
+        bad, _ = await first_and_second(here)
+        bad.news = LIES[lie]
+        seen: list[Info] = []
+        with capture_logs() as logged:
+            for number in range(3):
+                assert (await here.engines.search(job(f"r{number}"), seen.append)).move == "e"
+        assert len(bad.orders) == 1
+        assert seen == [info("e")] * 3
+        assert here.engines._metrics.bad_answers == 1
+        assert [line["worker"] for line in logged if line["event"] == "worker not asked any more"] == [bad.name]
+        assert not [line for line in logged if "\u202e" in str(line) or "\x1b" in str(line)]
+
+
+@pytest.mark.parametrize("broken", ["a wrong field", "too long"])
+async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None:
+    """Another worker is asked at once: nobody waits for the first one to fall silent."""
+    async with house(tmp_path) as here:
+        bad, good = await first_and_second(here)
+
+        def speak(order: work.Search) -> list[work.News]:
+            payload = work.encode(work.Answered(order.id, order.attempt, Result("d", GOOD)))
+            payload = payload.replace(b'"depth":5', b'"depth":[]') if broken == "a wrong field" else payload
+            payload += b" " * work.MAX_BYTES if broken == "too long" else b""
+            bad.link.publish(work.news_topic(order.server), payload, kept=True)
+            return []
+
+        bad.news = speak
+        assert (await here.search()).move == "e"
+        assert (await here.search()).move == "e"
+        assert (len(bad.orders), len(good.orders), here.engines.counts.lost) == (1, 2, 0)
+
+
+async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: Path) -> None:
+    """Only what bears the search's id and its present try can speak against a worker."""
+    async with house(tmp_path) as here:
+        worker = await here.hire()
+
+        def speak(order: work.Search) -> list[work.News]:
+            for search, attempt in (("another", 1), (order.id, 2)):
+                news = work.encode(work.Answered(search, attempt, Result("d", GOOD)))
+                topic = work.news_topic(order.server)
+                worker.link.publish(topic, news.replace(b'"depth":5', b'"depth":[]'), kept=True)
+            return answers("d")(order)
+
+        worker.news = speak
+        assert (await here.search()).move == "d"
+        assert (await here.search()).move == "d"
+        assert here.engines._metrics.bad_answers == 0
+
+
+async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path) -> None:
+    """At once, and for every later search, until a worker comes that is believed; for other games it still is."""
+    sticks = load_game("sticks")
+    games = {GAME.id: Offer(GAME.digest), sticks.id: Offer(sticks.digest)}
+    async with house(tmp_path) as here:
+        bad = await here.hire(games=games)
+        bad.news = LIES["a quarantine"]
+        for number in range(2):
+            with pytest.raises(
+                SearchFailed, match=f"^no worker that offers {GAME.id} gives an answer that can be used$"
+            ):
+                await here.search(job(f"r{number}"))
+        assert len(bad.orders) == 1
+        assert not here.engines.is_warm(GAME.id)
+        assert here.engines.is_warm(sticks.id)
+        (token, *_) = sticks.start().tokens()
+        bad.news = answers(token)
+        assert (await here.search(job(game=sticks.id, level=3))).move == token
+        bad.advertise(running=0)
+        good = await here.hire()
+        good.news = answers("c")
+        assert (await here.search()).move == "c"
+        assert len(bad.orders) == 2
+
+
+async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
+    """Its advert may go and come: it is the same process. What starts again has another name."""
+    async with house(tmp_path) as here:
+        bad = await here.hire()
+        bad.news = says("h")
+        with pytest.raises(SearchFailed):
+            await here.search()
+        here.workers.remove(bad)
+        bad.link._status = b""
+        bad.link.publish(work.worker_topic(bad.name), b"", kept=True)
+        await here.until(lambda: bad.name not in here.engines._workers)
+        with pytest.raises(EnginesAway):
+            await here.search()
+        bad.link.set_status(work.encode(bad.advert))
+        await here.until(lambda: bad.name in here.engines._workers)
+        with pytest.raises(SearchFailed):
+            await here.search()
+        assert len(bad.orders) == 1
+
+
+async def test_after_a_liar_the_pool_here(tmp_path: Path) -> None:
+    """It plays the move where no other worker is left."""
+    async with house(tmp_path, pool := Pool()) as here:
+        bad = await here.hire()
+        bad.news = LIES["a quarantine"]
+        assert [(await here.search()).move for _ in range(2)] == ["g", "g"]
+        assert (len(bad.orders), len(pool.jobs)) == (1, 2)
+
+
+async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
+    """Workers that are busy are asked all the same; without them it is what the search fails of."""
+
+    class Quarantined(Pool):
+        async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
+            self.jobs.append(job)
+            raise GameQuarantined("three failed in a row")
+
+    async with house(tmp_path, pool := Quarantined()) as here:
+        with pytest.raises(GameQuarantined):
+            await here.search()
+        worker = await here.hire()
+        worker.news = answers("d")
+        worker.advertise(running=1)
+        await here.until(lambda: here.engines._workers[worker.name].load == 1)
+        assert (await here.search()).move == "d"
+        assert len(pool.jobs) == 2
+        worker.news = LIES["no move"]
+        with pytest.raises(GameQuarantined):
+            await here.search()
+
+
+async def test_a_worker_that_gives_up_one_search_keeps_the_others(tmp_path: Path) -> None:
+    """A search that failed at one worker is done by another one; the first gets the next search as before."""
+    async with house(tmp_path) as here:
+        first, _ = await first_and_second(here)
+        first.news = refuses("failed")
+        assert (await here.search(job("r1"))).move == "e"
+        first.news = answers("a")
+        assert (await here.search(job("r2"))).move == "a"
+        assert here.engines._metrics.bad_answers == 0
+
+
+async def test_a_flood_of_progress_is_read_ten_times_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker may send as often as it likes: the node checks and tells no more than people can see."""
+    async with house(tmp_path) as here:
+        worker = await here.hire()
+        clock_s = remote._now_s()
+        monkeypatch.setattr(remote, "_now_s", lambda: clock_s)
+        worker.news = progress(GOOD)
+        seen: list[Info] = []
+        searching = asyncio.create_task(here.engines.search(job(), seen.append))
+        await here.until(lambda: bool(seen))
+        order = worker.orders[0]
+        for burst in range(2, 5):
+            for depth in range(20):
+                worker.say(order, work.Progress(order.id, order.attempt, replace(GOOD, depth=100 * burst + depth)))
+            worker.say(order, work.Taken("end of the burst", burst))
+            late = here.engines.counts.late
+            await here.until(lambda late=late: here.engines.counts.late == late + 1)  # type: ignore[misc]
+            assert len(seen) == burst - 1
+            clock_s += remote.PROGRESS_S
+            worker.say(order, work.Progress(order.id, order.attempt, replace(GOOD, depth=burst)))
+            await here.until(lambda burst=burst: len(seen) == burst)  # type: ignore[misc]
+            assert seen[-1].depth == burst
+        worker.say(order, work.Answered(order.id, order.attempt, Result("d", GOOD)))
+        assert (await searching).move == "d"
+
+
+def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
+    """What is shown can be played: no move after the end of the match, none that is not allowed, no other spelling."""
+    checker = Checker(GAME.start())
+    full = ("d",) * 6
+    for line, kept in (
+        (("d", "c", "z"), ("d", "c")),
+        ((*full, "d", "a"), full),
+        (("a", "b", "a", "b", "a", "b", "a", "b"), ("a", "b", "a", "b", "a", "b", "a")),
+        (("a", POISON), ("a",)),
+        ((), ()),
+    ):
+        assert checker.info(replace(GOOD, pv=line)).pv == kept
+        assert checker.result(Result("d", replace(GOOD, pv=line))).info.pv == kept
+    chess = Checker(load_game("chess").start())
+    assert chess.info(replace(GOOD, pv=("e2e4", "e5"), moves=())).pv == ("e2e4",)
+    with pytest.raises(Untrue):
+        chess.result(Result("e4", Info(1, 0, 1, 1, 1, ())))
+
+
+def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
+    """Each move of it costs a list of moves: a line has an end, and a shorter one while the search goes on."""
+    long = ("a", "b") * 2 + ("b", "a") + ("c", "d") * 2 + ("d", "c") + ("e", "f") * 2 + ("f", "e")
+    checker = Checker(GAME.start())
+    assert checker.info(replace(GOOD, pv=long)).pv == long[:LINE_LIVE]
+    assert checker.result(Result("d", replace(GOOD, pv=long))).info.pv == long[:LINE_KEPT]
+    assert LINE_LIVE < LINE_KEPT < len(long)
+
+
+# --- matches ----------------------------------------------------------------------------------------------------------
+
+
+async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script) -> ScriptedWorker:
+    """A worker that joins the broker, with many cores and a great speed: whoever chooses by adverts asks it first."""
+    link = await stack.enter_async_context(open_link(broker.address, name, work.worker_topic(name)))
+    worker = ScriptedWorker(link, 64, {GAME.id: Offer(GAME.digest, 10**9)})
+    worker.news = news
+    return worker
+
+
+async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
+    """Two AI seats play to the end, move by move, by the one good worker; what people see and what is stored has not a
+    word of the others.
+    """
+    world = World()
+    world.settings = settings_with(world.settings, ai_duel_pace_ms=0)
+    async with AsyncExitStack() as stack:
+        broker = await stack.enter_async_context(mosquitto(tmp_path))
+        hub, engines = await stack.enter_async_context(node(world, broker, "n1"))
+        lies = ("no move", "a quarantine", "answers scores of no moves", "thinks a line that begins with no move")
+        liars = [await liar(stack, broker, f"liar{number}", LIES[lie]) for number, lie in enumerate(lies)]
+        good: Hand = hire(broker, "good")
+        stack.push_async_callback(good.kill)
+        server = House(broker, stack, engines, engines._link)
+        await server.until(lambda: len(engines._workers) == 1 + len(lies))
+        duel = Duel(hub, "host")
+        await duel.begin()
+        over = await duel.host.until(lambda message: message.get("kind") == "finished")
+        assert over["how"] == "board"
+        assert duel.judge() >= 7
+        assert [len(one.orders) for one in liars] == [1] * len(lies)
+        assert engines._metrics.bad_answers == len(lies)
+        stored = [event.body for event in await world.store.events(duel.room, 0)]
+        stored += [one.body for one in await world.store.thoughts(over["match"])]
+        assert POISON not in json.dumps(duel.host.messages, ensure_ascii=False)
+        assert not [body for body in stored if b"evil" in body or POISON.encode() in body]
+
+
+async def test_a_match_that_only_a_liar_could_play(tmp_path: Path) -> None:
+    """It is over as a failure, and the reason is ours."""
+    world = World()
+    async with AsyncExitStack() as stack:
+        broker = await stack.enter_async_context(mosquitto(tmp_path))
+        hub, engines = await stack.enter_async_context(node(world, broker, "n1"))
+        await liar(stack, broker, "liar", LIES["a quarantine"])
+        await House(broker, stack, engines, engines._link).until(lambda: bool(engines._workers))
+        duel = Duel(hub, "host")
+        duel.room = await duel.host.create(GAME.id, seats=(AI1, AI1))
+        await duel.host.ack(duel.host.join(duel.room))
+        await duel.host.until(
+            lambda m: m.get("kind") == "finished" or (m["t"] == "snapshot" and bool(m["match"].get("over")))
+        )
+        stored = [json.loads(event.body) for event in await world.store.events(duel.room, 0)]
+        assert (stored[-1]["how"], stored[-1]["reason"]) == ("failure", "the AI could not move: no engine found a move")
+        assert POISON not in json.dumps(duel.host.messages, ensure_ascii=False)

@@ -1,0 +1,139 @@
+"""What server/room/notation.py promises: numbers and notation are decided once, in the event; old logs get them when
+they are shown, in every place the same.
+"""
+
+import json
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from engine.games.registry import game_ids, load_game
+from engine.numbering import move_number
+from server import protocol as wire
+from server.codec import format_event_body, parse_event_body
+from server.projections import summary
+from server.room import views
+from server.store.base import Append, StoredEvent
+from tests.server.rooms import ADA, BEN, Played, altered, raises, seated
+from tests.server.serving import serve
+from tests.server.test_api import get
+from tests.server.test_runner_ai import against_ai
+from tests.server.world import Client, World, virtual
+
+CHESS = ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4", "g8f6")
+WRITTEN = [("1.", "e4"), ("1...", "e5"), ("2.", "Nf3"), ("2...", "Nc6"), ("3.", "Bc4"), ("3...", "Nf6")]
+
+
+def older(body: bytes) -> bytes:
+    """A log entry as it was before events had a notation and a number."""
+    event = parse_event_body(body)
+    if not isinstance(event, wire.Moved):
+        return body
+    assert event.number is not None
+    return format_event_body(msgspec.structs.replace(event, text=None, number=None))
+
+
+def with_old_log(played: Played) -> Played:
+    old = Played(played.find_game)
+    old.log = [(at_ms, older(body)) for at_ms, body in played.log]
+    return old
+
+
+def written(moves: Any) -> list[tuple[str | None, str | None]]:
+    return [(one.number, one.text) for one in moves]
+
+
+def test_a_move_is_written_as_players_write_it() -> None:
+    """In the event, and so in the room: 3. Bc4 Nf6."""
+    chess = seated(game="chess")
+    chess.moves(" ".join(CHESS))
+    events = [parse_event_body(body) for _, body in chess.log]
+    moved = [event for event in events if isinstance(event, wire.Moved)]
+    assert written(moved) == written(chess.match.moves) == WRITTEN
+    assert [event.move for event in moved] == list(CHESS)
+    assert {event.clock_ms for event in moved} == {None}
+    assert summary(chess.room).length == "3 moves"
+
+
+@pytest.mark.parametrize("game", game_ids())
+def test_old_logs_are_shown_like_new_ones(game: str) -> None:
+    """In every game: what clients get of a match does not depend on when it was played."""
+    chance, new = random.Random(1), seated(game=game)
+    for ply in range(12):
+        if new.match.over is not None:
+            break
+        token = chance.choice(new.match.position.tokens())
+        (moved, *_) = new.do((ADA, BEN)[ply % 2], new.move(token))
+        assert isinstance(moved, wire.Moved)
+        rules = load_game(game)
+        assert moved.number == move_number(rules, ply, ply % 2)
+        assert (moved.text is not None) is hasattr(rules.rules, "notation")
+    old = with_old_log(new)
+    assert old.log != new.log
+    assert views.snapshot(old.fold(), True) == views.snapshot(new.fold(), True)
+    assert summary(old.fold()) == summary(new.fold())
+
+
+def test_a_log_whose_game_is_gone_or_broken_still_loads() -> None:
+    """Its moves stand there as they were stored, or without a notation."""
+
+    def gone(game_id: str) -> Any:
+        raise LookupError(game_id)
+
+    new = seated(game="chess")
+    new.moves(" ".join(CHESS))
+    old = with_old_log(new)
+    assert written(new.fold(gone).match.moves) == WRITTEN  # type: ignore[union-attr]
+    assert written(old.fold(gone).match.moves) == [(None, None)] * len(CHESS)  # type: ignore[union-attr]
+    broken = altered("chess", {"notation": raises}, digest=load_game("chess").digest)
+    assert written(old.fold(lambda _: broken).match.moves) == [(number, None) for number, _ in WRITTEN]  # type: ignore[union-attr]
+
+
+async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay and the list of matches: of a new log, of an old one, and of one whose game is gone."""
+    for age in ("new", "old", "gone"):
+        world = World()
+        if age != "new":
+            append = world.store.append
+
+            async def append_old(one: Append, append: Any = append) -> None:
+                entries = [StoredEvent(e.v, e.at_ms, e.audience, older(e.body)) for e in one.events]
+                await append(msgspec.structs.replace(one, events=tuple(entries)))
+
+            monkeypatch.setattr(world.store, "append", append_old)
+        async with serve(world) as node:
+            ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
+            room = await ada.create("chess")
+            await ada.ack(ada.join(room))
+            await ben.ack(ben.sit(room, 1))
+            for ply, token in enumerate(CHESS[:5]):
+                mover = (ada, ben)[ply % 2]
+                await mover.ack(mover.move(room, ply, token))
+            await ada.ack(ada.plain(wire.Resign, room))
+            if age == "gone":
+                monkeypatch.setattr("engine.games.registry.BUILT_IN", {})
+                load_game.cache_clear()
+            (entry,) = (await get(node, "/api/matches"))["matches"]
+            match = await get(node, f"/api/matches/{entry['match']}")
+            monkeypatch.undo()
+            load_game.cache_clear()
+        moves = [(move.get("number"), move.get("text")) for move in match["moves"]]
+        assert moves == (WRITTEN[:5] if age != "gone" else [(None, None)] * 5)
+        assert (entry["length"], match["length"]) == (("3 moves",) * 2 if age != "gone" else ("5 plies",) * 2)
+        assert match["plies"] == 5
+
+
+@virtual
+async def test_the_lobby_and_the_thinking_say_the_number_too() -> None:
+    """What is live comes with the words of the game: the move that the AI thinks about, and how long a match is."""
+    world = World()
+    async with against_ai(world) as (hub, room, ada):
+        await ada.ack(ada.move(room, 0, "b2"))
+        await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
+        assert {message["number"] for message in ada.of("thinking")} == {"2."}
+        (listed,) = await hub.lobby.rooms()
+        assert (listed.ply, listed.length) == (2, "2 moves")
+        moved = [json.dumps(event) for event in ada.events() if event["kind"] == "moved"]
+        assert all('"number"' in one for one in moved)
