@@ -21,8 +21,8 @@ from server.mailbox import Full, Mailbox
 from server.ports import Follower, Ports, Spawn
 from server.projections import projections, stored
 from server.requests import Look, Request, TakeOver, asked, refuse, reply
-from server.room import rules, views
-from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, CommandRejected, Room
+from server.room import chat, rules, views
+from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, Room
 from server.seats import ai
 from server.store.base import (
     SPECTATORS,
@@ -317,7 +317,7 @@ class RoomRunner:
                 reply(request, wire.Ack(command.id, self._keys[key]))
                 return
             try:
-                events = rules.decide(self._loaded, request.author, command, self._ports.new_id)
+                events = self._decide(request.author, command)
             except CommandRejected as rejection:
                 if not checked and await self._was_behind(key):
                     checked = True
@@ -352,6 +352,14 @@ class RoomRunner:
                 self._remember(key, made.last_v)
                 await self._catch_up()
         reply(request, wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"))
+
+    def _decide(self, author: Author, command: Command) -> list[wire.RoomEvent]:
+        """The events that a command makes now; CommandRejected or GameFault says why there are none."""
+        if isinstance(command, wire.Chat):
+            settings = self._ports.settings
+            now_ms = self._ports.now_ms()
+            chat.check_pace(self._loaded, author.identity, now_ms, settings.limit_chat, settings.limit_chat_room)
+        return rules.decide(self._loaded, author, command, self._ports.new_id)
 
     async def _was_behind(self, key: CommandKey) -> bool:
         """Before a rejection is sent: whether the store knows more than this room did when it decided."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, text, update
 
 from engine.games.registry import load_game
 from server.admin import main
@@ -205,7 +205,7 @@ async def test_a_server_that_runs_is_not_restored_under(request: pytest.FixtureR
     async with empty_database("postgres", request) as database, database.open() as store:
         await store.heartbeat("n1", 60_000)
         with pytest.raises(StoreError, match="stop it first"):
-            await restored(database, packed([{"plyroom": "backup", "format": 1, "schema": "0002"}]))
+            await restored(database, packed([{"plyroom": "backup", "format": 1, "schema": "0003"}]))
 
 
 async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.FixtureRequest) -> None:
@@ -215,15 +215,22 @@ async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.Fixture
         bare_database("sqlite", request, "new") as new,
         bare_database("sqlite", request, "newer") as newer,
     ):
-        await old.run(lambda connection: schema.upgrade(connection, "0001"))
-        async with old.open() as store:
-            await store.create_room(new_room("r1", due_ms=NOW_MS))
 
-        def back(connection: Connection) -> None:
-            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
-            connection.exec_driver_sql("DELETE FROM meta WHERE key = 'needs'")
+        def fill(connection: Connection) -> None:
+            schema.upgrade(connection, "0001")
+            connection.execute(
+                text(
+                    "INSERT INTO rooms (id, game, public, host, create_id, created_ms, head, node, due_ms, listed,"
+                    " summary, changed_ms)"
+                    " VALUES ('r1', 'sticks', true, 'ada', 'c', 5, 2, 'n1', :now_ms, false, CAST('{}' AS BLOB), 5)"
+                ),
+                {"now_ms": NOW_MS},
+            )
+            for one in entries(1, 2):
+                row = {"v": one.v, "at_ms": one.at_ms, "body": one.body}
+                connection.execute(text("INSERT INTO events VALUES ('r1', :v, :at_ms, 0, :body)"), row)
 
-        await old.run(back)
+        await old.run(fill)
         file = await taken(old)
         assert lines(file)[0]["schema"] == "0001"
         await restored(new, file)

@@ -29,7 +29,7 @@ from server.store.memory import MemoryStore
 from server.store.postgres import open_postgres
 from server.store.sql import open_sqlite
 from tests.postgres import Postgres
-from tests.server.entries import NOW_MS, append, entries, finished, listing, new_database, new_room, started
+from tests.server.entries import NOW_MS, TODAY, append, entries, finished, listing, new_database, new_room, started
 
 BACKENDS = ["memory", "sqlite", "postgres"]
 
@@ -185,7 +185,7 @@ async def test_keys_and_texts_are_kept_to_the_letter(store: Store) -> None:
     for v, one in enumerate(ids, 1):
         assert await store.find_command("r1", CommandKey(one, one)) == (v + 1, v + 1)
         assert msgspec.json.decode((await store.events("r1", v, 1))[0].body)["text"] == one
-        assert await store.identity_by_token(one.encode()) == Identity(one, one)
+        assert await store.identity_by_token(one.encode()) == Identity(one, one, TODAY)
     assert await store.find_command("r1", CommandKey("1", " 1")) is None
     assert [one.summary for one in await store.rooms(1)] == [listing(ids[-1]).summary]
 
@@ -411,10 +411,10 @@ async def test_identities_are_found_by_token(store: Store) -> None:
     """By the hash of their token, under their newest name; nobody has an unknown token."""
     await store.add_identity(Identity("a1", "Ada"), b"\x00hash\xff", NOW_MS)
     await store.add_identity(Identity("b1", "Ben"), b"other", NOW_MS)
-    assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada")
+    assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada", TODAY)
     await store.rename_identity("a1", "Ada L.")
-    assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada L.")
-    assert await store.identity_by_token(b"other") == Identity("b1", "Ben")
+    assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada L.", TODAY)
+    assert await store.identity_by_token(b"other") == Identity("b1", "Ben", TODAY)
     assert await store.identity_by_token(b"\x00hash") is None
 
 
@@ -424,5 +424,5 @@ async def test_a_token_belongs_to_one(store: Store) -> None:
     for identity, token_hash in ((Identity("b1", "Ben"), b"hash"), (Identity("a1", "Ben"), b"new")):
         with pytest.raises(StoreError):
             await store.add_identity(identity, token_hash, NOW_MS)
-    assert await store.identity_by_token(b"hash") == Identity("a1", "Ada")
+    assert await store.identity_by_token(b"hash") == Identity("a1", "Ada", TODAY)
     assert await store.identity_by_token(b"new") is None
