@@ -132,20 +132,24 @@ async def listen(
     settings: Settings,
     runner: web.AppRunner,
     handler: Handler,
-    full: Callable[[], bool],
+    admit: Callable[[ServerConnection], Response | None],
+    left: Callable[[ServerConnection], None],
     drain: Callable[[], Awaitable[None]],
 ) -> AsyncIterator[Server]:
     """Serves both until the block ends; then nobody new is let in, `drain` sees to the connections, and what is left
     is closed with 1012. CannotListen if that cannot be.
+
+    A handshake that could be one is shown to `admit`, which lets it in or says what to answer; `left` is called when
+    any connection for a WebSocket is gone, whether it became one or not.
     """
 
     waiting: set[Door] = set()
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
-        return refusal(request.path, request.headers, settings.names, full())
+        return refusal(request.path, request.headers, settings.names) or admit(connection)
 
     def door(protocol: Any, server: Any, **options: Any) -> Door:
-        make_websocket = partial(ServerConnection, protocol, server, **options)
+        make_websocket = partial(_Connection, left, protocol, server, **options)
         make_http = cast(Callable[[], asyncio.Protocol], runner.server)
         return Door(cast(Callable[[], asyncio.Protocol], make_websocket), make_http, settings.silence_s, waiting)
 
@@ -179,25 +183,38 @@ async def listen(
         await server.wait_closed()
 
 
-def refusal(path: str, headers: Headers, names: tuple[str, ...], full: bool) -> Response | None:
+class _Connection(ServerConnection):
+    """Says when it is gone."""
+
+    def __init__(self, left: Callable[[ServerConnection], None], *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._left = left
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._left(self)
+
+
+def refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | None:
     """The HTTP answer to a handshake that may not become a WebSocket; None lets it in."""
     if path.partition("?")[0] != WS_PATH:
-        return _plain(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
+        return plain(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
     origins, hosts = headers.get_all("Origin"), headers.get_all("Host")
     if len(origins) > 1 or len(hosts) > 1:
-        return _plain(HTTPStatus.BAD_REQUEST, "a request has one Host and at most one Origin")
+        return plain(HTTPStatus.BAD_REQUEST, "a request has one Host and at most one Origin")
     if not origin_allowed(origins[0] if origins else None, hosts[0] if hosts else None, names):
-        return _plain(
+        return plain(
             HTTPStatus.FORBIDDEN, "this page may not connect here (Origin); set PLYROOM_NAMES to the server's host name"
         )
-    if full:
-        return _plain(HTTPStatus.SERVICE_UNAVAILABLE, "this server has no place for another connection now")
     return None
 
 
-def _plain(status: HTTPStatus, message: str) -> Response:
+def plain(status: HTTPStatus, message: str, retry_s: int | None = None) -> Response:
+    """An answer in plain text to a handshake; `retry_s` says when to try again."""
     body = f"{message}\n".encode()
     headers = Headers(
         {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"}
     )
+    if retry_s is not None:
+        headers["Retry-After"] = str(retry_s)
     return Response(status.value, status.phrase, headers, body)

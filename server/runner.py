@@ -32,6 +32,7 @@ from server.store.base import (
     Duplicate,
     StoredEvent,
     StoreError,
+    day_of,
 )
 
 log = structlog.get_logger()
@@ -59,6 +60,7 @@ LOOK_AGAIN_S = 1.0
 
 FOLLOWING = (wire.Join, wire.Leave)
 
+STARTED = b'{"kind":"started"'
 BOARD = (b'{"kind":"moved"', b'{"kind":"started"', b'{"kind":"finished"')
 SEATING = (b'{"kind":"seat_taken"', b'{"kind":"seat_left"', b'{"kind":"started"')
 """How the log entries begin that change the picture, and those that change who sits where."""
@@ -200,14 +202,21 @@ class RoomRunner:
             return False
 
     async def _load(self) -> None:
-        head = await self._ports.store.head(self.room_id)
+        store = self._ports.store
+        head = await store.head(self.room_id)
         if head is None:
             raise RoomGone(self.room_id)
         events: list[StoredEvent] = []
-        while page := await self._ports.store.events(self.room_id, len(events), PAGE):
+        while page := await store.events(self.room_id, len(events), PAGE):
             events += page
             if len(page) < PAGE:
                 break
+        if not any(event.body.startswith(STARTED) for event in events):
+            # It may be about to go (see server/expiry.py): from here on it stays, or it is gone.
+            today = day_of(self._ports.now_ms())
+            is_noted = head.seen_day is not None and head.seen_day >= today
+            if not is_noted and not await store.saw_rooms([self.room_id], today):
+                raise RoomGone(self.room_id)
         self._apply(events)
         self._responsible = head.node == self._ports.node
 
@@ -377,6 +386,11 @@ class RoomRunner:
 
     async def _append(self, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
         before = self._loaded
+        for event in events:
+            if isinstance(event, wire.SeatTaken) and event.occupant.kind != "ai":
+                await self._ports.store.mark_sat(
+                    event.occupant.identity
+                )  # first, so that no seat is a guest's who goes
         at_ms = max(self._ports.now_ms(), before.changed_ms)
         after = before
         entries: list[StoredEvent] = []

@@ -7,7 +7,7 @@ not at all; v of a room counts 1, 2, 3, … without a gap; a command key (room, 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -27,6 +27,12 @@ DAY_MS = 24 * 3_600_000
 def day_of(at_ms: int) -> int:
     """The day, counted from 1970 in UTC, in which a time falls."""
     return at_ms // DAY_MS
+
+
+def batched(names: Sequence[str], most: int = 500) -> Iterator[Sequence[str]]:
+    """The names, so many at a time, as one statement takes them."""
+    for start in range(0, len(names), most):
+        yield names[start : start + most]
 
 
 class StoreError(Exception):

@@ -93,4 +93,4 @@ def old_and_new(rows: Sequence[Any], span: DaySpan) -> tuple[list[Any], list[str
 
 def page(rows: Sequence[Any], limit: int, gone: Sequence[str]) -> Page:
     """What became of a page of rows."""
-    return Page(tuple(gone), rows[-1][0] if len(rows) == limit else None)
+    return Page(tuple(sorted(gone)), rows[-1][0] if len(rows) == limit else None)

@@ -1,7 +1,7 @@
 """HTTP for what is not live: guests, the games, finished matches, health. JSON in, JSON out."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ from server.accounts.guests import COOKIE, known_guest, new_guest
 from server.address import Origin, Proxies, parse_proxies
 from server.codec import parse_event_body
 from server.codes import Code
+from server.limits import LimitExceeded, Limits
 from server.listener import WS_PATH, origin_allowed
 from server.ports import Ports
 from server.room.model import CommandRejected
@@ -49,10 +50,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class ApiError(Exception):
     """A request that cannot be served: the status, the code and what was expected."""
 
-    def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
+    def __init__(self, status: HTTPStatus, code: str, message: str, retry_s: int | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
+        self.headers = {} if retry_s is None else {"Retry-After": str(retry_s)}
 
 
 ORIGIN = web.RequestKey("origin", Origin)
@@ -73,6 +75,7 @@ def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
         [
             web.get("/livez", api.livez),
             web.get("/readyz", api.readyz),
+            web.get(WS_PATH, api.socket),
             web.post("/api/guest", api.guest),
             web.get("/api/games", api.games),
             web.get("/api/matches", api.matches),
@@ -89,9 +92,14 @@ class Api:
     """The handlers, each documented in docs/protocol.md."""
 
     def __init__(
-        self, ports: Ports, is_draining: Callable[[], bool], clock_ahead_ms: Callable[[], int] = lambda: 0
+        self,
+        ports: Ports,
+        limits: Limits,
+        is_draining: Callable[[], bool],
+        clock_ahead_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         self.ports = ports
+        self._limits = limits
         self._is_draining = is_draining
         self._clock_ahead_ms = clock_ahead_ms
         self._games: bytes | None = None
@@ -123,7 +131,10 @@ class Api:
         try:
             identity = await known_guest(self.ports, token, wanted.name) if token else None
             if identity is None:
-                identity, fresh = await new_guest(self.ports, wanted.name)
+                address = request[ORIGIN].address
+                identity, fresh = await new_guest(self.ports, self._limits, address, wanted.name)
+        except LimitExceeded as limit:
+            raise _limited(limit) from limit
         except CommandRejected as rejection:
             raise ApiError(HTTPStatus.BAD_REQUEST, rejection.code, rejection.message) from rejection
         response = _json({"identity": identity.id, "name": identity.name})
@@ -132,6 +143,14 @@ class Api:
                 COOKIE, fresh, max_age=COOKIE_AGE_S, httponly=True, samesite="Strict", secure=request.secure, path="/"
             )
         return response
+
+    async def socket(self, request: web.Request) -> web.Response:
+        """Why a WebSocket is refused, for browsers, which do not tell their pages."""
+        try:
+            self._limits.sockets.check(request[ORIGIN].address)
+        except LimitExceeded as limit:
+            raise _limited(limit) from limit
+        raise ApiError(HTTPStatus.NOT_FOUND, "http.404", "this is the address of the WebSocket")
 
     async def _read_guest(self, request: web.Request) -> GuestRequest:
         try:
@@ -272,9 +291,16 @@ def _number(request: web.Request, name: str, default: int, least: int, most: int
     return int(text)
 
 
-def _json(body: Any, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
+def _limited(limit: LimitExceeded) -> ApiError:
+    return ApiError(HTTPStatus.TOO_MANY_REQUESTS, limit.code, limit.message, limit.retry_s)
+
+
+def _json(body: Any, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> web.Response:
     return web.Response(
-        body=_encode(body), status=status, content_type="application/json", headers={"Cache-Control": "no-cache"}
+        body=_encode(body),
+        status=status,
+        content_type="application/json",
+        headers={"Cache-Control": "no-cache", **(headers or {})},
     )
 
 
@@ -320,7 +346,7 @@ def _errors(ports: Ports) -> Any:
                 raise ApiError(HTTPStatus.FORBIDDEN, Code.ORIGIN_FOREIGN, "this page may not do that here")
             return await handler(request)
         except ApiError as error:
-            return _json({"code": error.code, "message": str(error)}, error.status)
+            return _json({"code": error.code, "message": str(error)}, error.status, error.headers)
         except StoreUnavailable as error:
             log.warning("store unavailable", path=request.path, error=str(error))
             return _json(

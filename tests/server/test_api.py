@@ -11,6 +11,8 @@ from engine.game import Game, UnknownGame
 from engine.games.registry import game_ids, load_game
 from server import protocol as wire
 from server.codes import Code
+from server.limits import Limits
+from server.settings import Settings
 from tests.server.rooms import altered, raises
 from tests.server.serving import Node, serve
 from tests.server.world import Client, World
@@ -206,7 +208,7 @@ async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
     from server.web.api import Api, make_app
 
     ahead = [0]
-    app = make_app(Api(World().ports("n1"), lambda: False, lambda: ahead[0]), [])
+    app = make_app(Api(World().ports("n1"), Limits(Settings()), lambda: False, lambda: ahead[0]), [])
     async with TestClient(TestServer(app)) as client:
         for ahead[0], status in ((0, 200), (250, 200), (-250, 200), (251, 503), (-90_000, 503)):
             answer = await client.get("/readyz")
@@ -222,7 +224,7 @@ async def test_draining() -> None:
     from server.web.api import Api, make_app
 
     draining = False
-    app: web.Application = make_app(Api(World().ports("n1"), lambda: draining), [])
+    app: web.Application = make_app(Api(World().ports("n1"), Limits(Settings()), lambda: draining), [])
     async with TestClient(TestServer(app)) as client:
         assert (await client.get("/readyz")).status == 200
         draining = True
