@@ -95,6 +95,7 @@ class Hub:
         for room_id in rooms:
             if runner := self._runners.get(room_id):
                 runner.forget(follower)
+                self._promised_s.pop(room_id, None)
 
     async def create(self, author: Author, command: wire.Create, address: str = "") -> wire.Ack:
         """Makes a room, once for each (author, id), and keeps a place for it until its maker has joined;

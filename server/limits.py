@@ -6,7 +6,9 @@ that is a connection which is gone already. A limit of 0 is off.
 
 import math
 from collections import Counter
+from dataclasses import fields
 from itertools import islice
+from typing import Any
 
 from server.codes import Code
 from server.rate import Bucket
@@ -15,6 +17,10 @@ from server.settings import Settings
 
 ADDRESSES = 20_000
 """Addresses that a rate remembers, some 300 bytes each; beyond that it forgets the least recent."""
+
+
+OFF: dict[str, Any] = {one.name: 0 for one in fields(Settings) if one.name.startswith("limit_")}
+"""The settings of benchmarks and load tests, in which one address or one player does the work of a crowd."""
 
 
 class LimitExceeded(CommandRejected):
@@ -43,9 +49,10 @@ class Rates:
         if not (address and self._burst and self._per_minute):
             return
         bucket = self._buckets.pop(address, None) or Bucket(self._per_minute / 60, self._burst, now_s)
+        taken = bucket.take(now_s)
         self._buckets[address] = bucket  # the order of the dictionary is that of use
         self._forget(now_s)
-        if not bucket.take(now_s):
+        if not taken:
             message = f"your address may make {self._burst} {self._what} at once and then {self._per_minute} a minute"
             raise LimitExceeded(Code.RATE_EXCEEDED, message, max(1, math.ceil(bucket.wait_s())))
 

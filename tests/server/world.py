@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from engine.game import Game
 from engine.games.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
+from server import limits
 from server import protocol as wire
 from server.bus.base import Bus, BusMessage, BusNumbers, Lapse, Receive, ReceiveNode
 from server.bus.local import LocalBus
@@ -398,6 +399,11 @@ class World:
         self.engines = ScriptedEngines()
         self.find_game = find_game
         self._ids = itertools.count(1)
+
+    def unlimited(self) -> "World":
+        """The same without limits of chat and of addresses, for tests that only want many events."""
+        self.settings = replace(self.settings, **limits.OFF)
+        return self
 
     def now_ms(self) -> int:
         return loop_ms()
