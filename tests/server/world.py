@@ -8,7 +8,7 @@ import functools
 import itertools
 import json
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec, TypeVar
@@ -28,8 +28,10 @@ from server.settings import Settings
 from server.store.base import (
     Append,
     CommandKey,
+    DaySpan,
     Identity,
     NewRoom,
+    Page,
     RoomHead,
     Store,
     StoredEvent,
@@ -140,6 +142,18 @@ class FaultyStore(MemoryStore):
 
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         await self._through("add_identity", super().add_identity(identity, token_hash, created_ms))
+
+    async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
+        return await self._through("saw_identities", super().saw_identities(identities, day))
+
+    async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
+        return await self._through("saw_rooms", super().saw_rooms(rooms, day))
+
+    async def mark_sat(self, identity: str) -> None:
+        await self._through("mark_sat", super().mark_sat(identity))
+
+    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
+        return await self._through("expire_rooms", super().expire_rooms(after, span, limit))
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         return await self._through("heartbeat", super().heartbeat(node, alive_for_ms))
