@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from client.connection import connect
+from client.errors import Refused, Unreachable
 from server import protocol as wire
 from server.codes import Close, Code
 from server.limits import ADDRESSES, OFF, LimitExceeded, Places, Rates, Sockets
@@ -215,6 +217,26 @@ async def test_a_page_can_ask_why_its_socket_is_refused() -> None:
             assert (answer.status, answer.json["code"]) == (429, Code.RATE_EXCEEDED)
             assert answer.headers["retry-after"] == "10"
             assert (await node.get("/ws", **coming_from(THERE))).status == 404
+
+
+async def test_a_terminal_or_a_bot_is_told() -> None:
+    """The Python client says why it cannot connect, and for how long."""
+    async with serve(limit_sockets=1, limit_guests=1, limit_guests_per_minute=1) as node:
+        url = f"http://{node.host}"
+        async with connect(url) as one:
+            with pytest.raises(Unreachable, match="no more connections from your address now; try again in 10 s"):
+                async with connect(url):
+                    raise AssertionError("it was let in")
+            token = one.token
+        while node.hub.limits.sockets._open:
+            await node.get("/livez")
+        with pytest.raises(Refused, match=r"1 guests at once and then 1 a minute; try again in .* s"):
+            async with connect(url):
+                raise AssertionError("it was let in")
+        while node.hub.limits.sockets._open:
+            await node.get("/livez")
+        async with connect(url, token) as again:
+            assert again.identity == one.identity
 
 
 # --- rooms ------------------------------------------------------------------------------------------------------------
