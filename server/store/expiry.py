@@ -29,12 +29,15 @@ snapshot, which could not see it, nor a match that it began.
 """
 
 
-def seen(table: Any, ids: Sequence[str], day: int) -> Any:
-    """The statement that notes a day of rows, never an earlier one; rows are locked in the order of their ids."""
+def note_seen(connection: Connection, table: Any, ids: Sequence[str], day: int) -> list[str]:
+    """Notes a day of rows, never an earlier one; returns the ids of those that there are."""
     c = table.c
-    rows = select(c.id).where(c.id.in_(ids)).order_by(c.id).with_for_update().cte("rows")
+    # Whoever waits for locks of several rows, as a group commit does, takes them in the order of code points.
+    order = c.id.collate("C") if connection.dialect.name == "postgresql" else c.id
+    rows = select(c.id).where(c.id.in_(ids)).order_by(order).with_for_update().cte("rows")
     latest = case((c.seen_day > day, c.seen_day), else_=day)
-    return update(table).where(c.id.in_(select(rows.c.id))).values(seen_day=latest).returning(c.id)
+    noted = update(table).where(c.id.in_(select(rows.c.id))).values(seen_day=latest).returning(c.id)
+    return [row[0] for row in connection.execute(noted)]
 
 
 def first_seen(table: Any, ids: Sequence[str], day: int) -> Any:

@@ -341,7 +341,7 @@ class SqlStore:
         await self._change(update(t.identities).where(c.id == identity).values(name=name).returning(c.id))
 
     async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
-        return frozenset(row[0] for row in await self._change(expiry.seen(t.identities, identities, day)))
+        return frozenset(await self._work(lambda one: expiry.note_seen(one, t.identities, identities, day)))
 
     async def mark_sat(self, identity: str) -> None:
         c = t.identities.c
@@ -361,7 +361,7 @@ class SqlStore:
     # --- rooms that nobody needs ---
 
     async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
-        return frozenset(row[0] for row in await self._change(expiry.seen(t.rooms, rooms, day)))
+        return frozenset(await self._work(lambda one: expiry.note_seen(one, t.rooms, rooms, day)))
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
         rows = await self._select(expiry.page_of_rooms(after, limit))
