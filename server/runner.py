@@ -388,9 +388,8 @@ class RoomRunner:
         before = self._loaded
         for event in events:
             if isinstance(event, wire.SeatTaken) and event.occupant.kind != "ai":
-                await self._ports.store.mark_sat(
-                    event.occupant.identity
-                )  # first, so that no seat is a guest's who goes
+                # First, so that no seat belongs to a guest who goes.
+                await self._ports.store.mark_sat(event.occupant.identity)
         at_ms = max(self._ports.now_ms(), before.changed_ms)
         after = before
         entries: list[StoredEvent] = []
