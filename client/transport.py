@@ -75,7 +75,8 @@ async def dial(url: str) -> AsyncIterator[Socket]:
     try:
         connection = await connecting
     except InvalidStatus as error:
-        raise Unreachable(_explain(url, error.response.status_code)) from error
+        retry_s = error.response.headers.get("Retry-After", "a few")
+        raise Unreachable(_explain(url, error.response.status_code, retry_s)) from error
     except (InvalidHandshake, EOFError) as error:
         raise Unreachable(f"what answers at {url} is no Plyroom server: {error}") from error
     except TimeoutError as error:
@@ -86,7 +87,9 @@ async def dial(url: str) -> AsyncIterator[Socket]:
         yield _WebSocket(connection)
 
 
-def _explain(url: str, status: int) -> str:
+def _explain(url: str, status: int, retry_s: str) -> str:
+    if status == 429:
+        return f"the server at {url} takes no more connections from your address now; try again in {retry_s} s"
     if status == 503:
         return f"the server at {url} is starting, stopping or full; try again"
     return f"what answers at {url} is no Plyroom server, or does not let us in (HTTP {status})"

@@ -4,14 +4,16 @@ import asyncio
 import os
 import re
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 from aiohttp import web
 from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
+from websockets.http11 import Response
 
 from engine.games.registry import game_ids, load_game
 from server.address import Origin, Proxies, parse_proxies
@@ -20,7 +22,8 @@ from server.bus.broker import broker_of
 from server.bus.local import LocalBus
 from server.failpoint import kill_at
 from server.hub import Hub, open_hub
-from server.listener import listen
+from server.limits import LimitExceeded, Sockets
+from server.listener import listen, plain
 from server.metrics import Metrics
 from server.ports import Engines, NoEngines, Ports, random_id
 from server.session import Sessions
@@ -153,7 +156,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
     async with open_hub(ports) as hub:
         sessions = Sessions(hub)
         watch = asyncio.create_task(sessions.run(), name="silent sessions")
-        api = Api(ports, draining.is_set, lambda: hub.clock_ahead_ms)
+        api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms)
         application = make_app(api, Pages(client, settings.names).routes())
         runner = web.AppRunner(application, shutdown_timeout=STOP_S)
         await runner.setup()
@@ -169,8 +172,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
                     handshake.headers.clear()
             await sessions.serve(socket, token, address)
 
-        def full() -> bool:
-            return len(sessions) >= settings.max_connections
+        gate = Gate(hub.limits.sockets, proxies, lambda: len(sessions) >= settings.max_connections)
 
         async def drain() -> None:
             await sessions.drain(settings.drain_s)
@@ -178,7 +180,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         try:
             async with (
                 _watched(hub, sessions, api) as watched,
-                listen(settings, runner, http, serve_socket, full, drain) as server,
+                listen(settings, runner, http, serve_socket, gate.admit, gate.left, drain) as server,
             ):
                 port = next(iter(server.sockets)).getsockname()[1]
                 try:
@@ -200,6 +202,34 @@ def _watched(hub: Hub, sessions: Sessions, api: Api) -> AbstractAsyncContextMana
     ports = hub.ports
     gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus)
     return serve_metrics(ports.settings, NodeCollector(ports.metrics, gauges), api.livez, api.ready_details)
+
+
+class Gate:
+    """Lets connections in, or says at the handshake why not."""
+
+    def __init__(self, sockets: Sockets, proxies: Proxies, is_full: Callable[[], bool]) -> None:
+        self._sockets = sockets
+        self._proxies = proxies
+        self._is_full = is_full
+        self._entered: dict[ServerConnection, str] = {}
+
+    def admit(self, socket: ServerConnection) -> Response | None:
+        """What to answer instead; None lets the connection in."""
+        if self._is_full():
+            return plain(HTTPStatus.SERVICE_UNAVAILABLE, "this server has no place for another connection now")
+        address = origin_of(socket, self._proxies).address
+        try:
+            self._sockets.enter(address)
+        except LimitExceeded as limit:
+            return plain(HTTPStatus.TOO_MANY_REQUESTS, limit.message, limit.retry_s)
+        self._entered[socket] = address
+        return None
+
+    def left(self, socket: ServerConnection) -> None:
+        """A connection is gone, whether it was let in or not."""
+        address = self._entered.pop(socket, None)
+        if address is not None:
+            self._sockets.leave(address)
 
 
 def origin_of(socket: ServerConnection, proxies: Proxies) -> Origin:

@@ -27,6 +27,8 @@ from typing import Any, cast
 import click
 import msgspec
 
+from server import limits
+
 LINE = ("a1", "b1", "c1", "b2", "a2", "c2", "b3", "a3", "c3")
 """A tic-tac-toe match of nine moves that nobody wins."""
 
@@ -372,7 +374,12 @@ async def first_page_s(process: Process) -> float:
 
 # --- the report -------------------------------------------------------------------------------------------------------
 
-UNLIMITED = {"PLYROOM_MESSAGES_PER_S": "100000", "PLYROOM_MESSAGES_BURST": "100000", "PLYROOM_ROOM_IDLE_S": "5"}
+UNLIMITED = {
+    "PLYROOM_MESSAGES_PER_S": "100000",
+    "PLYROOM_MESSAGES_BURST": "100000",
+    "PLYROOM_ROOM_IDLE_S": "5",
+    **{f"PLYROOM_{name.upper()}": str(value) for name, value in limits.OFF.items()},
+}
 
 
 def server_command(data: Path) -> tuple[str, ...]:

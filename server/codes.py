@@ -27,7 +27,10 @@ class Code(StrEnum):
     HELLO_TWICE = "hello.twice", "Hello was said already."
     PROTOCOL_UNSUPPORTED = "protocol.unsupported", "The server speaks another version; the connection is closed."
     TOKEN_UNKNOWN = "token.unknown", "Nobody has that token; the connection is closed."
-    NAME_REFUSED = "name.refused", "The name is empty or too long when invisible characters are taken out."
+    NAME_REFUSED = (
+        "name.refused",
+        "The name is empty or too long when invisible characters are taken out, or would be taken for an AI's.",
+    )
     GAME_UNKNOWN = "game.unknown", "The server does not have that game."
     GAME_CHANGED = "game.changed", "The rules of the match are not those that the server has; it can only be read."
     GAME_FAULT = "game.fault", "The rules of the game failed; the server's log says how."
@@ -39,7 +42,7 @@ class Code(StrEnum):
     ROOM_UNKNOWN = "room.unknown", "There is no such room."
     ROOM_FROZEN = "room.frozen", "The room can be read but not played."
     ROOM_BUSY = "room.busy", "Too many commands at once; send the same command again."
-    ROOM_LIMIT = "room.limit", "The connection follows, or the server has open, as many rooms as it may."
+    ROOM_LIMIT = "room.limit", "The connection follows, or the address or the server has open, as many rooms as it may."
     SEAT_TAKEN = "seat.taken", "Somebody sits there."
     SEAT_EMPTY = "seat.empty", "A seat that must be taken is empty."
     SEAT_ALREADY = "seat.already", "Whoever has a seat may not do that."

@@ -1,7 +1,8 @@
 """The rooms of one node: opened when somebody needs them, put away when nobody does, woken when they are due."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+import math
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -12,7 +13,9 @@ from server import protocol as wire
 from server.bus.base import Beat, Gone, Listed, Missed, NodeMessage
 from server.codec import format_message
 from server.codes import Code
+from server.expiry import LOOK_S, Expiry
 from server.frames import text_frame
+from server.limits import LimitExceeded, Limits
 from server.lobby import Lobby
 from server.ports import Follower, Ports
 from server.projections import projections, stored
@@ -26,6 +29,10 @@ from server.store.base import Append, CommandKey, NewRoom, StoredEvent, StoreErr
 log = structlog.get_logger()
 
 SWEEP_S = 5.0
+PROMISED_S = 10.0
+"""A room that was just made keeps its place for so long (or as long as idle rooms stay, if that is shorter), so that
+whoever made it can join it.
+"""
 REFRESHES = 6
 """So many sweeps are between two times that a room says who is there."""
 STALLED_POLL_S = 1.0
@@ -51,10 +58,13 @@ class Hub:
         self._runners: dict[str, RoomRunner] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._made: dict[str, Bucket] = {}
+        self.limits = Limits(ports.settings)
+        self._promised_s: dict[str, float] = {}  # rooms that were just made, and until when they keep their place
         self._heard_s: dict[str, float] = {}  # the other nodes, by when they were last heard of
         self._doubted_s: dict[str, float] = {}  # nodes that may commit what the bus does not bring, since when
         self._hasty_until_s = 0.0
         self._sweeps = 0
+        self._expiry = Expiry(ports)
         self._lapsed: set[str] | None = set()
         self._lapse = asyncio.Event()
         self.clock_ahead_ms = 0
@@ -68,11 +78,14 @@ class Hub:
         """The room's runner, if the room is open here."""
         return self._runners.get(room_id)
 
-    def submit(self, room_id: str, request: Request) -> bool:
-        """Hands a request to its room, which answers it; False when it was refused at once."""
-        runner = self._runners.get(room_id) or self._open(room_id)
-        if runner is None:
-            _refuse(request, Code.ROOM_LIMIT, "this server has no place for another room now; try later")
+    def submit(self, room_id: str, request: Request, address: str = "") -> bool:
+        """Hands a request, which came from that address, to its room, which answers it; False when it was refused at
+        once.
+        """
+        try:
+            runner = self._runners.get(room_id) or self._open(room_id, address)
+        except LimitExceeded as limit:
+            _refuse(request, limit.code, limit.message)
             return False
         if not runner.submit(request):
             _refuse(request, Code.ROOM_BUSY, "too many commands wait for this room; send it again")
@@ -85,14 +98,17 @@ class Hub:
         for room_id in rooms:
             if runner := self._runners.get(room_id):
                 runner.forget(follower)
+                self._promised_s.pop(room_id, None)
 
-    async def create(self, author: Author, command: wire.Create) -> wire.Ack:
-        """Makes a room, once for each (author, id); CommandRejected or StoreError says why there is none."""
+    async def create(self, author: Author, command: wire.Create, address: str = "") -> wire.Ack:
+        """Makes a room, once for each (author, id), and keeps a place for it until its maker has joined;
+        CommandRejected or StoreError says why there is none.
+        """
         # Not the author's own key: that belongs to the author's commands in the new room, which may have the same id.
         key = CommandKey(f"create {author.identity}", command.id)
         now_ms = self.ports.now_ms()
         try:
-            room, entries, events = self._first_events(author, command, now_ms)
+            room, entries, events = self._first_events(author, command, now_ms, address)
         except CommandRejected:
             # What was acknowledged once is acknowledged again, whatever the limits say by now.
             earlier = await self.ports.store.created_room(author.identity, command.id)
@@ -104,10 +120,17 @@ class Hub:
             projections=projections(room, events, None),
         )  # fmt: skip
         new = NewRoom(append, room.game_id, room.visibility == "public", author.identity, command.id, now_ms)
-        earlier = await self.ports.store.create_room(new)
+        try:
+            await self.ports.store.mark_sat(author.identity)
+            earlier = await self.ports.store.create_room(new)
+        except BaseException:
+            self.limits.places.free(room.id)
+            raise
         if earlier is not None:
+            self.limits.places.free(room.id)
             return await self._made_before(earlier, key)
-        self._open(room.id, room)
+        self._promised_s[room.id] = asyncio.get_running_loop().time() + PROMISED_S
+        self._open(room.id, address, room)
         self.lobby.changed(room.id)
         return wire.Ack(command.id, room.v, room.id)
 
@@ -116,7 +139,7 @@ class Hub:
         return wire.Ack(key.id, made[1] if made else None, room)
 
     def _first_events(
-        self, author: Author, command: wire.Create, now_ms: int
+        self, author: Author, command: wire.Create, now_ms: int, address: str
     ) -> tuple[Room, tuple[StoredEvent, ...], list[wire.RoomEvent]]:
         try:
             game = self.ports.find_game(command.game)
@@ -128,12 +151,15 @@ class Hub:
         except Exception as fault:  # GameFault, or whatever a plug-in's file raises while it is imported
             log.error("game fault", game=command.game, fault=str(fault), exc_info=True)
             raise CommandRejected(Code.GAME_FAULT, "the rules of this game failed at the start") from fault
+        self._make_place(address)
         self._limit(author.identity)
+        self.limits.rooms.take(address, now_ms / 1000)
         room = rules.first(self.ports.new_id(), events[0], now_ms, self.ports.find_game)
         entries = [stored(room, events[0], now_ms)]
         for event in events[1:]:
             room = rules.evolve(room, event, now_ms)
             entries.append(stored(room, event, now_ms))
+        self.limits.places.take(room.id, address)
         return room, tuple(entries), events
 
     def _limit(self, identity: str) -> None:
@@ -143,17 +169,27 @@ class Hub:
         if bucket is None:
             bucket = self._made[identity] = Bucket(settings.rooms_per_minute / 60, settings.rooms_burst, now_s)
         if not bucket.take(now_s):
-            raise CommandRejected(Code.RATE_EXCEEDED, f"at most {settings.rooms_per_minute:g} rooms a minute")
+            retry_s = max(1, math.ceil(bucket.wait_s()))
+            raise LimitExceeded(Code.RATE_EXCEEDED, f"at most {settings.rooms_per_minute:g} rooms a minute", retry_s)
 
     # --- opening and closing rooms ---
 
-    def _open(self, room_id: str, known: Room | None = None) -> RoomRunner | None:
+    def _make_place(self, address: str) -> None:
+        """Puts idle rooms away if need be; LimitExceeded when there is no place for a room all the same."""
+        places = self.limits.places
+        if places.is_full():
+            self._clear(self._runners)
+        elif places.is_full_for(address):
+            self._clear(places.of(address))
+        places.check(address, math.ceil(self.ports.settings.room_idle_s))
+
+    def _open(self, room_id: str, address: str, known: Room | None = None) -> RoomRunner:
+        """The room's runner; LimitExceeded when there is no place for the room, and it has none yet."""
         if room_id in self._runners:
             return self._runners[room_id]
-        if len(self._runners) >= self.ports.settings.max_rooms:
-            self.put_idle_away(0)
-            if len(self._runners) >= self.ports.settings.max_rooms:
-                return None
+        if room_id not in self.limits.places:
+            self._make_place(address)
+            self.limits.places.take(room_id, address)
         runner = RoomRunner(room_id, self.ports, self._spawn, self.lobby.changed, known)
         self._runners[room_id] = runner
         self._running[room_id] = self._spawn(self._run(runner), f"room {room_id}")
@@ -166,8 +202,7 @@ class Hub:
             log.exception("room failed", room=runner.room_id)
         finally:
             if self._runners.get(runner.room_id) is runner:
-                del self._runners[runner.room_id]
-                del self._running[runner.room_id]
+                self._let_go(runner.room_id)
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         return self._tasks.create_task(work, name=name)
@@ -179,8 +214,22 @@ class Hub:
             # Since later than now: the clock was set back.
             needed_lately = now_ms - after_s * 1000 < runner.idle_since_ms <= now_ms
             if runner.idle and not needed_lately:
-                del self._runners[room_id]
-                self._running.pop(room_id).cancel()
+                self._let_go(room_id).cancel()
+
+    def _clear(self, rooms: Iterable[str]) -> None:
+        """Lets those of the rooms leave memory that nobody needs now, but for those that are promised a place."""
+        now_s = asyncio.get_running_loop().time()
+        for room_id in tuple(rooms):
+            runner = self._runners.get(room_id)
+            if runner is not None and runner.idle and self._promised_s.get(room_id, now_s) <= now_s:
+                self._let_go(room_id).cancel()
+
+    def _let_go(self, room_id: str) -> "asyncio.Task[None]":
+        """The room has no place in memory any more; returns the task that ran it."""
+        self.limits.places.free(room_id)
+        self._promised_s.pop(room_id, None)
+        del self._runners[room_id]
+        return self._running.pop(room_id)
 
     # --- what happens by itself ---
 
@@ -196,8 +245,8 @@ class Hub:
         """Takes over the rooms whose wake-up has come and whose node is gone; returns how many."""
         rooms = await self.ports.store.due_rooms(self.ports.now_ms(), self.ports.node, all_nodes)
         for room_id in rooms:
-            if runner := self._open(room_id):
-                runner.submit(TakeOver())
+            with suppress(LimitExceeded):
+                self._open(room_id, "").submit(TakeOver())
         return len(rooms)
 
     async def take_all_due_rooms(self) -> None:
@@ -243,6 +292,20 @@ class Hub:
                 log.warning("store unavailable", duty=name, error=str(error))
             hasty = name == "heartbeat" and asyncio.get_running_loop().time() < self._hasty_until_s
             await asyncio.sleep(min(period_s, HASTE_S) if hasty else period_s)
+
+    async def expire(self) -> None:
+        """Lets go for good what nobody has seen for long, a page at a time, until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await self.look_for_old()
+            except StoreError as error:
+                log.warning("store unavailable", duty="expiry", error=str(error))
+
+    async def look_for_old(self) -> None:
+        """One look of the expiry; StoreError when the store fails."""
+        played_none = [one.room_id for one in self._runners.values() if one.room is not None and one.room.match is None]
+        self.lobby.gone(await self._expiry.look(played_none, self.clock_ahead_ms))
 
     # --- the other nodes ---
 
@@ -371,6 +434,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
             for name, period_s in (("heartbeat", settings.heartbeat_s), ("sweep", SWEEP_S)):
                 duties.append(tasks.create_task(hub.every(period_s, name), name=f"hub {name}"))
             duties.append(tasks.create_task(hub.watch_heads(), name="hub poll"))
+            duties.append(tasks.create_task(hub.expire(), name="hub expiry"))
             duties.append(tasks.create_task(hub.lobby.run(), name="lobby"))
             yield hub
         except Exception as error:

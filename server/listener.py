@@ -175,7 +175,7 @@ class Door(asyncio.Protocol):
         protocol.data_received(bytes(self._head))
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
-        self._transport.write(_plain(status, message).serialize())
+        self._transport.write(plain(status, message).serialize())
         self._go()
         self._transport.close()
 
@@ -231,20 +231,24 @@ async def listen(
     runner: web.AppRunner,
     http: HttpConnections,
     handler: Handler,
-    full: Callable[[], bool],
+    admit: Callable[[ServerConnection], Response | None],
+    left: Callable[[ServerConnection], None],
     drain: Callable[[], Awaitable[None]],
 ) -> AsyncIterator[Server]:
     """Serves both until the block ends; then nobody new is let in, `drain` sees to the connections, and what is left
     is closed with 1012. CannotListen if that cannot be.
+
+    A handshake that could be one is shown to `admit`, which lets it in or says what to answer; `left` is called when
+    any connection for a WebSocket is gone, whether it became one or not.
     """
 
     hall = Hall(settings.max_http, parse_proxies(settings.proxies))
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
-        return refusal(request.path, request.headers, settings.names, full())
+        return refusal(request.path, request.headers, settings.names) or admit(connection)
 
     def door(protocol: Any, server: Any, **options: Any) -> Door:
-        make_websocket = partial(ServerConnection, protocol, server, **options)
+        make_websocket = partial(_Connection, left, protocol, server, **options)
         return Door(hall, cast(Callable[[], asyncio.Protocol], make_websocket), http.make, settings.silence_s)
 
     try:
@@ -276,21 +280,31 @@ async def listen(
         await server.wait_closed()
 
 
-def refusal(path: str, headers: Headers, names: tuple[str, ...], full: bool) -> Response | None:
+class _Connection(ServerConnection):
+    """Says when it is gone."""
+
+    def __init__(self, left: Callable[[ServerConnection], None], *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._left = left
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._left(self)
+
+
+def refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | None:
     """The HTTP answer to a handshake that may not become a WebSocket; None lets it in."""
     if path.partition("?")[0] != WS_PATH:
-        return _plain(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
+        return plain(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
     if "Content-Encoding" in headers:
-        return _plain(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request without Content-Encoding is expected")
+        return plain(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request without Content-Encoding is expected")
     origins, hosts = headers.get_all("Origin"), headers.get_all("Host")
     if len(origins) > 1 or len(hosts) > 1:
-        return _plain(HTTPStatus.BAD_REQUEST, "a request has one Host and at most one Origin")
+        return plain(HTTPStatus.BAD_REQUEST, "a request has one Host and at most one Origin")
     if not origin_allowed(origins[0] if origins else None, hosts[0] if hosts else None, names):
-        return _plain(
+        return plain(
             HTTPStatus.FORBIDDEN, "this page may not connect here (Origin); set PLYROOM_NAMES to the server's host name"
         )
-    if full:
-        return _plain(HTTPStatus.SERVICE_UNAVAILABLE, FULL)
     return None
 
 
@@ -301,10 +315,13 @@ def _dress(connection: ServerConnection, request: Request, response: Response) -
             response.headers[name] = value
 
 
-def _plain(status: HTTPStatus, message: str) -> Response:
+def plain(status: HTTPStatus, message: str, retry_s: int | None = None) -> Response:
+    """An answer in plain text to a handshake; `retry_s` says when to try again."""
     body = f"{message}\n".encode()
     headers = Headers(
         SECURITY_HEADERS
         | {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"}
     )
+    if retry_s is not None:
+        headers["Retry-After"] = str(retry_s)
     return Response(status.value, status.phrase, headers, body)

@@ -72,6 +72,12 @@ class Lobby:
             self._changed.add(room_id)
             self._wake.set()
 
+    def gone(self, rooms: Sequence[str]) -> None:
+        """The rooms are not there any more."""
+        if rooms:
+            self._ports.bus.publish(Listed(self._ports.node, (), tuple(rooms)))
+            self._show((), rooms)
+
     def heard(self, listed: Listed) -> None:
         """What another node says of rooms; of one that is open here this node knows better."""
         rooms = [one for one in listed.rooms if not self._is_open(one.room)]

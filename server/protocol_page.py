@@ -13,6 +13,8 @@ from msgspec import inspect as types
 
 from server import protocol as wire
 from server.codes import Close, Code
+from server.expiry import GUEST_DAYS, ROOM_DAYS
+from server.limits import Limits
 from server.ports import Ports
 from server.session import CUT_BYTES, HELLO_TIMEOUT_S
 from server.settings import Settings
@@ -40,7 +42,16 @@ know.
   `since` 0.
 - A connection from which nothing came for {DEFAULTS.silence_s:g} s is closed; [`ping`](#ping) says that one is there.
 - A connection may send {DEFAULTS.messages_per_s:g} messages a second (and {DEFAULTS.messages_burst} at once), an
-  identity may make {DEFAULTS.rooms_per_minute:g} rooms a minute; what is beyond that is refused with `rate.exceeded`.
+  identity may make {DEFAULTS.rooms_per_minute:g} rooms a minute and say {DEFAULTS.limit_chat} lines in 10 s in a room
+  (all together {DEFAULTS.limit_chat_room}); what is beyond that is refused with `rate.exceeded`.
+- An address (the /64 of an IPv6 one) may make {DEFAULTS.limit_guests} guests at once and then
+  {DEFAULTS.limit_guests_per_minute} a minute, have {DEFAULTS.limit_sockets} connections, and make
+  {DEFAULTS.limit_rooms_per_minute} rooms a minute (`rate.exceeded`); and hold {DEFAULTS.limit_rooms_percent} % of the
+  places for rooms (`room.limit`). Operators may set other limits. A refusal says in its message after how many seconds
+  to try again; over HTTP, and at the handshake of a WebSocket, it is 429 with `Retry-After`.
+- A guest who never took a seat or made a room, and was not here for {GUEST_DAYS} days, is forgotten: its token gets
+  `token.unknown`, its cookie makes a new guest, whose token is in the `welcome`. A room that never had a match, and
+  in which nobody was for {ROOM_DAYS} days, is gone: `room.unknown`.
 - What may be dropped says so: it is left out for a connection that reads too slowly. One that has
   {CUT_BYTES // 1024} KiB unread is cut off.
 
@@ -187,8 +198,9 @@ def _default(field: types.Field) -> str:
 
 def _routes() -> Iterator[tuple[str, str]]:
     """The HTTP API's routes with their handlers' docstrings."""
-    ports = cast(Ports, SimpleNamespace(settings=Settings(), now_ms=int))
-    app = api.make_app(api.Api(ports, lambda: False), [])
+    settings = Settings()
+    ports = cast(Ports, SimpleNamespace(settings=settings, now_ms=int))  # nothing is asked of them
+    app = api.make_app(api.Api(ports, Limits(settings), lambda: False), [])
     for route in app.router.routes():
         if route.method != "HEAD":
             resource = cast(web.Resource, route.resource)

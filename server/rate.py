@@ -21,6 +21,10 @@ class Bucket:
         self._tokens -= 1
         return True
 
+    def wait_s(self) -> float:
+        """How long after the last `take` there will be a token."""
+        return max(0.0, (1 - self._tokens) / self._per_s)
+
     def full(self, now_s: float) -> bool:
         """Whether it is as good as new, so that it need not be kept."""
         return self._tokens + max(0.0, now_s - self._at_s) * self._per_s >= self._burst

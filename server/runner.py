@@ -21,8 +21,8 @@ from server.mailbox import Full, Mailbox
 from server.ports import Follower, Ports, Spawn
 from server.projections import projections, stored
 from server.requests import Look, Request, TakeOver, asked, refuse, reply
-from server.room import rules, views
-from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, CommandRejected, Room
+from server.room import chat, rules, views
+from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, Room
 from server.seats import ai
 from server.store.base import (
     SPECTATORS,
@@ -32,6 +32,7 @@ from server.store.base import (
     Duplicate,
     StoredEvent,
     StoreError,
+    day_of,
 )
 
 log = structlog.get_logger()
@@ -59,6 +60,7 @@ LOOK_AGAIN_S = 1.0
 
 FOLLOWING = (wire.Join, wire.Leave)
 
+STARTED = b'{"kind":"started"'
 BOARD = (b'{"kind":"moved"', b'{"kind":"started"', b'{"kind":"finished"')
 SEATING = (b'{"kind":"seat_taken"', b'{"kind":"seat_left"', b'{"kind":"started"')
 """How the log entries begin that change the picture, and those that change who sits where."""
@@ -201,14 +203,21 @@ class RoomRunner:
             return False
 
     async def _load(self) -> None:
-        head = await self._ports.store.head(self.room_id)
+        store = self._ports.store
+        head = await store.head(self.room_id)
         if head is None:
             raise RoomGone(self.room_id)
         events: list[StoredEvent] = []
-        while page := await self._ports.store.events(self.room_id, len(events), PAGE):
+        while page := await store.events(self.room_id, len(events), PAGE):
             events += page
             if len(page) < PAGE:
                 break
+        if not any(event.body.startswith(STARTED) for event in events):
+            # It may be about to go (see server/expiry.py): from here on it stays, or it is gone.
+            today = day_of(self._ports.now_ms())
+            is_noted = head.seen_day is not None and head.seen_day >= today
+            if not is_noted and not await store.saw_rooms([self.room_id], today):
+                raise RoomGone(self.room_id)
         self._apply(events)
         self._responsible = head.node == self._ports.node
 
@@ -320,7 +329,7 @@ class RoomRunner:
                 reply(request, wire.Ack(command.id, self._keys[key]))
                 return
             try:
-                events = rules.decide(self._loaded, request.author, command, self._ports.new_id)
+                events = self._decide(request.author, command)
             except CommandRejected as rejection:
                 if not checked and await self._was_behind(key):
                     checked = True
@@ -357,6 +366,14 @@ class RoomRunner:
                 await self._catch_up()
         reply(request, wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"))
 
+    def _decide(self, author: Author, command: Command) -> list[wire.RoomEvent]:
+        """The events that a command makes now; CommandRejected or GameFault says why there are none."""
+        if isinstance(command, wire.Chat):
+            settings = self._ports.settings
+            now_ms = self._ports.now_ms()
+            chat.check_pace(self._loaded, author.identity, now_ms, settings.limit_chat, settings.limit_chat_room)
+        return rules.decide(self._loaded, author, command, self._ports.new_id)
+
     async def _was_behind(self, key: CommandKey) -> bool:
         """Before a rejection is sent: whether the store knows more than this room did when it decided."""
         head = await self._ports.store.head(self.room_id)
@@ -373,6 +390,10 @@ class RoomRunner:
 
     async def _append(self, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
         before = self._loaded
+        for event in events:
+            if isinstance(event, wire.SeatTaken) and event.occupant.kind != "ai":
+                # First, so that no seat belongs to a guest who goes.
+                await self._ports.store.mark_sat(event.occupant.identity)
         at_ms = max(self._ports.now_ms(), before.changed_ms)
         after = before
         entries: list[StoredEvent] = []

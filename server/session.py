@@ -19,7 +19,7 @@ from server.hub import Hub
 from server.rate import Bucket
 from server.requests import Request
 from server.room.model import Author, CommandRejected
-from server.store.base import StoreError
+from server.store.base import StoreError, batched, day_of
 
 log = structlog.get_logger()
 
@@ -151,12 +151,15 @@ class Session:
         fresh: str | None = None
         try:
             if token is None:
-                identity, fresh = await new_guest(ports, hello.name)
+                identity, fresh = await new_guest(ports, self._hub.limits, self._address, hello.name)
             else:
                 found = await known_guest(ports, token, hello.name)
-                if found is None:
+                if found is not None:
+                    identity = found
+                elif hello.token is not None:
                     raise ProtocolError(Code.TOKEN_UNKNOWN, "nobody has that token; say hello without one")
-                identity = found
+                else:  # whose cookie that was has gone: see server/expiry.py
+                    identity, fresh = await new_guest(ports, self._hub.limits, self._address, hello.name)
         except CommandRejected as rejection:
             raise ProtocolError(rejection.code, rejection.message) from rejection
         self._author = Author(identity.id, identity.name)
@@ -209,13 +212,13 @@ class Session:
                 self._error(message.id, Code.ROOM_LIMIT, f"one connection follows at most {ROOMS} rooms")
                 return
             self._rooms.add(message.room)
-        accepted = self._hub.submit(message.room, Request(author, message, self))
+        accepted = self._hub.submit(message.room, Request(author, message, self), self._address)
         if accepted and isinstance(message, wire.Leave):
             self._rooms.discard(message.room)
 
     async def _create(self, author: Author, message: wire.Create) -> None:
         try:
-            self._say(await self._hub.create(author, message))
+            self._say(await self._hub.create(author, message, self._address))
         except CommandRejected as rejection:
             self._error(message.id, rejection.code, rejection.message)
         except StoreError:
@@ -265,6 +268,19 @@ class Sessions:
         finally:
             self._open.discard(session)
 
+    async def _note_present(self, day: int) -> bool:
+        """Notes that everybody who is here was seen on that day, also those who said hello days ago; whether the store
+        took it.
+        """
+        identities = sorted({session.identity for session in self._open if session.identity})
+        try:
+            for batch in batched(identities):
+                await self._hub.ports.store.saw_identities(batch, day)
+        except StoreError as error:
+            log.warning("store unavailable", duty="presence", error=str(error))
+            return False
+        return True
+
     async def drain(self, over_s: float) -> None:
         """Asks all to reconnect, one after the other: whoever takes them in is not asked by all at once."""
         sessions = tuple(self._open)
@@ -278,8 +294,12 @@ class Sessions:
     async def run(self) -> None:
         """Looks for silent connections until cancelled."""
         silence_s = self._hub.ports.settings.silence_s
+        noted_day = day_of(self._hub.ports.now_ms())
         while True:
             await asyncio.sleep(silence_s / 4)
+            today = day_of(self._hub.ports.now_ms())
+            if today != noted_day and await self._note_present(today):
+                noted_day = today
             before_s = time.monotonic() - silence_s
             for session in tuple(self._open):
                 if session.heard_s < before_s:

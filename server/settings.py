@@ -8,6 +8,8 @@ from pathlib import Path
 
 from server.address import parse_proxies
 
+CHAT_JUDGED = 64
+"""Lines of chat that a room remembers to judge the next one by."""
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -114,6 +116,22 @@ class Settings:
     max_rooms: int = 20_000
     """Rooms in memory; more are refused until some have been idle."""
 
+    # Limits of one address, an IPv4 address or the /64 of an IPv6 one; 0 is off.
+    limit_guests: int = 200
+    """An address may make so many guests at once, …"""
+    limit_guests_per_minute: int = 60
+    """… and then so many a minute."""
+    limit_sockets: int = 2000
+    """An address may have so many connections open."""
+    limit_rooms_per_minute: int = 60
+    """An address may make so many rooms a minute."""
+    limit_rooms_percent: int = 10
+    """An address may hold so many hundredths of `max_rooms`."""
+    limit_chat: int = 4
+    """An identity may say so many lines in 10 s in a room; at most CHAT_JUDGED."""
+    limit_chat_room: int = 20
+    """All together may say so many lines in 10 s in a room; at most CHAT_JUDGED."""
+
     @property
     def alone(self) -> bool:
         """Whether this node uses its store alone."""
@@ -139,6 +157,11 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
     for name in ("port", "metrics_port"):
         if changes.get(name, 0) not in range(65536):
             raise SettingError(f"PLYROOM_{name.upper()} is {changes[name]}; a number up to 65535 was expected")
+    for name in ("limit_chat", "limit_chat_room"):
+        if changes.get(name, 0) not in range(CHAT_JUDGED + 1):
+            raise SettingError(
+                f"PLYROOM_{name.upper()} is {changes[name]}; a number from 0 (off) to {CHAT_JUDGED} was expected"
+            )
     if changes.get("log", "info") not in LOG_LEVELS:
         raise SettingError(f"PLYROOM_LOG is {changes['log']!r}; one of {', '.join(LOG_LEVELS)} was expected")
     if changes.get("database_pool", 1) == 0:

@@ -63,6 +63,19 @@ export function becomeGuest(name) {
     return request("/api/guest", { method: "POST", headers: { "Content-Type": "application/json" }, body });
 }
 
+/**
+ * Why the server lets no socket in, for a browser does not tell; null when it says nothing of it.
+ * @returns {Promise<string | null>}
+ */
+export async function whyRefused() {
+    try {
+        await request("/ws");
+        return null;
+    } catch (error) {
+        return error instanceof ApiError && error.code === "rate.exceeded" ? error.message : null;
+    }
+}
+
 /** @type {Promise<GameDescription[]> | null} */
 let games = null;
 

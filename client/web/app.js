@@ -7,7 +7,7 @@
  * @import {Model} from "./model.js"
  */
 
-import { becomeGuest } from "./api.js";
+import { becomeGuest, whyRefused } from "./api.js";
 import "./board.js";
 import { CommandError } from "./connection.js";
 import { h, render } from "./elements.js";
@@ -59,6 +59,7 @@ export class App {
             {
                 open: () => new WebSocket(address),
                 identify: () => becomeGuest(),
+                why: whyRefused,
                 clock: {
                     now: () => performance.now(),
                     after: (ms, call) => window.setTimeout(call, ms),

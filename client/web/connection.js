@@ -5,6 +5,8 @@
  * @import {Ack, ClientMessage, Code, Join, Leave, Message, WatchLobby, Welcome} from "./protocol.js"
  */
 
+import { ApiError } from "./api.js";
+
 export const PROTOCOL = 1;
 export const PING_MS = 2500;
 export const PONG_MS = 9000;
@@ -27,13 +29,17 @@ const REPLACED = 4001;
  * @typedef {object} Settings
  * @property {() => Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose">} open makes a socket
  * @property {() => Promise<unknown>} identify gets the cookie before the first socket, and again after it was refused
+ * @property {() => Promise<string | null>} why asks the server why it refused a socket; null when it says nothing of it
  * @property {(message: Message) => void} onmessage gets everything but answers to commands and pongs; `follow` what you need at a welcome
  * @property {(link: Link) => void} onlink
  * @property {Clock} clock
  * @property {() => number} random in [0, 1)
  */
 
-/** @typedef {{state: "connecting" | "open" | "lost" | "replaced", attempt: number, lag_ms: number | null}} Link */
+/**
+ * `reason` is what the server says of why there is none.
+ * @typedef {{state: "connecting" | "open" | "lost" | "replaced", attempt: number, lag_ms: number | null, reason: string | null}} Link
+ */
 /** @typedef {ClientMessage extends infer M ? M extends {id: string} ? Omit<M, "id"> : never : never} Command */
 /** @typedef {{message: Command & {id: string}, resolve: (ack: Ack) => void, reject: (error: CommandError) => void, sent: boolean, tries: number, busy_since: number | null}} Pending */
 
@@ -58,6 +64,12 @@ export function newId() {
         .slice(0, 20);
 }
 
+/**
+ * What a server said that answered, and refused.
+ * @param {unknown} error
+ */
+const refusalIn = (error) => (error instanceof ApiError ? error.message : null);
+
 export class Connection {
     /** @type {Settings} */
     #settings;
@@ -66,9 +78,13 @@ export class Connection {
     /** @type {Map<string, Pending>} */
     #pending = new Map();
     /** @type {Link} */
-    #link = { state: "connecting", attempt: 0, lag_ms: null };
+    #link = { state: "connecting", attempt: 0, lag_ms: null, reason: null };
     #welcomed = false;
     #identified = false;
+    /** Whether we asked who we are just before this socket. */
+    #identifies = false;
+    /** Whether the server has taken this socket. */
+    #opened = false;
     #stopped = true;
     /** @type {number | null} */
     #timer = null;
@@ -103,7 +119,7 @@ export class Connection {
     /** Closes the socket and opens a new one, so that the server sees the cookie as it is now. */
     renew() {
         this.#drop();
-        this.#setLink({ state: "connecting", attempt: 0, lag_ms: null });
+        this.#setLink({ state: "connecting", attempt: 0, lag_ms: null, reason: null });
         this.retry();
     }
 
@@ -121,18 +137,24 @@ export class Connection {
     }
 
     async #connect() {
+        const identifies = !this.#identified;
         try {
-            if (!this.#identified) await this.#settings.identify();
-        } catch {
-            if (!this.#stopped && this.#socket === null) this.#later();
+            if (identifies) await this.#settings.identify();
+        } catch (error) {
+            if (!this.#stopped && this.#socket === null) this.#later(refusalIn(error));
             return;
         }
         if (this.#stopped || this.#socket !== null) return;
         this.#identified = true;
+        this.#identifies = identifies;
+        this.#opened = false;
         const socket = this.#settings.open();
         this.#socket = socket;
         this.#waiting_since = this.#settings.clock.now();
-        socket.onopen = () => socket.send(JSON.stringify({ t: "hello", protocol: PROTOCOL }));
+        socket.onopen = () => {
+            this.#opened = true;
+            socket.send(JSON.stringify({ t: "hello", protocol: PROTOCOL }));
+        };
         socket.onmessage = (event) => this.#hear(socket, String(event.data));
         socket.onclose = (event) => this.#lost(socket, event.code);
         this.#watch();
@@ -161,8 +183,14 @@ export class Connection {
 
     /** @param {Welcome} welcome */
     #welcome(welcome) {
+        // The guest of our cookie has gone, and the server made another one for this socket only: ask for a cookie. A
+        // browser that keeps no cookies asked just now, and has to live with it.
+        if (welcome.token && !this.#identifies) {
+            this.#identified = false;
+            return this.renew();
+        }
         this.#welcomed = true;
-        this.#setLink({ state: "open", attempt: 0, lag_ms: this.#link.lag_ms });
+        this.#setLink({ state: "open", attempt: 0, lag_ms: this.#link.lag_ms, reason: null });
         this.#settings.onmessage(welcome);
         for (const pending of this.#pending.values()) if (!pending.sent) this.#sendPending(pending);
     }
@@ -190,7 +218,7 @@ export class Connection {
         if (pending) return pending.reject(new CommandError(message.code, message.message));
         this.#settings.onmessage(message);
         // Without a welcome there is nothing to wait for on this socket.
-        if (!this.#welcomed && this.#socket !== null) this.#lost(this.#socket, 0);
+        if (!this.#welcomed && this.#socket !== null) this.#lost(this.#socket, 0, message.message);
     }
 
     /**
@@ -245,13 +273,23 @@ export class Connection {
     /**
      * @param {ReturnType<Settings["open"]>} socket
      * @param {number} code
+     * @param {string | null} [reason]
      */
-    #lost(socket, code) {
+    #lost(socket, code, reason = null) {
         if (socket !== this.#socket) return;
+        const refused = !this.#opened;
         this.#drop();
         if (this.#stopped) return;
-        if (code === REPLACED) return this.#setLink({ state: "replaced", attempt: 0, lag_ms: null });
-        this.#later();
+        if (code === REPLACED) return this.#setLink({ state: "replaced", attempt: 0, lag_ms: null, reason: null });
+        this.#later(reason ?? (refused ? this.#link.reason : null));
+        if (refused) void this.#askWhy();
+    }
+
+    /** A browser does not tell its page how a handshake was answered. */
+    async #askWhy() {
+        const reason = await this.#settings.why().catch(() => null);
+        if (this.#stopped || this.#welcomed || reason === this.#link.reason) return;
+        this.#setLink({ ...this.#link, state: reason === null ? this.#link.state : "lost", reason });
     }
 
     /** Forgets the socket, whatever state it is in; answers that still come on it are not heard. */
@@ -271,15 +309,19 @@ export class Connection {
         }
     }
 
-    /** The next attempt after 0 to 1 s, then 0 to 2, then 0 to 4: full jitter, so that a herd of clients comes back spread out. */
-    #later() {
+    /**
+     * The next attempt after 0 to 1 s, then 0 to 2, then 0 to 4: full jitter, so that a herd of clients comes back spread out.
+     * @param {string | null} reason
+     */
+    #later(reason) {
         const { attempt, state } = this.#link;
         const most = Math.min(BACKOFF_MOST_MS, BACKOFF_FIRST_MS * 2 ** attempt);
         this.#setTimer(this.#settings.random() * most, () => void this.#connect());
         this.#setLink({
-            state: state === "connecting" && attempt < 1 ? "connecting" : "lost",
+            state: state === "connecting" && attempt < 1 && reason === null ? "connecting" : "lost",
             attempt: attempt + 1,
             lag_ms: null,
+            reason,
         });
     }
 

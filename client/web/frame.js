@@ -144,7 +144,7 @@ export function drawBanner(link, retry) {
         return h(
             "div",
             { class: "banner", role: "alert", key: "lost" },
-            h("span", null, "Connection lost. Reconnecting…"),
+            h("span", null, link.reason === null ? "Connection lost. Reconnecting…" : `Not connected: ${link.reason}.`),
             h("button", { onclick: retry }, "Retry now"),
         );
     }

@@ -24,7 +24,7 @@ export class Session {
     /** @type {Model} */
     model = EMPTY;
     /** @type {Link} */
-    link = { state: "connecting", attempt: 0, lag_ms: null };
+    link = { state: "connecting", attempt: 0, lag_ms: null, reason: null };
     /** Why the room that is followed cannot be. @type {{code: string, message: string} | null} */
     refusal = null;
     #watchingLobby = false;
@@ -36,7 +36,7 @@ export class Session {
     #random;
 
     /**
-     * @param {Pick<Settings, "open" | "identify" | "clock" | "random">} settings
+     * @param {Pick<Settings, "open" | "identify" | "why" | "clock" | "random">} settings
      * @param {Listeners} listeners
      */
     constructor(settings, listeners) {

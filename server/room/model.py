@@ -8,6 +8,7 @@ from msgspec import Struct
 from engine.game import Game, Position
 from server.codes import Code
 from server.protocol import ChatLine, MatchState, Occupant, Over, Played, RoomCommand, Visibility
+from server.settings import CHAT_JUDGED as CHAT_JUDGED
 
 SEATS = 2
 CHAT_KEPT = 50
@@ -103,6 +104,13 @@ class Match(Struct, frozen=True):
         )  # fmt: skip
 
 
+class Said(Struct, frozen=True):
+    """Who said something when, as the pace of the chat is judged by it."""
+
+    identity: str
+    at_ms: int
+
+
 class Room(Struct, frozen=True):
     """A room at v. `game` is None when this server does not have it; `frozen` then says why nothing can be played."""
 
@@ -119,6 +127,8 @@ class Room(Struct, frozen=True):
     match: Match | None = None
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
+    said: tuple[Said, ...] = ()
+    """Who said the last CHAT_JUDGED lines."""
     frozen: Code | None = None
 
     @property

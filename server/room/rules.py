@@ -28,6 +28,7 @@ from server.protocol import Occupant
 from server.room import notation
 from server.room.model import (
     AI_IDENTITY,
+    CHAT_JUDGED,
     CHAT_KEPT,
     SEATS,
     AiFailure,
@@ -38,6 +39,7 @@ from server.room.model import (
     CommandRejected,
     Match,
     Room,
+    Said,
 )
 
 NewId = Callable[[], str]
@@ -435,7 +437,8 @@ def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
             return _evolve_moved(room, event)
         case wire.Said():
             line = wire.ChatLine(room.v, at_ms, event.name, event.text, event.to)
-            return replace(room, chat=(*room.chat[-(CHAT_KEPT - 1) :], line))
+            said = (*room.said[-(CHAT_JUDGED - 1) :], Said(event.identity, at_ms))
+            return replace(room, chat=(*room.chat[-(CHAT_KEPT - 1) :], line), said=said)
         case wire.SeatTaken():
             return _with_seat(room, event.seat, event.occupant)
         case wire.SeatLeft():

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, BinaryIO
 
-from sqlalchemy import Boolean, Column, Connection, LargeBinary, MetaData, Table, func, insert, select
+from sqlalchemy import Boolean, Column, Connection, LargeBinary, MetaData, Table, func, insert, select, update
 
 from server.store import schema
 from server.store import tables as t
@@ -40,7 +40,8 @@ class BadBackup(StoreError):
 def backup(connection: Connection, where: str, file: BinaryIO, told: Told) -> dict[str, int]:
     """Writes what a snapshot holds; returns how many rows of each table."""
     revision = schema.revision_of(connection)
-    schema.judge(revision, schema.needs_of(connection) if revision else None, where)
+    if revision is None or revision > schema.HEAD:  # one that is older is copied as it is, say before it is migrated
+        schema.judge(revision, schema.needs_of(connection) if revision else None, where)
     tables = _reflected(connection)
     total = sum(_count(connection, table) for table in tables)
     done: dict[str, int] = {}
@@ -116,6 +117,8 @@ def restore(connection: Connection, where: str, file: BinaryIO, told: Told) -> d
     tables = {table.name: table for table in _reflected(connection)}
     done = _fill(connection, tables, lines, told)
     schema.migrate(connection, where)
+    for table in (t.identities, t.rooms):  # what was old when the backup was made is not old for whoever restores it
+        connection.execute(update(table).values(seen_day=None))
     connection.execute(t.meta.delete().where(t.meta.c.key == "epoch"))
     connection.execute(insert(t.meta).values(key="epoch", value=secrets.token_hex(8)))
     return done

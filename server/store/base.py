@@ -7,7 +7,7 @@ not at all; v of a room counts 1, 2, 3, … without a gap; a command key (room, 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -22,6 +22,20 @@ LONGEST_BEAT_MS = 60_000
 def wall_clock_ms() -> int:
     """Milliseconds since 1970, by this machine's clock."""
     return time.time_ns() // 1_000_000
+
+
+DAY_MS = 24 * 3_600_000
+
+
+def day_of(at_ms: int) -> int:
+    """The day, counted from 1970 in UTC, in which a time falls."""
+    return at_ms // DAY_MS
+
+
+def batched(names: Sequence[str], most: int = 500) -> Iterator[Sequence[str]]:
+    """The names, so many at a time, as one statement takes them."""
+    for start in range(0, len(names), most):
+        yield names[start : start + most]
 
 
 class StoreError(Exception):
@@ -133,18 +147,22 @@ class NewRoom(Struct, frozen=True):
 
 
 class RoomHead(Struct, frozen=True):
-    """Where a room's log ends, and which node is responsible for its wake-up."""
+    """Where a room's log ends, which node is responsible for its wake-up, and the last day on which it was noted that
+    somebody was there (None: never).
+    """
 
     v: int
     node: str
     due_ms: int | None
+    seen_day: int | None = None
 
 
 class Identity(Struct, frozen=True):
-    """Somebody who may hold seats."""
+    """Somebody who may hold seats, and the last day on which it was noted that they were here (None: never)."""
 
     id: str
     name: str
+    seen_day: int | None = None
 
 
 class StoredMatch(Struct, frozen=True):
@@ -172,6 +190,20 @@ class StoredRoom(Struct, frozen=True):
     room: str
     summary: bytes
     changed_ms: int
+
+
+class DaySpan(Struct, frozen=True):
+    """What was last seen before `before_day` is old on the day `today`."""
+
+    today: int
+    before_day: int
+
+
+class Page(Struct, frozen=True):
+    """What a look over a page of rows deleted, and the id of the page's last row; None when it was the last page."""
+
+    gone: tuple[str, ...]
+    next: str | None
 
 
 class Store(Protocol):
@@ -217,13 +249,34 @@ class Store(Protocol):
         """The nodes whose heartbeat has not run out, by the store's clock."""
 
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
-        """A new guest."""
+        """A new guest, who has never sat and was seen on the day on which it was made."""
 
     async def identity_by_token(self, token_hash: bytes) -> Identity | None:
         """Whose token that is."""
 
     async def rename_identity(self, identity: str, name: str) -> None:
         """A new name; events keep the old one."""
+
+    async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
+        """Notes that they were here on that day; returns those that there are."""
+
+    async def mark_sat(self, identity: str) -> None:
+        """The guest is about to take a seat or to make a room, and stays for ever; nothing if there is no such one."""
+
+    async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
+        """Looks over the identities whose ids follow `after`: guests who never sat and whose last day is old go; the
+        days of those without one count from today.
+        """
+
+    # --- rooms that nobody needs ---
+
+    async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
+        """Notes that somebody was there on that day; returns those rooms that there are."""
+
+    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
+        """Looks over the rooms whose ids follow `after`: those that never had a match and whose last day is old go with
+        all that belongs to them; the days of those without one count from today.
+        """
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
         """The listed rooms, those first whose entry changed last."""

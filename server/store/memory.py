@@ -17,12 +17,14 @@ from server.store.base import (
     Append,
     CommandKey,
     Conflict,
+    DaySpan,
     Duplicate,
     Identity,
     Listing,
     MatchFinished,
     MatchStarted,
     NewRoom,
+    Page,
     Projection,
     RoomHead,
     StoredEvent,
@@ -30,6 +32,7 @@ from server.store.base import (
     StoredRoom,
     StoreUnavailable,
     Thought,
+    day_of,
     wall_clock_ms,
 )
 
@@ -43,6 +46,7 @@ class _Room:
     changed_ms: int
     listed: bool = False
     summary: bytes = b"{}"
+    seen_day: int | None = None
     events: list[StoredEvent] = field(default_factory=list)
     commands: dict[CommandKey, tuple[int, int]] = field(default_factory=dict)
 
@@ -62,6 +66,7 @@ class MemoryStore:
         self._nodes: dict[str, int] = {}
         self._identities: dict[str, Identity] = {}
         self._tokens: dict[bytes, str] = {}
+        self._sat: set[str] = set()
 
     @property
     def epoch(self) -> str:
@@ -138,7 +143,7 @@ class MemoryStore:
     async def head(self, room: str) -> RoomHead | None:
         await asyncio.sleep(0)
         found = self._rooms.get(room)
-        return RoomHead(len(found.events), found.node, found.due_ms) if found else None
+        return RoomHead(len(found.events), found.node, found.due_ms, found.seen_day) if found else None
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
         await asyncio.sleep(0)
@@ -187,7 +192,7 @@ class MemoryStore:
         await asyncio.sleep(0)
         if identity.id in self._identities or token_hash in self._tokens:
             raise StoreUnavailable("there is such an identity already")
-        self._identities[identity.id] = identity
+        self._identities[identity.id] = replace(identity, seen_day=day_of(created_ms))
         self._tokens[token_hash] = identity.id
 
     async def identity_by_token(self, token_hash: bytes) -> Identity | None:
@@ -198,7 +203,62 @@ class MemoryStore:
     async def rename_identity(self, identity: str, name: str) -> None:
         await asyncio.sleep(0)
         if identity in self._identities:
-            self._identities[identity] = Identity(identity, name)
+            self._identities[identity] = replace(self._identities[identity], name=name)
+
+    async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
+        await asyncio.sleep(0)
+        found = frozenset(identities) & self._identities.keys()
+        for one in found:
+            before = self._identities[one]
+            self._identities[one] = replace(before, seen_day=_later(before.seen_day, day))
+        return found
+
+    async def mark_sat(self, identity: str) -> None:
+        await asyncio.sleep(0)
+        if identity in self._identities:
+            self._sat.add(identity)
+
+    async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
+        await asyncio.sleep(0)
+        page = sorted(one for one in self._identities if one > after)[:limit]
+        gone = set()
+        for one in page:
+            identity = self._identities[one]
+            if one in self._sat:
+                continue
+            if identity.seen_day is None:
+                self._identities[one] = replace(identity, seen_day=span.today)
+            elif identity.seen_day < span.before_day:
+                gone.add(one)
+                del self._identities[one]
+        self._tokens = {token: one for token, one in self._tokens.items() if one not in gone}
+        return Page(tuple(sorted(gone)), page[-1] if len(page) == limit else None)
+
+    # --- rooms that nobody needs ---
+
+    async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
+        await asyncio.sleep(0)
+        found = frozenset(rooms) & self._rooms.keys()
+        for one in found:
+            self._rooms[one].seen_day = _later(self._rooms[one].seen_day, day)
+        return found
+
+    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
+        await asyncio.sleep(0)
+        page = sorted(one for one in self._rooms if one > after)[:limit]
+        played = {match.room for match in self._matches.values()}
+        gone = []
+        for one in page:
+            room = self._rooms[one]
+            if one in played:
+                continue
+            if room.seen_day is None:
+                room.seen_day = span.today
+            elif room.seen_day < span.before_day:
+                gone.append(one)
+                del self._rooms[one]
+        self._created = {key: room for key, room in self._created.items() if room in self._rooms}
+        return Page(tuple(gone), page[-1] if len(page) == limit else None)
 
     # --- lists ---
 
@@ -232,3 +292,7 @@ class MemoryStore:
 
     async def check(self) -> None:
         await asyncio.sleep(0)
+
+
+def _later(day: int | None, other: int) -> int:
+    return other if day is None else max(day, other)

@@ -31,21 +31,25 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
+from server.store import expiry
 from server.store import tables as t
 from server.store.base import (
     LONGEST_BEAT_MS,
     Append,
     CommandKey,
     Conflict,
+    DaySpan,
     Duplicate,
     Identity,
     NewRoom,
+    Page,
     RoomHead,
     StoredEvent,
     StoredMatch,
     StoredRoom,
     StoreUnavailable,
     Thought,
+    day_of,
     wall_clock_ms,
 )
 from server.store.folder import make_folder
@@ -269,7 +273,8 @@ class SqlStore:
             return error
 
     async def head(self, room: str) -> RoomHead | None:
-        found = await self._select(select(t.rooms.c.head, t.rooms.c.node, t.rooms.c.due_ms).where(t.rooms.c.id == room))
+        c = t.rooms.c
+        found = await self._select(select(c.head, c.node, c.due_ms, c.seen_day).where(c.id == room))
         return RoomHead(*found[0]) if found else None
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
@@ -339,17 +344,52 @@ class SqlStore:
     # --- identities ---
 
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
-        row = {"id": identity.id, "name": identity.name, "token_hash": token_hash, "created_ms": created_ms}
+        row = {
+            "id": identity.id, "name": identity.name, "token_hash": token_hash, "created_ms": created_ms,
+            "seen_day": day_of(created_ms), "sat": False,
+        }  # fmt: skip
         await self._change(insert(t.identities).values(row).returning(t.identities.c.id))
 
     async def identity_by_token(self, token_hash: bytes) -> Identity | None:
         c = t.identities.c
-        found = await self._select(select(c.id, c.name).where(c.token_hash == token_hash))
+        found = await self._select(select(c.id, c.name, c.seen_day).where(c.token_hash == token_hash))
         return Identity(*found[0]) if found else None
 
     async def rename_identity(self, identity: str, name: str) -> None:
         c = t.identities.c
         await self._change(update(t.identities).where(c.id == identity).values(name=name).returning(c.id))
+
+    async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
+        return frozenset(await self._work(lambda one: expiry.note_seen(one, t.identities, identities, day)))
+
+    async def mark_sat(self, identity: str) -> None:
+        c = t.identities.c
+        await self._change(
+            update(t.identities).where(c.id == identity, c.sat.is_(False)).values(sat=True).returning(c.id)
+        )
+
+    async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
+        rows = await self._select(expiry.page_of_identities(after, limit))
+        old, new = expiry.old_and_new(rows, span)
+        if new:
+            await self._change(expiry.first_seen(t.identities, new, span.today))
+        ids = [row.id for row in old]
+        gone = await self._work(lambda one: expiry.delete_identities(one, ids, span.before_day)) if ids else []
+        return expiry.page(rows, limit, gone)
+
+    # --- rooms that nobody needs ---
+
+    async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
+        return frozenset(await self._work(lambda one: expiry.note_seen(one, t.rooms, rooms, day)))
+
+    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
+        rows = await self._select(expiry.page_of_rooms(after, limit))
+        old, new = expiry.old_and_new(rows, span)
+        if new:
+            await self._change(expiry.first_seen(t.rooms, new, span.today))
+        heads = {row.id: row.head for row in old}
+        gone = await self._work(lambda one: expiry.delete_rooms(one, heads, span.before_day)) if heads else []
+        return expiry.page(rows, limit, gone)
 
     # --- lists ---
 
@@ -406,7 +446,11 @@ class SqlStore:
 
     async def _change(self, statement: Any) -> list[Any]:
         """One small write of its own, between the log's groups."""
+        return await self._work(lambda connection: list(connection.execute(statement).all()))
+
+    async def _work(self, work: Callable[[Connection], list[Any]]) -> list[Any]:
+        """The same for several statements, or one where a statement is a transaction."""
         try:
-            return await self._write(lambda connection: list(connection.execute(statement).all()))
+            return await self._write(work)
         except DBAPIError as error:
             raise StoreUnavailable(f"the database failed: {error.orig}") from error

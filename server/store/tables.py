@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 
 metadata = MetaData(
@@ -32,6 +33,8 @@ identities = Table(
     Column("name", String, nullable=False),
     Column("token_hash", LargeBinary, nullable=False, unique=True),
     Column("created_ms", BigInteger, nullable=False),
+    Column("seen_day", Integer),
+    Column("sat", Boolean, nullable=False, server_default=false()),
 )
 
 rooms = Table(
@@ -49,6 +52,7 @@ rooms = Table(
     Column("listed", Boolean, nullable=False),
     Column("summary", LargeBinary, nullable=False),
     Column("changed_ms", BigInteger, nullable=False),
+    Column("seen_day", Integer),
     UniqueConstraint("host", "create_id"),
 )
 Index("ix_rooms_due_ms", rooms.c.due_ms)
@@ -100,6 +104,7 @@ matches = Table(
     Column("plies", Integer),
     Column("over", LargeBinary),
 )
+Index("ix_matches_room", matches.c.room)
 Index("ix_matches_public_finished_ms", matches.c.public, matches.c.finished_ms)
 
 thoughts = Table(

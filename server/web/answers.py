@@ -8,6 +8,7 @@ from aiohttp import web
 
 from server.address import Origin
 from server.codes import Code
+from server.limits import LimitExceeded
 
 ORIGIN = web.RequestKey("origin", Origin)
 """Where a request comes from, for every handler."""
@@ -25,14 +26,9 @@ class ApiError(Exception):
         self.retry_after_s = retry_after_s
 
 
-def too_many(retry_after_s: int) -> ApiError:
-    """The refusal of one request too many."""
-    return ApiError(
-        HTTPStatus.TOO_MANY_REQUESTS,
-        Code.RATE_EXCEEDED,
-        f"too many requests from your address; try again in {retry_after_s} s",
-        retry_after_s,
-    )
+def too_many(limit: LimitExceeded) -> ApiError:
+    """The refusal of more than an address may have."""
+    return ApiError(HTTPStatus.TOO_MANY_REQUESTS, limit.code, limit.message, limit.retry_s)
 
 
 def json_answer(body: Any, status: HTTPStatus = HTTPStatus.OK) -> web.Response:

@@ -15,7 +15,8 @@ from engine.games.registry import game_ids
 from server.accounts.guests import COOKIE, known_guest, new_guest
 from server.address import Proxies, parse_proxies
 from server.codes import Code
-from server.listener import origin_allowed
+from server.limits import LimitExceeded, Limits, Rates
+from server.listener import WS_PATH, origin_allowed
 from server.ports import Ports
 from server.room.model import CommandRejected
 from server.store.base import StoreUnavailable
@@ -23,7 +24,6 @@ from server.web.answers import ORIGIN, ApiError, json_answer, raw_answer, refusa
 from server.web.cookies import cookie_token
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.matches import Matches
-from server.web.rates import AddressRate
 
 log = structlog.get_logger()
 
@@ -54,15 +54,14 @@ class GuestRequest(Struct, forbid_unknown_fields=True):
 def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
     """The HTTP application with its middleware."""
     settings = api.ports.settings
-    rate = AddressRate(
-        settings.limit_requests_per_minute, settings.limit_requests_burst, lambda: api.ports.now_ms() / 1000
-    )
-    middlewares = [_origins(parse_proxies(settings.proxies)), _errors(api.ports), _limits(rate)]
+    rate = Rates("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
+    middlewares = [_origins(parse_proxies(settings.proxies)), _errors(api.ports), _limits(rate, api.ports)]
     app = web.Application(client_max_size=max(BODY_LIMITS_BYTES.values()), middlewares=middlewares)
     app.router.add_routes(
         [
             web.get("/livez", api.livez),
             web.get("/readyz", api.readyz),
+            web.get(WS_PATH, api.socket),
             web.post("/api/guest", api.guest),
             web.get("/api/games", api.games),
             *Matches(api.ports).routes(),
@@ -77,9 +76,14 @@ class Api:
     """The handlers, each documented in docs/protocol.md."""
 
     def __init__(
-        self, ports: Ports, is_draining: Callable[[], bool], clock_ahead_ms: Callable[[], int] = lambda: 0
+        self,
+        ports: Ports,
+        limits: Limits,
+        is_draining: Callable[[], bool],
+        clock_ahead_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         self.ports = ports
+        self._limits = limits
         self._is_draining = is_draining
         self._clock_ahead_ms = clock_ahead_ms
         self._games: bytes | None = None
@@ -120,7 +124,10 @@ class Api:
         try:
             identity = await known_guest(self.ports, token, wanted.name) if token else None
             if identity is None:
-                identity, fresh = await new_guest(self.ports, wanted.name)
+                address = request[ORIGIN].address
+                identity, fresh = await new_guest(self.ports, self._limits, address, wanted.name)
+        except LimitExceeded as limit:
+            raise too_many(limit) from limit
         except CommandRejected as rejection:
             raise ApiError(HTTPStatus.BAD_REQUEST, rejection.code, rejection.message) from rejection
         response = json_answer({"identity": identity.id, "name": identity.name})
@@ -135,6 +142,14 @@ class Api:
                 path="/",
             )
         return response
+
+    async def socket(self, request: web.Request) -> web.Response:
+        """Why a WebSocket is refused, for browsers, which do not tell their pages."""
+        try:
+            self._limits.sockets.check(request[ORIGIN].address)
+        except LimitExceeded as limit:
+            raise too_many(limit) from limit
+        raise ApiError(HTTPStatus.NOT_FOUND, "http.404", "this is the address of the WebSocket")
 
     async def _read_guest(self, request: web.Request) -> GuestRequest:
         try:
@@ -234,13 +249,16 @@ def _errors(ports: Ports) -> Any:
     return middleware
 
 
-def _limits(rate: AddressRate) -> Any:
+def _limits(rate: Rates, ports: Ports) -> Any:
     """Counts what each address asks for."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if not request.path.startswith(FREE) and not rate.take(request[ORIGIN].address):
-            raise too_many(rate.wait_s)
+        if not request.path.startswith(FREE):
+            try:
+                rate.take(request[ORIGIN].address, ports.now_ms() / 1000)
+            except LimitExceeded as limit:
+                raise too_many(limit) from limit
         return await handler(request)
 
     return middleware

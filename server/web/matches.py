@@ -15,12 +15,12 @@ from engine.numbering import length_text
 from server import protocol as wire
 from server.codec import parse_event_body
 from server.codes import Code
+from server.limits import LimitExceeded, Rates
 from server.ports import Ports
 from server.room import notation
 from server.store.base import StoredMatch
 from server.web.answers import ORIGIN, ApiError, json_answer, number, raw_answer, too_many
-from server.web.rates import AddressRate
-from server.web.replays import Replays, TooManyPlies
+from server.web.replays import Replays
 
 log = structlog.get_logger()
 
@@ -49,9 +49,7 @@ class Matches:
         self._ports = ports
         self._replays = Replays()
         settings = ports.settings
-        self._rate = AddressRate(
-            settings.limit_replays_per_minute, settings.limit_replays_burst, lambda: ports.now_ms() / 1000
-        )
+        self._rate = Rates("pages of replays", settings.limit_replays_burst, settings.limit_replays_per_minute)
         self._finished: OrderedDict[str, Moves] = OrderedDict()
         self._kept_moves = 0
 
@@ -104,10 +102,11 @@ class Matches:
             start = self._ports.find_game(found.game).position(found.start, _decode(found.options))
             return await self._replays.page(
                 found.match, start, [one.move for one in moves], first, last,
-                may=lambda: self._rate.take(address), gone=lambda: request.transport is None,
+                charge=lambda: self._rate.take(address, self._ports.now_ms() / 1000),
+                gone=lambda: request.transport is None,
             )  # fmt: skip
-        except TooManyPlies as error:
-            raise too_many(self._rate.wait_s) from error
+        except LimitExceeded as limit:
+            raise too_many(limit) from limit
         except ConnectionError:
             raise
         except Exception as error:

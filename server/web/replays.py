@@ -21,10 +21,6 @@ CHARGED_PLIES = 100
 _encode = msgspec.json.Encoder().encode
 
 
-class TooManyPlies(Exception):
-    """There is more to draw than the one who asks may have now."""
-
-
 @dataclass(slots=True)
 class Film:
     """A match's pictures from its first ply on, as far as somebody wanted them."""
@@ -58,19 +54,18 @@ class Replays:
         moves: Sequence[str],
         first: int,
         last: int,
-        may: Callable[[], bool],
+        charge: Callable[[], None],
         gone: Callable[[], bool],
     ) -> bytes:
         """The pictures from ply `first` to ply `last` as the members of a JSON array.
 
-        `may` is asked once for each CHARGED_PLIES plies that must be drawn; TooManyPlies when it refuses. Raises what a
-        game raises, and ConnectionError when `gone` tells that nobody waits any more.
+        `charge` is called once for each CHARGED_PLIES plies that must be drawn, and may refuse by raising. Raises what
+        a game raises, and ConnectionError when `gone` tells that nobody waits any more.
         """
         film = self._find(match, start, moves)
         missing = last + 1 - len(film.frames)
         for _ in range(0, missing, CHARGED_PLIES):
-            if not may():
-                raise TooManyPlies
+            charge()
         while len(film.frames) <= last:
             async with self._turn:
                 if gone():

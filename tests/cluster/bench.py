@@ -18,6 +18,7 @@ from pathlib import Path
 import click
 import uvloop
 
+from server import limits
 from server.bench import Meter, Pair, make_pair
 from tests.cluster.accounts import Used, counted, machine_busy_s, pids_of, put_first, since, used_so_far
 from tests.cluster.running import Cluster, cluster
@@ -37,6 +38,7 @@ UNLIMITED: dict[str, object] = {
     "messages_per_s": 1e6,
     "messages_burst": 10**6,
     "rooms_per_minute": 1e6,
+    **limits.OFF,
     "log": "warning",
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from server import limits
 from server.failpoint import PLACES
 from tests.cluster.running import bad_lines, cluster
 from tests.cluster.storm import Storm, fall_at, play_in
@@ -19,7 +20,7 @@ from tests.system.faultproxy import Toward
 
 QUICK = {
     "heartbeat_s": 0.5, "poll_s": 3600.0, "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_burst": 10**6,
-    "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "drain_s": 0.2,
+    "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "drain_s": 0.2, **limits.OFF,
 }  # fmt: skip
 
 PLAYED = ",".join(sorted({game for game, _ in GAMES}))

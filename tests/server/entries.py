@@ -21,11 +21,13 @@ from server.store.base import (
     StoredEvent,
     StoreError,
     StoreUnavailable,
+    day_of,
 )
 from server.store.postgres_link import Limits
 from server.store.schema import upgrade_sqlite
 
 NOW_MS = 1_700_000_000_000
+TODAY = day_of(NOW_MS)
 
 
 def new_database(folder: Path) -> Path:

@@ -13,6 +13,8 @@ from engine.game import Game, UnknownGame
 from engine.games.registry import game_ids, load_game
 from server import protocol as wire
 from server.codes import Code
+from server.limits import Limits
+from server.settings import Settings
 from server.web.api import Api, make_app
 from tests.server.rooms import altered, raises
 from tests.server.serving import Node, serve
@@ -213,7 +215,7 @@ async def asking(api: Api) -> AsyncIterator[TestClient[web.Request, web.Applicat
 async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
     """503 when the clock differs from the store's by more than 250 ms, either way; the operator sees by how much."""
     ahead = [0]
-    async with asking(Api(World().ports("n1"), lambda: False, lambda: ahead[0])) as client:
+    async with asking(Api(World().ports("n1"), Limits(Settings()), lambda: False, lambda: ahead[0])) as client:
         for ahead[0], status in ((0, 200), (250, 200), (-250, 200), (251, 503), (-90_000, 503)):
             assert (await client.get("/readyz")).status == status
         assert await (await client.get("/details")).json() == {"status": "clock differs", "ahead_ms": -90_000}
@@ -222,7 +224,7 @@ async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
 async def test_draining() -> None:
     """/readyz is 503 from the moment that the end begins; /livez stays."""
     draining = False
-    async with asking(Api(World().ports("n1"), lambda: draining)) as client:
+    async with asking(Api(World().ports("n1"), Limits(Settings()), lambda: draining)) as client:
         assert (await client.get("/readyz")).status == 200
         draining = True
         answer = await client.get("/details")
@@ -234,7 +236,7 @@ async def test_draining() -> None:
 async def test_strangers_learn_only_whether_a_node_is_ready() -> None:
     """Why it is not, and what its store says, stands on the metrics' port alone."""
     world = World()
-    async with asking(Api(world.ports("n1"), lambda: False)) as client:
+    async with asking(Api(world.ports("n1"), Limits(Settings()), lambda: False)) as client:
         world.store.fail("check")
         assert await (await client.get("/readyz")).json() == {"status": "not ready"}
         world.store.fail("check")

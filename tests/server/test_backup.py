@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, text, update
 
 from engine.games.registry import load_game
 from server.admin import main
 from server.store import backup as copies
 from server.store import schema, tables
-from server.store.base import CommandKey, RoomHead, StoreError
+from server.store.base import CommandKey, DaySpan, Identity, RoomHead, StoreError
 from server.verify import Report, verify
 from tests.server.databases import (
     KINDS,
@@ -28,7 +28,7 @@ from tests.server.databases import (
     migrate,
     play_matches,
 )
-from tests.server.entries import NOW_MS, append, entries, new_room
+from tests.server.entries import NOW_MS, TODAY, append, entries, new_room
 
 
 @pytest.fixture(params=KINDS)
@@ -205,7 +205,28 @@ async def test_a_server_that_runs_is_not_restored_under(request: pytest.FixtureR
     async with empty_database("postgres", request) as database, database.open() as store:
         await store.heartbeat("n1", 60_000)
         with pytest.raises(StoreError, match="stop it first"):
-            await restored(database, packed([{"plyroom": "backup", "format": 1, "schema": "0002"}]))
+            await restored(database, packed([{"plyroom": "backup", "format": 1, "schema": "0003"}]))
+
+
+async def test_after_a_restore_the_days_count_anew(database: Database, request: pytest.FixtureRequest) -> None:
+    """Guests and rooms of a backup that is weeks old do not go at the first look; who has sat is still known."""
+    async with database.open() as store:
+        await store.create_room(new_room("r1"))
+        await store.saw_rooms(["r1"], TODAY)
+        for name in ("sat", "guest"):
+            await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
+        await store.mark_sat("sat")
+    file = await taken(database)
+    later = DaySpan(TODAY + 1000, TODAY + 970)
+    async with bare_database("sqlite", request, "new") as new:
+        await restored(new, file)
+        async with new.open() as store:
+            for _ in range(2):
+                assert (await store.expire_identities("", later, 9)).gone == ()
+                assert (await store.expire_rooms("", later, 9)).gone == ()
+            at_last = DaySpan(TODAY + 1031, TODAY + 1001)
+            assert (await store.expire_identities("", at_last, 9)).gone == ("guest",)
+            assert (await store.expire_rooms("", at_last, 9)).gone == ("r1",)
 
 
 async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.FixtureRequest) -> None:
@@ -215,15 +236,22 @@ async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.Fixture
         bare_database("sqlite", request, "new") as new,
         bare_database("sqlite", request, "newer") as newer,
     ):
-        await old.run(lambda connection: schema.upgrade(connection, "0001"))
-        async with old.open() as store:
-            await store.create_room(new_room("r1", due_ms=NOW_MS))
 
-        def back(connection: Connection) -> None:
-            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
-            connection.exec_driver_sql("DELETE FROM meta WHERE key = 'needs'")
+        def fill(connection: Connection) -> None:
+            schema.upgrade(connection, "0001")
+            connection.execute(
+                text(
+                    "INSERT INTO rooms (id, game, public, host, create_id, created_ms, head, node, due_ms, listed,"
+                    " summary, changed_ms)"
+                    " VALUES ('r1', 'sticks', true, 'ada', 'c', 5, 2, 'n1', :now_ms, false, CAST('{}' AS BLOB), 5)"
+                ),
+                {"now_ms": NOW_MS},
+            )
+            for one in entries(1, 2):
+                row = {"v": one.v, "at_ms": one.at_ms, "body": one.body}
+                connection.execute(text("INSERT INTO events VALUES ('r1', :v, :at_ms, 0, :body)"), row)
 
-        await old.run(back)
+        await old.run(fill)
         file = await taken(old)
         assert lines(file)[0]["schema"] == "0001"
         await restored(new, file)

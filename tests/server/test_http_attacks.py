@@ -16,7 +16,6 @@ from aiohttp import web
 from server.address import Proxies
 from server.codes import Code
 from server.listener import Door, Hall
-from server.web import rates
 from server.web.connection import LINGER_BYTES, PIECE_BYTES, HttpConnections
 from tests.server.serving import WAIT_S, Http, Node, serve
 from tests.server.test_listener import SECURITY, UPGRADE
@@ -400,15 +399,3 @@ async def test_no_limit_where_none_is_set() -> None:
     async with serve(limit_requests_burst=1, limit_requests_per_minute=0) as node, node.http() as http:
         for _ in range(5):
             assert (await http.request("/api/matches")).status == 200
-
-
-def test_addresses_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ones that have asked for nothing the longest start afresh."""
-    monkeypatch.setattr(rates, "KEPT_ADDRESSES", 3)
-    rate = rates.AddressRate(60, 1, lambda: 0.0)
-    assert rate.take("busy")
-    for n in range(10):
-        assert rate.take(f"address {n}")
-        assert not rate.take("busy"), "it is remembered because it goes on asking"
-        assert len(rate) <= 3
-    assert rate.take("address 0")

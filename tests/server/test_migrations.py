@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -18,7 +19,7 @@ from sqlalchemy import Connection, MetaData, insert, text, update
 
 from migrations.env_config import FOLDER
 from server.store import schema
-from server.store.base import StoreUnavailable
+from server.store.base import Identity, RoomHead, StoreUnavailable
 from server.store.postgres import in_transaction, open_postgres
 from server.store.tables import meta, metadata
 from tests.postgres import PASSWORD, Postgres
@@ -26,7 +27,7 @@ from tests.server.databases import Database, bare_database, content, migrate
 from tests.server.entries import entries, new_room
 
 T = TypeVar("T")
-REVISIONS = ["0001", "0002"]
+REVISIONS = ["0001", "0002", "0003"]
 ROWS: dict[str, dict[str, Any]] = {
     "identities": {"id": "i", "name": "Ada", "token_hash": b"\x00\xff", "created_ms": 5},
     "rooms": {
@@ -45,6 +46,11 @@ ROWS: dict[str, dict[str, Any]] = {
     "meta": {"key": "epoch", "value": "one"},
 }  # fmt: skip
 """A row for each table as revision 0001 has it; what a later one adds, its migration must fill."""
+ADDED: dict[str, dict[str, Any]] = {"identities": {"seen_day": None, "sat": False}, "rooms": {"seen_day": None}}
+"""What the migrations since then put into those rows."""
+BEFORE = "0002"
+ADD_GUEST_BEFORE = "INSERT INTO identities (id, name, token_hash, created_ms) VALUES (:id, 'Ada', :token_hash, 5)"
+"""How a program of that revision adds a guest."""
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -90,10 +96,27 @@ async def test_data_of_every_earlier_revision_comes_along(database: Database, re
     assert await database.run(migrate) == (revision, schema.HEAD)
     after = await database.run(content)
     assert {"key": "epoch", "value": "one"} in after["meta"]
-    assert after | {"meta": []} == {name: [row] for name, row in ROWS.items()} | {"meta": []}
+    rows = {name: [row | ADDED.get(name, {})] for name, row in ROWS.items()}
+    assert after | {"meta": []} == rows | {"meta": []}
     async with database.open() as store:
         assert store.epoch == "one"
         assert [event.body for event in await store.events("r1", 0)] == [b'{"kind":"said"}']
+
+
+async def test_guests_who_did_something_before_are_kept(database: Database) -> None:
+    """0003: who gave a command in a room, or made one, counts as having sat; who only came does not."""
+    await database.run(lambda connection: schema.upgrade(connection, BEFORE))
+    await database.run(fill)
+
+    def add_guests(connection: Connection) -> None:
+        for name in ("ada", "passer-by"):
+            connection.execute(text(ADD_GUEST_BEFORE), {"id": name, "token_hash": name.encode()})
+        connection.execute(text("UPDATE rooms SET host = 'i'"))
+
+    await database.run(add_guests)
+    await database.run(migrate)
+    sat = {row["id"]: row["sat"] for row in (await database.run(content))["identities"]}
+    assert sat == {"ada": True, "i": True, "passer-by": False}
 
 
 async def test_migrations_go_back_and_forth(database: Database) -> None:
@@ -108,7 +131,10 @@ async def test_migrations_go_back_and_forth(database: Database) -> None:
     def described(connection: Connection) -> Any:
         found = MetaData()
         found.reflect(connection)
-        return {name: [repr(column) for column in table.columns] for name, table in found.tables.items()}
+        return {
+            name: [re.sub(r" object at 0x\w+", "", repr(column)) for column in table.columns]
+            for name, table in found.tables.items()
+        }
 
     await database.run(migrate)
     before = await database.run(described)
@@ -155,7 +181,7 @@ async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) 
     """R21, contract: a node of the version before is told to make way, by the server and by `plyroom migrate`."""
     await database.run(migrate)
     await database.run(set_revision("0999", "0999"))
-    refusal = r"newer Plyroom .*0999.*this one is of 0002.*backup"
+    refusal = r"newer Plyroom .*0999.*this one is of 0003.*backup"
     with pytest.raises(StoreUnavailable, match=refusal):
         async with database.open():
             raise AssertionError("it was opened")
@@ -163,19 +189,34 @@ async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) 
         await database.run(migrate)
 
 
-async def test_an_older_program_runs_beside_the_migration(postgres: Postgres) -> None:
+async def test_an_older_program_runs_beside_the_migration(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     """R21: a store that was opened at the revision before goes on reading and writing while and after `migrate` runs;
-    so does one that opens then.
+    so does one that opens then. What the older one writes (rooms and events as today, guests without what is new) the
+    newer one reads, and takes for never seen.
     """
+
+    def add_guest(name: str) -> Callable[[Connection], None]:
+        def add(connection: Connection) -> None:
+            connection.execute(text(ADD_GUEST_BEFORE), {"id": name, "token_hash": name.encode()})
+
+        return add
+
     async with postgres.bare_database() as name:
         url = postgres.url(name)
-        await in_transaction(url, lambda connection: schema.upgrade(connection, schema.LOWEST))
+        await in_transaction(url, lambda connection: schema.upgrade(connection, BEFORE))
+        monkeypatch.setattr(schema, "LOWEST", BEFORE)
         async with open_postgres(url) as older:
+            monkeypatch.undo()
             await older.create_room(new_room("r1"))
-            assert await in_transaction(url, migrate) == (schema.LOWEST, schema.HEAD)
+            await in_transaction(url, add_guest("ada"))
+            assert await in_transaction(url, migrate) == (BEFORE, schema.HEAD)
             await older.create_room(new_room("r2"))
+            await in_transaction(url, add_guest("ben"))
             async with open_postgres(url) as newer:
                 assert newer.epoch == older.epoch
+                assert await newer.identity_by_token(b"ada") == Identity("ada", "Ada", None)
+                assert await newer.identity_by_token(b"ben") == Identity("ben", "Ada", None)
+                assert await newer.head("r2") == RoomHead(2, "n1", None, None)
                 assert await newer.heads(["r1", "r2"]) == {"r1": 2, "r2": 2}
 
 
@@ -185,7 +226,7 @@ def test_what_cannot_be_run_on_is_said() -> None:
     schema.judge("0999", schema.LOWEST, "here")
     for revision, needs, words in (
         (None, None, "plyroom migrate"), ("0000", None, "plyroom migrate"), ("0999", None, "newer Plyroom"),
-        ("0999", "0003", "newer Plyroom"),
+        ("0999", "0004", "newer Plyroom"),
     ):  # fmt: skip
         with pytest.raises(StoreUnavailable, match=f"database here .*{words}"):
             schema.judge(revision, needs, "here")
@@ -210,6 +251,6 @@ async def test_a_server_says_what_its_database_lacks(postgres: Postgres, tmp_pat
         assert "plyroom migrate" in refused.stderr
         migrated = await asyncio.to_thread(run, url, "-m", "client", "migrate")
         assert (migrated.returncode, migrated.stderr) == (0, "")
-        assert migrated.stdout.endswith("is at 0002 now (before: no tables).\n")
+        assert migrated.stdout.endswith("is at 0003 now (before: no tables).\n")
         for one in (refused, migrated):
             assert PASSWORD not in one.stdout + one.stderr

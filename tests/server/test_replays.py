@@ -10,7 +10,8 @@ import pytest
 from engine.game import GameFault, Position
 from engine.games.registry import load_game
 from server.codes import Code
-from server.web.replays import Replays, TooManyPlies
+from server.limits import LimitExceeded
+from server.web.replays import Replays
 from tests.server.serving import Node, serve
 from tests.server.test_api import get, matches
 from tests.server.test_http_attacks import TurnedClock
@@ -64,7 +65,7 @@ async def page(
     replays: Replays, match: str = "m", first: int = 0, last: int = 5, moves: Any = MOVES, **ask: Any
 ) -> bytes:
     """Asks for a page."""
-    ask = {"may": lambda: True, "gone": lambda: False} | ask
+    ask = {"charge": lambda: None, "gone": lambda: False} | ask
     return await replays.page(match, start(), moves, first, last, **ask)
 
 
@@ -149,20 +150,21 @@ class Still:
 
 @pytest.mark.parametrize(("last", "charged"), [(0, 1), (99, 1), (100, 2), (250, 3)])
 async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
-    """For each hundred plies or a part of them once, and nothing for what is kept; TooManyPlies draws nothing."""
+    """For each hundred plies or a part of them once, and nothing for what is kept; a refusal draws nothing."""
     replays, asked = Replays(), 0
 
-    def may() -> bool:
+    def charge() -> None:
         nonlocal asked
         asked += 1
-        return asked <= charged
+        if asked > charged:
+            raise LimitExceeded(Code.RATE_EXCEEDED, "no more", 1)
 
     for _ in range(2):
-        await replays.page("m", cast(Position, Still()), ["a"] * last, 0, last, may, lambda: False)
+        await replays.page("m", cast(Position, Still()), ["a"] * last, 0, last, charge, lambda: False)
         assert asked == charged
     kept_bytes = replays.kept_bytes
-    with pytest.raises(TooManyPlies):
-        await page(replays, "another", may=may)
+    with pytest.raises(LimitExceeded):
+        await page(replays, "another", charge=charge)
     assert replays.kept_bytes == kept_bytes
 
 

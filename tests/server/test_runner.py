@@ -160,7 +160,7 @@ async def test_a_refused_command_is_judged_afresh() -> None:
 @virtual
 async def test_old_ids_are_asked_of_the_store() -> None:
     """A room remembers some keys; older ones the store knows, even of a command that would be accepted again."""
-    async with playing() as (world, _, room, ada, _):
+    async with playing(world=World().unlimited()) as (world, _, room, ada, _):
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
         for number in range(KEYS + 5):
             await ada.ack(ada.chat(room, f"line {number}"))
@@ -194,7 +194,7 @@ async def test_a_mailbox_has_a_bound() -> None:
 @virtual
 async def test_memory_of_a_room_is_bounded() -> None:
     """I20: keys, tail and chat stay within their limits however long a room lives."""
-    async with playing() as (_, hub, room, ada, _):
+    async with playing(world=World().unlimited()) as (_, hub, room, ada, _):
         for number in range(3 * KEYS):
             await ada.ack(ada.chat(room, f"line {number}"))
         runner = hub.runner(room)

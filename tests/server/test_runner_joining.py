@@ -98,7 +98,7 @@ async def test_standing_up_opens_the_ears() -> None:
 @virtual
 async def test_far_behind_is_a_snapshot() -> None:
     """Beyond 500 events, at since 0, and above the head (a restored backup), a snapshot comes instead of events."""
-    async with playing() as (_, hub, room, ada, _):
+    async with playing(world=World().unlimited()) as (_, hub, room, ada, _):
         for number in range(RESUME):
             await ada.ack(ada.chat(room, f"line {number}"))
         head = 4 + RESUME
@@ -123,7 +123,7 @@ async def test_far_behind_is_a_snapshot() -> None:
 @virtual
 async def test_behind_the_tail_is_read_from_the_store() -> None:
     """What memory does not have any more, the store has."""
-    async with playing() as (world, hub, room, ada, _):
+    async with playing(world=World().unlimited()) as (world, hub, room, ada, _):
         for number in range(3 * TAIL):
             await ada.ack(ada.chat(room, f"line {number}"))
         client = Client(hub, "cyd")
@@ -220,7 +220,7 @@ async def test_an_unknown_room() -> None:
 @virtual
 async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
     """I20: it follows nothing, so that the room can leave memory."""
-    async with playing() as (world, hub, room, ada, ben):
+    async with playing(world=World().unlimited()) as (world, hub, room, ada, ben):
         for _ in range(2 * TAIL + 5):
             await ada.ack(ada.chat(room, "x"))
         cyd = Client(hub, "cyd")

@@ -63,7 +63,7 @@ async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
 @virtual
 async def test_of_two_nodes_at_once_one_wins() -> None:
     """R5: both decide at the same v; the loser reads what the winner wrote and decides again; v has no gap."""
-    async with playing() as (world, _, room, ada, _):
+    async with playing(world=World().unlimited()) as (world, _, room, ada, _):
         world.bus.cut = True  # type: ignore[attr-defined]
         async with world.hub("n2") as other:
             cyd = Client(other, "cyd")
@@ -132,7 +132,7 @@ async def test_double_late_and_forged_messages_of_the_bus() -> None:
 @virtual
 async def test_a_full_mailbox_does_not_lose_news() -> None:
     """A message of the bus that finds no place makes the room read the log."""
-    async with playing() as (world, _hub, room, ada, _), world.hub("n2") as other:
+    async with playing(world=World().unlimited()) as (world, _hub, room, ada, _), world.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
         gate = world.store.hold("append")

@@ -2,21 +2,24 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from server.store import expiry
 from server.store.base import (
     EVERYBODY,
     SPECTATORS,
     Append,
     CommandKey,
     Conflict,
+    DaySpan,
     Duplicate,
     Identity,
+    Page,
     Projection,
     RoomHead,
     Store,
@@ -27,9 +30,9 @@ from server.store.base import (
 )
 from server.store.memory import MemoryStore
 from server.store.postgres import open_postgres
-from server.store.sql import open_sqlite
+from server.store.sql import SqlStore, open_sqlite
 from tests.postgres import Postgres
-from tests.server.entries import NOW_MS, append, entries, finished, listing, new_database, new_room, started
+from tests.server.entries import NOW_MS, TODAY, append, entries, finished, listing, new_database, new_room, started
 
 BACKENDS = ["memory", "sqlite", "postgres"]
 
@@ -185,7 +188,7 @@ async def test_keys_and_texts_are_kept_to_the_letter(store: Store) -> None:
     for v, one in enumerate(ids, 1):
         assert await store.find_command("r1", CommandKey(one, one)) == (v + 1, v + 1)
         assert msgspec.json.decode((await store.events("r1", v, 1))[0].body)["text"] == one
-        assert await store.identity_by_token(one.encode()) == Identity(one, one)
+        assert await store.identity_by_token(one.encode()) == Identity(one, one, TODAY)
     assert await store.find_command("r1", CommandKey("1", " 1")) is None
     assert [one.summary for one in await store.rooms(1)] == [listing(ids[-1]).summary]
 
@@ -442,10 +445,10 @@ async def test_identities_are_found_by_token(store: Store) -> None:
     """By the hash of their token, under their newest name; nobody has an unknown token."""
     await store.add_identity(Identity("a1", "Ada"), b"\x00hash\xff", NOW_MS)
     await store.add_identity(Identity("b1", "Ben"), b"other", NOW_MS)
-    assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada")
+    assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada", TODAY)
     await store.rename_identity("a1", "Ada L.")
-    assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada L.")
-    assert await store.identity_by_token(b"other") == Identity("b1", "Ben")
+    assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada L.", TODAY)
+    assert await store.identity_by_token(b"other") == Identity("b1", "Ben", TODAY)
     assert await store.identity_by_token(b"\x00hash") is None
 
 
@@ -455,5 +458,161 @@ async def test_a_token_belongs_to_one(store: Store) -> None:
     for identity, token_hash in ((Identity("b1", "Ben"), b"hash"), (Identity("a1", "Ben"), b"new")):
         with pytest.raises(StoreError):
             await store.add_identity(identity, token_hash, NOW_MS)
-    assert await store.identity_by_token(b"hash") == Identity("a1", "Ada")
+    assert await store.identity_by_token(b"hash") == Identity("a1", "Ada", TODAY)
     assert await store.identity_by_token(b"new") is None
+
+
+# --- nothing stays for ever -------------------------------------------------------------------------------------------
+
+SPAN = DaySpan(today=TODAY + 31, before_day=TODAY + 1)
+"""A day on which TODAY is just old."""
+
+
+async def expire_guests(store: Store, span: DaySpan = SPAN, limit: int = 500) -> list[str]:
+    """Who goes in a whole round."""
+    return await whole_round(store.expire_identities, span, limit)
+
+
+async def expire_rooms(store: Store, span: DaySpan = SPAN, limit: int = 500) -> list[str]:
+    """Which rooms go in a whole round."""
+    return await whole_round(store.expire_rooms, span, limit)
+
+
+async def whole_round(look: Callable[[str, DaySpan, int], Awaitable[Page]], span: DaySpan, limit: int) -> list[str]:
+    gone: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page = await look(after, span, limit)
+        assert page.next is None or page.next > after
+        gone += page.gone
+        after = page.next
+    return gone
+
+
+async def test_guests_who_never_sat_go_when_they_are_old(store: Store) -> None:
+    """Those whose last day is before the span's; who sat stays, who was seen since stays, and a token of one who went
+    belongs to nobody.
+    """
+    for name in ("gone", "sat", "seen"):
+        await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
+    await store.mark_sat("sat")
+    await store.mark_sat("nobody")
+    assert await store.saw_identities(["seen", "nobody"], TODAY + 1) == {"seen"}
+    assert await expire_guests(store, DaySpan(TODAY + 30, TODAY)) == []
+    assert await expire_guests(store) == ["gone"]
+    assert await expire_guests(store) == []
+    assert await store.identity_by_token(b"gone") is None
+    assert await store.identity_by_token(b"sat") == Identity("sat", "sat", TODAY)
+    assert await store.identity_by_token(b"seen") == Identity("seen", "seen", TODAY + 1)
+    assert await store.saw_identities(["gone"], TODAY) == frozenset()
+
+
+async def test_a_day_is_never_taken_back(store: Store) -> None:
+    """A node whose clock is behind notes nothing earlier."""
+    await store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS)
+    await store.create_room(new_room("r1"))
+    for day in (TODAY + 5, TODAY - 5):
+        assert await store.saw_identities(["a1"], day) == {"a1"}
+        assert await store.saw_rooms(["r1"], day) == {"r1"}
+    assert await store.identity_by_token(b"hash") == Identity("a1", "Ada", TODAY + 5)
+    assert await store.head("r1") == RoomHead(2, "n1", None, TODAY + 5)
+
+
+async def test_rooms_without_a_match_go_with_all_that_is_theirs(store: Store) -> None:
+    """A room that nobody has seen for long; one that was seen stays, and one that ever had a match stays for ever."""
+    for name in ("gone", "seen"):
+        await store.create_room(new_room(name, projections=[listing(name)]))
+    await store.create_room(new_room("played", projections=[started("m1"), finished("m1")]))
+    await store.append(append("gone", 2, CommandKey("ada", "1")))
+    names = ["gone", "seen", "played"]
+    assert await store.saw_rooms(names, TODAY) == frozenset(names)
+    await store.saw_rooms(["seen"], TODAY + 1)
+    assert await expire_rooms(store, DaySpan(TODAY + 7, TODAY)) == []
+    assert await expire_rooms(store) == ["gone"]
+    assert await expire_rooms(store) == []
+    assert await store.heads(names) == {"seen": 2, "played": 2}
+    assert await store.head("gone") is None
+    assert await store.events("gone", 0) == []
+    assert await store.find_command("gone", CommandKey("ada", "1")) is None
+    assert await store.created_room("ada", "gone") is None
+    assert [room.room for room in await store.rooms(9)] == ["seen"]
+    assert await store.saw_rooms(["gone"], TODAY) == frozenset()
+    with pytest.raises(Conflict):
+        await store.append(append("gone", 3))
+    assert await store.create_room(new_room("again", create_id="gone")) is None, "the same key makes another room"
+
+
+async def test_what_was_never_seen_counts_from_today(store: Store) -> None:
+    """A room that no node noted yet, as after a migration: it goes a whole time after the first look, not at it."""
+    await store.create_room(new_room("r1"))
+    assert await expire_rooms(store) == []
+    assert await store.head("r1") == RoomHead(2, "n1", None, SPAN.today)
+    assert await expire_rooms(store, DaySpan(SPAN.today + 7, SPAN.today)) == []
+    assert await expire_rooms(store, DaySpan(SPAN.today + 8, SPAN.today + 1)) == ["r1"]
+
+
+async def test_a_round_goes_page_by_page(store: Store) -> None:
+    """Whatever the size of the pages, each one looks at so many rows and a round at all of them."""
+    names = [f"n{number}" for number in range(7)]
+    for name in names:
+        await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
+        await store.create_room(new_room(name))
+    await store.mark_sat("n3")
+    await store.saw_rooms(names, TODAY)
+    assert await store.expire_identities("", SPAN, 2) == Page(("n0", "n1"), "n1")
+    assert await expire_guests(store, limit=2) == ["n2", "n4", "n5", "n6"]
+    assert await store.expire_rooms("n1", SPAN, 3) == Page(("n2", "n3", "n4"), "n4")
+    assert await expire_rooms(store, limit=3) == ["n0", "n1", "n5", "n6"]
+
+
+async def test_many_nodes_may_look_at_once(store: Store) -> None:
+    """Together they delete each once, while others note days and append: who is noted stays, and no log is left without
+    its room, nor a room without a part of its log.
+    """
+    names = [f"n{number:02}" for number in range(30)]
+    for name in names:
+        await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
+        await store.create_room(new_room(name))
+    await store.saw_rooms(names, TODAY)
+    rooms, guests, seen_rooms, seen_guests, appended = await asyncio.gather(
+        asyncio.gather(*(expire_rooms(store) for _ in range(4))),
+        asyncio.gather(*(expire_guests(store) for _ in range(4))),
+        store.saw_rooms(names[::2], SPAN.today),
+        store.saw_identities(names[1::2], SPAN.today),
+        asyncio.gather(*(outcome(store.append(append(name, 2))) for name in names)),
+    )
+    gone = sorted(itertools.chain(*rooms))
+    gone_guests = sorted(itertools.chain(*guests))
+    assert len(set(gone)) == len(gone)
+    assert len(set(gone_guests)) == len(gone_guests)
+    assert set(gone).isdisjoint(seen_rooms)
+    assert set(gone_guests).isdisjoint(seen_guests)
+    heads = await store.heads(names)
+    assert heads.keys() == set(names) - set(gone)
+    for name, made in zip(names, appended, strict=True):
+        assert len(await store.events(name, 0)) == heads.get(name, 0)
+        assert name not in heads or heads[name] == (3 if made is None else 2)
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+async def test_a_deletion_asks_once_more(backend: str, request: pytest.FixtureRequest) -> None:
+    """What became of a row since its page was read: a room that was seen, that grew or that began a match stays, and so
+    does a guest who was seen or sat.
+    """
+    async with open_backend(backend, request) as store:
+        assert isinstance(store, SqlStore)
+        names = ["seen", "grew", "played", "gone"]
+        for name in names:
+            await store.create_room(new_room(name))
+            await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
+        await store.saw_rooms(names, TODAY)
+        await store.saw_rooms(["seen"], SPAN.today)
+        await store.saw_identities(["seen"], SPAN.today)
+        await store.mark_sat("played")
+        await store.append(append("grew", 2))
+        await store.append(append("played", 2, projections=[started("m1", 3)]))
+        heads = dict.fromkeys(names, 2) | {"played": 3}
+        assert await store._work(lambda one: expiry.delete_rooms(one, heads, SPAN.before_day)) == ["gone"]
+        assert await store.heads(names) == {"seen": 2, "grew": 3, "played": 3}
+        gone = await store._work(lambda one: expiry.delete_identities(one, names, SPAN.before_day))
+        assert sorted(gone) == ["gone", "grew"]

@@ -33,7 +33,7 @@ from server.store.group import commit_on_sqlite
 from server.store.sql import SqlStore, open_sqlite
 from server.store.tables import metadata
 from server.store.writer import GROUP, QUEUE, GroupWriter, Op, Outcome, room_of
-from tests.server.entries import NOW_MS, append, entries, new_database, new_room
+from tests.server.entries import NOW_MS, TODAY, append, entries, new_database, new_room
 
 LOCK = """
 import sqlite3, sys
@@ -85,7 +85,7 @@ async def test_what_was_committed_is_there_after_a_restart(tmp_path: Path) -> No
         assert store.epoch == epoch
         assert await store.events("r1", 0) == list(entries(1, 3))
         assert await store.find_command("r1", CommandKey("ada", "1")) == (3, 3)
-        assert await store.identity_by_token(b"hash") == Identity("a1", "Ada")
+        assert await store.identity_by_token(b"hash") == Identity("a1", "Ada", TODAY)
 
 
 async def test_two_stores_of_one_file_are_one_store(tmp_path: Path) -> None:
@@ -479,7 +479,7 @@ async def test_a_database_from_a_newer_plyroom_is_refused(tmp_path: Path) -> Non
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
         connection.execute("UPDATE meta SET value = '9999' WHERE key = 'needs'")
         connection.commit()
-    with pytest.raises(StoreUnavailable, match=r"newer Plyroom .*9999.*0002.*backup"):
+    with pytest.raises(StoreUnavailable, match=r"newer Plyroom .*9999.*0003.*backup"):
         async with open_sqlite(path):
             raise AssertionError("it was opened")
     assert schema.sqlite_revision(path) == "9999"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from engine.search.job import Job
+from server import limits
 from server.ports import Ports
 from server.store.base import Store
 from server.store.postgres import open_postgres
@@ -29,7 +30,7 @@ HEALED_S = 10.0
 
 QUICK = {
     "poll_s": 3600.0, "heartbeat_s": 0.2, "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_burst": 10**6,
-    "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "room_idle_s": 1.0,
+    "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "room_idle_s": 1.0, **limits.OFF,
 }  # fmt: skip
 
 

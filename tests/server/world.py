@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from engine.game import Game
 from engine.games.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
+from server import limits
 from server import protocol as wire
 from server.bus.base import Beat, Bus, BusMessage, BusNumbers, Lapse, Missed, Receive, ReceiveNode
 from server.bus.local import LocalBus
@@ -27,8 +28,10 @@ from server.settings import Settings
 from server.store.base import (
     Append,
     CommandKey,
+    DaySpan,
     Identity,
     NewRoom,
+    Page,
     RoomHead,
     Store,
     StoredEvent,
@@ -148,6 +151,18 @@ class FaultyStore(MemoryStore):
 
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         await self._through("add_identity", super().add_identity(identity, token_hash, created_ms))
+
+    async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
+        return await self._through("saw_identities", super().saw_identities(identities, day))
+
+    async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
+        return await self._through("saw_rooms", super().saw_rooms(rooms, day))
+
+    async def mark_sat(self, identity: str) -> None:
+        await self._through("mark_sat", super().mark_sat(identity))
+
+    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
+        return await self._through("expire_rooms", super().expire_rooms(after, span, limit))
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         return await self._through("heartbeat", super().heartbeat(node, alive_for_ms))
@@ -416,6 +431,11 @@ class World:
         self.engines = ScriptedEngines()
         self.find_game = find_game
         self._ids = itertools.count(1)
+
+    def unlimited(self) -> "World":
+        """The same without limits of chat and of addresses, for tests that only want many events."""
+        self.settings = replace(self.settings, **limits.OFF)
+        return self
 
     def now_ms(self) -> int:
         return loop_ms()

@@ -226,6 +226,30 @@ async def test_what_is_refused_is_said_and_changes_nothing(chromium: Browser, tm
         await expect(ada.button("Create the room")).to_be_visible()
 
 
+async def test_a_refused_connection_is_told(chromium: Browser, tmp_path: Path) -> None:
+    """Too many guests, or too many sockets, from one address: the page says so and when to try again, and goes on by
+    itself when there is place.
+    """
+    async with serving(tmp_path / "data", limit_guests=2, limit_guests_per_minute=1, limit_sockets=1) as server:
+        pages = [await (await chromium.new_context()).new_page() for _ in range(3)]
+        told = [page.get_by_role("alert").filter(has_text="Not connected") for page in pages]
+        await pages[0].goto(server.url)
+        await expect(pages[0].get_by_role("img", name=re.compile("^connected"))).to_be_visible()
+        await pages[1].goto(server.url)
+        await expect(told[1]).to_contain_text(
+            "your address has 1 connections open, as many as it may; try again in 10 s"
+        )
+        await pages[2].goto(server.url)
+        await expect(told[2]).to_contain_text(
+            "your address may have 2 new guests at once and then 1 a minute; try again in"
+        )
+        await pages[0].close()
+        await expect(told[1]).to_have_count(0)
+        await expect(pages[1].get_by_role("img", name=re.compile("^connected"))).to_be_visible()
+        for page in pages[1:]:
+            await page.close()
+
+
 async def test_the_lobby_shows_rooms_as_they_come_and_go(chromium: Browser, server: ServerProcess) -> None:
     """Public ones only."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim):

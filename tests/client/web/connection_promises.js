@@ -1,5 +1,8 @@
+import { ApiError } from "/client/web/api.js";
 import { BACKOFF_MOST_MS, BUSY_MS, Connection, PING_MS, PONG_MS } from "/client/web/connection.js";
 import { holds, promise, same, settled } from "./promises.js";
+
+const WELCOME = { t: "welcome", protocol: 1, identity: "me", name: "Me", epoch: "e", at: 0 };
 
 /** Sockets, time and chance that do what the test says. */
 class World {
@@ -9,7 +12,10 @@ class World {
     heard = [];
     links = [];
     identified = 0;
-    identifyFails = false;
+    /** @type {Error | null} */
+    identifyFails = null;
+    /** Why the server refuses sockets. */
+    reason = null;
     chance = 0.5;
 
     constructor() {
@@ -17,8 +23,9 @@ class World {
             open: () => this.#open(),
             identify: async () => {
                 this.identified++;
-                if (this.identifyFails) throw new Error("no server");
+                if (this.identifyFails) throw this.identifyFails;
             },
+            why: async () => this.reason,
             onmessage: (message) => this.onmessage(message),
             onlink: (link) => this.links.push(link),
             clock: {
@@ -78,7 +85,7 @@ class World {
 
     welcome() {
         this.socket.onopen();
-        this.tell({ t: "welcome", protocol: 1, identity: "me", name: "Me", epoch: "e", at: 0 });
+        this.tell(WELCOME);
     }
 
     sent(type) {
@@ -258,13 +265,13 @@ promise("attempts come after 0 to 1, 2, then 4 s, by chance, for ever", async ()
 
 promise("without a server it goes on trying, and says that it is lost", async () => {
     const world = new World();
-    world.identifyFails = true;
+    world.identifyFails = new Error("no server");
     world.connection.start();
     await settled();
     await world.pass(60_000);
     same([world.sockets.length, world.state], [0, "lost"]);
     holds(world.identified >= 15, "it tried all the time");
-    world.identifyFails = false;
+    world.identifyFails = null;
     await world.pass(BACKOFF_MOST_MS);
     world.welcome();
     same(world.state, "open");
@@ -278,6 +285,83 @@ promise("a token that nobody knows any more makes it ask who it is again", async
     world.tell({ t: "error", id: null, code: "token.unknown", message: "nobody has that token" });
     await world.pass(BACKOFF_MOST_MS);
     same([world.identified, world.sockets.length], [2, 2]);
+});
+
+promise("a cookie whose guest has gone is renewed: one more socket, and then the same guest at each", async () => {
+    const world = new World();
+    await world.welcomed();
+    world.socket.onclose({ code: 1006 });
+    await world.pass(BACKOFF_MOST_MS);
+    same(world.identified, 1);
+    world.socket.onopen();
+    world.tell({ ...WELCOME, identity: "new", token: "not in the cookie" });
+    await settled();
+    same([world.identified, world.sockets.length, world.state], [2, 3, "connecting"]);
+    same(world.heard, ["welcome"]);
+    world.welcome();
+    same([world.identified, world.sockets.length, world.state], [2, 3, "open"]);
+});
+
+promise("a browser that keeps no cookies is welcome as whoever it is", async () => {
+    const world = new World();
+    world.connection.start();
+    await settled();
+    for (let times = 0; times < 3; times++) {
+        world.socket.onopen();
+        world.tell({ ...WELCOME, token: "once" });
+        await settled();
+        if (world.state !== "open") {
+            world.socket.onopen();
+            world.tell({ ...WELCOME, token: "once more" });
+        }
+        same(world.state, "open");
+        world.socket.onclose({ code: 1006 });
+        await world.pass(BACKOFF_MOST_MS);
+    }
+});
+
+promise("the user is told why there is no guest for them, and gets in later", async () => {
+    const world = new World();
+    world.identifyFails = new ApiError("rate.exceeded", "too many; try again in 5 s");
+    world.connection.start();
+    await settled();
+    same([world.state, world.links.at(-1).reason], ["lost", "too many; try again in 5 s"]);
+    world.identifyFails = null;
+    await world.pass(BACKOFF_MOST_MS);
+    world.welcome();
+    same([world.state, world.links.at(-1).reason], ["open", null]);
+});
+
+promise("the user is told why their socket is refused, and is not where the server just does not answer", async () => {
+    const world = new World();
+    world.reason = "your address has 2000 connections open; try again in 10 s";
+    world.connection.start();
+    await settled();
+    for (let times = 0; times < 3; times++) {
+        world.socket.onclose({ code: 1006 });
+        await settled();
+        same([world.state, world.links.at(-1).reason], ["lost", world.reason]);
+        await world.pass(BACKOFF_MOST_MS);
+    }
+    world.reason = null;
+    world.socket.onclose({ code: 1006 });
+    await settled();
+    same([world.state, world.links.at(-1).reason], ["lost", null]);
+    await world.pass(BACKOFF_MOST_MS);
+    world.welcome();
+    world.reason = "asked though the socket was open";
+    world.socket.onclose({ code: 1006 });
+    await settled();
+    same(world.links.at(-1).reason, null);
+});
+
+promise("a hello that is refused is told", async () => {
+    const world = new World();
+    world.connection.start();
+    await settled();
+    world.socket.onopen();
+    world.tell({ t: "error", id: null, code: "rate.exceeded", message: "too many guests; try again in 3 s" });
+    same([world.state, world.links.at(-1).reason], ["lost", "too many guests; try again in 3 s"]);
 });
 
 promise("a replaced connection stays away until the user wants it back", async () => {

@@ -25,7 +25,7 @@ class World {
             return socket;
         };
         this.session = new Session(
-            { open, identify: async () => {}, clock, random: () => 0 },
+            { open, identify: async () => {}, why: async () => null, clock, random: () => 0 },
             { onchange() {}, onerror: (code) => this.errors.push(code) },
         );
     }
@@ -59,7 +59,7 @@ class World {
         this.timers.findLast((timer) => timer).call();
         await settled();
         this.socket.onopen();
-        this.say({ ...(await golden("server-welcome")), ...welcome });
+        this.say({ ...(await golden("server-welcome")), token: null, ...welcome });
     }
 
     async inRoom() {

@@ -1,0 +1,53 @@
+"""Nothing stays for ever: guests who never sat at a table, and rooms that never had a match, go when nobody has seen
+them for long.
+
+Every node looks over both tables, a page at a time and all over again, and notes the day of what is open on it. So a
+room that is open on some node, or a guest who is connected to one, was seen yesterday at the latest. What a node
+deletes, another one may delete at the same moment: it goes once.
+"""
+
+from collections.abc import Collection
+
+import structlog
+
+from server.ports import Ports
+from server.store.base import DaySpan, batched, day_of
+
+log = structlog.get_logger()
+
+GUEST_DAYS = 30
+"""A guest who never sat goes when unseen for so many days."""
+ROOM_DAYS = 7
+"""A room without a match goes when unseen for so many days."""
+PAGE = 500
+"""Rows of each table in one look."""
+LOOK_S = 60.0
+"""Between two looks: 720,000 rows of each table a day."""
+
+
+class Expiry:
+    """One node's part in it; `look` is one step."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._rooms_after: str | None = None
+        self._guests_after: str | None = None
+        self._noted_day: int | None = None
+
+    async def look(self, open_rooms: Collection[str], clock_ahead_ms: int) -> tuple[str, ...]:
+        """Notes the rooms that are open here, once a day, then looks over a page of guests and one of rooms; returns
+        the rooms that are gone. StoreError when the store fails: the next look goes on from there.
+        """
+        store = self._ports.store
+        today = day_of(self._ports.now_ms() - clock_ahead_ms)
+        if today != self._noted_day:
+            for batch in batched(sorted(open_rooms)):
+                await store.saw_rooms(batch, today)
+            self._noted_day = today
+        guests = await store.expire_identities(self._guests_after or "", DaySpan(today, today - GUEST_DAYS), PAGE)
+        self._guests_after = guests.next
+        rooms = await store.expire_rooms(self._rooms_after or "", DaySpan(today, today - ROOM_DAYS), PAGE)
+        self._rooms_after = rooms.next
+        if guests.gone or rooms.gone:
+            log.info("unseen for long", guests=len(guests.gone), rooms=len(rooms.gone))
+        return rooms.gone

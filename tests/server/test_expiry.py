@@ -1,0 +1,327 @@
+"""Nothing stays for ever: which guests and rooms go, and above all which ones do not."""
+
+import asyncio
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from server import protocol as wire
+from server.accounts.guests import known_guest, new_guest
+from server.codes import Close, Code
+from server.expiry import GUEST_DAYS, LOOK_S, ROOM_DAYS
+from server.hub import Hub
+from server.limits import Limits
+from server.session import Session, Sessions
+from server.store.base import DAY_MS, DaySpan, StoreUnavailable
+from tests.server.playing import ME, OPEN
+from tests.server.serving import Http, serve
+from tests.server.world import Client, World, loop_ms, virtual
+
+
+class Later(World):
+    """A world whose clock, with that of its store, the test can set on."""
+
+    ahead_ms = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store._now_ms = self.now_ms
+
+    def now_ms(self) -> int:
+        return loop_ms() + self.ahead_ms
+
+    def pass_days(self, days: int) -> None:
+        self.ahead_ms += days * DAY_MS
+
+
+async def left_alone(hub: Hub, **fields: Any) -> str:
+    """A room that Ada made, said something in and left; a look of the expiry has seen it."""
+    ada = Client(hub, "ada")
+    room = await ada.create(**fields)
+    await ada.ack(ada.join(room))
+    await ada.ack(ada.chat(room, "is anybody there?"))
+    ada.close()
+    hub.put_idle_away(0)
+    await hub.look_for_old()
+    return room
+
+
+# --- rooms ------------------------------------------------------------------------------------------------------------
+
+
+@virtual
+async def test_a_room_without_a_match_goes() -> None:
+    """After seven whole days without anybody in it, by itself; the lobby's watchers are told, and who comes then."""
+    world = Later()
+    async with world.hub() as hub:
+        room = await left_alone(hub)
+        watcher = Client(hub, "cyd")
+        await hub.lobby.watch(watcher, b"")
+        world.pass_days(ROOM_DAYS)
+        await hub.look_for_old()
+        assert await world.store.heads([room]) == {room: 3}
+        world.pass_days(1)
+        await asyncio.sleep(LOOK_S + 1)
+        assert await world.store.heads([room]) == {}
+        assert watcher.messages[-1]["gone"] == [room]
+        assert await watcher.refused(watcher.join(room)) == Code.ROOM_UNKNOWN
+
+
+@virtual
+async def test_a_visit_begins_the_days_anew() -> None:
+    """Nobody needs to say anything: to look in is enough, on any node, also when the bus tells nothing."""
+    world = Later()
+    async with world.hub("n1") as hub, world.hub("n2") as other:
+        room = await left_alone(hub)
+        world.bus.cut = True  # type: ignore[attr-defined]
+        for _ in range(5):
+            world.pass_days(ROOM_DAYS)
+            visitor = Client(other, "cyd")
+            await visitor.ack(visitor.join(room))
+            visitor.close()
+            other.put_idle_away(0)
+            await hub.look_for_old()
+        assert await world.store.heads([room]) == {room: 3}
+        assert world.store.calls["saw_rooms"] == 5, "once a day and not at every visit"
+        visitor = Client(other, "dan")
+        await visitor.ack(visitor.join(room))
+        assert world.store.calls["saw_rooms"] == 5
+
+
+@virtual
+async def test_a_room_that_is_open_stays() -> None:
+    """Somebody waits for weeks in a room on one node: no node lets it go, and what they then do is kept."""
+    world = Later()
+    async with world.hub("n1") as hub, world.hub("n2") as other:
+        ada = Client(hub, "ada")
+        room = await ada.create(seats=(ME, OPEN))
+        await ada.ack(ada.join(room))
+        for _ in range(4 * ROOM_DAYS):
+            world.pass_days(1)
+            await hub.look_for_old()
+            await other.look_for_old()
+        assert await ada.ack(ada.chat(room, "still here")) == 3
+        assert await world.store.heads([room]) == {room: 3}
+
+
+@virtual
+async def test_a_room_with_a_match_stays_for_ever() -> None:
+    """Running or aborted: it is somebody's match."""
+    world = Later()
+    async with world.hub() as hub:
+        room = await left_alone(hub)
+        ben = Client(hub, "ben")
+        await ben.ack(ben.sit(room, 1))
+        await ben.ack(ben.plain(wire.Abort, room))
+        ben.close()
+        hub.put_idle_away(0)
+        for _ in range(3):
+            world.pass_days(1000)
+            await hub.look_for_old()
+        assert await world.store.heads([room]) == {room: 6}
+
+
+@virtual
+async def test_somebody_opens_a_room_as_it_goes() -> None:
+    """Between the first read of its log and the last: then it is gone, and they are told; nothing of it is opened."""
+    world = Later()
+    async with world.hub("n1") as hub, world.hub("n2") as other:
+        room = await left_alone(hub)
+        world.pass_days(ROOM_DAYS + 1)
+        gate = world.store.hold("events")
+        ada = Client(other, "ada")
+        join, line = ada.join(room), ada.chat(room, "hello?")
+        ada.say(join)
+        ada.say(line)
+        await world.store.waiting["events"].wait()
+        await hub.look_for_old()
+        gate.set()
+        for command in (join, line):
+            assert (await ada.answer(command.id))["code"] == Code.ROOM_UNKNOWN
+        assert other.runner(room) is None
+
+
+@virtual
+async def test_somebody_opens_a_room_before_it_goes() -> None:
+    """Once the log is read for good, no node lets the room go: what is acknowledged then is kept."""
+    world = Later()
+    async with world.hub("n1") as hub, world.hub("n2") as other:
+        room = await left_alone(hub)
+        world.pass_days(ROOM_DAYS + 1)
+        ada = Client(other, "ada")
+        await ada.ack(ada.join(room))
+        await hub.look_for_old()
+        assert await ada.ack(ada.chat(room, "hello?")) == 4
+        assert await world.store.heads([room]) == {room: 4}
+
+
+@virtual
+async def test_a_clock_that_is_ahead_lets_nothing_go() -> None:
+    """The days are those of the store's clock, which the heartbeat compares with the node's."""
+    world = Later()
+    async with world.hub() as hub:
+        room = await left_alone(hub)
+        world.store._now_ms = loop_ms
+        world.pass_days(40)
+        await hub.beat()
+        assert hub.clock_ahead_ms == 40 * DAY_MS
+        await hub.look_for_old()
+        assert await world.store.heads([room]) == {room: 3}
+
+
+@virtual
+async def test_a_store_that_fails_is_asked_again() -> None:
+    """The next look does it; the look before that failed has changed nothing."""
+    world = Later()
+    async with world.hub() as hub:
+        room = await left_alone(hub)
+        world.pass_days(ROOM_DAYS + 1)
+        world.store.fail("expire_rooms")
+        with suppress(StoreUnavailable):
+            await hub.look_for_old()
+        await asyncio.sleep(LOOK_S + 1)
+        assert await world.store.heads([room]) == {}
+
+
+# --- guests -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Here:
+    """A session as far as it is asked here."""
+
+    identity: str
+    heard_s: float = math.inf
+
+
+async def let_go(world: World, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:
+    """So many days pass without anybody; returns who goes then."""
+    cast(Later, world).pass_days(days)
+    today = world.now_ms() // DAY_MS
+    return (await world.store.expire_identities("", DaySpan(today, today - GUEST_DAYS), 500)).gone
+
+
+@virtual
+async def test_guests_who_sat_stay() -> None:
+    """A seat taken, or a room made: the rest goes after thirty days, by the looks of any node."""
+    world = Later()
+    async with world.hub() as hub:
+        limits = Limits(world.settings)
+        people = {name: await new_guest(hub.ports, limits, "", name) for name in ("Maker", "Player", "Watcher")}
+        maker, player, watcher = (Client(hub, identity.id, name) for name, (identity, _) in people.items())
+        room = await maker.create(seats=(OPEN, OPEN))
+        await player.ack(player.sit(room, 0))
+        await watcher.ack(watcher.join(room))
+        await watcher.ack(watcher.chat(room, "nice"))
+        world.pass_days(GUEST_DAYS)
+        await hub.look_for_old()
+        world.pass_days(1)
+        left = []
+        for name, (_, token) in people.items():
+            await hub.look_for_old()
+            if await known_guest(hub.ports, token, None) is not None:
+                left.append(name)
+        assert left == ["Maker", "Player"]
+
+
+@pytest.mark.parametrize("call", ["create", "sit"])
+@virtual
+async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
+    """Who sits is noted before the seat is theirs: when that fails, nothing happened."""
+    world = Later()
+    async with world.hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create()
+        world.store.fail("mark_sat")
+        if call == "create":
+            with pytest.raises(StoreUnavailable):
+                await ben.create()
+            assert len(await world.store.rooms(9)) == 1
+        else:
+            assert await ben.refused(ben.sit(room, 1)) == Code.STORE_RETRY
+            assert await world.store.heads([room]) == {room: 2}
+
+
+@virtual
+async def test_a_day_is_noted_once() -> None:
+    """However often a guest says hello: a new guest was noted with its making, and then once on each other day."""
+    world = Later()
+    async with world.hub() as hub:
+        _, token = await new_guest(hub.ports, Limits(world.settings), "", None)
+        for _ in range(3):
+            for _ in range(4):
+                assert await known_guest(hub.ports, token, None) is not None
+            world.pass_days(1)
+        assert world.store.calls["saw_identities"] == 2
+
+
+@virtual
+async def test_who_stays_connected_is_seen() -> None:
+    """Who said hello weeks ago and has been here ever since does not go; a store that fails is asked again."""
+    world = Later()
+    async with world.hub() as hub:
+        identity, token = await new_guest(hub.ports, Limits(world.settings), "", None)
+        sessions = Sessions(hub)
+        sessions._open.add(cast(Session, Here(identity.id)))
+        watch = asyncio.create_task(sessions.run())
+        await asyncio.sleep(1)
+        for day in range(2 * GUEST_DAYS):
+            if day == 3:
+                world.store.fail("saw_identities")
+            world.pass_days(1)
+            await asyncio.sleep(world.settings.silence_s)
+            assert await let_go(world, 0) == ()
+        assert world.store.calls["saw_identities"] == 2 * GUEST_DAYS + 1
+        watch.cancel()
+        sessions._open.clear()
+        assert await let_go(world) == (identity.id,)
+        assert await known_guest(hub.ports, token, None) is None
+
+
+async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
+    """The identity, and the token if there is a new one."""
+    answer = await http.request("/api/guest", "POST", {"Cookie": f"plyroom={cookie}"} if cookie else {})
+    assert answer.status == 200
+    return answer.json["identity"], answer.cookies["plyroom"].value if "plyroom" in answer.cookies else None
+
+
+async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
+    """Without a word, by HTTP and by a socket's hello; a hello with a token is told so, and may say hello without."""
+    world = Later()
+    async with serve(world) as node, node.http() as http:
+        before, token = await guest(http)
+        assert token is not None
+        assert await let_go(world) == (before,)
+        after, fresh = await guest(http, token)
+        assert after != before
+        assert fresh is not None
+        assert await guest(http, fresh) == (after, None)
+        async with node.socket({"Cookie": f"plyroom={token}"}) as socket:
+            welcome = await socket.hello()
+            assert welcome["identity"] not in (before, after)
+        async with node.guest(token=welcome["token"]) as again:
+            assert again.identity == welcome["identity"]
+        async with node.socket({"Cookie": f"plyroom={fresh}"}) as socket:
+            await socket.send(wire.Hello(protocol=wire.PROTOCOL, token=token))
+            await socket.expect("error", code=Code.TOKEN_UNKNOWN)
+            assert await socket.closed() == (Close.POLICY, Code.TOKEN_UNKNOWN)
+
+
+async def test_a_guest_who_says_hello_at_that_moment() -> None:
+    """Found by the token and gone before the day was noted: as if the token had never been."""
+    world = Later()
+    async with serve(world) as node, node.http() as http:
+        before, token = await guest(http)
+        assert token is not None
+        world.pass_days(GUEST_DAYS + 1)
+        gate = world.store.hold("saw_identities")
+        asked = asyncio.create_task(guest(http, token))
+        await world.store.waiting["saw_identities"].wait()
+        assert await let_go(world, 0) == (before,)
+        gate.set()
+        after, fresh = await asked
+        assert after != before
+        assert fresh is not None

@@ -1,0 +1,378 @@
+"""What one address may take of a node: the attacks that it stops, and the crowds that it lets in."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from client.connection import connect
+from client.errors import Refused, Unreachable
+from server import protocol as wire
+from server.codes import Close, Code
+from server.limits import ADDRESSES, OFF, LimitExceeded, Places, Rates, Sockets
+from server.requests import Request
+from server.room.model import CommandRejected
+from server.settings import SettingError, Settings, settings_from_env
+from tests.server.serving import Http, Node, Response, serve
+from tests.server.world import Client, Fault, World, virtual
+
+HERE, THERE = "192.0.2.1", "192.0.2.2"
+PROXIES = ("127.0.0.0/8",)
+"""The tests' own address is that of a proxy, so that they can come from any address."""
+UPGRADE = {
+    "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}  # fmt: skip
+
+
+def coming_from(address: str) -> dict[str, str]:
+    return {"X-Forwarded-For": address}
+
+
+async def make_guest(http: Http, address: str = HERE, cookie: str | None = None) -> Response:
+    """Asks for a guest over HTTP."""
+    headers = coming_from(address) | ({"Cookie": f"plyroom={cookie}"} if cookie else {})
+    return await http.request("/api/guest", "POST", headers)
+
+
+def refusal_of(work: Any) -> LimitExceeded:
+    with pytest.raises(LimitExceeded) as caught:
+        work()
+    return caught.value
+
+
+# --- the parts --------------------------------------------------------------------------------------------------------
+
+
+def test_so_many_at_once_and_so_many_a_minute() -> None:
+    """After the burst one comes with every part of a minute, and a refusal says when; other addresses go on."""
+    rates = Rates("guests", 3, 6)
+    for _ in range(3):
+        rates.take(HERE, 0.0)
+    refusal = refusal_of(lambda: rates.take(HERE, 0.0))
+    assert (refusal.code, refusal.retry_s) == (Code.RATE_EXCEEDED, 10)
+    assert "try again in 10 s" in refusal.message
+    assert refusal_of(lambda: rates.take(HERE, 7.5)).retry_s == 3
+    rates.take(THERE, 7.5)
+    rates.take(HERE, 10.1)
+    refusal_of(lambda: rates.take(HERE, 10.2))
+
+
+@pytest.mark.parametrize(("burst", "per_minute"), [(0, 60), (60, 0), (0, 0)])
+def test_nought_is_off(burst: int, per_minute: int) -> None:
+    """No rate, no sockets and no part of the rooms: no limit."""
+    rates, sockets, places = Rates("guests", burst, per_minute), Sockets(0), Places(300, 0)
+    for number in range(299):
+        rates.take(HERE, 0.0)
+        sockets.enter(HERE)
+        places.check(HERE, 1)
+        places.take(str(number), HERE)
+    assert len(rates) == 0
+
+
+def test_a_million_addresses_fill_no_memory() -> None:
+    """A rate remembers so many and no more; who is at it all the time is not forgotten for the others' sake."""
+    rates = Rates("guests", 2, 1)
+    rates.take(HERE, 0.0)
+    rates.take(HERE, 0.0)
+    for number in range(ADDRESSES + 1000):
+        rates.take(f"198.51.{number}", 0.0)
+        if number % 1000 == 0:
+            refusal_of(lambda: rates.take(HERE, 0.0))
+    assert len(rates) == ADDRESSES
+    refusal_of(lambda: rates.take(HERE, 0.0))
+
+
+def test_addresses_are_forgotten_when_they_may_take_all_again() -> None:
+    """A few with each one that comes."""
+    rates = Rates("guests", 2, 60)
+    for number in range(100):
+        rates.take(f"198.51.{number}", 0.0)
+    for _ in range(60):
+        rates.take(HERE, 60.0 + _)
+    assert len(rates) == 1
+
+
+def test_an_address_that_is_gone_leaves_nothing() -> None:
+    """Sockets and rooms that went are not counted, and their addresses are not kept."""
+    sockets, places = Sockets(1), Places(10, 10)
+    for number in range(50):
+        sockets.enter(f"198.51.{number}")
+        sockets.leave(f"198.51.{number}")
+        places.take("room", f"198.51.{number}")
+        places.free("room")
+        places.free("room")
+    assert not sockets._open
+    assert not places._rooms
+    assert not places._address
+
+
+def test_limits_are_settings() -> None:
+    """Each can be set, 0 switches it off; the defaults are those of the documentation."""
+    named = {f"PLYROOM_{name.upper()}": "0" for name in OFF}
+    settings = settings_from_env(named)
+    assert all(getattr(settings, name) == 0 for name in OFF)
+    assert [getattr(Settings(), name) for name in OFF] == [200, 60, 2000, 60, 10, 4, 20]
+    for name in ("CHAT", "CHAT_ROOM"):
+        with pytest.raises(SettingError, match="64 was expected"):
+            settings_from_env({f"PLYROOM_LIMIT_{name}": "65"})
+
+
+# --- guests -----------------------------------------------------------------------------------------------------------
+
+
+async def test_guests_without_end_are_refused() -> None:
+    """On both ways, over HTTP and by a hello without a token, from one address; each refusal says when to try again.
+    Who is somebody already stays so, and others get in.
+    """
+    async with serve(limit_guests=4, limit_guests_per_minute=1, proxies=PROXIES) as node, node.http() as http:
+        first = await make_guest(http)
+        known = first.cookies["plyroom"].value
+        assert (await make_guest(http)).status == 200
+        for _ in range(2):
+            async with node.socket(coming_from(HERE)) as socket:
+                await socket.hello()
+        refused = await make_guest(http)
+        assert (refused.status, refused.json.get("code")) == (429, Code.RATE_EXCEEDED)
+        assert 0 < int(refused.headers["retry-after"]) <= 60
+        assert f"try again in {refused.headers['retry-after']} s" in refused.json["message"]
+        for headers in (coming_from(HERE), coming_from(HERE) | {"Cookie": "plyroom=nobody-has-it"}):
+            async with node.socket(headers) as socket:
+                await socket.send(wire.Hello(protocol=wire.PROTOCOL))
+                error = await socket.expect("error", code=Code.RATE_EXCEEDED)
+                assert "try again in" in error["message"]
+                assert await socket.closed() == (Close.POLICY, Code.RATE_EXCEEDED)
+        assert (await make_guest(http, HERE, known)).json["identity"] == first.json["identity"]
+        async with node.socket(coming_from(HERE) | {"Cookie": f"plyroom={known}"}) as socket:
+            assert (await socket.hello())["identity"] == first.json["identity"]
+        assert (await make_guest(http, THERE)).status == 200
+
+
+async def test_the_address_is_that_of_an_ipv6_network() -> None:
+    """Whoever has a /64 has one address."""
+    async with serve(limit_guests=2, limit_guests_per_minute=1, proxies=PROXIES) as node, node.http() as http:
+        answers = [(await make_guest(http, f"2001:db8::{number}")).status for number in range(1, 4)]
+        assert answers == [200, 200, 429]
+        assert (await make_guest(http, "2001:db8:0:1::1")).status == 200
+
+
+@pytest.mark.parametrize("people", [30, 200])
+async def test_a_class_and_a_club_get_in(people: int) -> None:
+    """Thirty pupils, or two hundred members, behind one address and with the settings that ship: everybody becomes a
+    guest, is welcome, and is in a room.
+    """
+
+    async def come(node: Node, stack: AsyncExitStack, room: str) -> None:
+        async with node.http() as http:
+            cookie = (await make_guest(http)).cookies["plyroom"].value
+        headers = coming_from(HERE) | {"Cookie": f"plyroom={cookie}"}
+        socket = await stack.enter_async_context(node.socket(headers))
+        await socket.hello()
+        await socket.ack("join", room=room)
+
+    async with serve(proxies=PROXIES) as node, AsyncExitStack() as stack:
+        teacher = Client(node.hub, "teacher")
+        room = await teacher.create("tic-tac-toe")
+        await asyncio.gather(*(come(node, stack, room) for _ in range(people)))
+        assert len(node.running.sessions) == people
+
+
+# --- sockets ----------------------------------------------------------------------------------------------------------
+
+
+async def test_sockets_without_end_are_refused() -> None:
+    """Above so many of one address the handshake is answered 429 with Retry-After; others get in, and so does the
+    address when one of its sockets is gone. A handshake that fails counts for nothing.
+    """
+    async with serve(limit_sockets=3, proxies=PROXIES) as node, AsyncExitStack() as stack:
+        for _ in range(5):
+            async with node.http() as http:
+                broken = UPGRADE | coming_from(HERE) | {"Sec-WebSocket-Version": "12"}
+                assert (await http.request("/ws", headers=broken)).status == 400
+                await http.ended()
+        while node.hub.limits.sockets._open:
+            await node.get("/livez")
+        sockets = [await stack.enter_async_context(node.socket(coming_from(HERE))) for _ in range(3)]
+        async with node.http() as http:
+            refused = await http.request("/ws", headers=UPGRADE | coming_from(HERE))
+            assert (refused.status, refused.headers["retry-after"]) == (429, "10")
+            assert b"your address has 3 connections open" in refused.body
+        async with node.socket(coming_from(THERE)) as other:
+            await other.hello()
+        await sockets[0].connection.close()
+        while node.hub.limits.sockets._open[HERE] == 3:
+            await node.get("/livez")
+        async with node.socket(coming_from(HERE)) as socket:
+            await socket.hello()
+
+
+async def test_a_page_can_ask_why_its_socket_is_refused() -> None:
+    """GET /ws: a browser tells its page nothing of the answer to a handshake."""
+    async with serve(limit_sockets=1, proxies=PROXIES) as node:
+        assert (await node.get("/ws", **coming_from(HERE))).status == 404
+        async with node.socket(coming_from(HERE)):
+            answer = await node.get("/ws", **coming_from(HERE))
+            assert (answer.status, answer.json["code"]) == (429, Code.RATE_EXCEEDED)
+            assert answer.headers["retry-after"] == "10"
+            assert (await node.get("/ws", **coming_from(THERE))).status == 404
+
+
+async def test_a_terminal_or_a_bot_is_told() -> None:
+    """The Python client says why it cannot connect, and for how long."""
+    async with serve(limit_sockets=1, limit_guests=1, limit_guests_per_minute=1) as node:
+        url = f"http://{node.host}"
+        async with connect(url) as one:
+            with pytest.raises(Unreachable, match="no more connections from your address now; try again in 10 s"):
+                async with connect(url):
+                    raise AssertionError("it was let in")
+            token = one.token
+        while node.hub.limits.sockets._open:
+            await node.get("/livez")
+        with pytest.raises(Refused, match=r"1 guests at once and then 1 a minute; try again in .* s"):
+            async with connect(url):
+                raise AssertionError("it was let in")
+        while node.hub.limits.sockets._open:
+            await node.get("/livez")
+        async with connect(url, token) as again:
+            assert again.identity == one.identity
+
+
+# --- rooms ------------------------------------------------------------------------------------------------------------
+
+
+def crowded(**settings: Any) -> World:
+    """A world in which identities are not limited, as if there was no end of new guests."""
+    world = World()
+    changes: dict[str, Any] = {"rooms_burst": 10**6, **settings}
+    world.settings = replace(world.settings, **changes)
+    return world
+
+
+async def create(client: Client, address: str, **fields: Any) -> str:
+    """Makes a room from that address and returns its id."""
+    command = wire.Create(id=client.new_id(), game="tic-tac-toe", **fields)
+    ack = await client.hub.create(client.author, command, address)
+    assert isinstance(ack.room, str)
+    return ack.room
+
+
+async def code_of(client: Client, address: str) -> tuple[Code, int]:
+    """The code, and the seconds to wait, of a create that must be refused."""
+    with pytest.raises(LimitExceeded) as refused:
+        await create(client, address)
+    return refused.value.code, refused.value.retry_s
+
+
+@virtual
+async def test_rooms_without_end_are_refused() -> None:
+    """So many a minute from one address, however many guests ask; what was acknowledged is acknowledged again."""
+    world = crowded(limit_rooms_per_minute=6)
+    async with world.hub() as hub:
+        command = wire.Create(id="c", game="tic-tac-toe")
+        first = Client(hub, "first")
+        ack = await hub.create(first.author, command, HERE)
+        for number in range(5):
+            await create(Client(hub, f"guest{number}"), HERE)
+        assert await code_of(Client(hub, "late"), HERE) == (Code.RATE_EXCEEDED, 10)
+        assert await hub.create(first.author, command, HERE) == ack
+        await create(Client(hub, "elsewhere"), THERE)
+        await asyncio.sleep(10)
+        await create(Client(hub, "late"), HERE)
+
+
+@virtual
+async def test_one_address_cannot_fill_the_server() -> None:
+    """It may hold a tenth of all places, whether it makes its rooms or only opens old ones; others find place."""
+    world = crowded(max_rooms=40, limit_rooms_per_minute=0)
+    async with world.hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        old = [await create(ada, THERE) for _ in range(4)]
+        hub.put_idle_away(0)
+        for _ in range(4):
+            await ada.ack(ada.join(await create(ada, HERE)))
+        assert await code_of(ada, HERE) == (Code.ROOM_LIMIT, 60)
+        join = ada.join(old[0])
+        assert not hub.submit(old[0], Request(ada.author, join, ada), HERE)
+        assert (await ada.answer(join.id))["code"] == Code.ROOM_LIMIT
+        join = ada.join(old[0])
+        assert hub.submit(old[0], Request(ada.author, join, ada), THERE)
+        assert (await ada.answer(join.id))["t"] == "ack"
+        await ben.ack(ben.join(await create(ben, THERE)))
+        ada.close()
+        await create(ada, HERE)
+
+
+@virtual
+async def test_a_room_that_was_made_can_be_joined() -> None:
+    """A create is acknowledged only where its room has a place, and keeps it until its maker had the time to join:
+    however many others want places meanwhile.
+    """
+    world = crowded(max_rooms=3)
+    async with world.hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        rooms = [await create(ada, f"192.0.2.{number}") for number in range(3)]
+        assert (await code_of(ben, "192.0.2.4"))[0] is Code.ROOM_LIMIT
+        assert await ben.refused(ben.join("unknown")) == Code.ROOM_LIMIT
+        for room in rooms:
+            await ada.ack(ada.join(room))
+        ada.close()
+        await create(ben, "192.0.2.4")
+
+
+@virtual
+async def test_a_room_that_nobody_joined_makes_place() -> None:
+    """A little later; and what was reserved for a room that could not be made is free again at once."""
+    world = crowded(max_rooms=1)
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+        world.store.fail("create_room", Fault(), Fault(after=True))
+        for _ in range(2):
+            with pytest.raises(Exception, match="a fault of the test"):
+                await create(ada, HERE)
+        await create(ada, HERE)
+        assert (await code_of(ada, THERE))[0] is Code.ROOM_LIMIT
+        await asyncio.sleep(10.1)
+        await create(ada, THERE)
+        assert len(hub) == 1
+
+
+@virtual
+async def test_of_many_at_once_no_more_get_a_place_than_there_are() -> None:
+    """While rooms are on their way into the store their places are taken."""
+    world = crowded(max_rooms=5)
+    async with world.hub() as hub:
+        gate = world.store.hold("create_room")
+        asked = [asyncio.create_task(create(Client(hub, f"g{n}"), f"192.0.2.{n}")) for n in range(12)]
+        await world.store.waiting["create_room"].wait()
+        gate.set()
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        made = [one for one in answers if isinstance(one, str)]
+        assert len(made) == 5
+        assert {one.room for one in await world.store.rooms(99)} == set(made), "no room was made that has no place"
+        assert all(isinstance(one, CommandRejected) for one in answers if not isinstance(one, str))
+        ada = Client(hub, "ada")
+        for room in made:
+            await ada.ack(ada.join(room))
+
+
+async def test_limits_hold_over_sockets() -> None:
+    """The address of a socket is that of its commands."""
+    async with serve(limit_rooms_per_minute=2, proxies=PROXIES) as node:
+        codes = []
+        for address in (HERE, HERE, HERE, THERE):
+            async with node.socket(coming_from(address)) as socket:
+                await socket.hello()
+                answer = await socket.ask("create", game="tic-tac-toe")
+                codes.append(answer.get("code", answer["t"]))
+        assert codes == ["ack", "ack", Code.RATE_EXCEEDED, "ack"]
+    async with serve(limit_rooms_percent=1, max_rooms=100, proxies=PROXIES) as node:
+        old = await Client(node.hub, "ada").create()
+        node.hub.put_idle_away(0)
+        async with node.socket(coming_from(HERE)) as one, node.socket(coming_from(THERE)) as other:
+            await one.hello()
+            await other.hello()
+            await one.ack("join", room=(await one.ack("create", game="tic-tac-toe"))["room"])
+            assert await one.refused("join", room=old) == Code.ROOM_LIMIT
+            await other.ack("join", room=old)

@@ -1,0 +1,65 @@
+"""Names of guests that people would take for an AI's."""
+
+# ruff: noqa: RUF001 (letters that look alike are what this is about)
+
+import pytest
+
+from engine.games.registry import load_game
+from engine.search.job import PERSONAS
+from server.accounts.guests import known_guest, new_guest, token_hash
+from server.accounts.names import is_ai_name
+from server.codes import Code
+from server.limits import Limits
+from server.room.model import CommandRejected
+from server.room.rules import _ai
+from server.store.base import Identity
+from tests.server.world import START_MS, World
+
+AI_NAMES = [
+    "AI", "ai", "AI level 5", "ai LEVEL 5", "A.I. level 5", "AI-level-12", "AILevel5", "AI  level", "AI level five",
+    "ＡＩ level ５", "АІ level 5", "Al level 5", "A1 leve1 5", "AI lеvеl 5", "ΑΙ level 5", "A\u0301I level 5",
+    "AI level ⑤", "CP #1", "CP", "cp1", "CPU", "CPU 2", "Computer", "COMPUTER 3", "AI 5", "AI #5", "СР #1",
+    "AI average", "ai_swindler", "AI random", "Al random",
+]  # fmt: skip
+"""With letters of Cyrillic and Greek, of full width, with marks and strokes that look alike."""
+
+
+@pytest.mark.parametrize("name", AI_NAMES)
+def test_a_name_as_of_an_ai_is_refused(name: str) -> None:
+    """In any case, spacing and punctuation, and with letters that look alike."""
+    assert is_ai_name(name)
+
+
+def test_what_the_server_calls_ai_seats_is_refused() -> None:
+    """Every level of a game and every persona."""
+    game = load_game("chess")
+    seats = [_ai(game, level, None) for level in range(1, game.levels + 1)]
+    seats += [_ai(game, None, persona) for persona in PERSONAS]
+    for seat in seats:
+        assert is_ai_name(seat.name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Ada", "Al", "Ali", "Ai Weiwei", "Aidan", "Cpt. Kirk", "Computer science", "Level 5", "Guest 1234", "Алла",
+     "Ciara", "Random", "A. Level", "Αλέξης", "7", "💡", "AI fan"],
+)  # fmt: skip
+def test_other_names_are_not(name: str) -> None:
+    """People are called all sorts of things."""
+    assert not is_ai_name(name)
+
+
+async def test_the_refusal_and_who_keeps_a_name() -> None:
+    """name.refused with a sentence, for new guests and new names; who was named so before keeps it."""
+    ports = World().ports("n1")
+    await ports.store.add_identity(Identity("ada", "Ada"), token_hash("token"), START_MS)
+    for work in (new_guest(ports, Limits(ports.settings), "", "CP #1"), known_guest(ports, "token", "AI level 5")):
+        with pytest.raises(CommandRejected) as refused:
+            await work
+        assert refused.value.code is Code.NAME_REFUSED
+        assert "AI" in refused.value.message
+    await ports.store.add_identity(Identity("old", "AI level 5"), token_hash("old"), START_MS)
+    for name in (None, "AI level 5", " AI  level 5"):
+        found = await known_guest(ports, "old", name)
+        assert found is not None
+        assert (found.id, found.name) == ("old", "AI level 5")

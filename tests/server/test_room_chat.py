@@ -1,0 +1,156 @@
+"""The pace of chat: so many lines for each, so many for the room, told from the log and thus the same on every node."""
+
+import asyncio
+
+import pytest
+
+from server import protocol as wire
+from server.codes import Code
+from server.room import chat
+from server.room.model import CommandRejected
+from tests.server.playing import playing
+from tests.server.rooms import ADA, BEN, CYD, Played, attempt
+from tests.server.world import Client, Message, World, virtual
+
+STEP_MS = 7
+"""What `Played` lets pass with each command."""
+
+
+def say(played: Played, *times_ms: int) -> None:
+    """Ada says something at those times."""
+    for at_ms in times_ms:
+        played.now_ms = at_ms - STEP_MS
+        played.do(ADA, wire.Chat(id=played.new_id(), room="r1", text="x"))
+
+
+def wait_of(played: Played, now_ms: int, lines: int = 4, room_lines: int = 20, identity: str = "ada") -> str | None:
+    """What the refusal of a line says at that time; None when it may be said."""
+    found = attempt(lambda: chat.check_pace(played.room, identity, now_ms, lines, room_lines))
+    if found is None:
+        return None
+    assert isinstance(found, CommandRejected)
+    assert found.code is Code.RATE_EXCEEDED
+    return found.message
+
+
+@pytest.fixture
+def played() -> Played:
+    one = Played()
+    one.create()
+    return one
+
+
+def test_four_lines_in_ten_seconds(played: Played) -> None:
+    """The fifth may be said when the first of them is ten seconds old; the refusal says how long that is."""
+    say(played, 20_000, 22_000, 24_000)
+    assert wait_of(played, 25_000) is None
+    say(played, 25_000)
+    assert wait_of(played, 25_000) == "you may say 4 lines in 10 s; say it again in 5 s"
+    assert wait_of(played, 29_999) == "you may say 4 lines in 10 s; say it again in 1 s"
+    assert wait_of(played, 30_000) is None
+    assert wait_of(played, 25_000, identity="ben") is None
+
+
+def test_all_together(played: Played) -> None:
+    """The room has a limit of its own, whoever fills it."""
+    say(played, *range(20_000, 20_020))
+    assert wait_of(played, 21_000, identity="ben") == "all together may say 20 lines in 10 s; say it again in 9 s"
+    assert wait_of(played, 30_000, identity="ben") is None
+
+
+def test_nought_is_no_limit(played: Played) -> None:
+    """Each can be switched off."""
+    say(played, *range(20_000, 20_064))
+    assert wait_of(played, 21_000, lines=0, room_lines=0) is None
+    assert wait_of(played, 21_000, lines=64, room_lines=0) is not None
+
+
+def test_a_clock_that_goes_back_mutes_nobody(played: Played) -> None:
+    """Set back by an hour: one may speak at once; set back by a little, or another node's: as if it stood still."""
+    say(played, 10_000_000, 10_000_001, 10_000_002, 10_000_003)
+    assert wait_of(played, 10_000_000 - 3_600_000) is None
+    assert wait_of(played, 9_999_000) == "you may say 4 lines in 10 s; say it again in 11 s"
+
+
+def test_the_fold_keeps_the_last_64(played: Played) -> None:
+    """Not more; what the wire tells of a line does not have them."""
+    say(played, *range(20_000, 20_100))
+    assert [said.at_ms for said in played.room.said] == list(range(20_036, 20_100))
+    assert {said.identity for said in played.room.said} == {ADA.identity}
+    assert "identity" not in played.room.chat[0].__struct_fields__
+
+
+def test_everybody_counts_alone(played: Played) -> None:
+    """Lines of spectators among themselves count as well, each for who said it."""
+    played.now_ms = 20_000
+    for author in (BEN, CYD):
+        for _ in range(3):
+            played.do(author, wire.Chat(id=played.new_id(), room="r1", text="x", to="spectators"))
+    assert wait_of(played, 20_000, identity="ben") is None
+    assert wait_of(played, 20_000, identity="ben", lines=3) is not None
+
+
+# --- on nodes ---------------------------------------------------------------------------------------------------------
+
+
+async def refusal(client: Client, room: str, text: str = "x") -> Message | None:
+    """The error that answers a line, if one does."""
+    answer = await client.ask(client.chat(room, text))
+    return answer if answer["t"] == "error" else None
+
+
+@virtual
+async def test_a_flood_is_refused() -> None:
+    """Four lines, and the fifth when it is said; nothing of the rest is in the log, and the others may speak. A line
+    that was acknowledged is acknowledged again.
+    """
+    async with playing() as (world, _, room, ada, ben):
+        await ada.ack(ada.chat(room, "x", key="first"))
+        for _ in range(3):
+            assert await refusal(ada, room) is None
+        error = await refusal(ada, room)
+        assert error is not None
+        assert (error["code"], error["message"]) == (
+            Code.RATE_EXCEEDED, "you may say 4 lines in 10 s; say it again in 10 s"
+        )  # fmt: skip
+        assert await world.store.heads([room]) == {room: 8}
+        assert await refusal(ben, room) is None
+        assert await ada.ack(ada.chat(room, "x", key="first")) == 5
+        await asyncio.sleep(10)
+        assert await refusal(ada, room) is None
+
+
+@virtual
+async def test_it_holds_across_nodes_and_restarts() -> None:
+    """Two lines here and two there are four, also when the bus tells nothing; a node that opens the room later knows
+    of them, too.
+    """
+    async with playing() as (world, _, room, ada, _):
+        world.bus.cut = True  # type: ignore[attr-defined]
+        async with world.hub("n2") as other:
+            again = Client(other, "ada")
+            await again.ack(again.join(room))
+            for client in (ada, again, ada, again):
+                assert await refusal(client, room) is None
+            assert await refusal(ada, room) is not None
+            assert await refusal(again, room) is not None
+        async with world.hub("n3") as third:
+            assert await refusal(Client(third, "ada"), room) is not None
+
+
+@virtual
+async def test_a_crowd_is_refused() -> None:
+    """Twenty lines of many are as much as a room hears in ten seconds."""
+    async with playing() as (_, hub, room, *_):
+        people = [Client(hub, f"guest{number}") for number in range(22)]
+        answers = [await refusal(one, room) for one in people]
+        assert [number for number, answer in enumerate(answers) if answer] == [20, 21]
+
+
+@virtual
+async def test_the_settings_hold() -> None:
+    """Other numbers, and none."""
+    world = World().unlimited()
+    async with playing(world=world) as (_, _, room, ada, _):
+        for _ in range(70):
+            assert await refusal(ada, room) is None
