@@ -121,7 +121,7 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(env: dict[str, st
     assert run(env, "replay", link, "--ply", "99").returncode == 2
 
     with on_a_terminal(plyroom("replay", link), env) as screen:
-        screen.expect(f"0 of {plies}: Enter next")
+        screen.expect(f"0 of {plies} moves: Enter next")
         screen.type("")
         screen.expect(moves_of(done.stdout)[0])
         screen.type(str(plies))
