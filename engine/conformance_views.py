@@ -1,6 +1,7 @@
 """The checks of what players see and click: views on the wire, clicks that make moves, and how long they take."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -13,7 +14,7 @@ from engine.view import BoardView, MoveView, PositionView, cell_ids
 
 BUDGET_S = 0.005
 TIMED_POSITIONS = 60
-REPEATS = 12
+REPEATS = 7
 
 
 def check_views(game: Game) -> None:
@@ -108,20 +109,22 @@ def survives(value: Any, kind: Any) -> bool:
     return bool(msgspec.json.decode(msgspec.json.encode(value), type=kind) == value)
 
 
-def check_budget(game: Game) -> None:
-    """Move list and view of a position take less than 5 ms, uncompiled: a server does nothing else meanwhile."""
+def check_budget(game: Game, clock: Callable[[], float] = time.thread_time) -> None:
+    """Move list and view of a position take less than 5 ms uncompiled: a server does nothing else meanwhile. The clock
+    is the processor's, and the least of several times counts: a busy machine is not the game's fault.
+    """
     for position in spread(list(positions(game)), TIMED_POSITIONS):
-        times = [shown_in(position)]
-        while min(times) >= BUDGET_S and len(times) < REPEATS:  # a busy machine is not the game's fault
-            times.append(shown_in(position))
+        times = [shown_in(position, clock)]
+        while min(times) >= BUDGET_S and len(times) < REPEATS:
+            times.append(shown_in(position, clock))
         told = f"{position.text()} took {min(times) * 1000:.2f} ms at best, {median(times) * 1000:.2f} ms in the middle"
         expect(min(times) < BUDGET_S, "move list and view take less than 5 ms", told)
 
 
-def shown_in(position: Position) -> float:
+def shown_in(position: Position, clock: Callable[[], float]) -> float:
     """The seconds that it takes to show a position that was not looked at before."""
     fresh = Position(position.game, position.options, position.state, position.last, position.past)
-    begun = time.perf_counter()
+    begun = clock()
     fresh.view()
     fresh.move_views()
-    return time.perf_counter() - begun
+    return clock() - begun

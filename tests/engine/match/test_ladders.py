@@ -77,7 +77,7 @@ def test_steps_are_as_wide_as_wanted(game_id: str) -> None:
 
 @pytest.mark.parametrize("game_id", sorted(YARDSTICK_OF))
 def test_level_1_loses_to_players_who_can_win(game_id: str) -> None:
-    """Where a greedy player does not win what is won, level 1 meets one that sees the answers, and loses half at least."""
+    """Where a greedy player does not win what is won, level 1 meets one that does, and loses half at least."""
     game = load_game(game_id)
     step = next(steps(game, top_nodes_of(game)))
     assert step.players == ("level=1", "two-ply")
