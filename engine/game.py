@@ -552,6 +552,16 @@ class Position:
         except Exception as error:
             self.game._fault("move_view", error)
 
+    def forced_pass(self) -> str | None:
+        """The token of the only legal move, where that is the button of a target without cells ("pass"): there is
+        nothing to choose and nothing to see on the board. None where there is something to decide.
+        """
+        if len(self.moves()) != 1:
+            return None
+        (only,) = self.move_views()
+        targets = self.game.board(self.options).targets
+        return only.id if len(only.path) == 1 and targets.get(only.path[0]) == () else None
+
     def _settle(self) -> tuple[int, list[int]]:
         """The result or GOES_ON, and the legal moves; found once."""
         if self._settled is None:

@@ -260,7 +260,8 @@ class Started(Event, frozen=True, tag="started"):
 
 class Moved(Event, frozen=True, tag="moved"):
     """A move was played: ply counts from 0, digest names the position after it,
-    text is its notation where that is not the token.
+    text is its notation where that is not the token. A forced one was a pass with nothing else to play: the server
+    played it for the person in that seat.
     """
 
     match: str
@@ -270,6 +271,7 @@ class Moved(Event, frozen=True, tag="moved"):
     digest: str
     text: str | None = None
     clock_ms: int | None = None
+    forced: bool = False
 
 
 How = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
@@ -384,10 +386,13 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
-    """One move of a match: its token, and its notation where that differs."""
+    """One move of a match: its token, its notation where that differs, and whether the server played it because it was
+    a pass with nothing else to play.
+    """
 
     move: str
     text: str | None = None
+    forced: bool = False
 
 
 class Over(Struct, frozen=True):

@@ -27,13 +27,14 @@ def player_text(board: BoardView | None, seat: int, occupant: Occupant | None) -
 
 
 def move_text(played: Played) -> str:
-    """A move as people write it."""
-    return played.text or played.move
+    """A move as people write it; of a pass that the server played, because nothing else could be, it says so."""
+    text = played.text or played.move
+    return f"{text} (forced)" if played.forced else text
 
 
 def move_line(board: BoardView | None, ply: int, seat: int, played: Played, after: PositionView | None = None) -> str:
     """A move with its number, counted from 1, and its side: "3. Red: d"; in the notation of the position after it."""
-    text = after.played if after is not None and after.played else move_text(played)
+    text = after.played if after is not None and after.played and not played.forced else move_text(played)
     return f"{ply + 1}. {side_name(board, seat)}: {text}"
 
 

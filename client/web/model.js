@@ -222,7 +222,8 @@ function applyEvent(room, event) {
         }
         case "moved": {
             if (room.match?.id !== event.match) return room;
-            const played = event.text == null ? { move: event.move } : { move: event.move, text: event.text };
+            const { move, text, forced } = event;
+            const played = { move, ...(text == null ? {} : { text }), ...(forced ? { forced } : {}) };
             const moves = [...room.match.moves.slice(0, event.ply), played];
             // The other side's offer of a draw lapses by a move.
             const offers = room.offers.filter((seat) => seat === event.seat);

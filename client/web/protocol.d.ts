@@ -314,10 +314,11 @@ export interface MatchState {
     over?: Over | null;
 }
 
-/** One move of a match: its token, and its notation where that differs. */
+/** One move of a match: its token, its notation where that differs, and whether the server played it because it was a pass with nothing else to play. */
 export interface Played {
     move: string;
     text?: string | null;
+    forced?: boolean;
 }
 
 /** How a match ended. */
@@ -463,7 +464,7 @@ export interface Started {
     seats: Occupant[];
 }
 
-/** A move was played: ply counts from 0, digest names the position after it, text is its notation where that is not the token. */
+/** A move was played: ply counts from 0, digest names the position after it, text is its notation where that is not the token. A forced one was a pass with nothing else to play: the server played it for the person in that seat. */
 export interface Moved {
     kind: "moved";
     match: string;
@@ -473,6 +474,7 @@ export interface Moved {
     digest: string;
     text?: string | null;
     clock_ms?: number | null;
+    forced?: boolean;
 }
 
 /** The match is over; winner is a seat or null, how says by which door, reason says it in words. */

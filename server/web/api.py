@@ -223,7 +223,7 @@ class Api:
             for entry in page:
                 event = parse_event_body(entry.body)
                 if isinstance(event, wire.Moved) and event.match == found.match:
-                    moves.append(wire.Played(event.move, event.text))
+                    moves.append(wire.Played(event.move, event.text, event.forced))
                 v = entry.v
             if found.last_v is not None and v >= found.last_v:
                 break
