@@ -28,6 +28,7 @@ def check_views(game: Game) -> None:
             expect(label not in cells and set(hit) <= cells, "a target stands for cells", label, hit)
         for kind in board.kinds.values():
             expect(kind.side in (None, 0, 1), "a kind belongs to a seat or to none", kind)
+            expect(0 <= kind.angle < 360, "a kind is turned by 0 to 359 degrees", kind)
         for position in line:
             check_view(position, board, cells)
 
@@ -40,8 +41,10 @@ def check_view(position: Position, board: BoardView, cells: set[str]) -> None:
     expect(set(view.pieces) <= cells, "pieces stand on cells", where, view.pieces)
     expect(set(view.pieces.values()) <= set(board.kinds), "pieces are of the board's kinds", where, view.pieces)
     expect(set(view.hands) <= set(board.kinds), "what waits beside the board is of its kinds", where, view.hands)
-    expect(all(set(marked) <= cells for marked in view.marks.values()), "marks are on cells", where, view.marks)
-    expect(set(view.last) <= cells | set(board.targets), "the last move is on the board", where, view.last)
+    places = cells | set(board.targets)
+    is_placed = all(set(marked) <= places for marked in view.marks.values())
+    expect(is_placed, "marks are on cells, or on labels of targets", where, view.marks)
+    expect(set(view.last) <= places, "the last move is on cells, or on labels of targets", where, view.last)
     expect(bool(view.last) == (position.last is not None), "the last move is shown when there is one", where, view.last)
     expect(view.text and view.text.isprintable(), "a view says in a line what there is to see", where)
     is_over = position.outcome() is not None

@@ -223,7 +223,7 @@ export interface RoomDescription {
     view: BoardView | null;
 }
 
-/** What stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board. */
+/** What stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board. A move by such a button is played for a person who can play nothing else. */
 export interface BoardView {
     board: Grid | Sites;
     kinds: Record<string, Kind>;
@@ -267,14 +267,15 @@ export interface Border {
     sites: string[];
 }
 
-/** How a kind of piece looks, and its name for people and screen readers; `text` is its letter on a terminal. */
+/** How a kind of piece looks, and its name for people and screen readers; `text` is its letter on a terminal. `angle` turns the shape clockwise, in degrees from 0 to 359: a stick of 90 lies, a line of 90 goes up and down. */
 export interface Kind {
     name: string;
     side?: number | null;
-    shape?: "cross" | "disc" | "ring" | "stack" | "stick";
+    shape?: "cross" | "disc" | "line" | "ring" | "stack" | "stick";
     sprite?: "bishop" | "king" | "knight" | "pawn" | "queen" | "rook" | null;
     mark?: string | null;
     text?: string | null;
+    angle?: number;
 }
 
 /** The name of a side and the colour that stands for it. */
@@ -347,7 +348,7 @@ export interface View {
     view: PositionView;
 }
 
-/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text; `hands` counts the pieces of each kind that wait beside the board. */
+/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text; `hands` counts the pieces of each kind that wait beside the board. `last` and each of the `marks` name cells, or labels of `targets`: a label that has cells stands for them, one without is its button, and is told beside the board. The clients draw the mark `last`; where there is none, a terminal draws `last`. */
 export interface PositionView {
     pieces: Record<string, string>;
     turn: number | null;

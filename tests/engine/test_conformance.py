@@ -220,6 +220,16 @@ def test_a_target_without_cells_is_a_button(plug_in: Callable[[str, str], Path])
         source = source.replace(right, wrong or right)
     plug_in("planted", source)
     CHECKS["views"](load_game("planted"))
+    for name in ("last", "win"):  # one rule for what is marked: cells, and labels of targets
+        marked = source.replace(
+            '"Draw", {"last": last_path}, last_path', f'"Draw", {{"{name}": ("centre",)}}, ("centre",)'
+        )
+        assert marked != source
+        plug_in("planted", marked)
+        CHECKS["views"](load_game("planted"))
+        plug_in("planted", marked.replace('("centre",)', '("center",)', 1))
+        with pytest.raises(ConformanceError, match="marks are on cells, or on labels of targets"):
+            CHECKS["views"](load_game("planted"))
     plug_in("planted", source.replace("('centre',)", "('centre', 'b2')"))
     with pytest.raises(ConformanceError, match="the one click"):
         CHECKS["views"](load_game("planted"))

@@ -186,6 +186,20 @@ async def test_a_forced_pass_survives_a_restart() -> None:
 
 
 @virtual
+async def test_a_node_that_only_follows_does_not_pass() -> None:
+    """Of two nodes with the room open, the one that wrote last passes; the other one does not even try."""
+    world = World()
+    async with world.hub("n2") as other, waiting_for_a_pass(world) as (_, room, _ada, _ben):
+        cyd = Client(other, "cyd")
+        await cyd.ack(cyd.join(room))
+        await cyd.until(is_pass)
+        await asyncio.sleep(10)
+        tried = other.ports.metrics
+        assert (tried.commands, tried.conflicts, tried.repeated, tried.rejected) == (0, 0, 0, 0)
+        assert len(await moves_of(world, room)) == 9
+
+
+@virtual
 async def test_two_nodes_pass_once() -> None:
     """Only the node that is responsible passes; if two believe that they are, one move is made."""
     world = World()
