@@ -115,7 +115,15 @@ class Rules(Protocol):
         """(rule) The result for the side to move when the state goes on but there is no move."""
 
     def key(self, s: State) -> np.uint64:
-        """(rule) Different for different states as far as 64 bits allow; never 0."""
+        """(rule) Different for different states as far as 64 bits allow; never 0. States of one key share what the
+        search finds out about them.
+
+        So only what a search cannot reach may be left out: counters that end a match after many quiet plies, as long
+        as their limit is far. Chess leaves out the number of the move, and the plies since the last capture or pawn
+        move below 110 of 150; draughts its quiet plies below 48 of 80; international draughts those of kings below 24
+        of 50, unless few pieces are counted as well; nine men's morris those without a mill up to 60 of 100. From
+        there on they are in the key. Sides, castling, en passant, men in hand and options always are.
+        """
 
     def evaluate(self, s: State, data: Any) -> int:
         """(rule) A guess of the result for the side to move, in [-20000, 20000]; data points at the game's DATA."""
