@@ -182,7 +182,8 @@ def _evolved(model: Model, v: int, at: int, event: AnyEvent) -> Model:
 def _moved(model: Model, event: Moved) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
-    moves = (*model.match.moves[: event.ply], Played(event.move, event.text, event.number))
+    played = Played(event.move, event.text, event.number, event.forced)
+    moves = (*model.match.moves[: event.ply], played)
     offers = tuple(seat for seat in model.offers if seat == event.seat)  # the other side's offer of a draw has lapsed
     return msgspec.structs.replace(model, match=msgspec.structs.replace(model.match, moves=moves), offers=offers)
 

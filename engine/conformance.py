@@ -1,8 +1,9 @@
 """python -m engine.conformance GAME...: the checks that every game must pass, yours included.
 
 Each check takes a game, plays a few hundred positions of it at random (with a fixed seed) and raises ConformanceError
-with the position when a promise of `engine.game.Rules` is broken. CHECKS need the rules only; NATIVE_CHECKS compile
-them as well.
+with the position when a promise of `engine.game.Rules` is broken. CHECKS need the rules only, TIMED_CHECKS measure
+them, and NATIVE_CHECKS compile them as well. The command runs all of them, in a process of their own (see
+`engine.conformance_run`).
 """
 
 import argparse
@@ -11,16 +12,28 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from engine.conformance_draws import check_claims, check_draws, check_repetition
 from engine.conformance_native import check_compiled_rules, check_no_floats, check_search, data_of
+from engine.conformance_run import run_checks
 from engine.conformance_views import check_budget, check_views
 from engine.game import Game, GameError, GameFault, Position
 from engine.games.registry import game_ids, load_game
-from engine.playouts import PLAYOUTS, ConformanceError, expect, legal_moves, option_sets, playouts, positions, spread
+from engine.playouts import (
+    PLAYOUTS,
+    ConformanceError,
+    check_state,
+    expect,
+    legal_moves,
+    option_sets,
+    playouts,
+    positions,
+    spread,
+)
 from engine.rules_style import style_faults
 
 __all__ = ["CHECKS", "NATIVE_CHECKS", "ConformanceError", "check_search", "main", "playouts", "positions"]
@@ -28,6 +41,8 @@ __all__ = ["CHECKS", "NATIVE_CHECKS", "ConformanceError", "check_search", "main"
 READ_POSITIONS = 300
 """On so many positions every token is read back."""
 NOTED_POSITIONS = 120
+PLAYED_POSITIONS = 12
+"""On so many positions every move is played to see whose turn it is then, beside the moves of the random matches."""
 RULES_LENGTH = range(100, 8001)
 
 
@@ -63,14 +78,6 @@ def check_declarations(game: Game) -> None:
         check_state(start)
 
 
-def check_state(position: Position) -> None:
-    """A state is a tuple of WORDS words."""
-    words = position.game.rules.WORDS
-    state: object = position.state
-    expect(isinstance(state, tuple) and len(state) == words, f"a state is a tuple of {words} words", state)
-    expect(all(type(word) is np.uint64 for word in position.state), "the words are np.uint64", position.state)
-
-
 def check_states_and_ends(game: Game) -> None:
     """States keep their form; a match that goes on has moves, a finished one has an outcome; the seats are 0 and 1."""
     for position in positions(game):
@@ -85,6 +92,27 @@ def check_states_and_ends(game: Game) -> None:
             with np.errstate(over="ignore"):
                 score = int(game.rules.evaluate(position.state, data_of(game)))
             expect(abs(score) <= 20_000, "an evaluation is within 20000 either way", position.text(), score)
+
+
+def check_turns(game: Game) -> None:
+    """A move gives the turn to the other side, whichever move it is: the search takes what is good for one side as bad
+    for the other, move by move.
+    """
+    for line in playouts(game):
+        for before, after in pairwise(line):
+            check_turn(before, after)
+    for position in spread(list(positions(game)), PLAYED_POSITIONS):
+        for move in position.moves():
+            check_turn(position, position.play(move))
+
+
+def check_turn(before: Position, after: Position) -> None:
+    """One move, that the turn has passed with it."""
+    assert after.last is not None, "it was played"
+    if after.turn != 1 - before.turn:
+        cure = "where a side goes on, all of its steps are one move, or the other side gets a move that passes"
+        where = f"{before.text()} | {before.format_move(after.last[1])} | {after.text()}"
+        raise ConformanceError(f"play gives the turn to the other side ({cure}): {where}")
 
 
 def check_moves(game: Game) -> None:
@@ -181,6 +209,7 @@ CHECKS: dict[str, Callable[[Game], None]] = {
     "style": check_style,
     "declarations": check_declarations,
     "states and ends": check_states_and_ends,
+    "turns": check_turns,
     "moves": check_moves,
     "texts": check_texts,
     "bad texts": check_bad_texts,
@@ -190,8 +219,9 @@ CHECKS: dict[str, Callable[[Game], None]] = {
     "repetition": check_repetition,
     "claims": check_claims,
     "views": check_views,
-    "budget": check_budget,
 }
+TIMED_CHECKS: dict[str, Callable[[Game], None]] = {"budget": check_budget}
+"""What depends on the machine: these belong to the command, and to no test."""
 NATIVE_CHECKS: dict[str, Callable[[Game], None]] = {
     "no floats": check_no_floats,
     "compiled rules": check_compiled_rules,
@@ -211,18 +241,13 @@ def main(arguments: list[str] | None = None) -> int:
     code = 0
     for game_id in parser.parse_args(arguments).game or game_ids():
         try:
-            game = load_game(game_id)
+            load_game(game_id)
         except (GameError, GameFault) as error:
             print(f"conformance: {error}", file=sys.stderr)
             return 2
-        for name, check in {**CHECKS, **NATIVE_CHECKS}.items():
-            try:
-                check(game)
-            except (ConformanceError, GameError, GameFault) as error:
-                print(f"{game_id}: {name}: {error}")
-                code = 1
-            else:
-                print(f"{game_id}: {name}: passed")
+        for name, told in run_checks(game_id, {**CHECKS, **TIMED_CHECKS, **NATIVE_CHECKS}):
+            print(f"{game_id}: {name}: {told or 'passed'}", flush=True)
+            code = 1 if told else code
     return code
 
 

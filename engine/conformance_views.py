@@ -1,6 +1,7 @@
 """The checks of what players see and click: views on the wire, clicks that make moves, and how long they take."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -13,7 +14,7 @@ from engine.view import BoardView, MoveView, PositionView, cell_ids
 
 BUDGET_S = 0.005
 TIMED_POSITIONS = 60
-REPEATS = 12
+REPEATS = 7
 
 
 def check_views(game: Game) -> None:
@@ -27,6 +28,7 @@ def check_views(game: Game) -> None:
             expect(label not in cells and set(hit) <= cells, "a target stands for cells", label, hit)
         for kind in board.kinds.values():
             expect(kind.side in (None, 0, 1), "a kind belongs to a seat or to none", kind)
+            expect(0 <= kind.angle < 360, "a kind is turned by 0 to 359 degrees", kind)
         for position in line:
             check_view(position, board, cells)
 
@@ -39,8 +41,10 @@ def check_view(position: Position, board: BoardView, cells: set[str]) -> None:
     expect(set(view.pieces) <= cells, "pieces stand on cells", where, view.pieces)
     expect(set(view.pieces.values()) <= set(board.kinds), "pieces are of the board's kinds", where, view.pieces)
     expect(set(view.hands) <= set(board.kinds), "what waits beside the board is of its kinds", where, view.hands)
-    expect(all(set(marked) <= cells for marked in view.marks.values()), "marks are on cells", where, view.marks)
-    expect(set(view.last) <= cells | set(board.targets), "the last move is on the board", where, view.last)
+    places = cells | set(board.targets)
+    is_placed = all(set(marked) <= places for marked in view.marks.values())
+    expect(is_placed, "marks are on cells, or on labels of targets", where, view.marks)
+    expect(set(view.last) <= places, "the last move is on cells, or on labels of targets", where, view.last)
     expect(bool(view.last) == (position.last is not None), "the last move is shown when there is one", where, view.last)
     expect(view.text and view.text.isprintable(), "a view says in a line what there is to see", where)
     is_over = position.outcome() is not None
@@ -108,20 +112,22 @@ def survives(value: Any, kind: Any) -> bool:
     return bool(msgspec.json.decode(msgspec.json.encode(value), type=kind) == value)
 
 
-def check_budget(game: Game) -> None:
-    """Move list and view of a position take less than 5 ms, uncompiled: a server does nothing else meanwhile."""
+def check_budget(game: Game, clock: Callable[[], float] = time.thread_time) -> None:
+    """Move list and view of a position take less than 5 ms uncompiled: a server does nothing else meanwhile. The clock
+    is the processor's, and the least of several times counts: a busy machine is not the game's fault.
+    """
     for position in spread(list(positions(game)), TIMED_POSITIONS):
-        times = [shown_in(position)]
-        while min(times) >= BUDGET_S and len(times) < REPEATS:  # a busy machine is not the game's fault
-            times.append(shown_in(position))
+        times = [shown_in(position, clock)]
+        while min(times) >= BUDGET_S and len(times) < REPEATS:
+            times.append(shown_in(position, clock))
         told = f"{position.text()} took {min(times) * 1000:.2f} ms at best, {median(times) * 1000:.2f} ms in the middle"
         expect(min(times) < BUDGET_S, "move list and view take less than 5 ms", told)
 
 
-def shown_in(position: Position) -> float:
+def shown_in(position: Position, clock: Callable[[], float]) -> float:
     """The seconds that it takes to show a position that was not looked at before."""
     fresh = Position(position.game, position.options, position.state, position.last, position.past)
-    begun = time.perf_counter()
+    begun = clock()
     fresh.view()
     fresh.move_views()
-    return time.perf_counter() - begun
+    return clock() - begun

@@ -115,7 +115,15 @@ class Rules(Protocol):
         """(rule) The result for the side to move when the state goes on but there is no move."""
 
     def key(self, s: State) -> np.uint64:
-        """(rule) Different for different states as far as 64 bits allow; never 0."""
+        """(rule) Different for different states as far as 64 bits allow; never 0. States of one key share what the
+        search finds out about them.
+
+        So only what a search cannot reach may be left out: counters that end a match after many quiet plies, as long
+        as their limit is far. Chess leaves out the number of the move, and the plies since the last capture or pawn
+        move below 110 of 150; draughts its quiet plies below 48 of 80; international draughts those of kings below 24
+        of 50, unless few pieces are counted as well; nine men's morris those without a mill up to 60 of 100. From
+        there on they are in the key. Sides, castling, en passant, men in hand and options always are.
+        """
 
     def evaluate(self, s: State, data: Any) -> int:
         """(rule) A guess of the result for the side to move, in [-20000, 20000]; data points at the game's DATA."""
@@ -556,6 +564,16 @@ class Position:
                 return [self.game.rules.move_view(self.state, move) for move in moves]
         except Exception as error:
             self.game._fault("move_view", error)
+
+    def forced_pass(self) -> str | None:
+        """The token of the only legal move, where that is the button of a target without cells ("pass"): there is
+        nothing to choose and nothing to see on the board. None where there is something to decide.
+        """
+        if len(self.moves()) != 1:
+            return None
+        (only,) = self.move_views()
+        targets = self.game.board(self.options).targets
+        return only.id if len(only.path) == 1 and targets.get(only.path[0]) == () else None
 
     def _settle(self) -> tuple[int, list[int]]:
         """The result or GOES_ON, and the legal moves; found once."""

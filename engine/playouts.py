@@ -64,11 +64,27 @@ def _played(game: Game, count: int, seed: int) -> tuple[list[Position], ...]:
             if left <= 0 and number >= LEAST_PLAYOUTS:
                 break
             line = [game.start(options)]
+            check_state(line[0])
             while len(line) <= MAX_PLIES and (moves := legal_moves(line[-1])):
                 line.append(line[-1].play(chance.choice(moves)))
+                check_state(line[-1])
             left -= len(line)
             lines.append(line)
     return tuple(lines)
+
+
+def check_state(position: Position) -> None:
+    """A state is a tuple of WORDS words; ConformanceError says which function made another one."""
+    words = position.game.rules.WORDS
+    state: object = position.state
+    made_by = "init" if position.last is None else "play"
+    form = f"a state is a tuple of WORDS = {words} words, each np.uint64"
+    expect(isinstance(state, tuple), f"{form}; {made_by} returns {type(state).__name__}", state)
+    assert isinstance(state, tuple)
+    cure = f"{made_by} returns {len(state)}: return one for each of WORDS, or correct WORDS"
+    expect(len(state) == words, f"{form}; {cure}", state)
+    others = [type(word).__name__ for word in state if type(word) is not np.uint64]
+    expect(not others, f"{form}; {made_by} returns {', '.join(others)} among them: write U(...) around it", state)
 
 
 def legal_moves(position: Position) -> list[int]:
@@ -81,5 +97,7 @@ def legal_moves(position: Position) -> list[int]:
         rules = position.game.rules
         with np.errstate(over="ignore"):
             count = int(rules.moves(position.state, [0] * (64 * rules.MAX_MOVES + 4096)))
+        if count <= rules.MAX_MOVES:
+            raise
         cure = f"the position {position.text()} has {count}: write MAX_MOVES = {count} or more, compiled memory has it"
         raise ConformanceError(f"no state has more than MAX_MOVES = {rules.MAX_MOVES} moves: {cure}") from error

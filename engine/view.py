@@ -11,8 +11,10 @@ from msgspec import Struct
 
 Style = Literal["checker", "felt", "holes", "plain", "bare", "points"]
 """How a board looks; with "points" the cells of a grid are the crossings of its lines."""
-Shape = Literal["disc", "cross", "ring", "stick", "stack"]
-"""How a piece looks without a sprite; a stack is two discs, a king of draughts."""
+Shape = Literal["disc", "cross", "ring", "stick", "stack", "line"]
+"""How a piece looks without a sprite: a stack is two discs, a king of draughts; a stick stands upright; a line goes
+across its cell from the left edge to the right one.
+"""
 Sprite = Literal["king", "queen", "rook", "bishop", "knight", "pawn"]
 SiteShape = Literal["square", "hex", "point", "round"]
 
@@ -59,7 +61,10 @@ class Sites(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="site
 
 
 class Kind(Struct, frozen=True, omit_defaults=True):
-    """How a kind of piece looks, and its name for people and screen readers; `text` is its letter on a terminal."""
+    """How a kind of piece looks, and its name for people and screen readers; `text` is its letter on a terminal.
+
+    `angle` turns the shape clockwise, in degrees from 0 to 359: a stick of 90 lies, a line of 90 goes up and down.
+    """
 
     name: str
     side: int | None = None
@@ -67,6 +72,7 @@ class Kind(Struct, frozen=True, omit_defaults=True):
     sprite: Sprite | None = None
     mark: str | None = None
     text: str | None = None
+    angle: int = 0
 
 
 class SeatView(Struct, frozen=True, omit_defaults=True):
@@ -78,7 +84,8 @@ class SeatView(Struct, frozen=True, omit_defaults=True):
 
 class BoardView(Struct, frozen=True, omit_defaults=True):
     """What stays the same for a whole room; `targets` maps a label (a column)
-    to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board.
+    to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board. A move by
+    such a button is played for a person who can play nothing else.
     """
 
     board: Grid | Sites
@@ -90,6 +97,10 @@ class BoardView(Struct, frozen=True, omit_defaults=True):
 class PositionView(Struct, frozen=True, omit_defaults=True):
     """One position: pieces by cell, the seat to move (None when finished), marks by name,
     the last move's path, one line of text; `hands` counts the pieces of each kind that wait beside the board.
+
+    `last` and each of the `marks` name cells, or labels of `targets`: a label that has cells stands for them, one
+    without is its button, and is told beside the board. The clients draw the mark `last`; where there is none, a
+    terminal draws `last`.
     """
 
     pieces: dict[str, str]

@@ -262,7 +262,8 @@ class Moved(Event, frozen=True, tag="moved"):
     """A move was played: ply counts from 0, digest names the position after it. Text is its notation in games that have
     one of their own ("Bc4"), else null. Number is what stands before it in a list: "3." or, for the second side, "3..."
     where both sides' moves have one number; "6." where each has its own. Both are null in old logs. `clock_ms` is
-    reserved for the clocks of matches and null until there are any.
+    reserved for the clocks of matches and null until there are any. A forced move was a pass with nothing else to play:
+    the server played it for the person in that seat.
     """
 
     match: str
@@ -273,6 +274,7 @@ class Moved(Event, frozen=True, tag="moved"):
     text: str | None = None
     clock_ms: int | None = None
     number: str | None = None
+    forced: bool = False
 
 
 How = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
@@ -388,12 +390,13 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
 
 class Played(Struct, frozen=True, omit_defaults=True):
     """One move of a match: its token, its notation in games that have one, its number as in `moved`; in matches of old
-    logs too, unless their game is gone.
+    logs too, unless their game is gone. Forced: the server played it, because it was a pass with nothing else to play.
     """
 
     move: str
     text: str | None = None
     number: str | None = None
+    forced: bool = False
 
 
 class Over(Struct, frozen=True):

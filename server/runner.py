@@ -22,7 +22,7 @@ from server.ports import Follower, Ports, Spawn
 from server.projections import projections, stored
 from server.requests import Look, Request, TakeOver, asked, refuse, reply
 from server.room import chat, rules, views
-from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, Room
+from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, ForcedPass, Room
 from server.seats import ai
 from server.store.base import (
     SPECTATORS,
@@ -269,7 +269,7 @@ class RoomRunner:
                     assert follower is not None, "nobody leaves without a connection"
                     self.forget(follower)
                     follower.send(text_frame(format_message(wire.Ack(key, None))))
-                case Request(command=AiMove() | AiFailure() as answer):
+                case Request(command=AiMove() | AiFailure() | ForcedPass() as answer):
                     if self._ai is not None and self._ai[0].startswith(_question(answer.match, answer.digest)):
                         self._ai = None
                     await self._command(item)
@@ -536,16 +536,20 @@ class RoomRunner:
     # --- the AI's turn ---
 
     def _wake(self) -> None:
-        """Starts the search that is due, and stops one that is not wanted any more."""
+        """Starts the search or the forced pass that is due, and stops one that is not wanted any more."""
         room = self._loaded
         seat = room.ai_to_move() if self._responsible else None
-        match = room.match
-        wanted = None if seat is None or match is None else f"{_question(match.id, match.digest)}{match.ply}"
+        forced = room.forced_pass() if self._responsible else None
+        match = room.match if seat is not None or forced is not None else None
+        wanted = None if match is None else f"{_question(match.id, match.digest)}{match.ply}"
         if self._ai is not None and self._ai[0] != wanted:
             self._ai[1].cancel()
             self._ai = None
-        if self._ai is None and wanted is not None and seat is not None:
-            self._ai = (wanted, self._spawn(self._answer(room, seat), f"ai {self.room_id}"))
+        if self._ai is None and wanted is not None:
+            if forced is not None:
+                self._ai = (wanted, self._spawn(self._pass(room, forced), f"pass {self.room_id}"))
+            elif seat is not None:
+                self._ai = (wanted, self._spawn(self._answer(room, seat), f"ai {self.room_id}"))
 
     async def _answer_offer(self) -> None:
         """An AI seat answers the offer of a draw at once, from what it saw before its last move."""
@@ -561,6 +565,14 @@ class RoomRunner:
             self._behind = True
             self._look_later()
             log.warning("store unavailable", room=self.room_id, error=str(error))
+
+    async def _pass(self, room: Room, forced: ForcedPass) -> None:
+        """Passes for a person who can do nothing else, once people have had a moment to see it."""
+        pause_ms = self._ports.settings.forced_pass_ms
+        left_ms = room.changed_ms + pause_ms - self._ports.now_ms()
+        if left_ms > 0:
+            await asyncio.sleep(min(left_ms, pause_ms) / 1000)
+        self._mailbox.put(Request(Author(AI_IDENTITY, "server"), forced), beyond_limit=True)
 
     async def _answer(self, room: Room, seat: int) -> None:
         """Searches and puts the answer into the mailbox."""

@@ -91,6 +91,8 @@ class Settings:
     """An AI answers a person no sooner after the last move."""
     ai_duel_pace_ms: int = 700
     """The same between two AI seats, so that people can watch."""
+    forced_pass_ms: int = 1000
+    """A person who can only pass is passed for after so long, so that all see it."""
     ai_tries: int = 2
     """How often a search that failed is tried in all before the match ends for want of a move."""
 

@@ -261,7 +261,8 @@ class _RoomCheck:
             "game": room.game_id, "public": room.visibility == "public", "host": room.host,
             "created_ms": room.created_ms,
         }  # fmt: skip
-        if room.frozen is None:
+        # Rooms of programs that passed for nobody wait for their player: they have no wake-up.
+        if room.frozen is None and not (row.due_ms is None and room.forced_pass()):
             expected["due_ms"] = room.due_ms()
         if self._listing is not None:
             listing, at_ms = self._listing

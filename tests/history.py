@@ -441,7 +441,7 @@ def _check_commands(entries: list[Entry], logs: dict[str, RoomLog], identities: 
             if event["kind"] == "moved" and v in log.states:
                 author = log.states[v].player(event["seat"])
                 sent = moves[log.room, str(author), event["ply"], event["move"]]
-                if author != "ai" and all(command.certainly_refused for command in sent):
+                if author != "ai" and not event.get("forced") and all(command.certainly_refused for command in sent):
                     yield f"I13: nobody asked for the move at v {v} of room {log.room}, or it was refused"
 
 

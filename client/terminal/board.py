@@ -17,6 +17,8 @@ MARKS: Mapping[str, tuple[str, str, str]] = {
 }
 OTHER_MARK = ("(", ")")
 EMPTY = "."
+STROKES: Mapping[str, str] = {"line": "-\\|/", "stick": "|/-\\"}
+"""Lines and sticks as characters, turned clockwise by 0, 45, 90 and 135 degrees."""
 BOLD, RESET = "\x1b[1m", "\x1b[0m"
 
 Page = dict[tuple[int, int], str]
@@ -32,10 +34,10 @@ def board_text(board: BoardView, position: PositionView, colour: bool = False, f
     _draw_lines(page, layout)
     for row, col, word in layout.words:
         _write(page, row, col, word)
-    marks = _marks(position)
+    marks = _marks(board, position)
     for name, (row, col) in layout.cells.items():
         _draw_cell(page, row, col, name, board, position, marks, layout.named, colour)
-    lines = [*_lines(page), *_borders(board), *_hands(board, position), *_legend(position), position.text]
+    lines = [*_lines(page), *_borders(board), *_hands(board, position), *_legend(board, position), position.text]
     return "\n".join(lines)
 
 
@@ -117,6 +119,8 @@ def _kind(board: BoardView, name: str) -> Kind:
 
 
 def _letter(kind: Kind) -> str:
+    if kind.shape in STROKES and not kind.text:
+        return STROKES[kind.shape][round(kind.angle / 45) % 4]
     letter = kind.text or kind.name[:1] or "?"
     return letter if kind.text else letter.lower() if kind.side == 1 else letter.upper()
 
@@ -134,18 +138,19 @@ def _width(text: str) -> int:
 # --- words
 
 
-def _marks(position: PositionView) -> dict[str, list[tuple[str, str]]]:
+def _marks(board: BoardView, position: PositionView) -> dict[str, list[tuple[str, str]]]:
     """What stands around each marked cell, the most important mark first."""
     around: dict[str, list[tuple[str, str]]] = {}
     for mark in sorted(_marked(position), key=_rank):
         left, right = MARKS[mark][:2] if mark in MARKS else OTHER_MARK
-        for cell in _marked(position)[mark]:
-            around.setdefault(cell, []).append((left, right))
+        for place in _marked(position)[mark]:
+            for cell in board.targets.get(place, (place,)):
+                around.setdefault(cell, []).append((left, right))
     return around
 
 
 def _marked(position: PositionView) -> dict[str, tuple[str, ...]]:
-    """Cells by mark; the last move's path counts as its mark when the game gives none."""
+    """Cells and labels by mark; the last move's path counts as its mark when the game gives none."""
     return {"last": position.last, **{mark: cells for mark, cells in position.marks.items() if cells}}
 
 
@@ -153,9 +158,15 @@ def _rank(mark: str) -> int:
     return list(MARKS).index(mark) if mark in MARKS else len(MARKS)
 
 
-def _legend(position: PositionView) -> list[str]:
-    used = [mark for mark, cells in sorted(_marked(position).items(), key=lambda one: _rank(one[0])) if cells]
-    words = [f"{MARKS[m][0]} {MARKS[m][1]} {MARKS[m][2]}" if m in MARKS else f"( ) {m}" for m in used]
+def _legend(board: BoardView, position: PositionView) -> list[str]:
+    """What the marks mean; of a button, that has no cell, what is marked: "pass: last move"."""
+    words = []
+    for mark, places in sorted(_marked(position).items(), key=lambda one: _rank(one[0])):
+        left, right, meaning = MARKS.get(mark, (*OTHER_MARK, mark))
+        buttons = [place for place in places if board.targets.get(place) == ()]
+        if len(places) > len(buttons):
+            words.append(f"{left} {right} {meaning}")
+        words += [f"{button}: {meaning}" for button in buttons]
     return [", ".join(words)] if words else []
 
 

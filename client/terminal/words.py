@@ -27,8 +27,9 @@ def player_text(board: BoardView | None, seat: int, occupant: Occupant | None) -
 
 
 def move_text(played: Played) -> str:
-    """A move as people write it."""
-    return played.text or played.move
+    """A move as people write it; of a pass that the server played, because nothing else could be, it says so."""
+    text = played.text or played.move
+    return f"{text} (forced)" if played.forced else text
 
 
 def move_number(ply: int, played: Played) -> str:
@@ -40,7 +41,7 @@ def move_line(board: BoardView | None, ply: int, seat: int, played: Played, afte
     """A move with its number as the game counts, and its side: "3... Black: Nf6". A server that is older than its
     client sends no numbers: then each ply has one. Its notation stands in the position after the move.
     """
-    text = after.played if after is not None and after.played else move_text(played)
+    text = after.played if after is not None and after.played and not played.forced else move_text(played)
     return f"{move_number(ply, played)} {side_name(board, seat)}: {text}"
 
 

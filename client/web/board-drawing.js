@@ -1,7 +1,7 @@
 /**
  * What a board looks like at one moment, as descriptions of SVG elements. Pure.
  *
- * @import {Grid, MoveView, Sites} from "./protocol.js"
+ * @import {Grid, Kind, MoveView, Sites} from "./protocol.js"
  * @import {Description} from "./elements.js"
  * @import {Layout, Place} from "./board-geometry.js"
  * @import {Scene} from "./board.js"
@@ -171,11 +171,19 @@ function drawCell(scene, place, state) {
  */
 function cellLabel(scene, cell, next) {
     const kind = scene.position?.pieces[cell];
-    const marks = Object.entries(scene.position?.marks ?? {}).filter(([, cells]) => cells.includes(cell));
+    const marks = Object.entries(markedCells(scene)).filter(([, cells]) => cells.includes(cell));
     const words = [cell, kind === undefined ? "empty" : (scene.board.kinds[kind]?.name ?? kind)];
-    for (const [name] of marks) words.push(name === "last" ? "last move" : name === "win" ? "winning" : name);
+    for (const [name] of marks) words.push(markWord(name));
     if (next.has(cell)) words.push("can play");
     return words.join(", ");
+}
+
+/**
+ * A mark in words.
+ * @param {string} name
+ */
+export function markWord(name) {
+    return name === "last" ? "last move" : name === "win" ? "winning" : name;
 }
 
 /**
@@ -271,12 +279,24 @@ function drawMarks(scene, layout, state, level) {
     const marks = marksOf(scene, state).flatMap(({ name, cell }) => {
         const place = layout.byId.get(cell);
         if (!place) return [];
-        const shape = markShape(name, place, style, scene.position?.pieces[cell] !== undefined);
+        const kind = scene.position?.pieces[cell];
+        const shape = markShape(name, place, style, kind !== undefined, leanOf(scene.board.kinds[kind ?? ""]));
         return shape.level === level
             ? [h("g", { key: `${name} ${cell}`, class: `mark ${name}`, transform: at(place) }, shape.drawing)]
             : [];
     });
     return h("g", { class: level, "aria-hidden": "true" }, marks);
+}
+
+/**
+ * The cells of each mark: a label that has cells stands for them, one that has none is told beside the board.
+ * @param {Scene} scene
+ * @returns {Record<string, string[]>}
+ */
+function markedCells(scene) {
+    const { targets = {} } = scene.board;
+    const marks = Object.entries(scene.position?.marks ?? {});
+    return Object.fromEntries(marks.map(([name, places]) => [name, places.flatMap((place) => targets[place] ?? [place])]));
 }
 
 /**
@@ -286,7 +306,7 @@ function drawMarks(scene, layout, state, level) {
  */
 function marksOf(scene, state) {
     const { board, targets = {} } = scene.board;
-    const { last = [], ...others } = scene.position?.marks ?? {};
+    const { last = [], ...others } = markedCells(scene);
     const given = Object.entries(others).flatMap(([name, cells]) => cells.map((cell) => ({ name, cell })));
     const lane = Object.values(targets).find((cells) => state.hovered !== null && cells.includes(state.hovered)) ?? [];
     // Where nearly everything may be played there is nothing to point out.
@@ -308,9 +328,10 @@ function marksOf(scene, state) {
  * @param {Place} place
  * @param {string} style
  * @param {boolean} occupied
+ * @param {number} lean of the piece there, in degrees
  * @returns {{level: "under" | "over", drawing: Description}}
  */
-function markShape(name, place, style, occupied) {
+function markShape(name, place, style, occupied, lean) {
     const stones = style === "holes" || style === "felt" || style === "points";
     const onPieces = stones || place.shape !== "square";
     if (name === "hint") {
@@ -322,7 +343,11 @@ function markShape(name, place, style, occupied) {
     if (name === "last" && style === "bare")
         return {
             level: "under",
-            drawing: h("rect", { class: "trace", x: -0.11, y: -0.43, width: 0.22, height: 0.86, rx: 0.1 }),
+            drawing: h("rect", {
+                class: "trace",
+                ...{ x: -0.11, y: -0.43, width: 0.22, height: 0.86, rx: 0.1 },
+                transform: lean ? `rotate(${lean})` : null,
+            }),
         };
     if (name === "last" && onPieces)
         return { level: "over", drawing: h("circle", { class: occupied ? "dot" : "dot left", r: 0.1 }) };
@@ -333,6 +358,14 @@ function markShape(name, place, style, occupied) {
     if (name === "lane")
         return { level: "over", drawing: h("rect", { class: "tint", x: -0.5, y: -0.5, width: 1, height: 1 }) };
     return { level: "under", drawing: cellShape(place, "tint") };
+}
+
+/**
+ * How far a narrow shape leans from upright, in degrees.
+ * @param {Kind | undefined} kind
+ */
+function leanOf(kind) {
+    return (kind?.angle ?? 0) + (kind?.shape === "line" ? 90 : 0);
 }
 
 /**

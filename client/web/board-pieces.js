@@ -21,7 +21,8 @@ export function drawPiece(kind, extra = "") {
     const name = (/** @type {string} */ shape) => ({ class: `piece ${shape} side-${side} ${extra}` });
     if (kind?.sprite) return h("g", name(kind.sprite), drawSprite(kind.sprite));
     const shape = kind?.shape ?? "disc";
-    return h("g", name(shape), bodyOf(shape), emblemOf(kind, shape));
+    const body = kind?.angle ? h("g", { transform: `rotate(${kind.angle})` }, bodyOf(shape)) : bodyOf(shape);
+    return h("g", name(shape), body, emblemOf(kind, shape));
 }
 
 /**
@@ -39,6 +40,8 @@ function bodyOf(shape) {
                 h("rect", { class: "body", x: -0.075, y: -0.4, width: 0.15, height: 0.82, rx: 0.05 }),
                 h("rect", { class: "tip", x: -0.105, y: -0.44, width: 0.21, height: 0.24, rx: 0.1 }),
             ];
+        case "line":
+            return [h("path", { class: "line", d: "M-.5 0H.5" })];
         case "stack":
             return [
                 h("circle", { class: "body lower", r: 0.37, cy: 0.1 }),

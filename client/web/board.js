@@ -9,7 +9,7 @@
 
 import { animate } from "./board-animation.js";
 import { candidates, click, continuations, nextCells } from "./board-clicks.js";
-import { drawBoard } from "./board-drawing.js";
+import { drawBoard, markWord } from "./board-drawing.js";
 import { drawChoices } from "./board-choices.js";
 import { layOut, neighbour, placeAt } from "./board-geometry.js";
 import { h, render } from "./elements.js";
@@ -134,15 +134,27 @@ export class PlyBoard extends HTMLElement {
      */
     #drawBeside(next) {
         if (!this.#scene) return null;
-        const { moves, board } = this.#scene;
+        const { moves, board, position } = this.#scene;
         const labels = Object.entries(board.targets ?? {}).flatMap(([label, cells]) => (cells.length > 0 ? [] : [label]));
         if (labels.length === 0 && this.#aim === null) return null;
+        const marked = Object.entries(position?.marks ?? {}).flatMap(([name, places]) =>
+            places.filter((place) => labels.includes(place)).map((label) => this.#drawLabelMark(label, name)),
+        );
         const buttons = labels.filter((label) => next.has(label)).map((label) => this.#drawLabelButton(label, moves));
         const aim = this.#aim;
         const confirm =
             aim !== null &&
             h("button", { key: `aim ${aim}`, class: "only", onclick: () => this.#click(aim) }, `Play ${aim}`);
-        return h("div", { class: "beside", key: "beside" }, buttons, confirm);
+        return h("div", { class: "beside", key: "beside" }, marked, buttons, confirm);
+    }
+
+    /**
+     * A mark of what is no cell: "pass: last move".
+     * @param {string} label
+     * @param {string} name
+     */
+    #drawLabelMark(label, name) {
+        return h("span", { key: `${name} ${label}`, class: `marked ${name}` }, `${label}: ${markWord(name)}`);
     }
 
     /**

@@ -252,8 +252,13 @@ function applyEvent(room, event) {
  * @param {Extract<EventMessage, {kind: "moved"}>} event
  * @returns {Played}
  */
-function playedOf({ move, text, number }) {
-    return { move, ...(text == null ? null : { text }), ...(number == null ? null : { number }) };
+function playedOf({ move, text, number, forced }) {
+    return {
+        move,
+        ...(text == null ? null : { text }),
+        ...(number == null ? null : { number }),
+        ...(forced ? { forced } : null),
+    };
 }
 
 /**

@@ -223,7 +223,7 @@ export interface RoomDescription {
     view: BoardView | null;
 }
 
-/** What stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board. */
+/** What stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board. A move by such a button is played for a person who can play nothing else. */
 export interface BoardView {
     board: Grid | Sites;
     kinds: Record<string, Kind>;
@@ -267,14 +267,15 @@ export interface Border {
     sites: string[];
 }
 
-/** How a kind of piece looks, and its name for people and screen readers; `text` is its letter on a terminal. */
+/** How a kind of piece looks, and its name for people and screen readers; `text` is its letter on a terminal. `angle` turns the shape clockwise, in degrees from 0 to 359: a stick of 90 lies, a line of 90 goes up and down. */
 export interface Kind {
     name: string;
     side?: number | null;
-    shape?: "cross" | "disc" | "ring" | "stack" | "stick";
+    shape?: "cross" | "disc" | "line" | "ring" | "stack" | "stick";
     sprite?: "bishop" | "king" | "knight" | "pawn" | "queen" | "rook" | null;
     mark?: string | null;
     text?: string | null;
+    angle?: number;
 }
 
 /** The name of a side and the colour that stands for it. */
@@ -314,11 +315,12 @@ export interface MatchState {
     over?: Over | null;
 }
 
-/** One move of a match: its token, its notation in games that have one, its number as in `moved`; in matches of old logs too, unless their game is gone. */
+/** One move of a match: its token, its notation in games that have one, its number as in `moved`; in matches of old logs too, unless their game is gone. Forced: the server played it, because it was a pass with nothing else to play. */
 export interface Played {
     move: string;
     text?: string | null;
     number?: string | null;
+    forced?: boolean;
 }
 
 /** How a match ended. */
@@ -347,7 +349,7 @@ export interface View {
     view: PositionView;
 }
 
-/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text; `hands` counts the pieces of each kind that wait beside the board. */
+/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text; `hands` counts the pieces of each kind that wait beside the board. `last` and each of the `marks` name cells, or labels of `targets`: a label that has cells stands for them, one without is its button, and is told beside the board. The clients draw the mark `last`; where there is none, a terminal draws `last`. */
 export interface PositionView {
     pieces: Record<string, string>;
     turn: number | null;
@@ -466,7 +468,7 @@ export interface Started {
     seats: Occupant[];
 }
 
-/** A move was played: ply counts from 0, digest names the position after it. Text is its notation in games that have one of their own ("Bc4"), else null. Number is what stands before it in a list: "3." or, for the second side, "3..." where both sides' moves have one number; "6." where each has its own. Both are null in old logs. `clock_ms` is reserved for the clocks of matches and null until there are any. */
+/** A move was played: ply counts from 0, digest names the position after it. Text is its notation in games that have one of their own ("Bc4"), else null. Number is what stands before it in a list: "3." or, for the second side, "3..." where both sides' moves have one number; "6." where each has its own. Both are null in old logs. `clock_ms` is reserved for the clocks of matches and null until there are any. A forced move was a pass with nothing else to play: the server played it for the person in that seat. */
 export interface Moved {
     kind: "moved";
     match: string;
@@ -477,6 +479,7 @@ export interface Moved {
     text?: string | null;
     clock_ms?: number | null;
     number?: string | null;
+    forced?: boolean;
 }
 
 /** The match is over; winner is a seat or null, how says by which door, reason says it in words. */

@@ -133,11 +133,12 @@ export function isDraw(over) {
 }
 
 /**
- * A move as people write it.
+ * A move as people write it; of a pass that the server played, because nothing else could be, it says so.
  * @param {Played | undefined} played
  */
 export function moveText(played) {
-    return played?.text ?? played?.move ?? "";
+    const text = played?.text ?? played?.move ?? "";
+    return played?.forced ? `${text} (forced)` : text;
 }
 
 /**

@@ -356,7 +356,7 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
     black, white = _sides(s)
     pieces = {cell: "X" if black & bit else "O" for cell, bit in BITS if (black | white) & bit}
     last_path = (format_move(*last),) if last else ()
-    marks: dict[str, tuple[str, ...]] = {"last": last_path} if last and last[1] != PASS else {}
+    marks: dict[str, tuple[str, ...]] = {"last": last_path}
     side = turn(s)
     score = f"{black.bit_count()} to {white.bit_count()}"
     if count(s, ()) == 0:

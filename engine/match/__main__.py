@@ -33,7 +33,7 @@ players are written as NAME=VALUE,NAME=VALUE:
     threads=2                   … two threads over one table (lazy SMP); they need not play the same each time
     contempt=20                 … a draw is worth 20 less than nothing to it (below 0: more)
     ponder=yes                  … thinks on in the other's time, on another core; for time_ms and clock
-  persona=average               a persona (average, swindler, random); greedy looks one ply ahead
+  persona=average               a persona (average, swindler, random); greedy looks one ply ahead, two-ply two
   uci=PROGRAM,elo=2000          a chess program (nodes, depth, time_ms, clock, set.NAME=VALUE)
   xboard=PROGRAM,time_ms=100    a chess program (depth, time_ms, clock)
   gtp=PROGRAM                   a program that sets stones: othello, gomoku (time_ms)

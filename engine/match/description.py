@@ -8,8 +8,10 @@ from engine.search.job import Limit
 from engine.search.levels import ANY_MARGIN, SLIPS_OF
 from engine.search.work import MOST_CONTEMPT
 
-KINDS = ("level", "persona", "greedy", "uci", "xboard", "gtp", "checkout")
+KINDS = ("level", "persona", "greedy", "two-ply", "uci", "xboard", "gtp", "checkout")
 """What a player can be besides a search with limits of its own."""
+WITHOUT_VALUE = ("greedy", "two-ply")
+"""The kinds that are written as their name alone."""
 LIMITS = ("nodes", "depth", "time_ms")
 EXTERNAL = ("uci", "xboard", "gtp")
 DAY_MS = 86_400_000
@@ -35,6 +37,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "level": (),
     "persona": (),
     "greedy": (),
+    "two-ply": (),
     "uci": (*LIMITS, "clock", "elo"),
     "xboard": ("depth", "time_ms", "clock"),
     "gtp": ("time_ms",),
@@ -94,7 +97,7 @@ def parse_description(text: str) -> Description:
         raise DescriptionError(f"{text!r} is {' and '.join(kinds)} at once; choose one")
     kind = kinds[0] if kinds else "search"
     value = pairs.pop(kind, "")
-    if kind not in ("search", "greedy") and not value:
+    if kind not in ("search", *WITHOUT_VALUE) and not value:
         raise DescriptionError(f"{kind} needs a value: {kind}=…")
     for name in pairs:
         if name not in TAKES[kind] and not (kind == "uci" and name.startswith("set.")):
@@ -135,7 +138,7 @@ def _pairs(text: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
-        if not name or (not value and name != "greedy"):
+        if not name or (not value and name not in WITHOUT_VALUE):
             raise DescriptionError(f"a player is written as NAME=VALUE,NAME=VALUE; {part.strip()!r} is not")
         if name in pairs:
             raise DescriptionError(f"{name} is given twice in {text!r}")

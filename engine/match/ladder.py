@@ -1,8 +1,9 @@
 """python -m engine.match.ladder: how much stronger each level of a game is than the one below, and where levels belong.
 
-A ladder is a match for each step: level 1 against the greedy player, which looks one ply ahead, and each further level
-against the one below. The top level, which plays by time, is represented by a number of nodes; a further match tells
-what more nodes would change. The logs go on where they were when it is killed, and docs/levels.md is made from them.
+A ladder is a match for each step: level 1 against its yardstick, a player that looks one ply ahead or two, and each
+further level against the one below. The top level, which plays by time, is represented by a number of nodes; a further
+match tells what more nodes would change. The logs go on where they were when it is killed, and docs/levels.md is made
+from them.
 """
 
 import argparse
@@ -54,12 +55,17 @@ ADJUDICATED = {"chess": 1_000}
 """A game ends when both players have seen the same side so far ahead for some moves, where both look at ADJUDICATING
 nodes: they would win it, and it would take long. Who looks at fewer must win it on the board."""
 ADJUDICATING = 1_000
+GREEDY, TWO_PLY = "greedy", "two-ply"
+YARDSTICK_OF = dict.fromkeys(("chess", "draughts", "nine-mens-morris"), TWO_PLY)
+"""The player that level 1 is measured against, where it is not the greedy one: there that one cannot win a won game (it
+stalemates a bare king, or moves to and fro), and most of its games are drawn."""
+YARDSTICKS = (GREEDY, TWO_PLY)
 WANTED = 0.65, 0.85
 REPLAYED = 4
 """So many games of a step are played again when files of its game have changed since it was measured."""
 REACH_FACTOR, REACH_GAMES = 10, 40
 """How far the top is from the level below when it looks at so many times the nodes is measured with so many games."""
-BOUNDS = {"1-greedy": (0.0, 0.5), "reach": (0.5, 1.0)}
+BOUNDS = {**{f"1-{player}": (0.0, 0.5) for player in YARDSTICKS}, "reach": (0.5, 1.0)}
 """What other matches than a step should score."""
 
 
@@ -74,7 +80,8 @@ class Step:
 def steps(game: Game, top_nodes: int) -> Iterator[Step]:
     """The matches of a ladder, from the lowest on."""
     if game.levels > 1:
-        yield Step("1-greedy", ("level=1", "greedy"))
+        player = yardstick_of(game)
+        yield Step(f"1-{player}", ("level=1", player))
     for level in range(2, game.levels):
         yield Step(f"{level}-{level - 1}", (f"level={level}", f"level={level - 1}"))
     if game.levels > 1:
@@ -85,6 +92,11 @@ def reach(game: Game, top_nodes: int) -> Step:
     """The match that tells how much stronger than its stand-in the top level is."""
     top = f"level={game.levels}" if game.id in EXACT else f"nodes={REACH_FACTOR * top_nodes}"
     return Step("reach", (top, f"level={game.levels - 1}"))
+
+
+def yardstick_of(game: Game) -> str:
+    """The player that level 1 of a game is measured against."""
+    return YARDSTICK_OF.get(game.id, GREEDY)
 
 
 def options_of(game: Game) -> dict[str, str]:
@@ -109,7 +121,7 @@ def header_of(game: Game, step: Step) -> Header:
 def _nodes(game: Game, player: str) -> int:
     """How many nodes a player of a ladder looks at."""
     kind, _, number = player.partition("=")
-    if kind == "greedy":
+    if kind in YARDSTICKS:
         return 1
     return int(number) if kind == "nodes" else level_of(game, int(number)).limit.nodes or 0
 

@@ -7,7 +7,7 @@ from engine.match.checkout import CheckoutPlayer
 from engine.match.description import EXTERNAL, Description, DescriptionError, ponders
 from engine.match.gtp import GtpPlayer
 from engine.match.play import Player
-from engine.match.players import GreedyPlayer, LevelPlayer, PersonaPlayer, SearchPlayer
+from engine.match.players import FixedDepthPlayer, LevelPlayer, PersonaPlayer, SearchPlayer
 from engine.match.uci import UciPlayer
 from engine.match.xboard import XboardPlayer
 from engine.search.driver import Searcher
@@ -53,6 +53,8 @@ def make_player(description: Description, game: Game, options: dict[str, str]) -
         case "level":
             return LevelPlayer(description, searcher_for(game))
         case "greedy":
-            return GreedyPlayer(searcher_for(game))
+            return FixedDepthPlayer(searcher_for(game), 1)
+        case "two-ply":
+            return FixedDepthPlayer(searcher_for(game), 2)
         case _:
             return SearchPlayer(description, Searcher(game) if ponders(description) else searcher_for(game))

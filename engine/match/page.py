@@ -12,16 +12,19 @@ from engine.match.ladder import (
     MAX_PLIES,
     REPLAYED,
     WANTED,
+    YARDSTICK_OF,
     Step,
     options_of,
     reach,
     steps,
     top_nodes_of,
+    yardstick_of,
 )
 from engine.match.log import read_log
 from engine.match.statistics import Summary, elo_of, expected_score, summarise
 from engine.search.levels import LADDER, TIME_MS, level_of
 
+TWO_PLY_GAMES = ", ".join(load_game(game_id).title.lower() for game_id in YARDSTICK_OF)
 HEAD = f"""# Levels of play
 
 Made by `python -m engine.match.page > docs/levels.md` from the logs in `{FOLDER}/`; do not edit.
@@ -39,11 +42,17 @@ a move (or knows the right move, where the game has a solver). Each level below 
 Beyond that no level gives away what it sees, and none is slow to be weak. Which moves are careless, and which of the
 near-equal ones it takes, comes from the match: a move that is asked for again is the same.
 
-Each level is measured by colour-swapped pairs of games from different balanced openings against the one below, level 1
-against a *greedy* player: it looks one move ahead and makes no mistakes in that. A step should score
-{WANTED[0]:.0%} to {WANTED[1]:.0%}. Level 1 should lose half of its games at least; where it lost fewer, since many
-were drawn, and scored no more than 50%, the table says "by score", and a line below it what came of the games.
-The bounds hold the truth in 95 of 100 such matches.
+Each level is measured by colour-swapped pairs of games from different balanced openings against the one below, and
+level 1 against a yardstick, which the table names:
+
+- **greedy** looks one move ahead and makes no mistakes in that.
+- **two-ply** looks at the answers too, so it gives nothing away that one answer takes, takes no stalemate where it is
+  ahead, and can mate. It is the yardstick of {TWO_PLY_GAMES}: there a greedy
+  player does not win what is won.
+
+A step should score {WANTED[0]:.0%} to {WANTED[1]:.0%}. Level 1 should lose half of its games at least; where it lost
+fewer, since many were drawn, and scored no more than 50%, the table says "by score", and a line below it what came of
+the games. The bounds hold the truth in 95 of 100 such matches.
 
 The top level plays by time, so a *stand-in* is measured in its place: the search with the number of nodes that is
 given, without a solver. The top row's figures are the stand-in's. In its second the top level looks at far more (about
@@ -87,13 +96,6 @@ HOW_EXACT = {
 }
 """Why the top level is exact, of the games that are in EXACT."""
 
-HOW_DRAWN = {
-    "chess": ", most of them by stalemate, which players who look one move ahead do not see coming",
-    "draughts": ", most of them by repetition, some undecided after 200 plies",
-    "nine-mens-morris": ", nearly all by repetition",
-}
-"""How games between level 1 and the greedy player are drawn, found by playing those of the logs again."""
-
 
 def page(folder: Path = FOLDER) -> str:
     """The page for the logs of a folder."""
@@ -131,7 +133,7 @@ def _game(game: Game, folder: Path) -> Iterator[str]:
         stand_in = number == game.levels
         nodes = f"{TIME_MS} ms; stand-in: {_nodes_of(step):,}" if stand_in else f"{level.limit.nodes:,}"
         limits = f"{nodes} | {level.margin} | {level.slip / 10:g} %"
-        below = "greedy" if number == 1 else f"level {number - 1}"
+        below = yardstick_of(game) if number == 1 else f"level {number - 1}"
         wanted = as_wanted(number, summary) + (", the stand-in" if stand_in else "")
         yield f"| {number} | {limits} | {below} | {_measured(summary)} | {wanted} |"
     yield ""
@@ -167,8 +169,8 @@ def _first(game: Game, summary: Summary) -> Iterator[str]:
     if as_wanted(1, summary) != "by score":
         return
     decided = summary.wins + summary.losses
-    yield f"Level 1 lost {summary.losses} of its {summary.games} games against the greedy player, fewer than half:"
-    yield f"{summary.draws} were drawn{HOW_DRAWN.get(game.id, '')}."
+    yield f"Level 1 lost {summary.losses} of its {summary.games} games against the {yardstick_of(game)} player, fewer"
+    yield f"than half: {summary.draws} were drawn."
     yield f"Of the {decided} that were decided it lost {summary.losses / decided:.0%}.\n"
 
 

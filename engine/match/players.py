@@ -1,4 +1,4 @@
-"""Our own players: a search with limits, a level, a persona, and the greedy player that looks one ply ahead."""
+"""Our own players: a search with limits, a level, a persona, and those that look a fixed number of plies ahead."""
 
 import hashlib
 import time
@@ -192,16 +192,19 @@ class PersonaPlayer:
         pass
 
 
-class GreedyPlayer:
-    """Plays the move after which the game's evaluation is best for it, an end counting as what it is; ties by seed.
+class FixedDepthPlayer:
+    """Plays a move with the best value of a plain search to a fixed depth and nothing more; ties by seed.
 
-    It is the "simple one-ply player" that levels are measured by: a search to depth 1 and nothing more.
+    Levels are measured by two of them. At depth 1 it is the greedy player: an end counts as what it is, but whether the
+    other side has a move left is not looked at, so it gives stalemate away. At depth 2 it sees the answers: where it is
+    ahead it takes no stalemate, and it can mate.
     """
 
     clock: Clock | None = None
 
-    def __init__(self, searcher: Searcher) -> None:
+    def __init__(self, searcher: Searcher, depth: int) -> None:
         self._searcher = searcher
+        self._limit = Limit(depth=depth)
         self._control = Control()
 
     def begin(self, seat: int) -> None:
@@ -209,7 +212,7 @@ class GreedyPlayer:
 
     def choose(self, situation: Situation) -> Choice:
         position = situation.position
-        report = self._searcher.search(position, Limit(depth=1), Table(8), self._control, margin=1, exact_depth=True)
+        report = self._searcher.search(position, self._limit, Table(8), self._control, margin=1, exact_depth=True)
         picked = choose(_root_moves(position, report), 1, situation.seed, position.digest())
         return Choice(picked.move, report.score, report.nodes)
 

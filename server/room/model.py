@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from engine.game import Game, Position
+from engine.game import Game, GameFault, Position
 from server.codes import Code
 from server.protocol import ChatLine, MatchState, Occupant, Over, Played, RoomCommand, Visibility
 from server.settings import CHAT_JUDGED as CHAT_JUDGED
@@ -15,7 +15,7 @@ CHAT_KEPT = 50
 """Lines of chat that a snapshot carries; the log has them all."""
 
 AI_IDENTITY = "ai"
-"""The identity that AI seats and their commands have: no client can be it, for client identities are random."""
+"""The identity of AI seats and of all commands of the server: no client can be it, for theirs are random."""
 
 
 class CommandRejected(Exception):
@@ -47,6 +47,17 @@ class AiMove:
 
 
 @dataclass(frozen=True, slots=True)
+class ForcedPass:
+    """The server's own command: the person to move in the position of that digest can only pass, with that move."""
+
+    id: str
+    match: str
+    seat: int
+    digest: str
+    move: str
+
+
+@dataclass(frozen=True, slots=True)
 class AiFailure:
     """The server's own command: the AI seat could give no move in the position of that digest."""
 
@@ -67,7 +78,7 @@ class AiReply:
     accept: bool
 
 
-Command = RoomCommand | AiMove | AiFailure | AiReply
+Command = RoomCommand | AiMove | AiFailure | AiReply | ForcedPass
 
 
 class Match(Struct, frozen=True):
@@ -159,7 +170,19 @@ class Room(Struct, frozen=True):
         seat = 1 - self.offers[0]
         return seat if match.seats[seat].kind == "ai" else None
 
+    def forced_pass(self) -> ForcedPass | None:
+        """The pass that the server plays for the person to move, who can play nothing else."""
+        match = self.playing
+        if match is None or match.position is None or self.frozen is not None:
+            return None
+        seat = match.position.turn
+        try:
+            token = match.position.forced_pass() if match.seats[seat].kind != "ai" else None
+        except GameFault:  # rules that fail here are told where the moves are shown
+            return None
+        return ForcedPass(f"pass:{match.id}:{self.v}", match.id, seat, match.digest, token) if token else None
+
     def due_ms(self) -> int | None:
-        """When the room must be looked at though nobody sends a command: for what an AI owes, at once."""
-        owed = self.ai_to_move() is not None or self.ai_asked() is not None
+        """When the room must be looked at though nobody sends a command: at once, for what an AI owes or a pass."""
+        owed = self.ai_to_move() is not None or self.ai_asked() is not None or self.forced_pass() is not None
         return self.changed_ms if owed else None

@@ -18,7 +18,7 @@ def played(event: Moved, game: Game | None, after: Position | None) -> Played:
             text = None
     if number is None and game is not None:
         number = move_number(game, event.ply, event.seat)
-    return Played(event.move, text, number)
+    return Played(event.move, text, number, event.forced)
 
 
 def length(game: Game | None, match: Match) -> str:

@@ -37,6 +37,7 @@ from server.room.model import (
     Author,
     Command,
     CommandRejected,
+    ForcedPass,
     Match,
     Room,
     Said,
@@ -88,6 +89,8 @@ def decide(room: Room, author: Author, command: Command, new_id: NewId) -> list[
             return _move(room, author, command)
         case AiMove():
             return _ai_move(room, author, command)
+        case ForcedPass():
+            return _forced_pass(room, author, command)
         case AiFailure():
             return _ai_failure(room, author, command)
         case wire.Chat():
@@ -150,6 +153,18 @@ def _ai_failure(room: Room, author: Author, command: AiFailure) -> list[wire.Roo
     return [wire.Finished(match.id, None, "failure", f"the AI could not move: {command.reason}"[:200])]
 
 
+def _forced_pass(room: Room, author: Author, command: ForcedPass) -> list[wire.RoomEvent]:
+    match = _running(room)
+    position = _playable(room, match)
+    if author.identity != AI_IDENTITY:
+        raise CommandRejected(Code.SEAT_NONE, "only the server passes for others")
+    wanted = room.forced_pass()
+    asked = (command.match, command.seat, command.digest, command.move)
+    if wanted is None or (wanted.match, wanted.seat, wanted.digest, wanted.move) != asked:
+        raise CommandRejected(Code.MOVE_STALE, "the pass is for another position")
+    return _play(match, position, command.seat, command.move, forced=True)
+
+
 def _ai_turn(room: Room, author: Author, match: Match, match_id: str, seat: int, digest: str) -> Position:
     """The position, if an answer for that match, seat and digest still belongs to it."""
     position = _playable(room, match)
@@ -162,17 +177,19 @@ def _ai_turn(room: Room, author: Author, match: Match, match_id: str, seat: int,
     return position
 
 
-def _play(match: Match, position: Position, seat: int, token: str) -> list[wire.RoomEvent]:
+def _play(match: Match, position: Position, seat: int, token: str, forced: bool = False) -> list[wire.RoomEvent]:
     try:
         token, after, outcome = position.advance(token)
     except MalformedMove as error:
         raise CommandRejected(Code.MOVE_MALFORMED, str(error)) from error
     except IllegalMove as error:
         raise CommandRejected(Code.MOVE_ILLEGAL, str(error)) from error
-    number = move_number(position.game, match.ply, seat)
     events: list[wire.RoomEvent] = [
-        wire.Moved(match.id, match.ply, seat, token, after.digest(), text=after.played() or None, number=number)
-    ]
+        wire.Moved(
+            match.id, match.ply, seat, token, after.digest(), after.played() or None,
+            number=move_number(position.game, match.ply, seat), forced=forced,
+        )
+    ]  # fmt: skip
     if outcome is not None:
         events.append(wire.Finished(match.id, outcome.winner, "board", outcome.reason))
     return events

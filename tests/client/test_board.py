@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.terminal.board import board_text, colour_code, pieces_text
+from client.terminal.board import STROKES, board_text, colour_code, pieces_text
 from client.terminal.layout import COLS, ROWS, lay_out
 from engine.game import Position
 from engine.games.registry import game_ids, load_game
@@ -297,6 +297,34 @@ In hand: white 7
 * * winning row, [ ] last move
 White to move"""
     )
+
+
+def test_lines_and_turned_sticks_are_strokes() -> None:
+    """A kind without a letter of its own is a stroke that leans as the shape does."""
+    kinds = {f"{shape}{angle}": Kind(shape, 0, shape, angle=angle) for shape in STROKES for angle in (0, 45, 90, 135)}
+    board = BoardView(Grid(4, 2, labels=False), kinds, ())
+    pieces = dict(zip(("a2", "b2", "c2", "d2", "a1", "b1", "c1", "d1"), kinds, strict=True))
+    rows = board_text(board, PositionView(pieces, 0, "go")).splitlines()
+    assert [row[2:].split()[:4] for row in rows[:2]] == [["-", "\\", "|", "/"], ["|", "/", "-", "\\"]]
+    lettered = BoardView(Grid(1, 1), {"x": Kind("line", 0, "line", text="=")}, ())
+    assert "=" in board_text(lettered, PositionView({"a1": "x"}, 0, "go"))
+
+
+def test_a_mark_names_cells_labels_and_buttons() -> None:
+    """A label stands for its cells; a button is told in words, for it is nowhere on the board."""
+    board = BoardView(Grid(2, 2), {}, (), {"a": ("a1", "a2"), "pass": ()})
+    marked = board_text(board, PositionView({}, 0, "go", marks={"win": ("a",), "last": ("pass",)}, last=("pass",)))
+    assert marked == " 2 *.* .\n 1 *.* .\n    a  b\n* * winning row, pass: last move\ngo"
+
+
+def test_a_pass_is_told_as_the_last_move() -> None:
+    """Othello: nothing on the board has changed, and the line below it says what was played."""
+    position = load_game("othello").start()
+    for token in ["e6", "f6", "d3", "e7", "e8", "d8", "g6", "f8", "pass"]:
+        position = position.play(position.parse_move(token))
+    text = board_text(position.game.board(position.options), position.view())
+    assert "pass: last move" in text
+    assert "[" not in text
 
 
 def test_a_leaning_board_has_its_letters_at_the_top() -> None:

@@ -136,6 +136,7 @@ def test_results(over: Over, text: str) -> None:
 
 def test_moves_carry_their_notation() -> None:
     assert words.move_line(None, 0, 1, Played("e2e4", "e4")) == "1. Second: e4"
+    assert words.move_line(None, 8, 0, Played("pass", forced=True)) == "9. First: pass (forced)"
 
 
 @pytest.mark.parametrize("text", ["Nf3", "exd8=Q+", "O-O", "0-0-0", "e9", "12x19", "Bb5#"])

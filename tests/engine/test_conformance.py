@@ -1,12 +1,17 @@
 """Every game passes the kit; and the kit finds what it is there for."""
 
+import re
 from collections.abc import Callable
+from contextlib import nullcontext
+from itertools import accumulate, chain, cycle
 from pathlib import Path
 
 import pytest
 
-from engine.conformance import CHECKS, NATIVE_CHECKS, ConformanceError
+from engine.conformance import CHECKS, NATIVE_CHECKS, TIMED_CHECKS, ConformanceError
 from engine.conformance_draws import check_repetition_ends
+from engine.conformance_run import run_checks, verdict
+from engine.conformance_views import REPEATS, check_budget
 from engine.game import GameFault, Position
 from engine.games import tic_tac_toe
 from engine.games.registry import game_ids, load_game
@@ -48,7 +53,7 @@ REPEATED = (
     "@rule\ndef repetition(s: State) -> np.uint64:\n    return {}\n\n\n"
     "@rule\ndef reversible(s: State) -> int:\n    return {}\n\n\ndef turn("
 )
-SLOW = "    crosses, noughts = _sides(s)\n    sum(range(4_000_000))\n    pieces"
+KEPT_TURN = r"play gives the turn to the other side \(where a side goes on, all of its steps are one move"
 TOLD = [
     ("style", "empty - ONE", "empty - 1", r"plugged_planted\.py:\d+: the number 1 next to a word.*U\(\.\.\.\)"),
     ("style", "@rule\ndef stuck", "def stuck", r"\.py:\d+: the hook stuck is not marked; write @rule"),
@@ -69,7 +74,8 @@ TOLD = [
     ("views", "path=(CELLS[m],)", "path=('a1', 'b2')[: 2 - (m == 1)]", "begin another's"),
     ("views", "text=CELLS[m], ghost", "text='', ghost", "a label"),
     ("views", "path=(CELLS[m],)", "path=('pass', CELLS[m])", "clicks are on the board"),
-    ("budget", "    crosses, noughts = _sides(s)\n    pieces", SLOW, "5 ms"),
+    ("turns", "return int(s[0] | s[1]).bit_count() & 1", "return min(int(s[0] | s[1]).bit_count(), 1)", KEPT_TURN),
+    ("moves", "return (s[1], s[0] | (ONE << U(m)))", "return (s[1], s[0] | (ONE << U(m)), ONE)", "for each of WORDS"),
     ("compiled rules", "def turn(", COUNTED, "count is the number of moves"),
 ]  # fmt: skip
 
@@ -94,6 +100,111 @@ def test_the_kit_tells_a_planted_fault(
         {**CHECKS, **NATIVE_CHECKS}[check](load_game("planted"))
 
 
+def test_the_budget_counts_the_least_of_several_times() -> None:
+    """5 ms of the processor's time are too long only when no try takes less; a busy machine alone fails no game."""
+    game = load_game("tic-tac-toe")
+    fails = pytest.raises(ConformanceError, match="less than 5 ms")
+    for tries_ms, ended in (
+        ([4.9], nullcontext()),
+        ([9.0] * (REPEATS - 1) + [4.9], nullcontext()),
+        ([9.0] * REPEATS, fails),
+    ):
+        steps_s = chain.from_iterable((0, try_ms / 1000) for try_ms in cycle(tries_ms))
+        with ended:
+            check_budget(game, accumulate(steps_s).__next__)
+
+
+def test_what_is_timed_is_of_the_command() -> None:
+    """No test runs a check that depends on the machine."""
+    assert "budget" in TIMED_CHECKS
+    assert not TIMED_CHECKS.keys() & (CHECKS.keys() | NATIVE_CHECKS.keys())
+
+
+ENDLESS = "    n = 0\n    while n >= 0:\n        n = 0\n    empty = "
+ASLEEP = "    if s[1]:\n        import time\n\n        time.sleep(10_000)\n    return (s[0]"
+KILLED = "    if s[1]:\n        import os\n\n        os.kill(os.getpid(), 9)\n    return (s[0]"
+LEFT = "    if s[1]:\n        raise SystemExit(3)\n    return (s[0]"
+KEY = "    return (s[0] | (s[1] << U(9)"
+KEYS_AND_STYLE = {"keys": CHECKS["keys"], "declarations": CHECKS["declarations"]}
+
+
+def planted_line(file: Path, text: str) -> int:
+    """The number of the line that begins with a text."""
+    return file.read_text().splitlines().index(text) + 1
+
+
+def test_a_rule_that_never_ends_is_named_and_the_other_checks_run(plug_in: Callable[[str, str], Path]) -> None:
+    """A `moves` that goes round and round costs its check a few seconds of the processor's time, then it is told."""
+    right = "    n = 0\n    empty = "
+    assert right in SOURCE
+    file = plug_in("planted", SOURCE.replace(right, ENDLESS))
+    told = dict(run_checks("planted", {"moves": CHECKS["moves"], "style": CHECKS["style"]}))
+    at = planted_line(file, "    while n >= 0:")
+    found = re.fullmatch(
+        r"moves \(plugged_planted\.py:(\d+)\) does not return: 2 s .* in one call, with state \(0, 0\)",
+        told["moves"] or "",
+    )
+    assert found, told
+    assert at <= int(found[1]) <= at + 1
+    assert told["style"] is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (ASLEEP, r"key \(plugged_planted\.py:\d+\) does not return: the check was ended after 5 s"),
+        (KILLED, r"its process died of SIGKILL: .* look for an overrun of buf or data"),
+        (LEFT, r"its process ended by itself, with code 3: .*"),
+    ],
+)
+def test_a_process_that_hangs_or_dies_is_one_line(plug_in: Callable[[str, str], Path], wrong: str, told: str) -> None:
+    """Where nothing can be interrupted the process is ended, or has ended; the next check has another one."""
+    assert KEY in SOURCE
+    plug_in("planted", SOURCE.replace(KEY, wrong + KEY.removeprefix("    return (s[0]")))
+    found = dict(run_checks("planted", KEYS_AND_STYLE, check_s=5))
+    assert re.fullmatch(told, found["keys"] or ""), found
+    assert found["declarations"] is None
+
+
+OVERRUNS = [
+    ("draws", "def turn(", DRAWN_RULE.format("int(s[3])"),
+     r"drawn \(.*:\d+\) raised IndexError: .*MAX_MOVES = 9.*WORDS = 2 .*"),
+    ("keys", "return (s[0] | (s[1] << U(9))) + ONE", "return s[2]",
+     r"key \(.*:\d+\) raised IndexError: .*WORDS = 2 words: .*"),
+    ("views", "text=CELLS[m], ghost", "text=1 // 0, ghost", r"move_view \(.*:\d+\) raised ZeroDivisionError: [^;]*"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("check", "right", "wrong", "told"), OVERRUNS)
+def test_what_rules_raise_is_a_line(
+    plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, told: str
+) -> None:
+    """It says in which function and line, and what the sizes are where something was too small for an index."""
+    assert right in SOURCE
+    plug_in("planted", SOURCE.replace(right, wrong))
+    found = verdict(load_game("planted"), CHECKS[check])
+    assert re.fullmatch(told, found or "", re.DOTALL), found
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "cure"),
+    [
+        ("MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
+        ("| (ONE << U(m)))", "| (ONE << U(m)), ONE)", "play returns 3: return one for each of WORDS"),
+    ],
+)
+def test_an_overrun_is_a_line_in_each_check(
+    plug_in: Callable[[str, str], Path], capfd: pytest.CaptureFixture[str], right: str, wrong: str, cure: str
+) -> None:
+    """A buffer that is too small, and states that are too long: no check ends the others, and none is a traceback."""
+    assert right in SOURCE
+    plug_in("planted", SOURCE.replace(right, wrong))
+    found = dict(run_checks("planted", CHECKS))
+    assert found.keys() == CHECKS.keys()
+    assert cure in (found["moves"] or "")
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
 BUTTON = {
     'board=Grid(cols=3, rows=3, style="plain", labels=False)': None,
     'style="plain", labels=False),': "style=\"plain\", labels=False), targets={'centre': ()},",
@@ -109,6 +220,16 @@ def test_a_target_without_cells_is_a_button(plug_in: Callable[[str, str], Path])
         source = source.replace(right, wrong or right)
     plug_in("planted", source)
     CHECKS["views"](load_game("planted"))
+    for name in ("last", "win"):  # one rule for what is marked: cells, and labels of targets
+        marked = source.replace(
+            '"Draw", {"last": last_path}, last_path', f'"Draw", {{"{name}": ("centre",)}}, ("centre",)'
+        )
+        assert marked != source
+        plug_in("planted", marked)
+        CHECKS["views"](load_game("planted"))
+        plug_in("planted", marked.replace('("centre",)', '("center",)', 1))
+        with pytest.raises(ConformanceError, match="marks are on cells, or on labels of targets"):
+            CHECKS["views"](load_game("planted"))
     plug_in("planted", source.replace("('centre',)", "('centre', 'b2')"))
     with pytest.raises(ConformanceError, match="the one click"):
         CHECKS["views"](load_game("planted"))

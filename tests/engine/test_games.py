@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -211,3 +212,30 @@ def test_sticks_preview() -> None:
     clicks = {click.id: click for click in play("sticks").move_views()}
     assert clicks["3x2"].path == ("3.2",)
     assert clicks["3x2"].affects == ("3.2", "3.3")
+
+
+LEFT_OUT = [
+    ("chess", "4k3/8/8/8/8/8/4P3/4K2R w K - {} {}", ("0", "1"), ("109", "70"), ("110", "70")),
+    ("draughts", "B:W21,K22:B1,K2:H{}", ("0",), ("47",), ("48",)),
+    ("international-draughts", "W:WK31,K32:BK1,2:H{}", ("0",), ("23",), ("24",)),
+    ("nine-mens-morris", "WWW/BBB/.../.../.../.../.../... white 0-0 {} flying", ("0",), ("60",), ("61",)),
+]
+
+
+@pytest.mark.parametrize(("game_id", "text", "low", "near", "counted"), LEFT_OUT)
+def test_keys_leave_out_counters_that_are_far_from_their_limit(
+    game_id: str, text: str, low: tuple[str, ...], near: tuple[str, ...], counted: tuple[str, ...]
+) -> None:
+    """What `Rules.key` says of each game is so, to the ply."""
+    game = load_game(game_id)
+    with np.errstate(over="ignore"):
+        keys = [int(game.rules.key(game.position(text.format(*numbers)).state)) for numbers in (low, near, counted)]
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_keys_have_what_else_counts() -> None:
+    """Castling rights and a pawn that can be taken in passing make another key, as a side to move does."""
+    game = load_game("chess")
+    texts = (f"4k3/8/8/8/4Pp2/8/8/4K2R {more}" for more in ("b K e3 0 1", "b K - 0 1", "b - - 0 1", "w K - 0 1"))
+    with np.errstate(over="ignore"):
+        assert len({int(game.rules.key(game.position(text).state)) for text in texts}) == 4

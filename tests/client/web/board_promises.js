@@ -294,6 +294,62 @@ promise("the edges of a board of hexagons belong to the sides, each outer edge t
     );
 });
 
+/** A board with a scene of its own, in the page. */
+function drawn(board, position) {
+    const element = document.createElement("ply-board");
+    document.body.append(element);
+    element.scene = { board, position, moves: [], pending: null, flip: false, label: "Board" };
+    return element;
+}
+
+promise("a mark names cells, labels of cells, and buttons, which are told beside the board", () => {
+    const board = {
+        board: { kind: "grid", cols: 2, rows: 2 },
+        kinds: {},
+        seats: [],
+        targets: { column: ["a1", "a2"], pass: [] },
+    };
+    const marks = { last: ["pass"], win: ["column", "b1"] };
+    const element = drawn(board, { pieces: {}, turn: 0, text: "", last: ["pass"], marks });
+    same([...element.querySelectorAll(".beside .marked")].map(({ textContent }) => textContent), ["pass: last move"]);
+    same(element.querySelectorAll(".mark.win").length, 3);
+    same(element.querySelectorAll(".mark.last").length, 0);
+    holds(element.querySelector('[data-cell="a2"]').ariaLabel?.includes("winning"), "a cell of a label is told as marked");
+    element.scene = { ...element.scene, position: { pieces: {}, turn: 1, text: "", last: ["a1"], marks: { last: ["a1"] } } };
+    same(element.querySelectorAll(".beside .marked").length, 0);
+    same(element.querySelectorAll(".mark.last").length, 1);
+    element.remove();
+});
+
+promise("lines join the edges of their cells, and shapes are turned by their angle", () => {
+    const board = {
+        board: { kind: "grid", cols: 4, rows: 1, style: "bare" },
+        kinds: {
+            across: { name: "line", shape: "line", side: 0 },
+            down: { name: "line", shape: "line", side: 1, angle: 90 },
+            up: { name: "stick", shape: "stick" },
+            lying: { name: "stick", shape: "stick", angle: 90 },
+        },
+        seats: [
+            { name: "Red", colour: "#c0392b" },
+            { name: "Blue", colour: "#2471a3" },
+        ],
+    };
+    const pieces = { a1: "across", b1: "down", c1: "up", d1: "lying" };
+    const element = drawn(board, { pieces, turn: 0, text: "" });
+    const box = (cell) => element.querySelector(`[data-at="${cell}"] .piece`).getBoundingClientRect();
+    const field = (cell) => element.querySelector(`[role=gridcell][data-cell="${cell}"]`).getBoundingClientRect();
+    const shares = Object.keys(pieces).map((cell) => [
+        Math.round((4 * box(cell).width) / field(cell).width),
+        Math.round((4 * box(cell).height) / field(cell).height),
+    ]);
+    const [across, down, up, lying] = shares;
+    holds(across[0] >= 4 && across[1] < 2, `a line goes from edge to edge: ${across}`);
+    holds(down[1] >= 4 && down[0] < 2, `turned by 90 degrees it goes up and down: ${down}`);
+    holds(up[1] > up[0] && lying[0] > lying[1], `a stick stands, or lies: ${up}, ${lying}`);
+    element.remove();
+});
+
 promise("arrow keys reach every place: on dark squares only, on hexagons, on lines", () => {
     const reached = (board) => {
         const layout = layOut(board, false);

@@ -1,5 +1,5 @@
 import { EMPTY, apply, follow, headPly, legalMoves, mySeat, withThoughts, withViews } from "/client/web/model.js";
-import { countText, resultText, scoreText, spanText } from "/client/web/words.js";
+import { countText, moveText, resultText, scoreText, spanText } from "/client/web/words.js";
 import { holds, promise, same } from "./promises.js";
 
 const ROOM = "r7Kq2";
@@ -46,6 +46,15 @@ promise("the golden events make the room that they tell of", async () => {
         ],
     );
     same(chat, [{ v: 5, at: 1760000000005, name: "Kim", text: "a good <i>move</i>?" }]);
+});
+
+promise("a pass that the server played is told as forced", async () => {
+    const model = await joined();
+    const { match } = model.room;
+    const moved = { t: "event", room: ROOM, v: 5, at: 1, kind: "moved", match: match.id, ply: 1, seat: 1 };
+    const after = apply(model, { ...moved, move: "pass", digest: "0", forced: true });
+    same(after.room.match.moves.map(moveText), ["d1", "pass (forced)"]);
+    same(moveText({ move: "pass" }), "pass");
 });
 
 promise("an event twice changes nothing, a missing one stops the room until a snapshot comes", async () => {

@@ -18,6 +18,7 @@ def test_limits_and_clocks() -> None:
     assert (player.kind, player.limit, player.clock) == ("search", Limit(nodes=20_000, depth=6), Clock(3000, 50))
     assert parse_description("clock=500").clock == Clock(500, 0)
     assert parse_description("greedy").kind == "greedy"
+    assert parse_description("two-ply").kind == "two-ply"
     program = parse_description("uci=some program --flag,elo=2000,set.Hash=64,time_ms=10")
     assert (program.value, program.settings["set.Hash"], program.limit) == (
         "some program --flag",
@@ -119,7 +120,7 @@ def test_players_that_always_play_alike() -> None:
     depths = ("depth=3", "nodes=10,depth=3,without=lmr,table=fresh,margin=0")
     for text in (*depths, "nodes=10", "nodes=9,contempt=-5,threads=1,ponder=no"):
         assert plays_alike(parse_description(text), game), text
-    chances = ("depth=1,margin=3", "depth=1,slip=3", "depth=1,threads=2", "greedy", "persona=average")
+    chances = ("depth=1,margin=3", "depth=1,slip=3", "depth=1,threads=2", "greedy", "two-ply", "persona=average")
     for text in (*chances, "nodes=10,time_ms=5", "clock=100"):
         assert not plays_alike(parse_description(text), game), text
     assert not plays_alike(parse_description("uci=stockfish,nodes=10"), load_game("chess"))

@@ -16,6 +16,7 @@ from engine.match.ladder import (
     IN_DEPTH,
     MANY_GAMES,
     REACH_GAMES,
+    YARDSTICK_OF,
     changed_games,
     header_of,
     main,
@@ -64,7 +65,7 @@ def test_ladders_are_whole(game_id: str) -> None:
 
 @pytest.mark.parametrize("game_id", MEASURED)
 def test_steps_are_as_wide_as_wanted(game_id: str) -> None:
-    """Each level scores 65 to 85 % against the one below, and level 1 no more than half against the greedy player."""
+    """Each level scores 65 to 85 % against the one below, and level 1 no more than half against its yardstick."""
     game = load_game(game_id)
     for number, step in enumerate(steps(game, top_nodes_of(game)), 1):
         _, records, _ = read_log(ROOT / FOLDER / game_id / f"{step.name}.jsonl")
@@ -72,6 +73,16 @@ def test_steps_are_as_wide_as_wanted(game_id: str) -> None:
         score = sum(half_points) / 2 / len(half_points)
         low, high = (0.0, 0.5) if number == 1 else (0.65, 0.85)
         assert low <= score <= high, f"{step.name}: {score:.1%}; see --calibrate"
+
+
+@pytest.mark.parametrize("game_id", sorted(YARDSTICK_OF))
+def test_level_1_loses_to_players_who_can_win(game_id: str) -> None:
+    """Where a greedy player does not win what is won, level 1 meets one that does, and loses half at least."""
+    game = load_game(game_id)
+    step = next(steps(game, top_nodes_of(game)))
+    assert step.players == ("level=1", "two-ply")
+    _, records, _ = read_log(ROOT / FOLDER / game_id / f"{step.name}.jsonl")
+    assert 2 * sum(record.half_points == 0 for record in records) >= len(records)
 
 
 def test_what_is_wanted() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from engine.conformance_native import minimax
 from engine.game import GOES_ON, Position
 from engine.games.registry import load_game
 from engine.match.__main__ import main
@@ -324,6 +325,41 @@ def test_greedy_looks_one_ply_ahead(game_id: str) -> None:
         chosen.add(len(moves) > 1)
         position = position.play(position.parse_move(min(moves)))
     assert True in chosen
+
+
+@pytest.mark.parametrize("game_id", ["connect-four", "sticks", "tic-tac-toe"])
+def test_two_ply_looks_at_the_answers(game_id: str) -> None:
+    """Its moves are those that a plain minimax of two plies puts first, and all of them come up."""
+    game = load_game(game_id)
+    player = make_player(parse_description("two-ply"), game, {})
+    position = game.start()
+    chosen = set()
+    while position.moves():
+        values = {position.format_move(move): -minimax(position.play(move), 1, 1) for move in position.moves()}
+        best = {move for move, value in values.items() if value == max(values.values())}
+        moves = {player.choose(Situation(position, (), position, seed)).move for seed in range(5)}
+        assert moves <= best
+        chosen.add(len(moves) > 1)
+        position = position.play(position.parse_move(min(moves)))
+    assert True in chosen
+
+
+def test_two_ply_takes_no_stalemate_where_it_is_ahead() -> None:
+    """King and queen against a bare king in the corner: the greedy player stalemates it, the two-ply player never."""
+    game = load_game("chess")
+    ends: dict[str, set[str]] = {}
+    for kind in ("greedy", "two-ply"):
+        player = make_player(parse_description(kind), game, {})
+        for text in (
+            "7k/5Q2/3K4/8/8/8/8/8 w - - 0 1",
+            "2k5/K7/3Q4/8/8/8/8/8 w - - 0 1",
+            "5K1k/8/8/8/8/3Q4/8/8 w - - 0 1",
+        ):
+            position = game.position(text)
+            after = position.play(position.parse_move(player.choose(Situation(position, (), position, 1)).move))
+            outcome = after.outcome()
+            ends.setdefault(kind, set()).add(outcome.reason if outcome else "")
+    assert ends == {"greedy": {"stalemate"}, "two-ply": {"", "checkmate"}}
 
 
 class Scripted:

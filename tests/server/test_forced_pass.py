@@ -1,0 +1,224 @@
+"""Who can only pass is passed for: once, after a moment, by the node that is responsible, and the log says so."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from engine.games.registry import load_game
+from server import protocol as wire
+from server.codes import Code
+from server.hub import Hub
+from server.room.model import ForcedPass
+from server.settings import Settings
+from server.store.base import StoredEvent
+from tests.server.rooms import ADA, AI, BEN, ME, Played, chat, plain, seated
+from tests.server.world import Client, Fault, World, virtual
+
+TO_A_PASS = "e6 f6 d3 e7 e8 d8 g6 f8"
+"""After these moves of Othello Black, the first side, has no move and White has."""
+
+
+def before_a_pass() -> Played:
+    played = seated(game="othello")
+    played.moves(TO_A_PASS)
+    return played
+
+
+def owed(played: Played) -> ForcedPass:
+    found = played.room.forced_pass()
+    assert found is not None
+    return found
+
+
+# --- the room's rules
+
+
+def test_the_server_passes_for_the_person_to_move() -> None:
+    """One event, that says it was forced; it is the same move, and the other side goes on."""
+    played, by_hand = before_a_pass(), before_a_pass()
+    (event,) = played.do(AI, owed(played))
+    assert event == wire.Moved(played.match.id, 8, 0, "pass", played.match.digest, number="9.", forced=True)
+    assert played.match.moves[-1] == wire.Played("pass", number="9.", forced=True)
+    by_hand.moves("pass")
+    assert by_hand.match.position == played.match.position
+    assert played.fold() == played.room
+    assert played.room.forced_pass() is None
+
+
+def test_a_move_of_ones_own_has_the_bytes_that_it_always_had() -> None:
+    """Only a forced pass has a further field in the log."""
+    played = before_a_pass()
+    played.do(ADA, played.move("pass"))
+    assert b"forced" not in played.log[-1][1]
+    assert b'"forced":true' not in b"".join(body for _, body in played.log)
+    other = before_a_pass()
+    other.do(AI, owed(other))
+    assert b'"forced":true' in other.log[-1][1]
+
+
+@pytest.mark.parametrize("game", ["tic-tac-toe", "othello"])
+def test_nothing_is_forced_where_there_is_a_choice(game: str) -> None:
+    """At each move before, and at the last free cell of a board: what is to be seen on it is made by its player."""
+    played = seated(game=game)
+    for number, token in enumerate((TO_A_PASS if game == "othello" else "a1 b1 c1 b2 a2 c2 b3 a3").split()):
+        assert played.room.forced_pass() is None
+        assert played.room.due_ms() is None
+        played.do((ADA, BEN)[number % 2], played.move(token))
+    assert (played.room.forced_pass() is not None) == (game == "othello")
+    assert (played.room.due_ms() is not None) == (game == "othello")
+
+
+@pytest.mark.parametrize("changes", [{"match": "other"}, {"seat": 1}, {"digest": "0" * 16}, {"move": "a1"}])
+def test_a_pass_belongs_to_its_position(changes: dict[str, Any]) -> None:
+    """A pass for another match, seat, position or move is refused, and so is one where something can be played."""
+    played = before_a_pass()
+    command = owed(played)
+    wrong = ForcedPass(**{name: changes.get(name, getattr(command, name)) for name in command.__slots__})
+    assert played.refuse(AI, wrong) == Code.MOVE_STALE
+    played.do(ADA, played.move("pass"))
+    assert played.refuse(AI, command) == Code.MOVE_STALE
+
+
+def test_only_the_server_passes_for_others() -> None:
+    """Not even the player whose turn it is gives that command."""
+    played = before_a_pass()
+    assert played.refuse(ADA, owed(played)) == Code.SEAT_NONE
+
+
+def test_ais_and_matches_that_are_over_are_left_alone() -> None:
+    """An AI passes by itself; after the end nobody does."""
+    played = before_a_pass()
+    match = played.match
+    seats = (replace(match.seats[0], kind="ai", level=1), match.seats[1])
+    assert replace(played.room, match=replace(match, seats=seats)).forced_pass() is None
+    played.do(ADA, plain(wire.Resign))
+    assert played.room.forced_pass() is None
+    assert played.room.due_ms() is None
+
+
+def test_rules_that_fail_force_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a pass is due is asked at each commit: a broken view must not cost a move."""
+    played = before_a_pass()
+    assert played.room.forced_pass() is not None
+
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(load_game("othello").rules, "move_view", fails)
+    assert played.room.forced_pass() is None
+    played.do(BEN, chat("hm"))
+
+
+# --- the room's runner
+
+
+@asynccontextmanager
+async def waiting_for_a_pass(world: World) -> AsyncIterator[tuple[Hub, str, Client, Client]]:
+    """Ada has to pass, Ben waits; both follow."""
+    async with world.hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create(game="othello", seats=(ME,))
+        await ada.ack(ada.join(room))
+        await ben.ack(ben.join(room))
+        await ben.ack(ben.sit(room, 1))
+        for ply, token in enumerate(TO_A_PASS.split()):
+            await (ada, ben)[ply % 2].ack((ada, ben)[ply % 2].move(room, ply, token))
+        yield hub, room, ada, ben
+
+
+def is_pass(message: dict[str, Any]) -> bool:
+    return bool(message["t"] == "event" and message["kind"] == "moved" and message["move"] == "pass")
+
+
+async def moves_of(world: World, room: str) -> list[StoredEvent]:
+    return [event for event in await world.store.events(room, 0) if event.body.startswith(b'{"kind":"moved"')]
+
+
+@virtual
+async def test_a_forced_pass_comes_after_a_moment() -> None:
+    """A second, as shipped, whatever is said meanwhile; all see it as forced, and the other side is to move."""
+    assert Settings().forced_pass_ms == 1000
+    world = World()
+    async with waiting_for_a_pass(world) as (_, room, ada, ben):
+        (turn,) = [m for m in ada.of("turn") if m["ply"] == 8]
+        assert [move["id"] for move in turn["moves"]] == ["pass"]
+        for _ in range(3):
+            await asyncio.sleep(0.3)
+            await ben.ack(ben.chat(room, "you cannot move"))
+        assert len(await moves_of(world, room)) == 8
+        for one in (ada, ben):
+            event = await one.until(is_pass)
+            assert (event["ply"], event["seat"], event["forced"]) == (8, 0, True)
+        last = next(m for m in ada.events() if m["kind"] == "moved" and m["ply"] == 7)
+        assert 1000 <= event["at"] - last["at"] < 1100
+        await ben.until(lambda m: m["t"] == "turn" and m["ply"] == 9)
+
+
+@virtual
+async def test_who_passes_in_time_passes_once() -> None:
+    """The server's pass is not wanted any more."""
+    world = World()
+    async with waiting_for_a_pass(world) as (_, room, ada, _ben):
+        await ada.ack(ada.move(room, 8, "pass"))
+        await asyncio.sleep(10)
+        assert len(await moves_of(world, room)) == 9
+        assert "forced" not in (await ada.until(is_pass))
+
+
+@virtual
+async def test_a_forced_pass_survives_a_restart() -> None:
+    """A node that dies within the second leaves the room due: the next one passes, though nobody follows the room."""
+    for sole_node in (True, False):
+        world = World()
+        world.settings = Settings(sole_node=sole_node, workers=1)
+        async with waiting_for_a_pass(world) as (_, room, _ada, _ben):
+            pass
+        assert len(await moves_of(world, room)) == 8
+        async with world.hub("n2"):
+            await asyncio.sleep(10)
+            (*_, last) = await moves_of(world, room)
+            assert b'"forced":true' in last.body
+            assert len(await moves_of(world, room)) == 9
+
+
+@virtual
+async def test_a_node_that_only_follows_does_not_pass() -> None:
+    """Of two nodes with the room open, the one that wrote last passes; the other one does not even try."""
+    world = World()
+    async with world.hub("n2") as other, waiting_for_a_pass(world) as (_, room, _ada, _ben):
+        cyd = Client(other, "cyd")
+        await cyd.ack(cyd.join(room))
+        await cyd.until(is_pass)
+        await asyncio.sleep(10)
+        tried = other.ports.metrics
+        assert (tried.commands, tried.conflicts, tried.repeated, tried.rejected) == (0, 0, 0, 0)
+        assert len(await moves_of(world, room)) == 9
+
+
+@virtual
+async def test_two_nodes_pass_once() -> None:
+    """Only the node that is responsible passes; if two believe that they are, one move is made."""
+    world = World()
+    world.bus.cut = True  # type: ignore[attr-defined]
+    async with waiting_for_a_pass(world) as (_, room, _ada, _ben), world.hub("n2") as other:
+        await world.store.heartbeat("n1", -1)  # as if the first node had been silent
+        while await other.take_due_rooms(all_nodes=False) == 0:
+            await world.store.heartbeat("n1", -1)
+        await asyncio.sleep(40)
+        assert len(await moves_of(world, room)) == 9
+
+
+@virtual
+async def test_a_pass_whose_write_fails_comes_all_the_same() -> None:
+    """The store is away for a moment, or has written without saying so: there is one pass in the end."""
+    for fault in (Fault(), Fault(after=True)):
+        world = World()
+        async with waiting_for_a_pass(world) as (_, room, ada, _ben):
+            world.store.fail("append", fault)
+            await ada.until(is_pass)
+            await asyncio.sleep(10)
+            assert len(await moves_of(world, room)) == 9
