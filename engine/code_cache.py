@@ -98,11 +98,12 @@ def scope_of(game_id: str, part: str = "") -> str:
 
 def note_ready(game_id: str, digest: str, step: str) -> None:
     """Writes down that all code of a step (the search, a solver) of these rules is in the cache."""
+    if is_ready(game_id, digest, step):
+        return
     folder, tag = cache_folder(), tag_of(game_id, digest)
     with locked(folder, game_id):
         content = _sealed(folder, tag)
-        if step not in content.get(READY, ()):
-            _write(folder, tag, {**content, READY: sorted({*content.get(READY, ()), step})})
+        _write(folder, tag, {**content, READY: sorted({*content.get(READY, ()), step})})
 
 
 def is_ready(game_id: str, digest: str, step: str) -> bool:

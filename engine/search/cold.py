@@ -40,7 +40,7 @@ CPU_S = {
     "sticks": 4.0,
     "tic-tac-toe": 3.0,
 }
-"""The processor time, in seconds, that compiling the search of a game took where it was measured: for a progress bar."""
+"""The processor time, in seconds, that compiling the search of a game took, measured once: for a progress bar."""
 OTHER_CPU_S = 6.0
 """The same of a game that is not in the table."""
 MOST_PERCENT = 99

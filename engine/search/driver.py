@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.game import Game, GameFault, Position
 from engine.code_cache import note_ready
+from engine.game import Game, GameFault, Position
 from engine.interpreted import interpret_game
 from engine.native import Memory, compile_game
 from engine.search import kernel, layout
@@ -131,7 +131,7 @@ class Searcher:
         self.solver = named_solver(game) if compiled and with_solver else None
         self.techniques = usual_techniques(game)
         self._works = [Work(int(game.rules.MAX_MOVES))]
-        self._data = self.native.data
+        self._data: Any = self.native.data
         self._clock: Callable[[], float] = time.perf_counter
         self._counts_from: float | None = None
 

@@ -66,7 +66,7 @@ class RootMove(Struct, frozen=True, omit_defaults=True):
 
 class Info(Struct, frozen=True, omit_defaults=True):
     """The state of a running search after a completed depth, or now and then within one;
-    `pv` starts with the best move. `warming`: the search is not compiled yet, and this look is shorter than the level's.
+    `pv` starts with the best move. `warming`: the search is not compiled yet, and looks less far than the level does.
     """
 
     depth: int

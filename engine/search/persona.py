@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.game import Game, Position
 from engine.code_cache import note_ready
+from engine.game import Game, Position
 from engine.interpreted import Bound, interpret_game
 from engine.native import Memory, compile_game
 from engine.search import layout, mean
+from engine.search.cold import plays_in_full
 from engine.search.driver import (
     NO_LIMIT,
     SMALL_TABLE_BITS,
@@ -32,7 +33,6 @@ from engine.search.driver import (
     unwatched,
 )
 from engine.search.job import PERSONAS, Info, Job, Limit, Result, RootMove, SearchFailed
-from engine.search.cold import plays_in_full
 from engine.search.levels import ANY_MARGIN, TIME_MS, level_of, lot
 from engine.search.report import Report, nodes_per_second, resolve, to_info
 

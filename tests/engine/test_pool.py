@@ -18,9 +18,10 @@ from msgspec.structs import replace
 from engine.games import tic_tac_toe
 from engine.games.registry import load_game
 from engine.pool.messages import Order, Warm, Warmed
-from engine.pool.pool import Pool, PoolBusy, PoolClosed, WarmState
+from engine.pool.pool import Pool, PoolBusy, PoolClosed
 from engine.pool.process import WorkerProcess
 from engine.pool.quarantine import FAULTS_IN_A_ROW
+from engine.pool.warmer import WarmState
 from engine.pool.worker import IDLE_NICE
 from engine.search.job import GameQuarantined, Info, Job, Limit, Result, RulesChanged, SearchFailed
 
@@ -435,7 +436,7 @@ async def test_a_compiler_that_dies_is_tried_again(plug_in: Callable[[str, str],
     async with Pool(workers=1, warm=()) as small:
         waiting = asyncio.create_task(small.search(job_of("planted", limit=Limit(depth=2))))
         await until(lambda: small.warm_state("planted") == "warming")
-        process = small._warmer
+        process = small._warmer.process
         assert process is not None
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
@@ -501,7 +502,7 @@ async def test_what_nobody_waits_for_is_compiled_by_a_process_that_gives_way(
         orders.append((order.game, order.idle, process.pid in given_way))
         if order.idle:
             given_way.add(process.pid)
-        small._on_warmer_news(process, Warmed(order.game, None))
+        small._warmer._on_news(process, Warmed(order.game, None))
 
     monkeypatch.setattr(WorkerProcess, "send", send)
     async with Pool(workers=1, warm=()) as small:
