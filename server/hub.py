@@ -106,6 +106,8 @@ class Hub:
             return await self._made_before(earlier, key)
         self._open(room.id, room)
         self.lobby.changed(room.id)
+        if room.has_ai:
+            self.ports.engines.expect(room.game_id)
         return wire.Ack(command.id, room.v, room.id)
 
     async def _made_before(self, room: str, key: CommandKey) -> wire.Ack:

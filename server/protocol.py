@@ -464,6 +464,9 @@ class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
 class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     """What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies:
     a forced win). Absent: no engine is there, and the match waits for one. May be dropped.
+
+    `ready` is there while the game is compiled, once per installation: how far that is, in percent. `warming` says
+    that this look is shorter than the level's because it is not yet.
     """
 
     room: str
@@ -478,6 +481,8 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     time_ms: int = 0
     pv: tuple[str, ...] = ()
     moves: tuple[RootMove, ...] = ()
+    warming: bool = False
+    ready: Annotated[int, Meta(ge=0, le=99)] | None = None
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):

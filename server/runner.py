@@ -414,6 +414,8 @@ class RoomRunner:
             seating = seating or event.body.startswith(SEATING)
         if seating:
             self._audience.seats_changed(room)
+            if room.has_ai:
+                self._ports.engines.expect(room.game_id)
         picture = self._view() if moved else b""
         frames = {player: self._frames(events, player) + picture for player in {player for _, player in self._audience}}
         moves, mover = self._turn() if moved else (b"", None)

@@ -50,15 +50,22 @@ class Thoughts:
     """Turns the infos of one search into `thinking` frames, not more often than anybody can read."""
 
     def __init__(
-        self, room: Room, match: Match, seat: int, now_ms: Callable[[], int], tell: Callable[[bytes], None]
+        self,
+        room: Room,
+        match: Match,
+        seat: int,
+        now_ms: Callable[[], int],
+        tell: Callable[[bytes], None],
+        percent: Callable[[], int] = lambda: 100,
     ) -> None:
         self._fixed = {"room": room.id, "match": match.id, "ply": match.ply, "seat": seat}
         self._now_ms = now_ms
+        self._percent = percent
         self._tell = tell
         self._told_ms = 0
 
     def waiting(self, warm: bool) -> None:
-        """The search is asked for: it waits for a free worker, or for its game to be compiled."""
+        """The search is asked for: it waits for a free worker, or for an engine that has its game."""
         self._send(wire.Thinking(**self._fixed, state="queued" if warm else "warming"))  # type: ignore[arg-type]
 
     def absent(self) -> None:
@@ -79,10 +86,14 @@ class Thoughts:
     def _thinking(self, info: Info, state: str) -> wire.Thinking:
         return wire.Thinking(
             **self._fixed, state=state, depth=info.depth, score=info.score, nodes=info.nodes, nps=info.nps,  # type: ignore[arg-type]
-            time_ms=info.time_ms, pv=info.pv, moves=info.moves,
+            time_ms=info.time_ms, pv=info.pv, moves=info.moves, warming=info.warming,
         )  # fmt: skip
 
     def _send(self, thinking: wire.Thinking) -> None:
+        """With how far the game is compiled, as long as it is not."""
+        percent = self._percent()
+        if percent < 100:
+            thinking = msgspec.structs.replace(thinking, ready=percent)
         self._tell(text_frame(format_message(thinking)))
 
 
@@ -92,8 +103,8 @@ async def answer(
     """The command that the AI seat gives in this position, and what it saw;
     a search that fails is tried again before it gives up.
     """
-    thoughts = Thoughts(room, match, seat, ports.now_ms, tell)
     job = job_for(room, match, seat)
+    thoughts = Thoughts(room, match, seat, ports.now_ms, tell, percent=lambda: ports.engines.warm_percent(job.game))
     key = command_id(match, room.v)
     reason, tries, is_absent = "", 0, False
     while tries < max(1, ports.settings.ai_tries):

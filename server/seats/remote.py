@@ -72,6 +72,11 @@ class _Worker:
         """Searches a core."""
         return max(self.mine, self.advert.running + self.advert.waiting) / self.advert.cores
 
+    def nps(self, game_id: str) -> int:
+        """The speed that it says it has reached; 0 for none."""
+        offer = self.advert.games.get(game_id)
+        return offer.nps if offer is not None else 0
+
 
 @dataclass(eq=False, slots=True)
 class _Ticket:
@@ -103,6 +108,7 @@ class _Attempt:
     worker: str
     answer: asyncio.Future[Result]
     silent_at_s: float
+    is_compiled: bool = True
 
     def fail(self, error: Exception) -> None:
         if not self.answer.done():
@@ -143,6 +149,21 @@ class RemoteEngines:
         remote = any(game_id in worker.advert.games for worker in self._present())
         return remote or (self._local is not None and self._local.is_warm(game_id))
 
+    def warm_percent(self, game_id: str) -> int:
+        if self.is_warm(game_id):
+            return 100
+        offers = [worker.advert.warming.get(game_id) for worker in self._present()]
+        here = [] if self._local is None else [self._local.warm_percent(game_id)]
+        return max([*here, *(offer.percent for offer in offers if offer is not None)], default=0)
+
+    def expect(self, game_id: str) -> None:
+        if self._local is not None:
+            self._local.expect(game_id)
+        for worker in self._present():
+            if game_id in worker.advert.warming:
+                topic = work.order_topic(worker.advert.worker)
+                self._link.publish(topic, work.encode(work.Expect(game_id)), kept=True)
+
     def load(self) -> Load:
         here = self._local.load() if self._local is not None else Load(0, 0, 0)
         cores = sum(worker.advert.cores for worker in self._present())
@@ -160,7 +181,7 @@ class RemoteEngines:
             if worker is None and self._local is not None:
                 return await self._search_here(ticket, self._local)
             if worker is None:
-                if not self._able(ticket.job):
+                if not self._able(ticket.job) and not self._warming(ticket.job):
                     raise EnginesAway(f"no engine is there for {job.game}")
                 await asyncio.sleep(BUSY_S)
                 continue
@@ -198,23 +219,41 @@ class RemoteEngines:
                 found.append(worker)
         return found
 
+    def _warming(self, job: Job) -> list[_Worker]:
+        """Those with exactly these rules that have not compiled them yet: they search levels and personas uncompiled."""
+        found = []
+        for worker in self._present():
+            offer = worker.advert.warming.get(job.game)
+            if offer is not None and offer.rules == job.rules:
+                found.append(worker)
+        return found
+
     def _choose(self, ticket: _Ticket) -> _Worker | None:
         """The worker to ask: the room's own if it has a free core, else the least loaded, the fastest of those; None
-        for the pool here, or when all are full.
+        for the pool here, or when all are full. One that has the game compiled comes before the pool here, unless that
+        has too, and that before one that has not.
         """
         if ticket.losses >= TRIES and self._local is not None:
             return None
         now_s = _now_s()
-        able = [worker for worker in self._able(ticket.job) if worker.busy_until_s <= now_s]
+        able = self._able(ticket.job)
+        if not able and self._local is None:
+            able = self._warming(ticket.job)
+        is_ready_here = self._local is not None and (not able or self._local.is_warm(ticket.job.game))
+        able = [worker for worker in able if worker.busy_until_s <= now_s]
         able = [worker for worker in able if worker.advert.worker not in ticket.shunned] or able
         free = [worker for worker in able if worker.load < 1]
-        if not free and self._local is not None and (load := self._local.load()).running + load.waiting < load.workers:
+        if not free and is_ready_here and self._has_room_here():
             return None
         home = self._workers.get(self._home.get(ticket.job.affinity, ""))
         if home is not None and home in free:
             return home
-        game = ticket.job.game
-        return min(free or able, key=lambda one: (one.load, -one.advert.games[game].nps), default=None)
+        return min(free or able, key=lambda one: (one.load, -one.nps(ticket.job.game)), default=None)
+
+    def _has_room_here(self) -> bool:
+        """Is a process of the pool here idle?"""
+        load = self._local.load() if self._local is not None else Load(0, 0, 0)
+        return load.running + load.waiting < load.workers
 
     # --- one try
 
@@ -231,7 +270,9 @@ class RemoteEngines:
         if len(payload) > work.MAX_BYTES:
             raise SearchFailed(f"a search has at most {work.MAX_BYTES} bytes, not {len(payload)}")
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        attempt = self._attempts[ticket.id] = _Attempt(ticket, name, answer, now_s + TAKE_S)
+        attempt = self._attempts[ticket.id] = _Attempt(
+            ticket, name, answer, now_s + TAKE_S, is_compiled=ticket.job.game in worker.advert.games
+        )  # fmt: skip
         self._move_in(ticket.job.affinity, name)
         worker.mine += 1
         self._link.publish(work.order_topic(name), payload, kept=True)
@@ -254,7 +295,8 @@ class RemoteEngines:
         while True:
             end_s = ordered_s + DEADLINE_S
             left_s = ticket.left_s(now_s := _now_s())
-            if left_s is not None and ticket.begun_s is not None:
+            is_compiled = attempt.is_compiled  # what is played in full uncompiled may take longer
+            if left_s is not None and ticket.begun_s is not None and is_compiled:
                 end_s = min(end_s, max(now_s + left_s, ordered_s + WORTH_A_TRY_S) + GRACE_S)
             until_s = min(attempt.silent_at_s, end_s)
             if until_s <= now_s:
