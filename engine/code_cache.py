@@ -111,11 +111,19 @@ def is_ready(game_id: str, digest: str, step: str) -> bool:
     return step in _sealed(cache_folder(), tag_of(game_id, digest)).get(READY, ())
 
 
-def is_intact(game_id: str, digest: str) -> bool:
-    """Are the files of a game's search those that were sealed?"""
+def has_search(game_id: str, digest: str) -> bool:
+    """Can the search of these rules be loaded without compiling? What is damaged is removed."""
+    if not is_ready(game_id, digest, "search"):
+        return False
     folder, tag = cache_folder(), tag_of(game_id, digest)
     files = code_files(folder, tag)
-    return bool(files) and _sealed(folder, tag).get("files") == _checksums(files)
+    if files and _sealed(folder, tag).get("files") == _checksums(files):
+        return True
+    with locked(folder, game_id):
+        if not files or discard_damaged(folder, tag):
+            discard(folder, tag)
+            return False
+    return True
 
 
 def code_files(folder: Path, tag: str) -> list[Path]:

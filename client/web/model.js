@@ -10,8 +10,8 @@
 export const CHAT_KEPT = 300;
 
 /**
- * What an AI saw before the move at one ply.
- * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"]}} Thought
+ * What an AI saw before the move at one ply; `ready` says how far its game is compiled, in percent, until it is.
+ * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], ready: number | null}} Thought
  */
 
 /**
@@ -289,7 +289,14 @@ export function thoughtsOf(infos) {
     return Object.fromEntries(
         Object.entries(infos).map(([ply, info]) => [
             Number(ply),
-            { ...info, moves: info.moves ?? [], seat: null, state: "done" },
+            {
+                ...info,
+                moves: info.moves ?? [],
+                warming: info.warming ?? false,
+                seat: null,
+                state: "done",
+                ready: null,
+            },
         ]),
     );
 }
@@ -304,10 +311,11 @@ function applyThinking(room, frame) {
     if (frame.match !== room.match?.id) return room;
     const before = room.thoughts[frame.ply];
     const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [] } = frame;
+    const { warming = false, ready = null } = frame;
     const thought =
         depth === 0 && before
-            ? { ...before, seat, state }
-            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves };
+            ? { ...before, seat, state, ready }
+            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready };
     return { ...room, thoughts: { ...room.thoughts, [frame.ply]: thought } };
 }
 

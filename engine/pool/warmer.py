@@ -128,8 +128,7 @@ class Warmer:
         for step in ("search", *BETTER):
             self._known.pop((game_id, step), None)
         self._on_change(game_id, "cold")
-        self._asked.append((game_id, "search"))
-        self._work.set()
+        self.ask(game_id)
 
     async def run(self) -> None:
         """Compiles in a process that is there only while there is something to compile, until cancelled."""

@@ -181,7 +181,7 @@ class Worker:
         game = load_game(order.job.game)
         if order.job.rules != game.digest:
             return False  # that is refused for another reason
-        return not (code_cache.is_ready(game.id, game.digest, "search") and code_cache.is_intact(game.id, game.digest))
+        return not code_cache.has_search(game.id, game.digest)
 
     def _searcher(self, game_id: str, *, compiled: bool) -> Any:
         """The search of a game, loaded from the cache or compiled; without its solver, which may not be there yet."""

@@ -68,6 +68,10 @@ class Thoughts:
         """The search is asked for: it waits for a free worker, or for an engine that has its game."""
         self._send(wire.Thinking(**self._fixed, state="queued" if warm else "warming"))  # type: ignore[arg-type]
 
+    def readiness(self) -> None:
+        """How far the game is compiled, and nothing else: what the AI saw before stays to be read."""
+        self._send(wire.Thinking(**self._fixed, state="done"))  # type: ignore[arg-type]
+
     def absent(self) -> None:
         """There is nobody who could search; the match waits for somebody to come."""
         self._send(wire.Thinking(**self._fixed, state="absent"))  # type: ignore[arg-type]
@@ -97,6 +101,15 @@ class Thoughts:
         self._tell(text_frame(format_message(thinking)))
 
 
+READY_EVERY_S = 1.0
+"""A room hears so often how far its game is compiled, between the AI's moves as well."""
+
+
+def thoughts_of(ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]) -> Thoughts:
+    """What tells the room of the AI's search at this seat."""
+    return Thoughts(room, match, seat, ports.now_ms, tell, lambda: ports.engines.warm_percent(room.game_id))
+
+
 async def answer(
     ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
 ) -> tuple[AiMove | AiFailure, bytes | None]:
@@ -104,7 +117,7 @@ async def answer(
     a search that fails is tried again before it gives up.
     """
     job = job_for(room, match, seat)
-    thoughts = Thoughts(room, match, seat, ports.now_ms, tell, percent=lambda: ports.engines.warm_percent(job.game))
+    thoughts = thoughts_of(ports, room, match, seat, tell)
     key = command_id(match, room.v)
     reason, tries, is_absent = "", 0, False
     while tries < max(1, ports.settings.ai_tries):
@@ -129,6 +142,18 @@ async def answer(
         await _pace(ports, match, room.changed_ms)
         return AiMove(key, match.id, seat, match.digest, result.move), _encode(_seen(result))
     return AiFailure(key, match.id, seat, match.digest, reason), None
+
+
+async def tell_readiness(
+    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None], is_wanted: Callable[[], bool]
+) -> None:
+    """Tells a room after the AI's move how far its game is compiled, until it is, or nobody wants to know."""
+    thoughts = thoughts_of(ports, room, match, seat, tell)
+    is_told = False
+    while not is_told and ports.engines.warm_percent(room.game_id) < 100 and is_wanted():
+        await asyncio.sleep(READY_EVERY_S)
+        is_told = ports.engines.warm_percent(room.game_id) == 100
+        thoughts.readiness()
 
 
 DRAW_PLIES = 40

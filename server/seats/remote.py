@@ -220,7 +220,7 @@ class RemoteEngines:
         return found
 
     def _warming(self, job: Job) -> list[_Worker]:
-        """Those with exactly these rules that have not compiled them yet: they search levels and personas uncompiled."""
+        """Those with exactly these rules that have not compiled them yet; they search levels all the same."""
         found = []
         for worker in self._present():
             offer = worker.advert.warming.get(job.game)

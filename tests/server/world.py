@@ -229,6 +229,7 @@ class ScriptedEngines:
         self.asked = asyncio.Event()
         self.warm = True
         self.percent = 0
+        self.warming = False
         self.expected: list[str] = []
         self.score = 0
 
@@ -252,7 +253,7 @@ class ScriptedEngines:
         except asyncio.CancelledError:
             self.cancelled.append(job)
             raise
-        info = Info(1, self.score, 1, 1, 1, (move,), (RootMove(move, self.score),))
+        info = Info(1, self.score, 1, 1, 1, (move,), (RootMove(move, self.score),), self.warming)
         on_info(info)
         return Result(move, info)
 
