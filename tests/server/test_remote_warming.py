@@ -15,7 +15,7 @@ from server.bus.work import Offer, Warming
 from server.ports import EnginesAway
 from server.seats import remote
 from server.worker import EngineWorker
-from tests.server.test_remote_engines import GAME, House, Pool, ScriptedWorker, answers, house, info
+from tests.server.test_remote_engines import GAME, House, Pool, ScriptedWorker, answers, house, info, job
 
 
 async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) -> ScriptedWorker:
