@@ -88,6 +88,12 @@ class House:
         self.processes[-1].says(Warmed(key[0], error))
 
 
+async def a_moment() -> None:
+    """All that can go on without news has gone on after this."""
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
 @pytest.fixture
 def warming(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Starts a warmer for a test."""
@@ -137,7 +143,9 @@ async def test_what_is_asked_for_ends_an_idle_compilation(warming: Any) -> None:
         assert [process.closed for process in house.processes] == [True, False]
         assert house.warmer.state("chess") == "cold"
         house.processes[0].says(Warmed("chess", None))  # too late
+        await a_moment()
         assert house.warmer.state("chess") == "cold"
+        assert house.warmer.state("gomoku") == "warming"
         house.compiled()
         assert await house.ordered() == ("chess", "search")
         assert house.deaths == 0
@@ -188,9 +196,12 @@ async def test_wanting_a_solver_does_not_end_the_search_of_its_game(warming: Any
         house.warmer.ask("othello")
         house.warmer.ask("othello", "solver")
         house.warmer.ask("othello", "persona")
+        await a_moment()
+        assert house.warmer.state("othello") == "warming"
         house.compiled()
         assert await house.ordered() == ("othello", "solver")
         assert house.orders.count(("othello", "search")) == 1
+        assert [process.closed for process in house.processes] == [True, False], "the first one gives way"
 
 
 async def test_what_the_cache_holds_is_settled_at_once(warming: Any) -> None:
@@ -205,8 +216,7 @@ async def test_what_the_cache_holds_is_settled_at_once(warming: Any) -> None:
         assert not house.processes[0].closed
     async with warming("hex", cached=cached) as house:
         await asyncio.wait_for(house.warmer.settled("hex"), 5)
-        for _ in range(100):
-            await asyncio.sleep(0)
+        await a_moment()
         assert house.processes == []
 
 
