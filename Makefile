@@ -106,6 +106,7 @@ bench: bench-engine ## the figures of docs/benchmarks.md
 	@$(BIN)/python -m server.bench_restart
 	@$(BIN)/python -m server.bench --postgres
 	@$(BIN)/python -m tests.cluster.bench
+	@$(BIN)/python -m tests.system.bench_first_moves
 
 BENCH_TABLE = $(BIN)/python -m tests.engine.search_peers --json $(if $(OPEN_SPIEL),--open-spiel "$(OPEN_SPIEL)") | \
 	$(BIN)/python -m engine.bench_table --add - $(if $(SUITES),--suites "$(SUITES)")

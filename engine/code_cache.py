@@ -19,6 +19,8 @@ from typing import Any
 
 KEPT_VERSIONS = 3
 """How many versions of one game's code stay on disk, the one in use included."""
+READY = "ready"
+"""What a seal calls the steps whose code is complete."""
 
 
 def cache_folder() -> Path:
@@ -80,15 +82,48 @@ def locked(folder: Path, name: str) -> Iterator[None]:
             yield
 
 
-def tag_of(game_id: str, digest: str) -> str:
-    """The name of one version of a game's code: its rules and the compiler's version."""
+def tag_of(scope: str, digest: str) -> str:
+    """The name of one version of the code of a scope: its rules and the compiler's version."""
     compiler = "".join(part for part in version("numba") if part.isalnum())
-    return f"{game_id}.{digest}n{compiler}"
+    return f"{scope}.{digest}n{compiler}"
 
 
-def is_sealed(game_id: str, digest: str) -> bool:
-    """Does the cache seem to hold the code of these rules? Whoever loads it looks closer."""
-    return _sums(cache_folder(), tag_of(game_id, digest)).is_file()
+def scope_of(game_id: str, part: str = "") -> str:
+    """The name under which a part of a game's code is locked, sealed and pruned; the search itself is the part "".
+
+    Each part has its own: nobody who loads the search waits for somebody who compiles a solver.
+    """
+    return f"{game_id}@{part}" if part else game_id
+
+
+def note_ready(game_id: str, digest: str, step: str) -> None:
+    """Writes down that all code of a step (the search, a solver) of these rules is in the cache."""
+    if is_ready(game_id, digest, step):
+        return
+    folder, tag = cache_folder(), tag_of(game_id, digest)
+    with locked(folder, game_id):
+        content = _sealed(folder, tag)
+        _write(folder, tag, {**content, READY: sorted({*content.get(READY, ()), step})})
+
+
+def is_ready(game_id: str, digest: str, step: str) -> bool:
+    """Does the cache seem to hold all code of a step of these rules? Whoever loads it looks closer."""
+    return step in _sealed(cache_folder(), tag_of(game_id, digest)).get(READY, ())
+
+
+def has_search(game_id: str, digest: str) -> bool:
+    """Can the search of these rules be loaded without compiling? What is damaged is removed."""
+    if not is_ready(game_id, digest, "search"):
+        return False
+    folder, tag = cache_folder(), tag_of(game_id, digest)
+    files = code_files(folder, tag)
+    if files and _sealed(folder, tag).get("files") == _checksums(files):
+        return True
+    with locked(folder, game_id):
+        if not files or discard_damaged(folder, tag):
+            discard(folder, tag)
+            return False
+    return True
 
 
 def code_files(folder: Path, tag: str) -> list[Path]:
@@ -119,9 +154,14 @@ def seal(folder: Path, tag: str, floats: Iterable[str] = ()) -> None:
     """Writes down the checksums of a version's files, and the floats that were seen when they were compiled.
     Call it under the lock, after every change.
     """
+    sums = {"files": _checksums(code_files(folder, tag)), "floats": sorted(floats)}
+    _write(folder, tag, {**_sealed(folder, tag), **sums})
+
+
+def _write(folder: Path, tag: str, content: dict[str, Any]) -> None:
     path = _sums(folder, tag)
     draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps({"files": _checksums(code_files(folder, tag)), "floats": sorted(floats)}))
+    draft.write_text(json.dumps(content))
     draft.replace(path)
 
 

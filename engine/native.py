@@ -352,6 +352,7 @@ class NativeGame:
     """The kernel compiled for one game. `function` gives its functions by name, compiled at the first call."""
 
     game: Game
+    scope: str
     tag: str
     data: Memory
     _template: ModuleType
@@ -377,8 +378,7 @@ class NativeGame:
         return {told for dispatcher in dispatchers for told in _floats(dispatcher)}
 
     def _load(self, name: str) -> Any:
-        game_id = self.game.id
-        with code_cache.locked(CACHE, game_id):
+        with code_cache.locked(CACHE, self.scope):
             code_cache.discard_damaged(CACHE, self.tag)
             before = code_cache.code_files(CACHE, self.tag)
             try:
@@ -390,7 +390,7 @@ class NativeGame:
                 self._compile_checked(name)
             if code_cache.code_files(CACHE, self.tag) != before:
                 code_cache.seal(CACHE, self.tag, self.float_typed())
-                code_cache.prune(CACHE, game_id, self.tag)
+                code_cache.prune(CACHE, self.scope, self.tag)
         return self._kernel[name]
 
     def _compile_checked(self, name: str) -> None:
@@ -457,7 +457,9 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     module = sys.modules.get(getattr(game.rules, "__name__", ""))
     if not isinstance(module, ModuleType) or module is not game.rules:
         raise GameFault(f"the rules of {game.id} are not a module that was imported by its name")
-    tag = code_cache.tag_of(game.id, game.digest)
+    part = "" if template is kernel else template.__name__.rpartition(".")[2]
+    scope = code_cache.scope_of(game.id, part)
+    tag = code_cache.tag_of(scope, game.digest)
     rules = _compiled_rules(module, tag)
     namespace = {name: value for part in getattr(template, "PARTS", ()) for name, value in vars(part).items()}
     namespace.update(vars(template))
@@ -483,7 +485,7 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     found = rules_digest(module)
     if found != game.digest:  # the files are read at another time than the module was
         raise RulesChanged(f"the files of {game.id} have changed since they were loaded: {game.digest} became {found}")
-    return NativeGame(game, tag, data, template, rules, namespace)
+    return NativeGame(game, scope, tag, data, template, rules, namespace)
 
 
 def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:

@@ -134,11 +134,15 @@ class Talk:
         """Sends a message and returns the first one of type `until` that comes."""
         self.player.send(json.dumps(message).encode())
         while True:
-            answer = json.loads(await asyncio.wait_for(self._texts.get(), 30))
+            answer = await self.hear(30)
             if answer["t"] == "error":
                 raise RuntimeError(f"{message} was refused: {answer}")
             if answer["t"] == until:
-                return cast(dict[str, Any], answer)
+                return answer
+
+    async def hear(self, within_s: float) -> dict[str, Any]:
+        """The next message that comes."""
+        return cast(dict[str, Any], json.loads(await asyncio.wait_for(self._texts.get(), within_s)))
 
 
 # --- pairs that play --------------------------------------------------------------------------------------------------

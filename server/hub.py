@@ -132,6 +132,8 @@ class Hub:
         self._promised_s[room.id] = asyncio.get_running_loop().time() + PROMISED_S
         self._open(room.id, address, room)
         self.lobby.changed(room.id)
+        if room.has_ai:
+            self.ports.engines.expect(room.game_id)
         return wire.Ack(command.id, room.v, room.id)
 
     async def _made_before(self, room: str, key: CommandKey) -> wire.Ack:

@@ -28,7 +28,13 @@ class Engines(Protocol):
     """Whoever can search: the pool here, workers elsewhere."""
 
     def is_warm(self, game_id: str) -> bool:
-        """Whether a search of that game starts at once; otherwise it is compiled first, which takes seconds."""
+        """Whether that game's search is compiled; until then most levels are weaker, and other searches wait."""
+
+    def warm_percent(self, game_id: str) -> int:
+        """How far that game's search is compiled; 100 when it is, and not before."""
+
+    def expect(self, game_id: str) -> None:
+        """Somebody will soon want searches of that game: it is compiled before those that nobody asked for."""
 
     def load(self) -> Load:
         """How busy they are now."""
@@ -45,6 +51,12 @@ class NoEngines:
 
     def is_warm(self, game_id: str) -> bool:
         return False
+
+    def warm_percent(self, game_id: str) -> int:
+        return 0
+
+    def expect(self, game_id: str) -> None:
+        pass
 
     def load(self) -> Load:
         return Load(0, 0, 0)

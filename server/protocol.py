@@ -473,7 +473,8 @@ class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
 class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     """What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies:
     a forced win). Number is that of the move that is thought about. Absent: no engine is there, and the match waits for
-    one. May be dropped.
+    one. May be dropped. `ready` is there while the game is compiled, once per installation: how far that is, in
+    percent. `warming` says that this look is shorter than the level's because it is not yet.
     """
 
     room: str
@@ -489,6 +490,8 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     pv: tuple[str, ...] = ()
     moves: tuple[RootMove, ...] = ()
     number: str = ""
+    warming: bool = False
+    ready: Annotated[int, Meta(ge=0, le=99)] | None = None
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):

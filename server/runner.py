@@ -75,7 +75,7 @@ class RoomRunner:
 
     __slots__ = (
         "_ai", "_audience", "_behind", "_busy", "_changed", "_keys", "_look_timer", "_mailbox", "_ports",
-        "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms", "room_id",
+        "_readiness", "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms", "room_id",
     )  # fmt: skip
 
     def __init__(
@@ -95,6 +95,7 @@ class RoomRunner:
         self._behind = False
         self._busy = False
         self._ai: tuple[str, asyncio.Task[None]] | None = None
+        self._readiness: asyncio.Task[None] | None = None
         self._thinking: bytes | None = None
         self._look_timer: asyncio.TimerHandle | None = None
 
@@ -173,8 +174,9 @@ class RoomRunner:
             self._audience.close()
             if self._look_timer is not None:
                 self._look_timer.cancel()
-            if self._ai is not None:
-                self._ai[1].cancel()
+            for task in (self._ai[1] if self._ai is not None else None, self._readiness):
+                if task is not None:
+                    task.cancel()
             self._refuse_all(Code.ROOM_BUSY, "this server lets go of the room; send it again")
 
     # --- loading and catching up ---
@@ -439,6 +441,8 @@ class RoomRunner:
             seating = seating or event.body.startswith(SEATING)
         if seating:
             self._audience.seats_changed(room)
+            if room.has_ai:
+                self._ports.engines.expect(room.game_id)
         picture = self._view() if moved else b""
         frames = {player: self._frames(events, player) + picture for player in {player for _, player in self._audience}}
         moves, mover = self._turn() if moved else (b"", None)
@@ -587,9 +591,16 @@ class RoomRunner:
             log.error("AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason)
         # There is at most one such request at a time, and a match waits for it: it may go beyond the limit.
         self._mailbox.put(Request(Author(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True)
+        if self._readiness is not None:
+            self._readiness.cancel()
+        telling = ai.tell_readiness(self._ports, room, room.match, seat, self._pass_on, lambda: len(self._audience) > 0)
+        self._readiness = self._spawn(telling, f"readiness {self.room_id}")
 
     def _whisper(self, frame: bytes) -> None:
         self._thinking = frame
+        self._pass_on(frame)
+
+    def _pass_on(self, frame: bytes) -> None:
         self._audience.tell_ephemeral(frame)
         self._ports.bus.publish(Whisper(self.room_id, self._ports.node, frame))
 

@@ -26,7 +26,7 @@ from server.bus import work
 from server.bus.broker import Broker, broker_of
 from server.bus.codec import NODES, node_topic
 from server.bus.link import Link, open_link
-from server.bus.work import Malformed, Offer
+from server.bus.work import Malformed, Offer, Warming
 from server.logs import log_to_stderr
 from server.settings import SettingError, settings_from_env
 
@@ -76,11 +76,16 @@ class EngineWorker:
                         await asyncio.sleep(PROGRESS_S)
 
     def advert(self) -> work.Advert:
-        """What can be searched at once, and how busy this worker is."""
+        """What can be searched at once, what is not compiled yet, and how busy this worker is."""
         warm = [game for game in self._games if self._pool.is_warm(game)]
         offers = {game: Offer(load_game(game).digest, self._speeds.get(game, 0)) for game in warm}
+        warming = {
+            game: Warming(load_game(game).digest, self._pool.warm_percent(game))
+            for game in self._games
+            if game not in offers and self._pool.warm_state(game) != "failed" and _can_load(game)
+        }
         load = self._pool.load()
-        return work.Advert(self.link.name, self._cores, offers, load.running, load.waiting)
+        return work.Advert(self.link.name, self._cores, offers, load.running, load.waiting, warming)
 
     async def _warm(self) -> None:
         for game in self._games:
@@ -98,6 +103,10 @@ class EngineWorker:
         except Malformed as error:
             self.link.counts.refused += 1
             log.warning("order refused", reason=str(error)[:80], refused=self.link.counts.refused)
+            return
+        if isinstance(order, work.Expect):
+            if order.game in self._games:
+                self._pool.expect(order.game)
             return
         key = (order.id, order.attempt)
         match order:
@@ -187,6 +196,15 @@ class EngineWorker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _can_load(game: str) -> bool:
+    """Is the game's file one that can be read? A plug-in's may raise anything; the pool tells of it in its turn."""
+    try:
+        load_game(game)
+    except Exception:
+        return False
+    return True
 
 
 def _remember(known: dict[tuple[str, int], None], key: tuple[str, int]) -> None:

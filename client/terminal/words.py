@@ -10,6 +10,8 @@ WIN = 30_000
 """A won position scores this minus the plies to its end."""
 
 WIN_PLIES = 1000
+BAR_CELLS = 10
+GETTING_READY = "getting ready, once per installation"
 PV_SHOWN = 8
 BOUND_SIGNS = {"exact": "", "lower": "at least ", "upper": "at most "}
 
@@ -78,11 +80,17 @@ def search_text(depth: int, score: int, nodes: int, pv: Sequence[str]) -> str:
     return f"depth {depth}, {score_text(score)}, {count_text(nodes)} nodes" + (f", {line}" if line else "")
 
 
+def bar_text(percent: int) -> str:
+    """How far something is: "[####......] 42 %"."""
+    full = percent * BAR_CELLS // 100
+    return f"[{'#' * full}{'.' * (BAR_CELLS - full)}] {percent} %"
+
+
 def thinking_text(name: str, thinking: Thinking) -> str:
     """One line about an AI at work: "AI level 5: depth 9, +12, 48.2 k nodes, d c d"."""
     match thinking.state:
         case "warming":
-            return f"{name} is warming up: this game is compiled for its first use, which takes some seconds."
+            return f"{name} is {GETTING_READY}: {bar_text(thinking.ready or 0)}"
         case "absent":
             return f"{name} waits for an engine: none is there now."
         case "queued":
@@ -90,7 +98,8 @@ def thinking_text(name: str, thinking: Thinking) -> str:
         case _ if thinking.depth == 0:
             return f"{name} thinks."
         case _:
-            return f"{name}: {search_text(thinking.depth, thinking.score, thinking.nodes, thinking.pv)}"
+            seen = f"{name}: {search_text(thinking.depth, thinking.score, thinking.nodes, thinking.pv)}"
+            return seen + (f" ({GETTING_READY}: {bar_text(thinking.ready)})" if thinking.ready is not None else "")
 
 
 def scores_text(thinking: Thinking) -> str:

@@ -10,8 +10,8 @@
 export const CHAT_KEPT = 300;
 
 /**
- * What an AI saw before the move at one ply.
- * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], number?: string}} Thought
+ * What an AI saw before the move at one ply; `ready` says how far its game is compiled, in percent, until it is.
+ * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], ready: number | null, number?: string}} Thought
  */
 
 /**
@@ -302,7 +302,14 @@ export function thoughtsOf(infos) {
     return Object.fromEntries(
         Object.entries(infos).map(([ply, info]) => [
             Number(ply),
-            { ...info, moves: info.moves ?? [], seat: null, state: "done" },
+            {
+                ...info,
+                moves: info.moves ?? [],
+                warming: info.warming ?? false,
+                seat: null,
+                state: "done",
+                ready: null,
+            },
         ]),
     );
 }
@@ -317,10 +324,12 @@ function applyThinking(room, frame) {
     if (frame.match !== room.match?.id) return room;
     const before = room.thoughts[frame.ply];
     const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [], number } = frame;
+    const { warming = false, ready = null } = frame;
+    const named = number ? { number } : null;
     const thought =
         depth === 0 && before
-            ? { ...before, seat, state }
-            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, ...(number ? { number } : null) };
+            ? { ...before, seat, state, ready }
+            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, ...named };
     return { ...room, thoughts: { ...room.thoughts, [frame.ply]: thought } };
 }
 

@@ -381,7 +381,7 @@ export interface MoveView {
     ghost?: [string, string] | null;
 }
 
-/** What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a forced win). Number is that of the move that is thought about. Absent: no engine is there, and the match waits for one. May be dropped. */
+/** What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a forced win). Number is that of the move that is thought about. Absent: no engine is there, and the match waits for one. May be dropped. `ready` is there while the game is compiled, once per installation: how far that is, in percent. `warming` says that this look is shorter than the level's because it is not yet. */
 export interface Thinking {
     t: "thinking";
     room: string;
@@ -397,6 +397,8 @@ export interface Thinking {
     pv?: string[];
     moves?: RootMove[];
     number?: string;
+    warming?: boolean;
+    ready?: number | null;
 }
 
 /** What the search thinks of one move: score for the side to move in the evaluation's units (MATE at the top). */
@@ -514,7 +516,7 @@ export interface Said {
     to?: "room" | "spectators";
 }
 
-/** The state of a running search after a completed depth, or now and then within one; `pv` starts with the best move. */
+/** The state of a running search after a completed depth, or now and then within one; `pv` starts with the best move. `warming`: the search is not compiled yet, and looks less far than the level does. */
 export interface Info {
     depth: number;
     score: number;
@@ -523,6 +525,7 @@ export interface Info {
     time_ms: number;
     pv: string[];
     moves?: RootMove[];
+    warming?: boolean;
 }
 
 export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | Chat | WatchLobby;

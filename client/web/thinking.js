@@ -10,7 +10,7 @@ import { h } from "./elements.js";
 import { countText, moveNumber, numberedMove, scoreText, spanText } from "./words.js";
 
 /** @type {Record<Thought["state"], string>} */
-const STATES = { absent: "no engine", warming: "warming up", queued: "queued", searching: "thinking", done: "" };
+const STATES = { absent: "no engine", warming: "getting ready", queued: "queued", searching: "thinking", done: "" };
 /** Scores beyond this fill the whole bar. */
 const FULL_BAR = 100;
 
@@ -46,7 +46,11 @@ export function drawThinking({ thought, heading, played }) {
     const busy = thought !== null && thought.state !== "done";
     return h(
         "section",
-        { class: "card thinking", "aria-label": "What the AI thinks", "data-state": thought?.state ?? "none" },
+        {
+            class: ["card thinking", thought?.ready != null && "getting-ready"],
+            "aria-label": "What the AI thinks",
+            "data-state": thought?.state ?? "none",
+        },
         h(
             "h2",
             null,
@@ -54,7 +58,23 @@ export function drawThinking({ thought, heading, played }) {
             h("span", { class: "muted" }, heading),
             busy ? h("span", { class: "pulse state" }, STATES[thought.state]) : null,
         ),
+        thought?.ready != null ? drawReady(thought.ready, thought.warming) : null,
         drawBody(thought, played),
+    );
+}
+
+/**
+ * How far the game is compiled, which is done once per installation.
+ * @param {number} ready in percent
+ * @param {boolean} warming this look was shorter than the level's because of it
+ */
+function drawReady(ready, warming) {
+    return h(
+        "p",
+        { class: "ready" },
+        h("span", null, "Getting ready, once per installation"),
+        h("progress", { max: 100, value: ready, "aria-label": "Getting ready" }),
+        warming ? h("span", { class: "muted" }, "Until then it looks less far than its level does.") : null,
     );
 }
 
@@ -67,13 +87,6 @@ function drawBody(thought, played) {
     if (thought === null) return h("p", { class: "muted none" }, "The AI has not thought yet.");
     if (thought.state === "absent") {
         return h("p", { class: "muted none" }, "No engine is there now. The match goes on as soon as one comes.");
-    }
-    if (thought.state === "warming" && thought.depth === 0) {
-        return h(
-            "p",
-            { class: "muted none" },
-            "The search for this game is being compiled for the first time. It starts by itself.",
-        );
     }
     if (thought.depth === 0) return h("p", { class: "muted none" }, "…");
     return [drawFigures(thought), drawLine(thought.pv), drawTable(thought, played)];

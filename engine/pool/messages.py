@@ -9,23 +9,31 @@ from engine.search.job import Info, Job, Result
 MAX_BYTES = 65_536
 """A job must fit into an idle worker's pipe, so that sending it never waits."""
 
+Step = Literal["search", "solver", "persona"]
+"""What of a game is compiled at a time: the kernel, without which there is no search, then what makes it better."""
+
 Reason = Literal["failed", "fault", "rules_changed", "cancelled"]
 """A job that names nothing has failed; a fault is the game's own."""
 
 
 class Run(Struct, frozen=True, tag=True):
-    """Search this; `time_ms` caps the job's own time on a second try."""
+    """Search this; `time_ms` caps the job's own time on a second try. Uncompiled, with the kernel as plain Python, when
+    the machine code is not there yet; it may be compiled here when the cache has failed the pool (`may_compile`).
+    """
 
     number: int
     job: Job
     time_ms: int | None
+    uncompiled: bool = False
+    may_compile: bool = False
 
 
 class Warm(Struct, frozen=True, tag=True):
-    """Compile this game into the cache; idle: give way to everything else from now on."""
+    """Compile a step of this game into the cache; idle: give way to everything else from now on."""
 
     game: str
     idle: bool
+    step: Step = "search"
 
 
 Order = Run | Warm
@@ -67,14 +75,27 @@ class Failed(Struct, frozen=True, tag=True):
     message: str
 
 
+class Cold(Struct, frozen=True, tag=True):
+    """The cache does not hold what the job needs: nothing was searched, and nothing is compiled here."""
+
+    number: int
+
+
+class Compiling(Struct, frozen=True, tag=True):
+    """Compiling goes on, and has taken so much processor time."""
+
+    game: str
+    cpu_ms: int
+
+
 class Warmed(Struct, frozen=True, tag=True):
-    """The game is in the cache, or why it cannot be."""
+    """What was to be compiled is in the cache, or why it cannot be."""
 
     game: str
     error: str | None
 
 
-News = Ready | Taken | Started | Progress | Answered | Failed | Warmed
+News = Ready | Taken | Started | Progress | Answered | Failed | Cold | Compiling | Warmed
 
 encode = msgpack.Encoder().encode
 decode_order = msgpack.Decoder(Order).decode

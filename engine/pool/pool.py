@@ -5,24 +5,27 @@
 
 A worker that dies, hangs or is late is killed and replaced, and its job goes to another one, at most TRIES times,
 with the time that is left; when that is over before another one is ready, the best move so far is the answer.
-Cancelling the task that waits in `search` ends the search. A game is compiled by a process of its own before its first
-search; until then its jobs wait and everything else goes on. This side loads no compiler.
+Cancelling the task that waits in `search` ends the search. A game is compiled by a process of its own (`Warmer`); until
+that is done its levels and personas are searched uncompiled (`engine.search.cold`), and jobs with limits of their own
+wait. No search compiles, nor does this side, which loads no compiler.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
-from engine import code_cache
 from engine.game import GameError
 from engine.games.registry import game_ids, load_game
-from engine.pool.messages import Answered, Failed, News, Progress, Ready, Run, Started, Taken, Warm, Warmed
+from engine.pool.messages import Answered, Cold, Failed, News, Progress, Ready, Run, Started, Taken
 from engine.pool.process import DEFAULT_START, StartMethod, WorkerProcess, default_workers
 from engine.pool.quarantine import Quarantine
 from engine.pool.seat import Seat, Ticket
 from engine.pool.waiting import FairQueue
+from engine.pool.warmer import Warmer, WarmState
+from engine.search.cold import is_answered_cold
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError, SearchFailed
 from engine.search.report import best_so_far, level_for
 
@@ -30,20 +33,22 @@ TRIES = 3
 TAKE_S = 0.6
 """An idle worker says within this time that it has an order, or it hangs."""
 LOAD_S = 120.0
-"""A game may take this long to load or compile, …"""
-IDLE_LOAD_S = 1200.0
-"""… and this long by a process that gives way to everything else."""
+"""A game may take this long to load."""
 GRACE_S = 0.4
 """How late an answer may be before the worker counts as hung."""
 STALL_S = 2.0
 """A worker that loads a game or searches gives signs of progress twice a second; without any for so long it is hung."""
+UNCOMPILED_STALL_S = 10.0
+"""The same of an uncompiled search, which tells nothing before its first depth is complete: that takes under a second
+where nothing else runs.
+"""
 IGNORED_CANCEL_S = 1.0
 WORTH_A_TRY_S = 0.1
 """With less time left than this the best move so far is the answer."""
 START_BACKOFF_S = (0.0, 0.5, 1.0, 2.0, 5.0)
 """Pauses before a start, by the number of workers that died before they were ready."""
-
-WarmState = Literal["cold", "warming", "warm", "failed"]
+COLD_ONCE = 1
+"""So often a worker may find a game missing in the cache before workers may compile it themselves."""
 
 
 class PoolBusy(SearchError):
@@ -62,16 +67,6 @@ class Counts:
     failed: int = 0
     retried: int = 0
     ended: int = 0
-
-
-@dataclass(slots=True)
-class _Warmth:
-    """What the pool knows about a game's compiled code."""
-
-    state: WarmState = "cold"
-    error: str = ""
-    tries: int = 0
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Pool:
@@ -99,13 +94,14 @@ class Pool:
         self._table_bytes = table_bytes
         self._method: StartMethod = start_method
         self._on_warm = on_warm
-        self._warmth: dict[str, _Warmth] = {}
-        self._asked: list[str] = []
-        self._spare: list[str] = list(game_ids() if warm is None else warm)
-        self._warm_work = asyncio.Event()
-        self._warming: tuple[str, asyncio.Future[str | None]] | None = None
-        self._warmer: WorkerProcess | None = None
-        self._warmer_gives_way = False
+        self._warmer = Warmer(
+            lambda on_news, on_end: WorkerProcess(start_method, 0, on_news, on_end),
+            game_ids() if warm is None else warm,
+            self._on_change,
+            self._on_settled,
+            self._on_warmer_end,
+        )
+        self._cold_told: Counter[str] = Counter()
         self._seats: list[Seat] = []
         self._home: dict[str, Seat] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -122,7 +118,7 @@ class Pool:
         for index in range(self._size):
             self._seats.append(Seat(self._new_process()))
             self._spawn(self._start(self._seats[index]), f"search-worker-{index}")
-        self._spawn(self._keep_warm(), "search-warmer")
+        self._spawn(self._warmer.run(), "search-warmer")
         return self
 
     async def __aexit__(
@@ -153,7 +149,7 @@ class Pool:
         if time_ms is not None and ticket.level.limit.time_ms is not None:
             ticket.begun = asyncio.get_running_loop().time() - max(0, ticket.level.limit.time_ms - time_ms) / 1000
         self._waiting.put(ticket)
-        self._ask_for(job.game)
+        self._ask_for(job)
         self._dispatch()
         try:
             return await ticket.answer
@@ -165,23 +161,31 @@ class Pool:
         """Compiles a game before all others that are cold, or at idle priority when no other is asked for; returns when
         it is ready, or raises SearchFailed.
         """
-        warmth = self._warmth_of(game_id)
-        if not idle:
-            self._ask_for(game_id)
-        elif warmth.state == "cold" and game_id not in self._spare:
-            self._spare.append(game_id)
-            self._warm_work.set()
-        await warmth.settled.wait()
-        if warmth.state == "failed":
-            raise SearchFailed(warmth.error)
+        if idle:
+            self._warmer.add_spare(game_id)
+        else:
+            self._warmer.ask(game_id)
+        await self._warmer.settled(game_id)
+        if self.warm_state(game_id) == "failed":
+            raise SearchFailed(self._warmer.error(game_id))
+
+    def expect(self, game_id: str) -> None:
+        """Somebody will soon want searches of this game: it is compiled before those that nobody asked for."""
+        self._warmer.ask(game_id)
 
     def warm_state(self, game_id: str) -> WarmState:
-        """How far a game is: cold (nobody has asked yet), warming, warm or failed."""
-        return self._warmth_of(game_id).state
+        """How far a game's search is: cold (nobody has asked yet), warming, warm or failed."""
+        return self._warmer.state(game_id)
 
     def is_warm(self, game_id: str) -> bool:
-        """Does a search of this game start at once?"""
+        """Is a game's search compiled? Until then its levels are played uncompiled, and all but the low ones are
+        weaker.
+        """
         return self.warm_state(game_id) == "warm"
+
+    def warm_percent(self, game_id: str) -> int:
+        """How far a game's search is compiled; 100 when it is ready, and not before."""
+        return self._warmer.percent(game_id)
 
     @property
     def waiting(self) -> int:
@@ -224,16 +228,15 @@ class Pool:
         quarantined = self._quarantine.error(job.game, job.rules)
         if quarantined is not None:
             raise quarantined
-        warmth = self._warmth_of(job.game)
-        if warmth.state == "failed":
-            raise SearchFailed(warmth.error)
+        if self.warm_state(job.game) == "failed":
+            raise SearchFailed(self._warmer.error(job.game))
         level = level_for(job, game)
         return Ticket(job, level, on_info, asyncio.get_running_loop().create_future())
 
     def _dispatch(self) -> None:
         """Gives waiting jobs to idle workers: each to the one that holds its room's table, if that is idle."""
         while self._is_open and (idle := [seat for seat in self._seats if seat.ready and not seat.busy]):
-            ticket = self._waiting.take(lambda ticket: self.is_warm(ticket.job.game))
+            ticket = self._waiting.take(lambda ticket: self._is_uncompiled(ticket.job) is not None)
             if ticket is None:
                 return
             home = self._home.get(ticket.affinity)
@@ -252,10 +255,12 @@ class Pool:
             del self._home[next(iter(self._home))]
         seat.number += 1
         seat.ticket, seat.busy, seat.is_loading, seat.nodes, seat.ends, seat.used = ticket, True, True, -1, None, now
+        seat.is_uncompiled = bool(self._is_uncompiled(ticket.job))
         ticket.tries += 1
         seat.watch(now + TAKE_S, self._hung)
         time_ms = None if left is None or ticket.begun is None else max(1, round(left * 1000))
-        seat.process.send(Run(seat.number, ticket.job, time_ms))
+        may_compile = self._may_compile(ticket.job.game)
+        seat.process.send(Run(seat.number, ticket.job, time_ms, seat.is_uncompiled, may_compile))
 
     def _on_news(self, process: WorkerProcess, news: News) -> None:
         seat = self._seat_of(process)
@@ -276,29 +281,31 @@ class Pool:
                 self._on_answer(seat, result)
             case Failed(number=number) as failed if number == seat.number:
                 self._on_failure(seat, failed)
+            case Cold(number=number) if number == seat.number:
+                self._on_cold(seat)
             case _:
                 pass  # late news of an earlier job
 
     def _on_taken(self, seat: Seat) -> None:
         """Time to load a game, for a worker that does not have it yet."""
-        if seat.ticket is not None and seat.is_loading and seat.ticket.job.game not in seat.games:
+        if seat.ticket is not None and seat.is_loading and seat.wanted not in seat.loaded:
             seat.watch(min(asyncio.get_running_loop().time() + STALL_S, seat.used + LOAD_S), self._hung)
 
     def _on_started(self, seat: Seat) -> None:
         if seat.ticket is None:
             return
         seat.is_loading = False
-        seat.games.add(seat.ticket.job.game)
+        seat.loaded.add(seat.wanted)
         now = asyncio.get_running_loop().time()
         if seat.ticket.begun is None:
             seat.ticket.begun = now
         left = seat.ticket.left(now)
-        if left is not None:
+        if left is not None and not seat.is_uncompiled:  # what is played in full uncompiled may take longer
             seat.ends = now + max(0.0, left) + GRACE_S
         self._watch_search(seat, now)
 
     def _watch_search(self, seat: Seat, now: float) -> None:
-        stalled = now + STALL_S
+        stalled = now + (UNCOMPILED_STALL_S if seat.is_uncompiled else STALL_S)
         seat.watch(stalled if seat.ends is None else min(stalled, seat.ends), self._hung)
 
     def _on_progress(self, seat: Seat, info: Info) -> None:
@@ -452,110 +459,51 @@ class Pool:
 
     # --- compiling
 
-    def _warmth_of(self, game_id: str) -> _Warmth:
-        return self._warmth.setdefault(game_id, _Warmth())
+    def _ask_for(self, job: Job) -> None:
+        """Has compiled what the job's answer would be better with."""
+        self._warmer.ask(job.game)
+        if job.persona not in (None, "random"):
+            self._warmer.ask(job.game, "persona")
+        elif job.level is None or job.level == load_game(job.game).levels:
+            self._warmer.ask(job.game, "solver")
 
-    def _ask_for(self, game_id: str) -> None:
-        """Puts a game before those that nobody waits for."""
-        if self._warmth_of(game_id).state == "cold" and game_id not in self._asked:
-            self._asked.append(game_id)
-            self._warm_work.set()
+    def _is_uncompiled(self, job: Job) -> bool | None:
+        """Is the job searched uncompiled? None while it must wait for the compiled search."""
+        state = self._warmer.state(job.game)
+        if state == "warm" and (job.persona is None or self._warmer.is_settled(job.game, "persona")):
+            return False
+        return True if is_answered_cold(job) else None
 
-    def _set_warmth(self, game_id: str, state: WarmState, error: str = "") -> None:
-        warmth = self._warmth_of(game_id)
-        warmth.state, warmth.error = state, error
+    def _on_cold(self, seat: Seat) -> None:
+        """The cache has lost a game: it is compiled anew, and searched uncompiled meanwhile. Where the workers find
+        nothing once more, because they share no folder, they compile.
+        """
+        ticket = seat.ticket
+        self._release(seat)
+        if ticket is not None and not ticket.answer.done():
+            game_id = ticket.job.game
+            self._cold_told[game_id] += 1
+            if not self._may_compile(game_id) and self._warmer.state(game_id) == "warm":
+                self._warmer.forget(game_id)
+            ticket.tries -= 1
+            self._waiting.put_first(ticket)
+        self._dispatch()
+
+    def _may_compile(self, game_id: str) -> bool:
+        return self._cold_told[game_id] > COLD_ONCE
+
+    def _on_change(self, game_id: str, state: WarmState) -> None:
         if self._on_warm is not None:
             asyncio.get_running_loop().call_soon(self._on_warm, game_id, state)
-        if state in ("warm", "failed"):
-            warmth.settled.set()
 
-    async def _keep_warm(self) -> None:
-        """Compiles one game after the other in a process that is there only while there is something to compile."""
-        while True:
-            self._warm_work.clear()
-            try:
-                while (game_id := self._next_cold()) is not None:
-                    is_idle = game_id not in self._asked
-                    if self._warmer_gives_way and not is_idle:
-                        await self._close_warmer()
-                    if self._warmer is None:
-                        self._warmer = WorkerProcess(self._method, 0, self._on_warmer_news, self._on_warmer_end)
-                        await self._warmer.start()
-                    self._warmer_gives_way = is_idle
-                    if not await self._warm_one(self._warmer, game_id, is_idle):
-                        await self._close_warmer()
-            finally:
-                await self._close_warmer()
-            await self._warm_work.wait()
-
-    async def _close_warmer(self) -> None:
-        self._warmer_gives_way = False
-        if self._warmer is not None:
-            process, self._warmer = self._warmer, None
-            await process.close()
-
-    def _next_cold(self) -> str | None:
-        for games in (self._asked, self._spare):
-            while games:
-                game_id = games[0]
-                if self._warmth_of(game_id).state == "cold" and not self._settle_from_cache(game_id):
-                    return game_id
-                games.pop(0)
-        return None
-
-    def _settle_from_cache(self, game_id: str) -> bool:
-        """A game that was compiled before needs no compiler process."""
-        try:
-            game = load_game(game_id)
-        except Exception as error:  # a plug-in's file may raise anything while it is imported
-            self._settle(game_id, f"{type(error).__name__}: {error}")
-            return True
-        if not code_cache.is_sealed(game_id, game.digest):
-            return False
-        self._settle(game_id, None)
-        return True
-
-    async def _warm_one(self, process: WorkerProcess, game_id: str, is_idle: bool) -> bool:
-        """Compiles one game and settles its state; false when the process died over it."""
-        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self._warming = (game_id, answer)
-        self._set_warmth(game_id, "warming")
-        if process.pid is None:  # it did not even start
-            answer.set_exception(EOFError())
-        else:
-            process.send(Warm(game_id, idle=is_idle))
-        try:
-            async with asyncio.timeout(IDLE_LOAD_S if is_idle else LOAD_S):
-                error = await answer
-        except (EOFError, TimeoutError):
-            warmth = self._warmth_of(game_id)
-            warmth.tries += 1
-            if warmth.tries >= TRIES:
-                self._settle(game_id, f"the compiler died {warmth.tries} times over {game_id}")
-            else:
-                self._set_warmth(game_id, "cold")
-            return False
-        finally:
-            self._warming = None
-        self._settle(game_id, error)
-        return True
-
-    def _settle(self, game_id: str, error: str | None) -> None:
+    def _on_settled(self, game_id: str) -> None:
         """The game is ready, or all its jobs fail."""
-        if error is None:
-            self._set_warmth(game_id, "warm")
-            self._dispatch()
-            return
-        self._set_warmth(game_id, "failed", error)
-        for ticket in [ticket for ticket in self._waiting if ticket.job.game == game_id]:
-            self._waiting.remove(ticket)
-            self._fail(ticket, SearchFailed(error))
+        if self._warmer.state(game_id) == "failed":
+            error = self._warmer.error(game_id)
+            for ticket in [ticket for ticket in self._waiting if ticket.job.game == game_id]:
+                self._waiting.remove(ticket)
+                self._fail(ticket, SearchFailed(error))
+        self._dispatch()
 
-    def _on_warmer_news(self, process: WorkerProcess, news: News) -> None:
-        if isinstance(news, Warmed) and self._warming is not None and not self._warming[1].done():
-            self._warming[1].set_result(news.error)
-
-    def _on_warmer_end(self, process: WorkerProcess) -> None:
+    def _on_warmer_end(self) -> None:
         self.counts.ended += 1
-        if self._warming is not None and not self._warming[1].done():
-            self._warming[1].set_exception(EOFError())

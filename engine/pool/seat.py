@@ -42,11 +42,19 @@ class Seat:
     ticket: Ticket | None = None
     busy: bool = False
     is_loading: bool = False
-    games: set[str] = field(default_factory=set)
+    is_uncompiled: bool = False
+    loaded: set[tuple[str, bool, bool, bool]] = field(default_factory=set)
     nodes: int = -1
     ends: float | None = None
     alarm: asyncio.TimerHandle | None = None
     used: float = 0.0
+
+    @property
+    def wanted(self) -> tuple[str, bool, bool, bool]:
+        """What the job needs to have loaded: the game, compiled or not, its solver, its personas."""
+        assert self.ticket is not None, "asked of a seat with a job"
+        job = self.ticket.job
+        return job.game, self.is_uncompiled, self.ticket.level.limit.nodes is None, job.persona is not None
 
     def watch(self, at: float, call: Callable[["Seat"], None]) -> None:
         """Replaces the seat's one alarm."""

@@ -17,10 +17,13 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
+from engine import code_cache
 from engine.game import GameFault
 from engine.games.registry import load_game
 from engine.pool.messages import (
     Answered,
+    Cold,
+    Compiling,
     Failed,
     News,
     Order,
@@ -63,11 +66,12 @@ class Worker:
         self._telling = threading.Lock()
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._control = driver.Control(control_words)
-        self._searchers: dict[str, Any] = {}
-        self._personas: dict[str, Any] = {}
+        self._searchers: dict[tuple[str, bool], Any] = {}
+        self._personas: dict[tuple[str, bool], Any] = {}
         self._tables: OrderedDict[tuple[str, str], Any] = OrderedDict()
         self._table_bytes = table_bytes
         self._loading: int | None = None
+        self._compiling: tuple[str, float] | None = None
 
     def serve(self) -> None:
         threading.Thread(target=self._read, name="reader", daemon=True).start()
@@ -93,10 +97,13 @@ class Worker:
             self._orders.put(order)
 
     def _beat(self) -> None:
-        """Tells that the worker is alive while it loads a game, which may take long when it must compile it."""
-        number = self._loading
+        """Tells that the worker is alive while it loads a game, or how far it has come with compiling one."""
+        number, compiling = self._loading, self._compiling
         if number is not None:
             self._send(Taken(number))
+        if compiling is not None:
+            game_id, begun_s = compiling
+            self._send(Compiling(game_id, round((time.process_time() - begun_s) * 1000)))
 
     def _send(self, news: News) -> None:
         with self._sending, contextlib.suppress(BrokenPipeError):  # the reader sees the end of the pipe too
@@ -114,8 +121,11 @@ class Worker:
     def _run(self, order: Run) -> News:
         """Whatever goes wrong in the rules of a game is the answer to this order only."""
         try:
-            searcher = self._searcher(order.job.game)
+            if self._is_missing(order):
+                return Cold(order.number)
+            searcher = self._searcher(order.job.game, compiled=not order.uncompiled)
             personas = None if order.job.persona is None else self._personas_of(searcher)
+            self._find_solver(searcher, order)
             self._loading = None
             self._send(Started(order.number))
             result = self._answer(order, searcher, personas)
@@ -151,27 +161,54 @@ class Worker:
     def _warm(self, order: Warm) -> News:
         if order.idle:
             give_way()
+        self._compiling = (order.game, time.process_time())
         try:
-            self._searcher(order.game)
+            searcher = self._searcher(order.game, compiled=True)
+            if order.step == "solver":
+                searcher.add_solver()
+            elif order.step == "persona":
+                self._personas_of(searcher)
         except Exception as error:
             return Warmed(order.game, f"{type(error).__name__}: {error}"[:1000])
+        finally:
+            self._compiling = None
         return Warmed(order.game, None)
 
-    def _searcher(self, game_id: str) -> Any:
-        if game_id not in self._searchers:
-            searcher = self._driver.Searcher(load_game(game_id))
-            searcher.prepare()
-            self._searchers[game_id] = searcher
-        return self._searchers[game_id]
+    def _is_missing(self, order: Run) -> bool:
+        """Would this job wait here for a compilation? Not if the code is loaded, or in the cache and undamaged."""
+        if order.uncompiled or order.may_compile or (order.job.game, True) in self._searchers:
+            return False
+        game = load_game(order.job.game)
+        if order.job.rules != game.digest:
+            return False  # that is refused for another reason
+        return not code_cache.has_search(game.id, game.digest)
+
+    def _searcher(self, game_id: str, *, compiled: bool) -> Any:
+        """The search of a game, loaded from the cache or compiled; without its solver, which may not be there yet."""
+        key = (game_id, compiled)
+        if key not in self._searchers:
+            searcher = self._driver.Searcher(load_game(game_id), compiled=compiled, with_solver=False)
+            searcher.prepare_search()
+            self._searchers[key] = searcher
+        return self._searchers[key]
+
+    def _find_solver(self, searcher: Any, order: Run) -> None:
+        """Gives a search the game's solver once the cache has it: only what has time alone for its limit asks it."""
+        if order.uncompiled or searcher.solver is not None or order.job.persona is not None:
+            return
+        if order.job.level not in (None, searcher.game.levels) or not getattr(searcher.game.rules, "SOLVER", ""):
+            return
+        if code_cache.is_ready(searcher.game.id, searcher.game.digest, "solver"):
+            searcher.add_solver()
 
     def _personas_of(self, searcher: Any) -> Any:
-        """The personas of a game, compiled; few seats are theirs, so they are not before somebody asks for one."""
-        game_id = searcher.game.id
-        if game_id not in self._personas:
+        """The personas of a game; few seats are theirs, so nothing is loaded for them before somebody asks for one."""
+        key = (searcher.game.id, searcher.is_compiled)
+        if key not in self._personas:
             personas = import_module("engine.search.persona").Personas(searcher)
             personas.prepare()
-            self._personas[game_id] = personas
-        return self._personas[game_id]
+            self._personas[key] = personas
+        return self._personas[key]
 
     def _table(self, affinity: str, game_id: str) -> Any:
         """The table of a room for a game; the ones that were used longest ago make room for it."""

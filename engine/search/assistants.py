@@ -11,15 +11,14 @@ from contextlib import contextmanager
 import numpy as np
 
 from engine.game import Position
-from engine.native import Memory, NativeGame
+from engine.interpreted import Bound
+from engine.native import Memory
 from engine.search import layout
 from engine.search.work import Work
 
 
 @contextmanager
-def assistants(
-    native: NativeGame, works: Sequence[Work], position: Position, table: Memory, data: Memory
-) -> Iterator[None]:
+def assistants(native: Bound, works: Sequence[Work], position: Position, table: Memory, data: Memory) -> Iterator[None]:
     """Threads that search until the block ends, one for each of the works, which have begun the position."""
     if not works:
         yield
@@ -41,9 +40,7 @@ def assistants(
         one.result()  # raises what went wrong there
 
 
-def _assist(
-    native: NativeGame, work: Work, state: tuple[int, ...], table: Memory, data: Memory, first_depth: int
-) -> None:
+def _assist(native: Bound, work: Work, state: tuple[int, ...], table: Memory, data: Memory, first_depth: int) -> None:
     """Deepens as the main thread does, from another depth on, so that the threads are not all at the same place."""
     root = native.function("root")
     own_control = Memory(np.zeros(layout.CONTROL_WORDS, np.int64))

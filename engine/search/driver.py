@@ -15,10 +15,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from engine.code_cache import note_ready
 from engine.game import Game, GameFault, Position
-from engine.native import Memory, NativeGame, compile_game
+from engine.interpreted import interpret_game
+from engine.native import Memory, compile_game
 from engine.search import kernel, layout
 from engine.search.assistants import assistants
+from engine.search.cold import LOOK_MS, plays_in_full
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import choose
 from engine.search.report import Report, level_for, line_tokens, nodes_per_second, resolve, solved_info, to_info
@@ -112,25 +115,46 @@ def usual_techniques(game: Game) -> int:
 
 
 class Searcher:
-    """The search of one game: its compiled kernel, and work memory for each thread of a search."""
+    """The search of one game: its kernel, and work memory for each thread of a search.
 
-    def __init__(self, game: Game, template: ModuleType = kernel) -> None:
+    With `compiled` False the kernel runs as plain Python, ready at once and slow, and no solver is there. Without
+    `with_solver` none is there before `add_solver`.
+    """
+
+    def __init__(
+        self, game: Game, template: ModuleType = kernel, *, compiled: bool = True, with_solver: bool = True
+    ) -> None:
         self.game = game
-        self.native: NativeGame = compile_game(game, template)
-        self.solver = named_solver(game)
+        self.is_compiled = compiled
+        # a NativeGame or an InterpretedGame; checks use what only the first one has
+        self.native: Any = compile_game(game, template) if compiled else interpret_game(game, template)
+        self.solver = named_solver(game) if compiled and with_solver else None
         self.techniques = usual_techniques(game)
         self._works = [Work(int(game.rules.MAX_MOVES))]
-        self._data = self.native.data
+        self._data: Any = self.native.data
         self._clock: Callable[[], float] = time.perf_counter
         self._counts_from: float | None = None
 
     def prepare(self) -> None:
         """Compiles the search and the game's solver, or loads them from the cache."""
+        self.prepare_search()
+        self.add_solver()
+
+    def prepare_search(self) -> None:
+        """Compiles the search, or loads it from the cache."""
         self.native.function("root")
-        if self.solver is not None:
-            self.solver.prepare()
-            if isinstance(self.solver, TableSolver) and self.solver.data is not None:
-                self._data = Memory(self.solver.data)
+        if self.is_compiled:
+            note_ready(self.game.id, self.game.digest, "search")
+
+    def add_solver(self) -> None:
+        """Compiles the game's solver, if it has one, or loads it from the cache; from now on it is asked."""
+        solver = self.solver if self.solver is not None else named_solver(self.game)
+        if solver is not None:
+            solver.prepare()
+            if isinstance(solver, TableSolver) and solver.data is not None:
+                self._data = Memory(solver.data)
+        self.solver = solver
+        note_ready(self.game.id, self.game.digest, "solver")
 
     def expire(self) -> None:
         """Ends the running search as soon as a depth is complete; may be called from another thread."""
@@ -283,12 +307,14 @@ def answer(
     same each time.
 
     Where time alone is the limit, the game's solver is asked first, for a position that is in its reach. `table` gives
-    the room's table; it is asked for only where the level does not promise the same move each time.
+    the room's table; it is asked for only where the level does not promise the same move each time. Uncompiled, a level
+    is played in full, however long that takes, or is `warming` (see `engine.search.cold`).
     """
     position = resolve(job, searcher.game)
     level = level_for(job, searcher.game).at(job.seed, position.digest())
-    times = [given for given in (level.limit.time_ms, time_ms) if given is not None]
-    limit = msgspec.structs.replace(level.limit, time_ms=min(times, default=None))
+    is_short = not searcher.is_compiled and not plays_in_full(searcher.game, job)
+    is_alone = level.repeatable or not searcher.is_compiled
+    limit = _limit(level.limit, time_ms, searcher.is_compiled, is_short)
     begun = clock()
     solution = _solved(position, limit, searcher, control, watch)
     if solution is not None:
@@ -300,7 +326,7 @@ def answer(
     latest: list[Info] = []
 
     def found(report: Report) -> None:
-        latest[:] = [to_info(position, report)]
+        latest[:] = [msgspec.structs.replace(to_info(position, report), warming=is_short)]
         on_info(latest[0])
 
     def live() -> Info | None:
@@ -311,19 +337,29 @@ def answer(
     searcher.search(
         position,
         limit,
-        Table(SMALL_TABLE_BITS) if level.repeatable else table(),
+        Table(SMALL_TABLE_BITS) if is_alone else table(),
         control,
         margin=level.margin,
         exact_depth=level.plain,
         # a worker may not have the tables
-        techniques=searcher.techniques & ~layout.PROBE if level.repeatable else searcher.techniques,
-        threads=1 if level.repeatable else threads,
+        techniques=searcher.techniques & ~layout.PROBE if is_alone else searcher.techniques,
+        threads=1 if is_alone else threads,
         on_depth=found,
         around=lambda: watch(running),
         clock=clock,
     )
     info = latest[0]
     return Result(choose(info.moves, level.margin, job.seed, position.digest()).move, info)
+
+
+def _limit(limit: Limit, time_ms: int | None, is_compiled: bool, is_short: bool) -> Limit:
+    """The limit of a job that has so much time left. What is played in full uncompiled has all the time it takes: its
+    nodes are few.
+    """
+    if not is_compiled and not is_short:
+        return msgspec.structs.replace(limit, time_ms=None)
+    times = [given for given in (limit.time_ms, time_ms, LOOK_MS if is_short else None) if given is not None]
+    return msgspec.structs.replace(limit, time_ms=min(times, default=None))
 
 
 def _solved(position: Position, limit: Limit, searcher: Searcher, control: Control, watch: Watch) -> Solution | None:

@@ -66,7 +66,7 @@ class RootMove(Struct, frozen=True, omit_defaults=True):
 
 class Info(Struct, frozen=True, omit_defaults=True):
     """The state of a running search after a completed depth, or now and then within one;
-    `pv` starts with the best move.
+    `pv` starts with the best move. `warming`: the search is not compiled yet, and looks less far than the level does.
     """
 
     depth: int
@@ -76,6 +76,7 @@ class Info(Struct, frozen=True, omit_defaults=True):
     time_ms: int
     pv: tuple[str, ...]
     moves: tuple[RootMove, ...] = ()
+    warming: bool = False
 
 
 class Result(Struct, frozen=True, omit_defaults=True):

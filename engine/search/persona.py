@@ -13,10 +13,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
+from engine.code_cache import note_ready
 from engine.game import Game, Position
+from engine.interpreted import Bound, interpret_game
 from engine.native import Memory, compile_game
 from engine.search import layout, mean
+from engine.search.cold import plays_in_full
 from engine.search.driver import (
     NO_LIMIT,
     SMALL_TABLE_BITS,
@@ -42,10 +46,10 @@ TRAP_NODES = 50_000
 
 
 class Averager:
-    """Average min-max for one game, compiled."""
+    """Average min-max for one game, compiled or not."""
 
-    def __init__(self, game: Game) -> None:
-        self._native = compile_game(game, mean)
+    def __init__(self, game: Game, compiled: bool = True) -> None:
+        self._native: Bound = compile_game(game, mean) if compiled else interpret_game(game, mean)
         self._words: Any = np.zeros(mean.work_words(int(game.rules.MAX_MOVES)), np.int64)
         self._memory = Memory(self._words)
 
@@ -102,15 +106,21 @@ class _Asked:
 
 
 class Personas:
-    """The personas of one game, around its search."""
+    """The personas of one game, around its search.
+
+    Where that is not compiled, those that look ahead see as much as they do in their time, and say so (`Info.warming`).
+    """
 
     def __init__(self, searcher: Searcher) -> None:
         self._searcher = searcher
-        self._averager = Averager(searcher.game)
+        self._is_compiled = searcher.is_compiled
+        self._averager = Averager(searcher.game, searcher.is_compiled)
 
     def prepare(self) -> None:
         """Compiles what they need, or loads it from the cache."""
         self._averager.prepare()
+        if self._is_compiled:
+            note_ready(self._searcher.game.id, self._searcher.game.digest, "persona")
 
     def answer(
         self,
@@ -130,10 +140,11 @@ class Personas:
         if not position.moves():
             raise SearchFailed("the match is over: there is no move to choose")
         latest: list[Info] = []
+        is_short = not plays_in_full(self._searcher.game, job) and not self._is_compiled
 
         def tell(info: Info) -> None:
-            latest[:] = [info]
-            on_info(info)
+            latest[:] = [replace(info, warming=is_short)]
+            on_info(latest[0])
 
         control.clear_shown()
         self._averager.begin()
@@ -142,9 +153,9 @@ class Personas:
         with watch(Running(seconds, self._expire, lambda: latest[0] if latest else None)):
             match job.persona:
                 case "average":
-                    return self._average(asked)
+                    return Result(self._average(asked), latest[0])
                 case "swindler":
-                    return self._swindle(asked, seconds)
+                    return Result(self._swindle(asked, seconds), latest[0])
                 case "random":
                     return _by_lot(asked)
         raise SearchFailed(f"there is no persona {job.persona!r}; there are {', '.join(PERSONAS)}")
@@ -153,7 +164,7 @@ class Personas:
         self._searcher.expire()
         self._averager.expire()
 
-    def _average(self, asked: _Asked) -> Result:
+    def _average(self, asked: _Asked) -> str:
         """Deeper and deeper, until the nodes do not suffice for another ply or there is none."""
         worth: dict[int, Fraction] = {}
         info, nodes = Info(0, 0, 0, 0, 0, ()), -1
@@ -168,25 +179,31 @@ class Personas:
             if self._averager.nodes - before == nodes:
                 break  # the tree ends above this depth
             nodes = self._averager.nodes - before
-        return Result(info.pv[0], info)
+        return info.pv[0]
 
-    def _swindle(self, asked: _Asked, seconds: float) -> Result:
-        """The search says which moves are good enough, the means after them which one to play."""
+    def _swindle(self, asked: _Asked, seconds: float) -> str:
+        """The search says which moves are good enough, the means after them which one to play. Uncompiled, each of the
+        two has half of the time, and where that is too little for the means the search's best move is played.
+        """
+        seconds = seconds if self._is_compiled else seconds / 2
         game = self._searcher.game
         margin = level_of(game, 1).margin
         report = self._search(asked, margin, seconds)
-        if report.score < -layout.DECIDED:
+        if report.score < -layout.DECIDED and self._is_compiled:
             report = self._search(asked, ANY_MARGIN, seconds)
             margin = ANY_MARGIN
         info = to_info(asked.position, report)
         asked.on_info(info)
         good = [move for move, score, bound in report.moves if bound == layout.EXACT and score > report.score - margin]
         if report.score > layout.DECIDED or len(good) < 2:
-            return Result(info.pv[0], info)
+            return info.pv[0]
         for depth in range(TRAP_DEPTH, 0, -1):
-            worth = self._worth(asked, good, depth + 1, None if depth == 1 else TRAP_NODES * len(good))
+            is_sure = depth == 1 and self._is_compiled
+            worth = self._worth(asked, good, depth + 1, None if is_sure else TRAP_NODES * len(good))
             if worth is not None:
-                return Result(asked.position.format_move(asked.pick(worth)), info)
+                return asked.position.format_move(asked.pick(worth))
+        if not self._is_compiled:
+            return info.pv[0]
         raise AssertionError("nothing stops a look of one ply")
 
     def _search(self, asked: _Asked, margin: int, seconds: float) -> Report:

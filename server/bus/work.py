@@ -32,14 +32,24 @@ class Offer(Struct, frozen=True, forbid_unknown_fields=True):
     nps: Count = 0
 
 
-class Advert(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a worker can do and how busy it is."""
+class Warming(Struct, frozen=True, forbid_unknown_fields=True):
+    """A game that a worker does not have compiled yet: until then it answers levels and personas uncompiled."""
+
+    rules: Annotated[str, Meta(max_length=128)]
+    percent: Annotated[int, Meta(ge=0, le=99)] = 0
+
+
+class Advert(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a worker can do and how busy it is. A server of before there was `warming` refuses an advert with it, and
+    hears of the worker when all its games are compiled.
+    """
 
     worker: Id
     cores: Annotated[int, Meta(ge=1, le=1024)]
     games: Annotated[dict[Name, Offer], Meta(max_length=GAMES)]
     running: Count = 0
     waiting: Count = 0
+    warming: Annotated[dict[Name, Warming], Meta(max_length=GAMES)] = {}
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -60,6 +70,12 @@ class Stop(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
     id: Id
     attempt: Try
+
+
+class Expect(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+    """Searches of this game will be wanted soon: compile it before others. Only for a worker that says `warming`."""
+
+    game: Name
 
 
 class Taken(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -103,7 +119,7 @@ class NewsHead(Struct, frozen=True):
     attempt: Try
 
 
-Order = Search | Stop
+Order = Search | Stop | Expect
 News = Taken | Progress | Answered | Refused
 
 encode = msgspec.json.Encoder().encode

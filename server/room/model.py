@@ -154,6 +154,11 @@ class Room(Struct, frozen=True):
                 return number
         return None
 
+    @property
+    def has_ai(self) -> bool:
+        """Does an AI hold a seat?"""
+        return any(occupant is not None and occupant.kind == "ai" for occupant in self.seats)
+
     def ai_to_move(self) -> int | None:
         """The seat to move, if the AI holds it and can be asked."""
         match = self.playing

@@ -51,18 +51,29 @@ class Thoughts:
     """Turns the infos of one search into `thinking` frames, not more often than anybody can read."""
 
     def __init__(
-        self, room: Room, match: Match, seat: int, now_ms: Callable[[], int], tell: Callable[[bytes], None]
+        self,
+        room: Room,
+        match: Match,
+        seat: int,
+        now_ms: Callable[[], int],
+        tell: Callable[[bytes], None],
+        percent: Callable[[], int] = lambda: 100,
     ) -> None:
         assert room.game is not None, "a room without rules has no AI to move"
         number = move_number(room.game, match.ply, seat)
         self._fixed = {"room": room.id, "match": match.id, "ply": match.ply, "seat": seat, "number": number}
         self._now_ms = now_ms
+        self._percent = percent
         self._tell = tell
         self._told_ms = 0
 
     def waiting(self, warm: bool) -> None:
-        """The search is asked for: it waits for a free worker, or for its game to be compiled."""
+        """The search is asked for: it waits for a free worker, or for an engine that has its game."""
         self._send(wire.Thinking(**self._fixed, state="queued" if warm else "warming"))  # type: ignore[arg-type]
+
+    def readiness(self) -> None:
+        """How far the game is compiled, and nothing else: what the AI saw before stays to be read."""
+        self._send(wire.Thinking(**self._fixed, state="done"))  # type: ignore[arg-type]
 
     def absent(self) -> None:
         """There is nobody who could search; the match waits for somebody to come."""
@@ -82,11 +93,24 @@ class Thoughts:
     def _thinking(self, info: Info, state: str) -> wire.Thinking:
         return wire.Thinking(
             **self._fixed, state=state, depth=info.depth, score=info.score, nodes=info.nodes, nps=info.nps,  # type: ignore[arg-type]
-            time_ms=info.time_ms, pv=info.pv, moves=info.moves,
+            time_ms=info.time_ms, pv=info.pv, moves=info.moves, warming=info.warming,
         )  # fmt: skip
 
     def _send(self, thinking: wire.Thinking) -> None:
+        """With how far the game is compiled, as long as it is not."""
+        percent = self._percent()
+        if percent < 100:
+            thinking = msgspec.structs.replace(thinking, ready=percent)
         self._tell(text_frame(format_message(thinking)))
+
+
+READY_EVERY_S = 1.0
+"""A room hears so often how far its game is compiled, between the AI's moves as well."""
+
+
+def thoughts_of(ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]) -> Thoughts:
+    """What tells the room of the AI's search at this seat."""
+    return Thoughts(room, match, seat, ports.now_ms, tell, lambda: ports.engines.warm_percent(room.game_id))
 
 
 async def answer(
@@ -95,8 +119,8 @@ async def answer(
     """The command that the AI seat gives in this position, and what it saw;
     a search that fails is tried again before it gives up.
     """
-    thoughts = Thoughts(room, match, seat, ports.now_ms, tell)
     job = job_for(room, match, seat)
+    thoughts = thoughts_of(ports, room, match, seat, tell)
     key = command_id(match, room.v)
     reason, tries, is_absent = "", 0, False
     while tries < max(1, ports.settings.ai_tries):
@@ -134,6 +158,18 @@ def _reason(error: SearchError) -> str:
             return "too many searches of this game failed"
         case _:
             return "no engine found a move"
+
+
+async def tell_readiness(
+    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None], is_wanted: Callable[[], bool]
+) -> None:
+    """Tells a room after the AI's move how far its game is compiled, until it is, or nobody wants to know."""
+    thoughts = thoughts_of(ports, room, match, seat, tell)
+    is_told = False
+    while not is_told and ports.engines.warm_percent(room.game_id) < 100 and is_wanted():
+        await asyncio.sleep(READY_EVERY_S)
+        is_told = ports.engines.warm_percent(room.game_id) == 100
+        thoughts.readiness()
 
 
 DRAW_PLIES = 40

@@ -12,7 +12,7 @@ that starts again has another name). Its words stay in this node's log.
 import asyncio
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -24,7 +24,7 @@ from engine.search.levels import Level
 from engine.search.report import best_so_far, level_for
 from server.bus import work
 from server.bus.link import Link
-from server.bus.work import Advert, Malformed
+from server.bus.work import Advert, Malformed, Offer, Warming
 from server.metrics import Metrics
 from server.ports import Engines, EnginesAway, OnInfo
 from server.seats.answers import Checker, Untrue, position_of
@@ -92,6 +92,11 @@ class _Worker:
         """Searches a core."""
         return max(self.mine, self.advert.running + self.advert.waiting) / self.advert.cores
 
+    def nps(self, game_id: str) -> int:
+        """The speed that it says it has reached; 0 for none."""
+        offer = self.advert.games.get(game_id)
+        return offer.nps if offer is not None else 0
+
 
 @dataclass(eq=False, slots=True)
 class _Ticket:
@@ -137,6 +142,7 @@ class _Attempt:
     silent_at_s: float
     heed_at_s: float = 0.0
     """From when on progress is read again."""
+    is_compiled: bool = True
 
     def fail(self, error: Exception) -> None:
         if not self.answer.done():
@@ -184,8 +190,23 @@ class RemoteEngines:
     # --- what the house calls
 
     def is_warm(self, game_id: str) -> bool:
-        remote = any(self._offers(worker, game_id) for worker in self._present())
+        remote = any(self._offers(worker, worker.advert.games.get(game_id), game_id) for worker in self._present())
         return remote or (self._local is not None and self._local.is_warm(game_id))
+
+    def warm_percent(self, game_id: str) -> int:
+        if self.is_warm(game_id):
+            return 100
+        offers = [worker.advert.warming.get(game_id) for worker in self._present()]
+        here = [] if self._local is None else [self._local.warm_percent(game_id)]
+        return max([*here, *(offer.percent for offer in offers if offer is not None)], default=0)
+
+    def expect(self, game_id: str) -> None:
+        if self._local is not None:
+            self._local.expect(game_id)
+        for worker in self._present():
+            if game_id in worker.advert.warming:
+                topic = work.order_topic(worker.advert.worker)
+                self._link.publish(topic, work.encode(work.Expect(game_id)), kept=True)
 
     def load(self) -> Load:
         here = self._local.load() if self._local is not None else Load(0, 0, 0)
@@ -257,18 +278,27 @@ class RemoteEngines:
         since_s = _now_s() - ADVERT_S
         return [worker for worker in self._workers.values() if worker.heard_s > since_s]
 
-    def _offers(self, worker: _Worker, game_id: str, rules: str | None = None) -> bool:
-        """Whether a worker searches the game, with these rules, and is believed."""
-        offer = worker.advert.games.get(game_id)
+    def _offers(self, worker: _Worker, offer: Offer | Warming | None, game_id: str, rules: str | None = None) -> bool:
+        """Whether that offer of a worker is for the game, with these rules, and believed."""
         if offer is None or rules not in (None, offer.rules):
             return False
         return (game_id, offer.rules) not in self._distrusted.get(worker.advert.worker, ())
 
     def _able(self, ticket: _Ticket) -> list[_Worker]:
-        """Those with exactly these rules that may still answer."""
+        """Those that have exactly these rules compiled and may still answer."""
+        return [one for one in self._asked(ticket) if self._is_for(ticket, one, one.advert.games)]
+
+    def _warming(self, ticket: _Ticket) -> list[_Worker]:
+        """Those with exactly these rules that have not compiled them yet; they search levels all the same."""
+        return [one for one in self._asked(ticket) if self._is_for(ticket, one, one.advert.warming)]
+
+    def _asked(self, ticket: _Ticket) -> list[_Worker]:
+        """The workers that this search has not failed at."""
+        return [worker for worker in self._present() if worker.advert.worker not in ticket.excluded]
+
+    def _is_for(self, ticket: _Ticket, worker: _Worker, offers: Mapping[str, Offer | Warming]) -> bool:
         job = ticket.job
-        found = [worker for worker in self._present() if self._offers(worker, job.game, job.rules)]
-        return [worker for worker in found if worker.advert.worker not in ticket.excluded]
+        return self._offers(worker, offers.get(job.game), job.game, job.rules)
 
     def _here(self, ticket: _Ticket) -> Engines | None:
         """The pool here, if there is one and it has not failed."""
@@ -276,34 +306,44 @@ class RemoteEngines:
 
     def _check_hope(self, ticket: _Ticket) -> None:
         """Raises what ends a search that nobody can answer now: EnginesAway when nobody offers the game at all."""
-        if self._able(ticket):
+        if self._able(ticket) or self._warming(ticket):
             return
         if ticket.local_error is not None:
             raise ticket.local_error
         job = ticket.job
-        offers = [worker.advert.games.get(job.game) for worker in self._present()]
+        adverts = [worker.advert for worker in self._present()]
+        offers = [one.games.get(job.game) or one.warming.get(job.game) for one in adverts]
         if any(offer is not None and offer.rules == job.rules for offer in offers):
             raise SearchFailed(f"no worker that offers {job.game} gives an answer that can be used")
         raise EnginesAway(f"no engine is there for {job.game}")
 
     def _choose(self, ticket: _Ticket) -> _Worker | None:
         """The worker to ask: the room's own if it has a free core, else the least loaded, the fastest of those; None
-        for the pool here, or when all are full.
+        for the pool here, or when all are full. One that has the game compiled comes before the pool here, unless that
+        has too, and that before one that has not.
         """
         here = self._here(ticket)
         if ticket.losses >= TRIES and here is not None:
             return None
         now_s = _now_s()
-        able = [worker for worker in self._able(ticket) if worker.busy_until_s <= now_s]
+        able = self._able(ticket)
+        if not able and here is None:
+            able = self._warming(ticket)
+        is_ready_here = here is not None and (not able or here.is_warm(ticket.job.game))
+        able = [worker for worker in able if worker.busy_until_s <= now_s]
         able = [worker for worker in able if worker.advert.worker not in ticket.shunned] or able
         free = [worker for worker in able if worker.load < 1]
-        if not free and here is not None and (load := here.load()).running + load.waiting < load.workers:
+        if not free and is_ready_here and self._has_room_here():
             return None
         home = self._workers.get(self._home.get(ticket.job.affinity, ""))
         if home is not None and home in free:
             return home
-        game = ticket.job.game
-        return min(free or able, key=lambda one: (one.load, -one.advert.games[game].nps), default=None)
+        return min(free or able, key=lambda one: (one.load, -one.nps(ticket.job.game)), default=None)
+
+    def _has_room_here(self) -> bool:
+        """Is a process of the pool here idle?"""
+        load = self._local.load() if self._local is not None else Load(0, 0, 0)
+        return load.running + load.waiting < load.workers
 
     # --- one try
 
@@ -320,7 +360,9 @@ class RemoteEngines:
         if len(payload) > work.MAX_BYTES:
             raise SearchFailed(f"a search has at most {work.MAX_BYTES} bytes, not {len(payload)}")
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        attempt = self._attempts[ticket.id] = _Attempt(ticket, name, answer, now_s + TAKE_S)
+        attempt = self._attempts[ticket.id] = _Attempt(
+            ticket, name, answer, now_s + TAKE_S, is_compiled=ticket.job.game in worker.advert.games
+        )  # fmt: skip
         self._move_in(ticket.job.affinity, name)
         worker.mine += 1
         self._link.publish(work.order_topic(name), payload, kept=True)
@@ -343,7 +385,8 @@ class RemoteEngines:
         while True:
             end_s = ordered_s + DEADLINE_S
             left_s = ticket.left_s(now_s := _now_s())
-            if left_s is not None and ticket.begun_s is not None:
+            is_compiled = attempt.is_compiled  # what is played in full uncompiled may take longer
+            if left_s is not None and ticket.begun_s is not None and is_compiled:
                 end_s = min(end_s, max(now_s + left_s, ordered_s + WORTH_A_TRY_S) + GRACE_S)
             until_s = min(attempt.silent_at_s, end_s)
             if until_s <= now_s:

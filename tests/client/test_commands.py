@@ -115,7 +115,10 @@ def test_counts(count: int, text: str) -> None:
 def test_thinking_in_a_line() -> None:
     line = words.thinking_text("AI level 5", thinking(depth=9, score=12, nodes=48_200, pv=tuple("dcdcdcdcdc")))
     assert line == "AI level 5: depth 9, +12, 48.2 k nodes, d c d c d c d c …"
-    assert "warming up" in words.thinking_text("AI", thinking("warming"))
+    warming = words.thinking_text("AI", thinking("warming", ready=42))
+    assert warming == "AI is getting ready, once per installation: [####......] 42 %"
+    early = words.thinking_text("AI", thinking(depth=2, score=1, nodes=60, pv=("d",), warming=True, ready=99))
+    assert early == "AI: depth 2, +1, 60 nodes, d (getting ready, once per installation: [#########.] 99 %)"
     assert words.thinking_text("AI", thinking("queued")) == "AI waits for its turn to think."
     assert words.thinking_text("AI", thinking()) == "AI thinks."
 

@@ -15,6 +15,7 @@ from engine.game import Game, GameFault
 from engine.games import tic_tac_toe
 from engine.games.registry import load_game
 from engine.native import CACHE, Memory, compile_game
+from engine.search import mean
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
@@ -305,3 +306,40 @@ def test_rules_must_be_an_imported_module() -> None:
     vars(stray).update({name: value for name, value in vars(game.rules).items() if not name.startswith("__")})
     with pytest.raises(GameFault, match="imported"):
         compile_game(Game(stray, game.digest))  # type: ignore[arg-type]
+
+
+def test_each_part_of_a_game_has_its_own_lock() -> None:
+    """Whoever loads the search does not wait for whoever compiles the personas, nor the other way round."""
+    game = load_game("tic-tac-toe")
+    search, personas = compile_game(game), compile_game(game, mean)
+    assert {search.scope, personas.scope} == {"tic-tac-toe", "tic-tac-toe@mean"}
+    assert search.tag != personas.tag
+    with code_cache.locked(CACHE, personas.scope):
+        search.function("root")
+    with code_cache.locked(CACHE, search.scope):
+        personas.function("mean")
+
+
+def test_a_step_is_noted_once_its_code_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when some function of the game was compiled; no longer when that code is thrown away; and what is damaged is
+    not there.
+    """
+    monkeypatch.setenv("PLYROOM_CACHE", str(tmp_path))
+    tag = code_cache.tag_of("planted", "d1")
+    code = tmp_path / "m" / f"kernel.root.{tag}-1.py311.1.nbc"
+    code.parent.mkdir()
+    code.write_text("code")
+    code_cache.seal(tmp_path, tag)
+    assert not code_cache.is_ready("planted", "d1", "search")
+    code_cache.note_ready("planted", "d1", "search")
+    code_cache.note_ready("planted", "d1", "solver")
+    code_cache.seal(tmp_path, tag, ["x"])
+    assert code_cache.is_ready("planted", "d1", "search")
+    assert code_cache.is_ready("planted", "d1", "solver")
+    assert not code_cache.is_ready("planted", "d1", "persona")
+    assert not code_cache.is_ready("planted", "d2", "search")
+    assert code_cache.has_search("planted", "d1")
+    code.write_text("other")
+    assert not code_cache.has_search("planted", "d1")
+    assert not code_cache.is_ready("planted", "d1", "solver")
+    assert not code.exists()

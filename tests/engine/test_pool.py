@@ -15,12 +15,14 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
+from engine import code_cache
 from engine.games import tic_tac_toe
 from engine.games.registry import load_game
-from engine.pool.messages import Order, Warm, Warmed
-from engine.pool.pool import Pool, PoolBusy, PoolClosed, WarmState
+from engine.pool.messages import Cold, Order, Run, Warm, Warmed
+from engine.pool.pool import Pool, PoolBusy, PoolClosed
 from engine.pool.process import WorkerProcess
 from engine.pool.quarantine import FAULTS_IN_A_ROW
+from engine.pool.warmer import WarmState
 from engine.pool.worker import IDLE_NICE
 from engine.search.job import GameQuarantined, Info, Job, Limit, Result, RulesChanged, SearchFailed
 
@@ -65,6 +67,11 @@ async def until(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
     async with asyncio.timeout(seconds):
         while not is_so():
             await asyncio.sleep(0.001)
+
+
+def seen(result: Result) -> tuple[object, ...]:
+    """All but the time that it took."""
+    return result.move, result.info.depth, result.info.nodes, result.info.moves
 
 
 async def running_search(pool: Pool, job: Job) -> tuple[asyncio.Task[Result], int, list[Info]]:
@@ -435,7 +442,7 @@ async def test_a_compiler_that_dies_is_tried_again(plug_in: Callable[[str, str],
     async with Pool(workers=1, warm=()) as small:
         waiting = asyncio.create_task(small.search(job_of("planted", limit=Limit(depth=2))))
         await until(lambda: small.warm_state("planted") == "warming")
-        process = small._warmer
+        process = small._warmer.process
         assert process is not None
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
@@ -472,17 +479,99 @@ async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], 
         assert (await small.search(timed(50))).move
 
 
-async def test_a_cold_game_warms_up_apart() -> None:
-    """A game is compiled when its first job comes, and the house is told."""
+async def test_a_cold_game_warms_up_apart(plug_in: Callable[[str, str], Path]) -> None:
+    """A game is compiled when its first job comes, and the house is told; a job with its own limit waits for that."""
+    plug_in("planted", f"{SOURCE}# compiled by {os.getpid()} only\n")
     states: list[tuple[str, WarmState]] = []
     async with Pool(workers=1, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))) as small:
-        await small.warm("connect-four")
-        assert states[-1] == ("connect-four", "warm")
-        assert small.is_warm("connect-four")
-        assert small.warm_state("tic-tac-toe") == "cold"
-        result = await small.search(job_of("tic-tac-toe", level=3))
-        assert result.info.score == 0
-        assert states[-1] == ("tic-tac-toe", "warm")
+        assert small.warm_state("planted") == "cold"
+        result = await small.search(job_of("planted", limit=Limit(depth=9)))
+        assert (result.info.score, result.info.depth, result.info.warming) == (0, 9, False)
+        assert states == [("planted", "warming"), ("planted", "warm")]
+
+
+async def test_a_cold_game_is_played_uncompiled(
+    plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its low levels as they always are, the others less deep and marked, while the compiler is still at it; then all
+    of them as they are.
+    """
+    plug_in("planted", f"{SOURCE}# held back by {os.getpid()}\n")
+    held: list[tuple[WorkerProcess, Order]] = []
+    send = WorkerProcess.send
+
+    def hold(process: WorkerProcess, order: Order) -> None:
+        if isinstance(order, Warm):
+            held.append((process, order))
+        else:
+            send(process, order)
+
+    monkeypatch.setattr(WorkerProcess, "send", hold)
+    async with Pool(workers=1, warm=()) as small:
+        low = [await small.search(job_of("planted", level=level)) for level in (1, 2)]
+        top = await small.search(job_of("planted", level=3))
+        lot = await small.search(replace(job_of("planted"), persona="random"))
+        average = await small.search(replace(job_of("planted"), persona="average"))
+        assert [one.info.warming for one in (*low, top, lot, average)] == [False, False, True, False, True]
+        assert small.warm_state("planted") == "warming"
+        assert small.warm_percent("planted") < 100
+        assert [order for _, order in held] == [Warm("planted", idle=False)]
+        send(*held.pop())
+        await small.warm("planted")
+        assert small.warm_percent("planted") == 100
+        again = [await small.search(job_of("planted", level=level)) for level in (1, 2)]
+        for before, after in zip(low, again, strict=True):
+            assert seen(before) == seen(after)
+        assert not (await small.search(job_of("planted", level=3))).info.warming
+
+
+@pytest.mark.parametrize("loss", ["damaged", "gone"])
+async def test_a_cache_that_lost_a_game(plug_in: Callable[[str, str], Path], loss: str) -> None:
+    """No search waits for what a worker does not find in the cache: the game is compiled anew, apart, meanwhile it is
+    played uncompiled.
+    """
+    plug_in("planted", f"{SOURCE}# this is lost\n")
+    game = load_game("planted")
+    states: list[WarmState] = []
+    async with Pool(workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)) as small:
+        await small.warm("planted")
+        folder, tag = code_cache.cache_folder(), code_cache.tag_of("planted", game.digest)
+        files = code_cache.code_files(folder, tag)
+        assert files
+        for file in files:
+            if loss == "damaged":
+                file.write_bytes(file.read_bytes()[:-1])
+            else:
+                file.unlink()
+        result = await small.search(job_of("planted", level=3))
+        assert result.info.warming
+        await small.warm("planted")
+        assert not (await small.search(job_of("planted", level=3))).info.warming
+        assert states[-4:] == ["warm", "cold", "warming", "warm"]
+
+
+async def test_workers_that_share_no_cache_compile(plug_in: Callable[[str, str], Path], monkeypatch: Any) -> None:
+    """Where each process has a folder of its own, a worker that finds nothing twice is told to compile for itself."""
+    plug_in("planted", f"{SOURCE}# apart\n")
+    sent: list[Run] = []
+    send = WorkerProcess.send
+
+    def note(process: WorkerProcess, order: Order) -> None:
+        if isinstance(order, Run):
+            sent.append(order)
+            seat = small._seat_of(process)
+            if not order.uncompiled and not order.may_compile:
+                assert seat is not None
+                asyncio.get_running_loop().call_soon(small._on_news, process, Cold(order.number))
+                return
+        send(process, order)
+
+    monkeypatch.setattr(WorkerProcess, "send", note)
+    async with Pool(workers=1, warm=()) as small:
+        await small.warm("planted")
+        results = [await small.search(job_of("planted", level=3)) for _ in range(3)]
+    assert not results[-1].info.warming
+    assert sent[-1].may_compile
 
 
 async def test_what_nobody_waits_for_is_compiled_by_a_process_that_gives_way(
@@ -498,10 +587,11 @@ async def test_what_nobody_waits_for_is_compiled_by_a_process_that_gives_way(
     def send(process: WorkerProcess, order: Order) -> None:
         assert isinstance(order, Warm)
         assert process.pid is not None
-        orders.append((order.game, order.idle, process.pid in given_way))
+        if order.step == "search":
+            orders.append((order.game, order.idle, process.pid in given_way))
         if order.idle:
             given_way.add(process.pid)
-        small._on_warmer_news(process, Warmed(order.game, None))
+        small._warmer._on_news(process, Warmed(order.game, None))
 
     monkeypatch.setattr(WorkerProcess, "send", send)
     async with Pool(workers=1, warm=()) as small:
@@ -527,7 +617,7 @@ async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str]
         await small.warm("connect-four")
         await until(lambda: small.ready_workers == 1)
         states.clear()
-        cold = asyncio.create_task(small.search(job_of("planted", level=1)))
+        cold = asyncio.create_task(small.search(job_of("planted", limit=Limit(depth=3))))
         await until(lambda: small.warm_state("planted") == "warming")
         played, lateness = 0, 0.0
         while not cold.done():

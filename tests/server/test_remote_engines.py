@@ -50,6 +50,7 @@ class ScriptedWorker:
         self.name = link.name
         self.orders: list[work.Search] = []
         self.stopped: list[work.Stop] = []
+        self.expected: list[str] = []
         self.news: Callable[[work.Search], list[work.News]] = lambda order: []
         self.advert = Advert(link.name, cores, games)
         self._heard = asyncio.Event()
@@ -60,6 +61,8 @@ class ScriptedWorker:
         order = work.parse_order(payload)
         if isinstance(order, work.Stop):
             self.stopped.append(order)
+        elif isinstance(order, work.Expect):
+            self.expected.append(order.game)
         else:
             self.orders.append(order)
             for one in self.news(order):

@@ -306,3 +306,40 @@ async def test_thinking_goes_to_all_and_to_late_comers() -> None:
         after = Client(ada.hub, "eve")
         await after.ack(after.join(room))
         assert after.of("thinking") == []
+
+
+@virtual
+async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
+    """With the AI's search and, between moves too, until it is; the short look is marked."""
+    world = World()
+    world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
+    async with against_ai(world) as (_, room, ada):
+        await ada.ack(ada.move(room, 0, "b2"))
+        await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
+        seen = ada.of("thinking")
+        assert [m["ready"] for m in seen] == [40] * len(seen)
+        assert [m.get("warming", False) for m in seen] == [False, True, True]
+        world.engines.percent = 70
+        told = await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 70)
+        assert (told["state"], told["ply"], told.get("depth", 0)) == ("done", 1, 0)
+        world.engines.warm = True
+        await ada.until(lambda m: m["t"] == "thinking" and "ready" not in m)
+        before = len(ada.of("thinking"))
+        await asyncio.sleep(10)
+        assert len(ada.of("thinking")) == before
+
+
+@virtual
+async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
+    """A room with an AI seat asks for its game when it is made, one without when an AI sits down."""
+    world = World()
+    async with world.hub() as hub:
+        ada = Client(hub, "ada")
+        await ada.create(seats=(ME, AI1))
+        assert world.engines.expected[:1] == ["tic-tac-toe"]
+        world.engines.expected.clear()
+        room = await ada.create(seats=(ME, wire.OpenSeat()))
+        await ada.ack(ada.join(room))
+        assert world.engines.expected == []
+        await ada.ack(wire.AddAi(id=ada.new_id(), room=room, seat=1, level=1))
+        assert world.engines.expected[:1] == ["tic-tac-toe"]

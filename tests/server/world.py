@@ -261,10 +261,19 @@ class ScriptedEngines:
         self.cancelled: list[Job] = []
         self.asked = asyncio.Event()
         self.warm = True
+        self.percent = 0
+        self.warming = False
+        self.expected: list[str] = []
         self.score = 0
 
     def is_warm(self, game_id: str) -> bool:
         return self.warm
+
+    def warm_percent(self, game_id: str) -> int:
+        return 100 if self.warm else self.percent
+
+    def expect(self, game_id: str) -> None:
+        self.expected.append(game_id)
 
     def load(self) -> Load:
         return Load(len(self.jobs), 0, 1)
@@ -277,7 +286,7 @@ class ScriptedEngines:
         except asyncio.CancelledError:
             self.cancelled.append(job)
             raise
-        info = Info(1, self.score, 1, 1, 1, (move,), (RootMove(move, self.score),))
+        info = Info(1, self.score, 1, 1, 1, (move,), (RootMove(move, self.score),), self.warming)
         on_info(info)
         return Result(move, info)
 

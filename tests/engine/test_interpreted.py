@@ -1,0 +1,198 @@
+"""The uncompiled search is the compiled one: the same nodes, score, line and move, in every game."""
+
+import random
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import cache
+
+import numpy as np
+import pytest
+
+from engine.game import Position, State
+from engine.games.registry import game_ids, load_game
+from engine.interpreted import POLL_NODES, interpret_game
+from engine.native import compile_game
+from engine.search import cold, kernel, layout, mean
+from engine.search.driver import SMALL_TABLE_BITS, Cancelled, Control, Running, Searcher, Table, answer
+from engine.search.job import Info, Job, Limit, Result
+from engine.search.levels import level_of
+from engine.search.persona import Personas
+
+POSITIONS = 50
+OF_LEVEL = {1: POSITIONS, 2: POSITIONS, 3: 12}
+"""Level 3 looks at a thousand positions and more: a few of them are enough."""
+FULL = [
+    (game_id, level)
+    for game_id in game_ids()
+    for level in OF_LEVEL
+    if level < load_game(game_id).levels
+    and cold.plays_in_full(load_game(game_id), Job(game_id, "", {}, "", (), "", level=level))
+]
+
+
+@cache
+def uncompiled(game_id: str) -> Searcher:
+    return Searcher(load_game(game_id), compiled=False)
+
+
+def job_of(
+    position: Position, tokens: tuple[str, ...], level: int | None, seed: int = 0, persona: str | None = None
+) -> Job:
+    start = position.game.start()
+    return Job(
+        position.game.id, position.game.digest, dict(start.options), start.text(), tokens, "room",
+        level=level, seed=seed, digest=position.digest(), persona=persona,
+    )  # fmt: skip
+
+
+def wandered(game_id: str, count: int) -> list[tuple[Position, tuple[str, ...]]]:
+    """Positions of matches by lot, from the first move to near the end, each with its moves."""
+    chance = random.Random(f"interpreted {game_id}")
+    found: list[tuple[Position, tuple[str, ...]]] = []
+    while len(found) < count:
+        position, tokens = load_game(game_id).start(), list[str]()
+        for _ in range(chance.choice((0, 1, 2, 4, 8, 12, 20, 30, 50))):
+            token = chance.choice(position.tokens())
+            after = position.play(position.parse_move(token))
+            if after.outcome() is not None:
+                break
+            position = after
+            tokens.append(token)
+        found.append((position, tuple(tokens)))
+    return found
+
+
+def asked(searcher: Searcher, job: Job) -> Result:
+    return answer(job, searcher, lambda: Table(SMALL_TABLE_BITS), Control())
+
+
+def seen(result: Result) -> tuple[object, ...]:
+    """All that a search found; how long it took is another thing."""
+    info = result.info
+    return result.move, info.depth, info.score, info.nodes, info.pv, info.moves, info.warming
+
+
+@pytest.mark.parametrize(("game_id", "level"), FULL)
+def test_the_same_search_uncompiled(game_id: str, level: int, searcher_of: Callable[[str], Searcher]) -> None:
+    """Every level of the table gives the same answer, to the last node, with all techniques of the game on."""
+    for seed, (position, tokens) in enumerate(wandered(game_id, OF_LEVEL[level])):
+        job = job_of(position, tokens, level, seed)
+        assert seen(asked(uncompiled(game_id), job)) == seen(asked(searcher_of(game_id), job)), tokens
+
+
+def test_levels_one_and_two_of_every_game() -> None:
+    """They are in the table, whatever the game; a top level, a job with its own limit and a thoughtful persona are
+    not.
+    """
+    assert {game_id for game_id, level in FULL if level == 1} == {*game_ids()}
+    assert {game_id for game_id, level in FULL if level == 2} == {*game_ids()}
+    for game in map(load_game, game_ids()):
+        job = Job(game.id, "", {}, "", (), "")
+        assert not cold.plays_in_full(game, job)
+        for wanted, expected in (("average", False), ("swindler", False), ("random", True)):
+            assert cold.plays_in_full(game, Job(game.id, "", {}, "", (), "", persona=wanted)) == expected
+        assert not cold.plays_in_full(game, Job(game.id, "", {}, "", (), "", level=game.levels))
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_both_bindings_see_the_same_game(game_id: str) -> None:
+    """The names that `engine.native` puts into the kernel's globals are there uncompiled, with the same numbers."""
+    game = load_game(game_id)
+    for template in (kernel, mean):
+        compiled = compile_game(game, template)._kernel
+        names = interpret_game(game, template)._functions["end_value"].__globals__
+        for name in ("MAX_MOVES", "REPEATS", "NOISE", "TENSION", "KNOWLEDGE", "MARGIN"):
+            assert names.get(name, 0) == compiled.get(name, 0) or name not in vars(template), name
+        assert names["POLL_NODES"] == POLL_NODES != layout.POLL_NODES
+
+
+def test_a_longer_look_is_the_deepest_that_was_completed() -> None:
+    """A level that is not played in full says so, and ends when its time is over, even before its nodes are."""
+    position, tokens = wandered("chess", 1)[0]
+    told: list[Info] = []
+
+    searcher = uncompiled("chess")
+
+    def heard(info: Info) -> None:
+        told.append(info)
+        if info.depth == 2:
+            searcher.expire()
+
+    job = job_of(position, tokens, 7)
+    result = answer(job, searcher, lambda: Table(SMALL_TABLE_BITS), Control(), on_info=heard, clock=lambda: 0.0)
+    assert result.info.warming
+    assert all(info.warming for info in told)
+    assert result.info.depth == 2
+    assert result.move == told[-1].pv[0]
+    nodes = level_of(position.game, 7).limit.nodes
+    assert nodes is not None
+    assert result.info.nodes < nodes
+
+
+def test_low_levels_have_all_the_time_that_they_take() -> None:
+    """On a slow machine, or in what is left of a job's time, a level that is played in full still is."""
+    position, tokens = wandered("draughts", 5)[4]
+    job = job_of(position, tokens, 3)
+    moments = iter(range(1_000_000))
+    slow = answer(
+        job, uncompiled("draughts"), lambda: Table(SMALL_TABLE_BITS), Control(), time_ms=1,
+        clock=lambda: float(next(moments)),
+    )  # fmt: skip
+    assert seen(slow) == seen(asked(uncompiled("draughts"), job))
+
+
+def test_cancelling_ends_it_within_sixteen_nodes() -> None:
+    """Also in the first depth, which nothing else stops."""
+    position, _ = wandered("hex", 1)[0]
+    control, searcher = Control(), Searcher(load_game("hex"), compiled=False)
+    names = searcher.native._functions["root"].__globals__
+    play: Callable[[State, int], State] = names["play"]
+    at: list[int] = []
+
+    def cancelling(s: State, move: int) -> State:
+        if searcher._works[0].nodes == 35 and not at:
+            at.append(searcher._works[0].nodes)
+            control.memory.array[layout.CANCEL] = 1
+        return play(s, move)
+
+    names["play"] = cancelling
+    with pytest.raises(Cancelled):
+        searcher.search(position, Limit(), Table(SMALL_TABLE_BITS), control)
+    assert searcher._works[0].nodes - at[0] <= 16
+
+
+@pytest.mark.parametrize("persona", ["average", "swindler", "random"])
+@pytest.mark.parametrize("game_id", ["connect-four", "hex"])
+def test_personas_move_uncompiled(game_id: str, persona: str) -> None:
+    """With a legal move, marked as a shorter look where they look ahead, when their time is over at once as well."""
+    position, tokens = wandered(game_id, 3)[2]
+    personas = Personas(uncompiled(game_id))
+    watched: list[Running] = []
+
+    def watch(running: Running) -> nullcontext[None]:
+        watched.append(running)
+        return nullcontext()
+
+    def clock() -> float:
+        for running in watched:
+            running.expire()  # its time is over before it has seen anything but the first depth, which nothing stops
+        return 0.0
+
+    job = job_of(position, tokens, None, persona=persona)
+    result = personas.answer(job, Control(), watch=watch, clock=clock)
+    assert result.move in position.tokens()
+    assert result.info.warming == (persona != "random")
+
+
+def test_words_wrap_without_a_warning() -> None:
+    """Uncompiled words wrap as compiled ones do; numpy's own setting is as before afterwards."""
+    before = np.geterr()
+    asked(uncompiled("othello"), job_of(load_game("othello").start(), (), 2))
+    assert np.geterr() == before
+
+
+def test_progress_is_never_complete() -> None:
+    """By the processor's time, of that known for the game; every game of ours has its own."""
+    assert set(cold.CPU_S) == {*game_ids()}
+    assert [cold.percent("chess", used) for used in (0.0, cold.CPU_S["chess"] / 2, 1e6)] == [0, 50, 99]
+    assert cold.percent("somebody's", cold.OTHER_CPU_S / 4) == 25

@@ -1,0 +1,145 @@
+"""Workers on the broker that have not compiled a game yet: who searches meanwhile, and what a room is told of it."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from engine.games.registry import game_ids, load_game
+from engine.search.job import Result
+from engine.search.report import level_for
+from server.bus import work
+from server.bus.work import Offer, Warming
+from server.ports import EnginesAway
+from server.seats import remote
+from server.worker import EngineWorker
+from tests.server.test_remote_engines import GAME, House, Pool, ScriptedWorker, answers, house, info, job
+
+
+async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) -> ScriptedWorker:
+    """A worker that has the game, not compiled, and no other."""
+    worker = await here.hire(games={"othello": Offer("x")})
+    worker.advert = work.Advert(worker.name, 1, {}, warming={GAME.id: Warming(rules, percent)})
+    worker.link.set_status(work.encode(worker.advert))
+    await here.until(lambda: bool(here.engines._workers[worker.name].advert.warming))
+    return worker
+
+
+async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) -> None:
+    """It searches uncompiled; one with other rules is not asked, and one that has the game compiled goes before it."""
+    async with house(tmp_path) as here:
+        await hire_cold(here, rules="another digest")
+        with pytest.raises(EnginesAway):
+            await here.search()
+        cold = await hire_cold(here)
+        cold.news = answers("c")
+        assert (await here.search()).move == "c"
+        assert not here.engines.is_warm(GAME.id)
+        warm = await here.hire()
+        warm.news = answers("w")
+        assert (await here.search()).move == "w"
+        assert len(cold.orders) == 1
+
+
+async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
+    """With no worker that has the game compiled this server's own pool searches, compiled or not; one that has it
+    compiled is waited for rather than a pool here that has not.
+    """
+    async with house(tmp_path, pool := Pool()) as here:
+        pool.warm = False
+        cold = await hire_cold(here)
+        assert (await here.search()).move == "g"
+        assert cold.orders == []
+        warm = await here.hire()
+        warm.news = answers("w")
+        warm.advertise(running=1)
+        await here.until(lambda: here.engines._workers[warm.name].load > 0)
+        assert (await here.search()).move == "w"
+        pool.warm = True
+        warm.advertise(running=1)
+        await here.until(lambda: here.engines._workers[warm.name].load > 0)
+        assert (await here.search()).move == "g"
+
+
+async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
+    """As far as it is where it is farthest; 100 only where it is ready."""
+    async with house(tmp_path, pool := Pool()) as here:
+        pool.warm, pool.percent = False, 10
+        assert here.engines.warm_percent(GAME.id) == 10
+        await hire_cold(here, percent=30)
+        assert here.engines.warm_percent(GAME.id) == 30
+        await here.hire()
+        assert here.engines.warm_percent(GAME.id) == 100
+
+
+async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) -> None:
+    """The pool here hears of it, and the workers that have it not; a worker of before is told nothing new."""
+    async with house(tmp_path, pool := Pool()) as here:
+        warm, cold = await here.hire(), await hire_cold(here)
+        here.engines.expect(GAME.id)
+        await cold.until(lambda: cold.expected == [GAME.id])
+        assert pool.expected == [GAME.id]
+        assert warm.expected == []
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+async def test_a_cold_search_may_take_longer_than_its_time(tmp_path: Path, is_compiled: bool) -> None:
+    """As long as its worker says that it lives: what is played in full uncompiled is not late, and not lost."""
+    async with house(tmp_path) as here:
+        now_s = asyncio.get_running_loop().time()
+        wanted = replace(job(), level=1)
+        ticket = remote._Ticket("t", wanted, GAME, level_for(wanted, GAME), lambda info: None, begun_s=now_s - 60)
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        answer.set_result(Result("d", info("d")))
+        attempt = remote._Attempt(ticket, "w", answer, now_s + 60, is_compiled=is_compiled)
+        if is_compiled:
+            with pytest.raises(remote._Lost, match="late"):
+                await here.engines._watched(attempt, now_s - 60)
+        else:
+            assert (await here.engines._watched(attempt, now_s - 60)).move == "d"
+
+
+class Link:
+    """What a worker needs of a link to say what it has."""
+
+    name = "w1"
+
+    def subscribe(self, *arguments: Any) -> None:
+        pass
+
+
+class States(Pool):
+    """A pool in which each game has the state that a test gives it."""
+
+    def __init__(self, states: dict[str, str]) -> None:
+        super().__init__()
+        self.states = states
+
+    def is_warm(self, game_id: str) -> bool:
+        return self.states[game_id] == "warm"
+
+    def warm_state(self, game_id: str) -> str:
+        return self.states[game_id]
+
+    def warm_percent(self, game_id: str) -> int:
+        return {"warm": 100, "warming": 42}.get(self.states[game_id], 0)
+
+
+def test_a_worker_says_what_is_compiled_and_what_is_not() -> None:
+    """Games that have failed it does not offer; once all are compiled the advert is what it was before there was
+    anything else.
+    """
+    games = ("chess", "hex", "gomoku", "sticks")
+    pool = States(dict(zip(games, ("warm", "warming", "cold", "failed"), strict=True)))
+    worker = EngineWorker(Link(), pool, 2, games)  # type: ignore[arg-type]
+    advert = worker.advert()
+    assert advert.games == {"chess": Offer(load_game("chess").digest)}
+    hex_digest, gomoku_digest = load_game("hex").digest, load_game("gomoku").digest
+    assert advert.warming == {"hex": Warming(hex_digest, 42), "gomoku": Warming(gomoku_digest)}
+    pool.states = dict.fromkeys(game_ids(), "warm")
+    assert b"warming" not in work.encode(worker.advert())
+    worker._on_order("", work.encode(work.Expect("hex")))
+    worker._on_order("", work.encode(work.Expect("tic-tac-toe")))
+    assert pool.expected == ["hex"], "it plays no other games"
