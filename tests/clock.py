@@ -7,7 +7,7 @@ async with stopped_clock() as clock:
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -36,7 +36,7 @@ class StoppedClock:
         begun_s, end_s = self.now_s, self.now_s + within_s
         while not await self._settles(holds):
             coming = [timer.when() for timer in self._loop._scheduled if not timer.cancelled()]
-            next_s = max([self.now_s, *coming[:1]]) if coming else end_s + 1
+            next_s = max(self.now_s, min(coming, default=end_s + 1))
             if next_s > end_s:
                 raise AssertionError(f"it did not happen within {within_s:g} s")
             self.now_s = next_s
@@ -71,6 +71,17 @@ async def stopped_clock() -> AsyncIterator[StoppedClock]:
     finally:
         ahead_s = clock.now_s - real(loop)
         loop.time = lambda: real(loop) + ahead_s
+
+
+async def ends_within(work: Coroutine[Any, Any, object], seconds: float) -> None:
+    """Awaits it on a stopped clock; AssertionError when it needs more time than that. On uvloop, whose clock cannot be
+    stopped, only that it ends.
+    """
+    task = asyncio.ensure_future(work)
+    if isinstance(asyncio.get_running_loop(), asyncio.SelectorEventLoop):
+        async with stopped_clock() as clock:
+            await clock.until(task.done, seconds)
+    await task
 
 
 async def moment() -> None:

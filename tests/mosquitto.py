@@ -15,7 +15,7 @@ from pathlib import Path
 
 from server.bus.broker import Broker
 
-START_S = 10.0
+START_S = 60.0
 
 
 class BrokerMissing(Exception):
@@ -57,6 +57,10 @@ class Mosquitto:
     def pid(self) -> int:
         assert self._process is not None, "it was never started"
         return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
         """Returns when it takes connections."""

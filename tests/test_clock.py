@@ -10,7 +10,7 @@ from tests.clock import moment, stopped_clock, until
 async def test_time_stands_still_until_it_is_turned() -> None:
     """No timer is called before its time is there, and each one is as soon as it is; other threads go on meanwhile."""
     loop = asyncio.get_running_loop()
-    called: list[int] = []
+    called: list[float] = []
     async with stopped_clock() as clock:
         before_s = loop.time()
         for delay_s in (0.001, 60, 3600):

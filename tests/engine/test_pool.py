@@ -124,12 +124,17 @@ async def test_a_killed_worker_costs_nothing_but_time(pool: Pool, monkeypatch: p
     """
     given: list[Order] = []
     send = WorkerProcess.send
+
+    def noted(process: WorkerProcess, order: Order) -> None:
+        given.append(order)
+        send(process, order)
+
     async with stopped_clock() as clock:
         other = asyncio.create_task(pool.search(timed(1500, "other")))
         task, pid, _ = await running_search(pool, timed(1500))
         await until(lambda: pool.running == 2)
         untouched = pid_of(pool, timed(1500, "other"))
-        monkeypatch.setattr(WorkerProcess, "send", lambda process, order: (given.append(order), send(process, order)))
+        monkeypatch.setattr(WorkerProcess, "send", noted)
         clock.turn(1.1)
         os.kill(pid, signal.SIGKILL)
         result = await task
@@ -530,7 +535,7 @@ async def test_giving_way() -> None:
 
 
 async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str], Path]) -> None:
-    """The only worker plays connect four while another process compiles: game after game is answered before that one."""
+    """The only worker plays connect four while another process compiles: move after move comes before that one's."""
     plug_in("planted", f"{SOURCE}# like no other that was compiled in this run\n")
     states: list[WarmState] = []
     async with Pool(workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)) as small:

@@ -24,7 +24,7 @@ from tests.mosquitto import mosquitto, mosquitto_path
 
 ACL = Path(__file__).parents[2] / "server" / "deploy" / "mosquitto.acl"
 USERS = {"server": "s3cret-of-servers", "worker": "s3cret-of-workers"}
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 async def until(holds: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
