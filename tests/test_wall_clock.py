@@ -5,7 +5,7 @@ A time limit may end a test that hangs, and is so long that nothing else reaches
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -52,7 +52,7 @@ def clocks_watched(source: str) -> Iterator[tuple[str, str]]:
     yield from _watched(tree, "", constants)
 
 
-def _watched(node: ast.AST, name: str, constants: dict[str, object]) -> Iterator[tuple[str, str]]:
+def _watched(node: ast.AST, name: str, constants: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
@@ -78,7 +78,7 @@ def _is_turned(function: ast.AST) -> bool:
     )
 
 
-def _limit(call: ast.Call, name: str, constants: dict[str, object]) -> float | None:
+def _limit(call: ast.Call, name: str, constants: Mapping[str, object]) -> float | None:
     """The limit that a call sets, if it is a short one."""
     given = [one.value for one in call.keywords if one.arg == "timeout"]
     given += call.args[:1] if name == "timeout" else call.args[1:2] if name == "wait_for" else []
