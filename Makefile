@@ -94,8 +94,8 @@ fix: $(VENV)/.dev ## repair style where ruff can
 	@$(BIN)/ruff format .
 
 .PHONY: system
-system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL, HAProxy, Node
-	@sh tests/setup/system.sh chromium mosquitto postgresql haproxy node
+system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL, HAProxy, Node, OpenSSL
+	@sh tests/setup/system.sh chromium mosquitto postgresql haproxy node openssl
 
 # ---------------------------------------------------------------- measuring
 
