@@ -1,4 +1,4 @@
-"""Ports for the programs that tests start: not from those that the system gives to clients, which could take one first."""
+"""Ports for the programs that tests start, below those that the system gives to clients, which could be first."""
 
 import random
 import socket
