@@ -35,18 +35,18 @@ def test_a_depth_does_not_overtake_a_count() -> None:
 
     def slowly() -> Info:
         has_read.set()
-        assert may_tell.wait(10)
+        assert may_tell.wait(60)
         return info_of(1, 15)
 
     companion = threading.Thread(target=worker._tell, args=(7, slowly))
     companion.start()
-    assert has_read.wait(10)
+    assert has_read.wait(60)
     search = threading.Thread(target=worker._tell, args=(7, lambda: info_of(2, 20)))
     search.start()
     search.join(0.05)  # without the lock it would be through by now
     may_tell.set()
-    companion.join(10)
-    search.join(10)
+    companion.join(60)
+    search.join(60)
     told = []
     while ours.poll():
         news = decode_news(ours.recv_bytes())
