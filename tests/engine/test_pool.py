@@ -6,8 +6,10 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,27 @@ async def test_a_killed_worker_costs_nothing_but_time(pool: Pool, monkeypatch: p
     await until(lambda: pool.ready_workers == 2)
     assert untouched in pool.pids
     assert pid not in pool.pids
+
+
+async def test_the_loop_waits_for_no_process(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other threads start the replacement of a dead worker and see to its end: the loop of all rooms goes on."""
+    threads: dict[str, set[int]] = {"start": set(), "join": set()}
+
+    def noted(name: str) -> None:
+        call = getattr(BaseProcess, name)
+
+        def on_a_thread(process: BaseProcess, *arguments: Any) -> Any:
+            threads[name].add(threading.get_ident())
+            return call(process, *arguments)
+
+        monkeypatch.setattr(BaseProcess, name, on_a_thread)
+
+    noted("start")
+    noted("join")
+    pid = pool.pids[0]
+    os.kill(pid, signal.SIGKILL)
+    await until(lambda: pid not in pool.pids and pool.ready_workers == 2 and all(threads.values()))
+    assert threading.get_ident() not in threads["start"] | threads["join"]
 
 
 @pytest.mark.long
