@@ -61,7 +61,7 @@ cluster: $(VENV)/.dev ## the cluster of docker-compose.yml without Docker: 3 nod
 .PHONY: test
 test: check system ## everything: set up, check, then all tests, in a real Chromium too
 	@echo "Running all tests ..."
-	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -m "not long" -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: $(VENV)/.dev system ## the tests that take minutes
@@ -94,8 +94,8 @@ fix: $(VENV)/.dev ## repair style where ruff can
 	@$(BIN)/ruff format .
 
 .PHONY: system
-system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL, HAProxy, Node
-	@sh tests/setup/system.sh chromium mosquitto postgresql haproxy node
+system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL, HAProxy, Node, OpenSSL
+	@sh tests/setup/system.sh chromium mosquitto postgresql haproxy node openssl
 
 # ---------------------------------------------------------------- measuring
 

@@ -8,14 +8,14 @@ import asyncio
 import os
 import shutil
 import signal
-import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from server.bus.broker import Broker
+from tests.ports import free_port
 
-START_S = 10.0
+START_S = 60.0
 
 
 class BrokerMissing(Exception):
@@ -36,7 +36,7 @@ class Mosquitto:
     def __init__(
         self, folder: Path, users: Mapping[str, str] | None = None, acl: Path | None = None, lines: tuple[str, ...] = ()
     ) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self._folder = folder
         self._users = users
         self._acl = acl
@@ -57,6 +57,10 @@ class Mosquitto:
     def pid(self) -> int:
         assert self._process is not None, "it was never started"
         return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
         """Returns when it takes connections."""
@@ -102,12 +106,6 @@ class Mosquitto:
         """To the broker, if it is there."""
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(number)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @asynccontextmanager

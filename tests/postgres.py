@@ -9,7 +9,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -28,6 +27,7 @@ import pytest
 from server.store.postgres import upgrade_postgres
 from server.store.schema import NEEDS
 from server.store.tables import metadata
+from tests.ports import free_port
 
 USER = "plyroom"
 PASSWORD = "a-secret:with/odd@signs"
@@ -77,12 +77,6 @@ def _lives(process: psutil.Process) -> bool:
     return False
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class Postgres:
     """A server of PostgreSQL on its own folder; it may be stopped, killed and started again on the same port."""
 
@@ -90,7 +84,7 @@ class Postgres:
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         self._settings = settings
         self._empty: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None

@@ -1,17 +1,16 @@
-"""The groups in which `make test` runs the tests name modules that there are, and hold what belongs together."""
+"""The order in which `make test` begins names modules that there are."""
 
 import pytest
 
-from tests.conftest import LONGEST, TESTS, TIMED, group_of
+from tests.conftest import LONGEST, TESTS
 
 
-@pytest.mark.parametrize("module", sorted({*TIMED, *LONGEST} - {"timed"}))
-def test_a_group_is_of_modules_that_there_are(module: str) -> None:
-    """A module that was renamed would fall out of its group and nobody would notice."""
+@pytest.mark.parametrize("module", LONGEST)
+def test_a_long_module_is_one_that_there_is(module: str) -> None:
+    """A module that was renamed would begin last and nobody would notice."""
     assert (TESTS / module).is_file()
 
 
-def test_timed_modules_are_one_group() -> None:
-    """None of them runs beside another."""
-    assert {group_of(module) for module in TIMED} == {"timed"}
-    assert group_of("engine/test_kernel.py") == "engine/test_kernel.py"
+def test_no_module_begins_twice() -> None:
+    """Each has one place."""
+    assert len(set(LONGEST)) == len(LONGEST)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from unicodedata import east_asian_width
 
 from client.terminal.layout import Layout, lay_out
-from engine.view import BoardView, Grid, Kind, PositionView, cell_ids
+from engine.view import BoardView, Grid, Kind, PositionView, Shape, cell_ids
 
 MARKS: Mapping[str, tuple[str, str, str]] = {
     "win": ("*", "*", "winning row"),
@@ -17,7 +17,7 @@ MARKS: Mapping[str, tuple[str, str, str]] = {
 }
 OTHER_MARK = ("(", ")")
 EMPTY = "."
-STROKES: Mapping[str, str] = {"line": "-\\|/", "stick": "|/-\\"}
+STROKES: Mapping[Shape, str] = {"line": "-\\|/", "stick": "|/-\\"}
 """Lines and sticks as characters, turned clockwise by 0, 45, 90 and 135 degrees."""
 BOLD, RESET = "\x1b[1m", "\x1b[0m"
 

@@ -9,10 +9,9 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,21 +21,13 @@ from tests.cluster.forking import Forker, Life, die_with_parent
 from tests.cluster.plan import DEPLOY, ROOT, Service, compose, moved, postgres_settings, service
 from tests.mosquitto import mosquitto_path
 from tests.mqttproxy import mqtt_proxy
+from tests.ports import free_ports
 from tests.postgres import SAFE, Postgres, private_postgres
 from tests.system.faultproxy import FaultProxy, fault_proxy
 
 DATABASE = "plyroom"
 START_S = 60.0
-STOP_S = 25.0
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, no two the same."""
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
+STOP_S = 60.0
 
 
 class Member:

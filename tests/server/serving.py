@@ -18,7 +18,8 @@ from server.codec import format_message
 from server.web.pages import client_folder
 from tests.server.world import Message, World
 
-WAIT_S = 10.0
+WAIT_S = 60.0
+"""Nothing takes so long: whoever waits for more waits for ever."""
 
 
 class Socket:

@@ -21,6 +21,7 @@ from server.bus.work import Offer
 from server.ports import EnginesAway, OnInfo
 from server.seats import remote
 from server.seats.answers import LINE_KEPT, LINE_LIVE, Checker, Untrue
+from tests.clock import until
 from tests.mosquitto import Mosquitto, mosquitto
 from tests.server.test_engine_workers import AI1, Duel, Hand, hire, node
 from tests.server.test_remote_engines import (
@@ -308,8 +309,7 @@ async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
         liars = [await liar(stack, broker, f"liar{number}", LIES[lie]) for number, lie in enumerate(lies)]
         good: Hand = hire(broker, "good")
         stack.push_async_callback(good.kill)
-        server = House(broker, stack, engines, engines._link)
-        await server.until(lambda: len(engines._workers) == 1 + len(lies))
+        await until(lambda: len(engines._workers) == 1 + len(lies))
         duel = Duel(hub, "host")
         await duel.begin()
         over = await duel.host.until(lambda message: message.get("kind") == "finished")
@@ -330,7 +330,7 @@ async def test_a_match_that_only_a_liar_could_play(tmp_path: Path) -> None:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
         hub, engines = await stack.enter_async_context(node(world, broker, "n1"))
         await liar(stack, broker, "liar", LIES["a quarantine"])
-        await House(broker, stack, engines, engines._link).until(lambda: bool(engines._workers))
+        await until(lambda: bool(engines._workers))
         duel = Duel(hub, "host")
         duel.room = await duel.host.create(GAME.id, seats=(AI1, AI1))
         await duel.host.ack(duel.host.join(duel.room))

@@ -57,7 +57,7 @@ async def flowing(bus: MqttBus) -> None:
     """Waits until messages come and go."""
     changed = asyncio.Event()
     deaf = bus.on_lapse(lambda rooms: changed.set())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not bus.flows:
             changed.clear()
             await changed.wait()
@@ -75,7 +75,7 @@ async def subscribe(bus: Bus, *wanted: tuple[str, "Receiver"]) -> list[Callable[
 
     deaf = bus.on_lapse(on_lapse)
     made = [bus.subscribe(room, receiver) for room, receiver in wanted]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while isinstance(bus, MqttBus) and not lapsed >= {room for room, _ in wanted}:
             changed.clear()
             await changed.wait()
@@ -96,7 +96,7 @@ class Receiver:
 
     async def until(self, enough: Callable[[list[BusMessage]], bool]) -> list[BusMessage]:
         """What was heard, once it is enough."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not enough(self.messages):
                 self.heard.clear()
                 await self.heard.wait()

@@ -3,9 +3,10 @@ anything, nobody sees anything twice, and who plays on one node notices nothing 
 """
 
 import asyncio
+import json
 import random
 import signal
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from server.codec import format_event_body
 from server.ports import Ports
 from server.store.base import Store, StoredEvent
 from server.store.sql import open_sqlite
+from tests.clock import moment, stopped_clock
 from tests.history import READER, History, check
 from tests.mosquitto import Mosquitto, mosquitto
 from tests.mqttproxy import mqtt_proxy
@@ -33,13 +35,10 @@ from tests.server.entries import new_database
 from tests.server.serving import Node, Socket, serve
 from tests.server.test_bus_contract import KEY, flowing
 from tests.server.test_metrics import numbers
-from tests.server.test_two_nodes import HEALED_S, NAMES, QUICK, heals, hesitant, make_rooms
+from tests.server.test_two_nodes import HANGS_S, NAMES, QUICK, heals, hesitant, make_rooms
 from tests.server.world import World
 
 LAG_S = 2.0
-PROMPT_S = 1.0
-MARGIN_S = 0.25
-"""For a busy machine."""
 
 
 class Nodes(World):
@@ -57,7 +56,7 @@ class Nodes(World):
 
 @asynccontextmanager
 async def two_nodes(world: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node, Node]]:
-    """Two nodes that hear each other; polls of good times are too rare to help."""
+    """Two nodes that hear each other; polls of good times come too late to help."""
     async with AsyncExitStack() as stack:
         nodes = []
         for name, broker in zip(("n1", "n2"), brokers, strict=True):
@@ -78,7 +77,7 @@ async def play(world: Nodes, broker: Broker, commands: int, seed: int, trouble: 
         troubling = asyncio.create_task(trouble)
         await asyncio.gather(*(client.play(commands) for client in clients))
         await troubling
-        assert await heals(history, clients, HEALED_S), "I7: all are at the tail within 10 s"
+        assert await heals(history, clients, HANGS_S), "I7: all are at the tail, long before any poll of good times"
         for client in clients:
             for link in client.links:
                 if link is not None and link.open:
@@ -101,7 +100,7 @@ async def kill_again_and_again(broker: Mosquitto, times: int) -> None:
     ("commands", "kills"), [(250, 4), pytest.param(2500, 50, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
 )
 async def test_a_crowd_while_the_broker_is_killed(commands: int, kills: int, tmp_path: Path) -> None:
-    """SIGKILL of the broker, time and again: the history is clean and everybody is whole again within 10 s."""
+    """SIGKILL of the broker, time and again: the history is clean and everybody is whole again, without a poll."""
     async with mosquitto(tmp_path) as broker, open_sqlite(new_database(tmp_path)) as store:
         world = Nodes(store)
         history = await play(world, broker.address, commands, 1, kill_again_and_again(broker, kills))
@@ -130,38 +129,39 @@ class Chatter:
 
     def __init__(self, ada: Socket, ben: Socket, room: str) -> None:
         self.acked_s: dict[int, float] = {}
-        self.heard: list[tuple[int, float]] = []
-        self.slowest_ack_s = 0.0
+        self.heard_s: dict[int, float] = {}
+        self.heard: list[int] = []
         self._ada, self._ben, self._room = ada, ben, room
+        self._news = asyncio.Event()
+
+    async def say(self) -> int:
+        """A line, and its v."""
+        ack = await self._ada.ack("chat", room=self._room, text="hello")
+        self.acked_s[ack["v"]] = asyncio.get_running_loop().time()
+        return int(ack["v"])
+
+    async def until_heard(self, v: int) -> None:
+        while v not in self.heard_s:
+            self._news.clear()
+            await self._news.wait()
 
     async def talk(self, until: "asyncio.Task[None]") -> None:
-        loop = asyncio.get_running_loop()
-        listening = asyncio.create_task(self._listen())
         while not until.done():
-            begun_s = loop.time()
-            ack = await self._ada.ack("chat", room=self._room, text="hello")
-            self.acked_s[ack["v"]] = loop.time()
-            self.slowest_ack_s = max(self.slowest_ack_s, loop.time() - begun_s)
+            last = await self.say()
             await asyncio.sleep(0.02)
-        last = max(self.acked_s)
-        async with asyncio.timeout(LAG_S + MARGIN_S):
-            while not self.heard or self.heard[-1][0] < last:
-                await asyncio.sleep(0.01)
-        listening.cancel()
-        await asyncio.wait([listening])
+        await self.until_heard(last)
 
-    async def _listen(self) -> None:
+    async def listen(self) -> None:
         while True:
-            message = await self._ben.receive()
+            message = json.loads(await self._ben.connection.recv())
             if message["t"] == "event" and message["v"] in range(3, 10**9):
-                self.heard.append((message["v"], asyncio.get_running_loop().time()))
+                self.heard.append(message["v"])
+                self.heard_s[message["v"]] = asyncio.get_running_loop().time()
+                self._news.set()
 
     def judge(self) -> None:
-        """Everything once, in order, soon; and Ada waited for nothing."""
-        vs = [v for v, _ in self.heard]
-        assert vs == sorted(self.acked_s), "each line once and in order"
-        assert max(at_s - self.acked_s[v] for v, at_s in self.heard) < LAG_S + MARGIN_S
-        assert self.slowest_ack_s < PROMPT_S
+        """Everything once and in order."""
+        assert self.heard == sorted(self.acked_s), "each line once and in order"
 
 
 @asynccontextmanager
@@ -169,55 +169,76 @@ async def chatting(nodes: tuple[Node, Node]) -> AsyncIterator[Chatter]:
     async with nodes[0].guest(name="Ada") as ada, nodes[1].guest(name="Ben") as ben:
         room = (await ada.ack("create", game="tic-tac-toe"))["room"]
         await ben.ack("join", room=room)
-        yield Chatter(ada, ben, room)
+        chatter = Chatter(ada, ben, room)
+        listening = asyncio.create_task(chatter.listen())
+        try:
+            yield chatter
+        finally:
+            listening.cancel()
+            await asyncio.wait([listening])
 
 
-async def stall(broker: Mosquitto, stop_s: float) -> None:
-    await asyncio.sleep(0.3)
+End = Callable[[Mosquitto], Awaitable[None]]
+
+
+async def stop(broker: Mosquitto) -> None:
     broker.send_signal(signal.SIGSTOP)
-    await asyncio.sleep(stop_s)
-    broker.send_signal(signal.SIGCONT)
-    await asyncio.sleep(1.0)
 
 
-async def go_away(broker: Mosquitto, away_s: float) -> None:
-    await asyncio.sleep(0.3)
+async def die(broker: Mosquitto) -> None:
     await broker.kill()
-    await asyncio.sleep(away_s)
-    await broker.start()
-    await asyncio.sleep(1.0)
 
 
-@pytest.mark.parametrize(
-    ("trouble", "lasts_s"),
-    [
-        (stall, 3.0),
-        (go_away, 2.0),
-        pytest.param(stall, 60.0, marks=pytest.mark.long),
-        pytest.param(go_away, 60.0, marks=pytest.mark.long),
-    ],
-)
-async def test_a_broker_that_is_not_there(trouble: Any, lasts_s: float, tmp_path: Path) -> None:
-    """F12: stopped or dead for a while: acks come as ever, the other node lags by 2 s at most, nothing is missed or
-    doubled; and when it is back the bus rings again.
+async def come_back(broker: Mosquitto) -> None:
+    broker.send_signal(signal.SIGCONT)
+    if not broker.is_running:
+        await broker.start()
+
+
+@pytest.mark.parametrize("end", [stop, die])
+async def test_a_broker_that_is_not_there(end: End, tmp_path: Path) -> None:
+    """F12: stopped or dead: an ack waits for nothing, the other node lags by 2 s at most, nothing is missed or doubled;
+    and when it is back the bus rings again, without any wait.
     """
-    async with mosquitto(tmp_path) as broker, two_nodes(world := Nodes(), broker.address, broker.address) as nodes:
-        async with chatting(nodes) as chatter:
-            await chatter.talk(asyncio.create_task(trouble(broker, lasts_s)))
-            chatter.judge()
-        lag_s = [await lag_of_a_moment(world, nodes)]
-        while min(lag_s) > LAG_S / 4 and len(lag_s) < 5:  # a busy machine takes a moment to calm down
-            lag_s.append(await lag_of_a_moment(world, nodes))
-        assert min(lag_s) < LAG_S / 4, "the bus rings again; the polls alone would take longer"
+    async with (
+        mosquitto(tmp_path) as broker,
+        two_nodes(world := Nodes(), broker.address, broker.address) as nodes,
+        chatting(nodes) as chatter,
+    ):
+        await chatter.until_heard(await chatter.say())
+        async with stopped_clock() as clock:
+            await end(broker)
+            for _ in range(4):
+                v = await chatter.say()
+                await clock.until(lambda v=v: v in chatter.heard_s, within_s=LAG_S)  # type: ignore[misc]
+        await come_back(broker)
+        for bus in world.buses.values():
+            await flowing(bus)
+        await chatter.until_heard(await chatter.say())  # it may be found by the look that comes with the flow
+        async with stopped_clock():
+            await chatter.until_heard(await chatter.say())
+        chatter.judge()
 
 
-async def lag_of_a_moment(world: Nodes, nodes: tuple[Node, Node]) -> float:
-    """How late the other node hears while the bus flows."""
-    for bus in world.buses.values():
-        await flowing(bus)
-    async with chatting(nodes) as chatter:
-        await chatter.talk(asyncio.create_task(asyncio.sleep(0.2)))
-        return max(at_s - chatter.acked_s[v] for v, at_s in chatter.heard)
+@pytest.mark.long
+@pytest.mark.parametrize("end", [stop, die])
+async def test_a_broker_that_is_not_there_for_a_minute(end: End, tmp_path: Path) -> None:
+    """The same in real time, for as long as connections are kept alive and longer."""
+    async with (
+        mosquitto(tmp_path) as broker,
+        two_nodes(Nodes(), broker.address, broker.address) as nodes,
+        chatting(nodes) as chatter,
+    ):
+
+        async def away() -> None:
+            await end(broker)
+            await asyncio.sleep(60)
+            await come_back(broker)
+            await asyncio.sleep(1)
+
+        await chatter.talk(asyncio.create_task(away()))
+        chatter.judge()
+        assert max(at_s - chatter.acked_s[v] for v, at_s in chatter.heard_s.items()) < LAG_S + 0.25
 
 
 async def test_what_an_operator_sees_of_the_bus(tmp_path: Path) -> None:
@@ -230,11 +251,10 @@ async def test_what_an_operator_sees_of_the_bus(tmp_path: Path) -> None:
             bus._on_node("plyroom/1/lobby", b"nonsense")
             before = await numbers(node)
             assert (before["plyroom_bus_flows"], before["plyroom_bus_refused_total"]) == (1, 1)
-            assert 0 < before["plyroom_bus_echo_seconds"] < 1
+            assert before["plyroom_bus_echo_seconds"] == bus.link.lag_s > 0
             await broker.kill()
-            async with asyncio.timeout(5):
-                while (await numbers(node))["plyroom_bus_flows"]:
-                    await asyncio.sleep(0.01)
+            while (await numbers(node))["plyroom_bus_flows"]:
+                await moment()
 
 
 async def readiness(node: Node) -> Any:
@@ -262,7 +282,7 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
             await flowing(bus)
         assert await readiness(nodes[0]) == {"status": "ok"}
         async with chatting((nodes[0], nodes[1])) as chatter:
-            await chatter.talk(asyncio.create_task(asyncio.sleep(0.2)))
+            await chatter.until_heard(await chatter.say())
             chatter.judge()
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from server.listener import CannotListen
 from server.metrics import Histogram
 from server.protocol import AiSeat, MySeat
 from server.settings import SettingError, settings_from_env
+from tests.clock import stopped_clock
 from tests.server.serving import Node, Socket, serve
 from tests.server.world import Client, World, first_legal
 
@@ -151,14 +153,18 @@ async def test_the_end_is_spread() -> None:
                     async with node.socket():
                         pass
 
-        async with serve(world, drain_s=1.0) as node:
+        async with AsyncExitStack() as nodes:
+            node = await nodes.enter_async_context(serve(world, drain_s=1.0))
             for _ in range(5):
                 ready = asyncio.Event()
                 tasks.create_task(stay(node, ready))
                 await ready.wait()
+            async with stopped_clock() as clock:
+                ending = asyncio.create_task(nodes.aclose())
+                await clock.until(lambda: len(closed) == 5, within_s=1.0)
+            await ending
     gaps = [later - sooner for sooner, later in pairwise(closed)]
-    assert len(gaps) == 4
-    assert min(gaps) > 0.1, "the five are closed a fifth of a second apart"
+    assert gaps == pytest.approx([0.2] * 4), "the five are closed a fifth of a second apart"
 
 
 async def test_another_node_takes_over_at_once() -> None:

@@ -14,6 +14,7 @@ is_there() {
         mosquitto) have mosquitto || [ -x /usr/sbin/mosquitto ] ;;
         haproxy) have haproxy || [ -x /usr/sbin/haproxy ] ;;
         postgresql) have initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
+        openssl) have openssl ;;
         node) have node && have npm ;;
         *) echo "system.sh: unknown name: $1" >&2; exit 2 ;;
     esac
@@ -36,6 +37,7 @@ purpose() {
         mosquitto) echo "the Mosquitto broker, for the bus tests" ;;
         haproxy) echo "HAProxy, for the cluster tests" ;;
         postgresql) echo "PostgreSQL's programs, for the store tests" ;;
+        openssl) echo "OpenSSL's command, for certificates in the tests of TLS" ;;
         node) echo "Node and npm, for the type check of the browser client" ;;
     esac
 }

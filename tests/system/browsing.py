@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 from tests.browser import watch_faults
 
 TURN = re.compile(r"^Your turn")
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 

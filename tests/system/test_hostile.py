@@ -1,7 +1,6 @@
 """Hostile clients: nonsense of every layer changes nothing, costs nothing that lasts, and surprises nobody."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from client.connection import Connection, connect
-from server.protocol import Join, Move, Ping, Resign, Sit
+from server.protocol import Chat, Join, Move, Ping, Resign, Sit
 from tests.system.journal import read_logs
 from tests.system.nonsense import Nonsense
 from tests.system.players import make_room
@@ -21,7 +20,7 @@ from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, 
 BATCH = 50
 ANSWERS = ("ack", "error", "pong")
 CLIENTS = 4
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 GROWTH_BYTES = 6 * 2**20
 SHARES = {"messages": 80, "bad frames": 10, "odd frames": 2, "greetings": 8}
 """Of each hundred inputs."""
@@ -132,13 +131,22 @@ async def storm(server: ServerProcess, rooms: list[str], inputs: int, seed: int)
             attackers.create_task(attacker.attack(inputs // CLIENTS))
 
 
+async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> int:
+    """Says one line after the other until then; returns how many were acknowledged."""
+    lines = 0
+    while not done.done():
+        await who.command(Chat(id=who.new_id(), room=room, text="still there?"))
+        lines += not done.done()
+    return lines
+
+
 @pytest.mark.parametrize(
     "inputs", [10_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])]
 )
 async def test_nonsense_of_every_kind_changes_nothing(tmp_path: Path, inputs: int) -> None:
     """Thousands of random and mutated inputs, from garbage for a handshake to commands in others' names: each message
     has one answer, each broken frame ends its connection; no room changes, no traceback, memory stays flat, and a good
-    client is served promptly.
+    client is served all the time.
     """
     settings = UNHURRIED | {"rooms_burst": 3, "rooms_per_minute": 1, "room_idle_s": 1}
     async with serving(tmp_path / "data", **settings) as server, victims(server) as people:
@@ -146,14 +154,16 @@ async def test_nonsense_of_every_kind_changes_nothing(tmp_path: Path, inputs: in
         seen = await pictures(server, people.rooms)
         await storm(server, people.rooms, 2_000, seed=1)
         warm = server.rss
-        await storm(server, people.rooms, inputs, seed=2)
+        storming = asyncio.create_task(storm(server, people.rooms, inputs, seed=2))
+        async with connect(server.url) as cyd:
+            lines = await chat_until(storming, cyd, await make_room(cyd, "tic-tac-toe"))
+        await storming
+        assert lines > inputs // 500, "between the inputs of others"
         grown = server.rss - warm
         after = read_logs(server.data)
         assert {room: after[room] for room in people.rooms} == {room: before[room] for room in people.rooms}
         assert await pictures(server, people.rooms) == seen
-        begun = time.perf_counter()
         ack = await people.bob.command(Move(id="3", room=people.rooms[0], ply=1, move="a1"))
-        assert time.perf_counter() - begun < 1
         assert ack.v == 6
         assert grown < GROWTH_BYTES, f"{grown / 2**20:.1f} MiB"
         assert await server.stop() == 0

@@ -148,7 +148,7 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
                         ack = await ada.command(command)
                         assert ack.v == 2 + lines
                         journal.acked(ada.identity, command, ack.v)
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     while not (isinstance(seen[-1], Happened) and seen[-1].v == 2 + lines):
                         heard.clear()
                         await heard.wait()

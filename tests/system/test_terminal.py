@@ -67,7 +67,7 @@ def servers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 def all_gone(processes: list[psutil.Process]) -> bool:
-    return not psutil.wait_procs(processes, timeout=20)[1]
+    return not psutil.wait_procs(processes, timeout=60)[1]
 
 
 # --- alone
@@ -356,7 +356,7 @@ def test_a_server_that_is_killed_and_comes_back_is_waited_for(env: dict[str, str
             screen.expect("Your move")
             for process in [psutil.Process(server.process.pid), *servers_of(server.process)]:
                 process.kill()
-            server.process.wait(20)
+            server.process.wait()
             screen.expect("The connection is lost; trying again …")
             time.sleep(0.5)
             with serve(data, address.rpartition(":")[2]):

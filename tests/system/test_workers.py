@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
@@ -15,7 +14,6 @@ from client.connection import Connection, connect
 from client.messages import Happened, RoomMessage
 from client.model import Model, apply
 from engine.games.registry import load_game
-from engine.search.levels import TIME_MS
 from server.protocol import AiSeat, Chat, Move, Moved, MySeat, Thinking
 from tests.system.journal import Journal, read_logs
 from tests.system.players import make_room
@@ -24,10 +22,6 @@ from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, 
 GAME = "breakthrough"
 """Its top level thinks from the first move on, for it knows nothing by heart."""
 ROUNDS = 3
-LATE_S = 1.0
-"""How much longer than its time an AI may take when it loses its worker."""
-PROMPT_S = 0.5
-"""How long other rooms may take to answer meanwhile (a millisecond or two, on a machine that is not busy)."""
 
 
 def workers(server: ServerProcess) -> dict[psutil.Process, float]:
@@ -78,32 +72,20 @@ def is_move(message: RoomMessage) -> bool:
     return isinstance(message, Happened) and isinstance(message.event, Moved)
 
 
-async def slowest_answer(server: ServerProcess, done: asyncio.Event) -> float:
-    """The longest that another room took to answer a line of chat, one after the other until it is done."""
-    slowest = 0.0
-    async with connect(server.url) as bob:
-        room = await make_room(bob, "tic-tac-toe")
-        while not done.is_set():
-            begun = time.perf_counter()
-            await bob.command(Chat(id=bob.new_id(), room=room, text="still there?"))
-            slowest = max(slowest, time.perf_counter() - begun)
-    return slowest
-
-
 @pytest.mark.usefixtures("warm_engine")
 @pytest.mark.parametrize(
     ("number", "whom"), [(signal.SIGKILL, "one"), (signal.SIGKILL, "all"), (signal.SIGSTOP, "one")]
 )
-async def test_an_ai_whose_worker_dies_or_stops_moves_in_time(
+async def test_an_ai_whose_worker_dies_or_stops_moves(
     tmp_path: Path, number: signal.Signals, whom: Literal["one", "all"]
 ) -> None:
     """SIGKILL or SIGSTOP of the worker in the middle of a search (or SIGKILL of all workers and their helpers), time
-    and again: the AI moves within its time plus 1 s from its search on, and other rooms notice nothing.
+    and again: the AI moves, and other rooms are served meanwhile. (How soon it moves: tests/engine/test_pool.py.)
     """
-    done = asyncio.Event()
+    served = 0
     async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **UNHURRIED) as server:
-        others = asyncio.create_task(slowest_answer(server, done))
-        async with connect(server.url) as ada:
+        async with connect(server.url) as ada, connect(server.url) as bob:
+            other = await make_room(bob, "tic-tac-toe")
             room = await make_room(ada, GAME, {}, (MySeat(), AiSeat(level=load_game(GAME).levels)))
             async with aclosing(ada.follow(room)) as messages:
                 person = Opponent(ada, room, messages)
@@ -113,14 +95,14 @@ async def test_an_ai_whose_worker_dies_or_stops_moves_in_time(
                     before = workers(server)
                     await person.move()
                     await person.until(lambda message: isinstance(message, Thinking) and message.state == "searching")
-                    begun = time.perf_counter()  # until then it may wait for a process: the last round killed them
                     for victim in [searching(server, before)] if whom == "one" else server.descendants():
                         with suppress(psutil.NoSuchProcess):
                             victim.send_signal(number)
+                    asked = asyncio.create_task(bob.command(Chat(id=bob.new_id(), room=other, text="still there?")))
                     await person.until(is_move)
-                    assert time.perf_counter() - begun < TIME_MS / 1000 + LATE_S
-        done.set()
-        assert await others < PROMPT_S
+                    served += asked.done()
+                    await asked
+        assert served > 0, "an AI without a worker held up another room"
         assert await server.stop() == 0
     assert Journal().violations(read_logs(server.data)) == []
     assert_no_traceback(server)

@@ -373,12 +373,12 @@ def test_no_move_at_all(text: str) -> None:
 
 
 def test_a_match_of_the_ai_with_itself(searcher_of: Callable[[str], Searcher]) -> None:
-    """Level 3 plays a whole match, to an end that python-chess sees as well."""
+    """Level 1 plays a whole match, to an end that python-chess sees as well."""
     game, searcher = load_game("chess"), searcher_of("chess")
     position, board = game.start(), chess.Board()
     while position.outcome() is None:
         moves = tuple(move.uci() for move in board.move_stack)
-        job = Job(game.id, game.digest, {}, START, moves, "room", level=3, seed=len(moves))
+        job = Job(game.id, game.digest, {}, START, moves, "room", level=1, seed=len(moves))
         move = driver.answer(job, searcher, lambda: Table(14), Control()).move
         board.push(board.parse_uci(move))
         position = after(position, move)

@@ -254,7 +254,7 @@ def test_a_win_in_one_is_known(win: str) -> None:
     assert 2 < wins < 38
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_sure_win_is_won(seed: int, searcher_of: Callable[[str], Searcher]) -> None:
     """Where the evaluation promises a win, by an open four or a three that nobody disturbs, the search finds it."""
     chance = random.Random(seed)

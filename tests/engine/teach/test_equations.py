@@ -244,11 +244,12 @@ def as_the_kernel_sees(position: Position, depth: int) -> KernelState:
     return root
 
 
+@pytest.mark.parametrize("number", [1, pytest.param(6, marks=pytest.mark.long)])
 @pytest.mark.parametrize("game_id", game_ids())
-def test_the_production_search_agrees(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
+def test_the_production_search_agrees(game_id: str, number: int, searcher_of: Callable[[str], Searcher]) -> None:
     """teach's minimax, the kit's and the exact profile of the production search have one value at every depth."""
     searcher = searcher_of(game_id)
-    for position in samples(game_id, 3, seed=13):
+    for position in samples(game_id, number, seed=13):
         depth = depth_for(position, 400)
         reports: list[Report] = []
         searcher.search(position, Limit(depth=depth), Table(12), Control(), exact_depth=True, on_depth=reports.append)

@@ -1,0 +1,66 @@
+"""Links without a broker, for tests on virtual time: what one of them publishes the others have at the next turn."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+from server.bus.broker import Broker
+from server.bus.link import Link, Receive, _filters
+
+
+class MemoryBroker:
+    """Everybody's messages, in order; a status stays for whoever asks later, and becomes empty when its link dies."""
+
+    def __init__(self) -> None:
+        self.links: list[MemoryLink] = []
+        self.statuses: dict[str, bytes] = {}
+
+    def link(self, name: str, status_topic: str) -> "MemoryLink":
+        """A link that is connected and flows."""
+        link = MemoryLink(self, name, status_topic)
+        self.links.append(link)
+        link._set_flows(True)
+        return link
+
+    def send(self, topic: str, payload: bytes) -> None:
+        for link in self.links:
+            asyncio.get_running_loop().call_soon(link.hear, topic, payload)
+
+    def show(self, topic: str, payload: bytes) -> None:
+        self.statuses[topic] = payload
+        self.send(topic, payload)
+
+    def end(self, link: "MemoryLink") -> None:
+        """The link dies; its will says so."""
+        self.links.remove(link)
+        self.show(link._status_topic, b"")
+
+    def go(self) -> None:
+        """The broker is away, and everybody knows."""
+        for link in self.links:
+            link._set_flows(False)
+
+
+class MemoryLink(Link):
+    """What `server.bus.link.Link` promises, as long as messages flow."""
+
+    def __init__(self, broker: MemoryBroker, name: str, status_topic: str) -> None:
+        self._memory = broker
+        super().__init__(Broker("memory", 0), name, status_topic)
+
+    def publish(self, topic: str, payload: bytes, *, kept: bool = False) -> None:
+        if self._flows:
+            self._memory.send(topic, payload)
+
+    def set_status(self, payload: bytes) -> None:
+        self._memory.show(self._status_topic, payload)
+
+    def subscribe(self, topics: str, receive: Receive, *, own: bool = False) -> Any:
+        for topic, payload in self._memory.statuses.items():
+            if payload and topics in _filters(topic):
+                asyncio.get_running_loop().call_soon(receive, topic, payload)
+        return super().subscribe(topics, receive, own=own)
+
+    def hear(self, topic: str, payload: bytes) -> None:
+        if self._flows:
+            self._on_message(cast(Any, SimpleNamespace(topic=topic, payload=payload)))

@@ -1,0 +1,62 @@
+"""The clock that tests turn."""
+
+import asyncio
+
+import pytest
+
+from tests.clock import moment, stopped_clock, until
+
+
+async def test_time_stands_still_until_it_is_turned() -> None:
+    """No timer is called before its time is there, and each one is as soon as it is; other threads go on meanwhile."""
+    loop = asyncio.get_running_loop()
+    called: list[float] = []
+    async with stopped_clock() as clock:
+        before_s = loop.time()
+        for delay_s in (0.001, 60, 3600):
+            loop.call_later(delay_s, called.append, delay_s)
+        for _ in range(5):
+            await moment()
+        assert (called, loop.time()) == ([], before_s)
+        clock.turn(60)
+        await until(lambda: bool(called))
+        assert called == [0.001, 60]
+        clock.turn(3539)
+        await moment()
+        assert called == [0.001, 60]
+        clock.turn(1)
+        await until(lambda: len(called) == 3)
+    assert before_s + 3600 <= loop.time()
+
+
+async def test_afterwards_time_goes_on() -> None:
+    """Timers work again, and time has not gone back."""
+    loop = asyncio.get_running_loop()
+    async with stopped_clock() as clock:
+        clock.turn(1000)
+        then_s = loop.time()
+    assert loop.time() >= then_s
+    await asyncio.sleep(0.001)
+    assert loop.time() > then_s
+
+
+async def test_from_timer_to_timer() -> None:
+    """Timers that set each other are called in their order and at their times; what takes too long is told."""
+    loop = asyncio.get_running_loop()
+    called: list[float] = []
+    async with stopped_clock() as clock:
+        begun_s = clock.now_s
+
+        async def three_times() -> None:
+            for _ in range(3):
+                await asyncio.sleep(1)
+                called.append(loop.time() - begun_s)
+
+        task = asyncio.create_task(three_times())
+        assert await clock.until(lambda: len(called) == 2, within_s=2.1) == pytest.approx(2)
+        with pytest.raises(AssertionError, match=r"within 0\.9 s"):
+            await clock.until(task.done, within_s=0.9)
+        assert called == pytest.approx([1, 2])
+        await clock.run(10)
+        assert called == pytest.approx([1, 2, 3])
+        assert clock.now_s == pytest.approx(begun_s + 12)

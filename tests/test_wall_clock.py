@@ -1,0 +1,138 @@
+"""No test that `make test` runs watches a clock that it does not turn itself (decisions.md 31).
+
+A busy machine is no fault. Time is turned (`tests.clock`, `tests.client.virtual`), or the order of events is asserted.
+A time limit may end a test that hangs, and is so long that nothing else reaches it.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+CLOCKS = {"perf_counter", "monotonic", "time", "process_time", "thread_time"}
+CLOCKS |= {f"{name}_ns" for name in CLOCKS}
+TURNED = {"virtual", "run_virtual", "stopped_clock", "ends_within"}
+LIMITS = {"timeout", "wait_for", "wait_procs", "wait", "run", "communicate"}
+HANGS_S = 20
+"""A limit below this could be reached by what is merely slow."""
+
+PROGRAMS = ("*/bench*.py", "bench*.py", "engine/*_peers.py", "simulation/*.py", "cluster/__main__.py")
+"""They measure, and `make bench` or a person runs them."""
+ALLOWED = {
+    ("clock.py", "StoppedClock.__init__"): "the clock itself",
+    ("cluster/storm.py", "Storm.play"): "a figure that is printed",
+    ("cluster/storm.py", "Storm.goes_on"): "a figure that is printed",
+    ("engine/test_pool.py", "test_two_hundred_kills"): "long",
+    ("server/crowd.py", "Link._record"): "when something happened, for whoever reads a history",
+    ("server/crowd.py", "patiently"): "what is wrong with an answer is for the checker",
+    ("server/test_bus_faults.py", "Chatter.listen"): "long",
+    ("server/test_bus_faults.py", "Chatter.say"): "long",
+    ("server/test_remote_engines.py", "now_s"): "for tests on virtual time",
+    ("server/test_store_sqlite.py", "test_a_lock_held_for_a_moment_is_waited_for"): "slowness cannot make it fail",
+    ("server/world.py", "loop_ms"): "the world's time is its loop's",
+    ("system/pseudo.py", "Screen"): "limits for what hangs",
+    ("system/test_remote_workers.py", "Adverts.busy"): "long",
+    ("system/test_remote_workers.py", "Duel.watch"): "long",
+    ("system/test_remote_workers.py", "test_workers_killed_while_the_ai_plays"): "long",
+}
+
+
+def clocks_watched(source: str) -> Iterator[tuple[str, str]]:
+    """Where a real clock is read or a short limit set: the function's name, and what is wrong there."""
+    tree = ast.parse(source)
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    yield from _watched(tree, "", constants)
+
+
+def _watched(node: ast.AST, name: str, constants: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                if not _is_turned(child):
+                    yield from _watched(child, f"{name}.{child.name}".strip("."), constants)
+            case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Attribute(attr="raises"), args=args))]):
+                if not any(isinstance(one, ast.Name) and one.id == "TimeoutError" for one in args):
+                    yield from _watched(child, name, constants)
+            case ast.Call(func=ast.Attribute(attr=attribute)):
+                if attribute in CLOCKS:
+                    yield name, f"line {child.lineno}: a clock is read: {ast.unparse(child)}"
+                elif attribute in LIMITS and (limit := _limit(child, attribute, constants)) is not None:
+                    yield name, f"line {child.lineno}: {limit:g} s may be too short for a busy machine"
+                yield from _watched(child, name, constants)
+            case _:
+                yield from _watched(child, name, constants)
+
+
+def _is_turned(function: ast.AST) -> bool:
+    """Whether a function turns its own clock, itself or by a decorator."""
+    return not isinstance(function, ast.ClassDef) and any(
+        isinstance(node, ast.Name) and node.id in TURNED for node in ast.walk(function)
+    )
+
+
+def _limit(call: ast.Call, name: str, constants: Mapping[str, object]) -> float | None:
+    """The limit that a call sets, if it is a short one."""
+    given = [one.value for one in call.keywords if one.arg == "timeout"]
+    given += call.args[:1] if name == "timeout" else call.args[1:2] if name == "wait_for" else []
+    for one in given:
+        value = constants.get(one.id) if isinstance(one, ast.Name) else getattr(one, "value", None)
+        if isinstance(value, int | float) and value < HANGS_S:
+            return float(value)
+    return None
+
+
+def test_no_test_watches_a_clock_that_it_does_not_turn() -> None:
+    """Neither a reading of real time nor a limit that a slow machine could reach, but for what is named above."""
+    found, used = [], set()
+    for path in sorted(TESTS.rglob("*.py")):
+        module = path.relative_to(TESTS)
+        if any(module.match(pattern) for pattern in PROGRAMS):
+            continue
+        for name, what in clocks_watched(path.read_text("utf-8")):
+            allowed = {place for place in ALLOWED if place[0] == str(module) and f"{name}.".startswith(f"{place[1]}.")}
+            used |= allowed
+            if not allowed:
+                found.append(f"{module}, {name}: {what}")
+    assert found == []
+    assert used == set(ALLOWED), "and nothing is named in vain"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "begun = time.perf_counter(); work(); assert time.perf_counter() - begun < 0.5",
+        "assert asyncio.get_running_loop().time() < 3",
+        "async with asyncio.timeout(2): await work()",
+        "await asyncio.wait_for(work(), 5)",
+        "await asyncio.wait_for(work(), timeout=PROMPT_S)",
+        "process.wait(timeout=PROMPT_S)",
+        "with pytest.raises(KeyError): time.monotonic()",
+    ],
+)
+def test_a_watched_clock_is_seen(body: str) -> None:
+    """The test above can fail."""
+    header = "PROMPT_S = 1.5\nasync def test():\n    "
+    assert [name for name, _ in clocks_watched(header + body)][:1] == ["test"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "async with asyncio.timeout(60): await work()",
+        "async with stopped_clock() as clock: assert asyncio.get_running_loop().time() < 3",
+        "run_virtual(asyncio.wait_for(work(), 5))",
+        "with pytest.raises(TimeoutError):\n        await asyncio.wait_for(work(), 0.1)",
+        "process.wait()",
+    ],
+)
+def test_other_clocks_are_left_alone(body: str) -> None:
+    """Those that are turned, and limits for what hangs."""
+    assert list(clocks_watched(f"async def test():\n    {body}\n")) == []
