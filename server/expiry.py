@@ -6,12 +6,13 @@ room that is open on some node, or a guest who is connected to one, was seen yes
 deletes, another one may delete at the same moment: it goes once.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import structlog
 
+from server import protocol as wire
 from server.ports import Ports
-from server.store.base import DaySpan, batched, day_of
+from server.store.base import DaySpan, RoomHead, StoredEvent, batched, day_of
 
 log = structlog.get_logger()
 
@@ -21,8 +22,27 @@ ROOM_DAYS = 7
 """A room without a match goes when unseen for so many days."""
 PAGE = 500
 """Rows of each table in one look."""
+STARTED = b'{"kind":"started"'
+"""How the log entry of a match that begins begins."""
 LOOK_S = 60.0
 """Between two looks: 720,000 rows of each table a day."""
+
+
+async def note_opened(ports: Ports, room: str, head: RoomHead, events: Sequence[StoredEvent]) -> bool:
+    """Whether the room, of which these were read, is still there; from here on it stays, as those with a match do."""
+    if any(event.body.startswith(STARTED) for event in events):
+        return True
+    today = day_of(ports.now_ms())
+    if head.seen_day is not None and head.seen_day >= today:
+        return True
+    return bool(await ports.store.saw_rooms([room], today))
+
+
+async def note_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
+    """Before these events are written: no seat that they give belongs to a guest who goes."""
+    for event in events:
+        if isinstance(event, wire.SeatTaken) and event.occupant.kind != "ai":
+            await ports.store.mark_sat(event.occupant.identity)
 
 
 class Expiry:

@@ -16,6 +16,7 @@ from server.audience import Audience
 from server.bus.base import Grown, Here, RoomMessage, Whisper
 from server.codec import HIDDEN_BODY, event_frame, format_message, parse_event_body
 from server.codes import Code
+from server.expiry import note_opened, note_seated
 from server.frames import text_frame
 from server.mailbox import Full, Mailbox
 from server.ports import Follower, Ports, Spawn
@@ -32,7 +33,6 @@ from server.store.base import (
     Duplicate,
     StoredEvent,
     StoreError,
-    day_of,
 )
 
 log = structlog.get_logger()
@@ -60,7 +60,6 @@ LOOK_AGAIN_S = 1.0
 
 FOLLOWING = (wire.Join, wire.Leave)
 
-STARTED = b'{"kind":"started"'
 BOARD = (b'{"kind":"moved"', b'{"kind":"started"', b'{"kind":"finished"')
 SEATING = (b'{"kind":"seat_taken"', b'{"kind":"seat_left"', b'{"kind":"started"')
 """How the log entries begin that change the picture, and those that change who sits where."""
@@ -205,21 +204,16 @@ class RoomRunner:
             return False
 
     async def _load(self) -> None:
-        store = self._ports.store
-        head = await store.head(self.room_id)
+        head = await self._ports.store.head(self.room_id)
         if head is None:
             raise RoomGone(self.room_id)
         events: list[StoredEvent] = []
-        while page := await store.events(self.room_id, len(events), PAGE):
+        while page := await self._ports.store.events(self.room_id, len(events), PAGE):
             events += page
             if len(page) < PAGE:
                 break
-        if not any(event.body.startswith(STARTED) for event in events):
-            # It may be about to go (see server/expiry.py): from here on it stays, or it is gone.
-            today = day_of(self._ports.now_ms())
-            is_noted = head.seen_day is not None and head.seen_day >= today
-            if not is_noted and not await store.saw_rooms([self.room_id], today):
-                raise RoomGone(self.room_id)
+        if not await note_opened(self._ports, self.room_id, head, events):
+            raise RoomGone(self.room_id)
         self._apply(events)
         self._responsible = head.node == self._ports.node
 
@@ -371,9 +365,8 @@ class RoomRunner:
     def _decide(self, author: Author, command: Command) -> list[wire.RoomEvent]:
         """The events that a command makes now; CommandRejected or GameFault says why there are none."""
         if isinstance(command, wire.Chat):
-            settings = self._ports.settings
-            now_ms = self._ports.now_ms()
-            chat.check_pace(self._loaded, author.identity, now_ms, settings.limit_chat, settings.limit_chat_room)
+            limits = self._ports.settings.limit_chat, self._ports.settings.limit_chat_room
+            chat.check_pace(self._loaded, author.identity, self._ports.now_ms(), *limits)
         return rules.decide(self._loaded, author, command, self._ports.new_id)
 
     async def _was_behind(self, key: CommandKey) -> bool:
@@ -392,10 +385,7 @@ class RoomRunner:
 
     async def _append(self, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
         before = self._loaded
-        for event in events:
-            if isinstance(event, wire.SeatTaken) and event.occupant.kind != "ai":
-                # First, so that no seat belongs to a guest who goes.
-                await self._ports.store.mark_sat(event.occupant.identity)
+        await note_seated(self._ports, events)
         at_ms = max(self._ports.now_ms(), before.changed_ms)
         after = before
         entries: list[StoredEvent] = []

@@ -16,6 +16,7 @@ import aiomqtt
 import pytest
 from aiohttp import ClientSession
 
+from server import limits
 from server import protocol as wire
 from server.bus import link as link_module
 from server.bus.base import Grown
@@ -62,7 +63,7 @@ async def two_nodes(world: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node,
         for name, broker in zip(("n1", "n2"), brokers, strict=True):
             bus = world.buses[name] = await stack.enter_async_context(open_mqtt_bus(broker, name, KEY))
             await flowing(bus)
-            nodes.append(await stack.enter_async_context(serve(world, name)))
+            nodes.append(await stack.enter_async_context(serve(world, name, **limits.OFF)))
         yield nodes[0], nodes[1]
 
 
@@ -271,7 +272,7 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
         nodes = []
         for name in ("n1", "n2"):
             world.buses[name] = await stack.enter_async_context(open_mqtt_bus(broker.address, name, KEY))
-            nodes.append(await stack.enter_async_context(serve(world, name, metrics_port=0)))
+            nodes.append(await stack.enter_async_context(serve(world, name, metrics_port=0, **limits.OFF)))
         async with nodes[0].guest() as ada:
             await ada.ack("create", game="tic-tac-toe")
         assert (await nodes[0].get("/readyz")).json == {"status": "ok"}

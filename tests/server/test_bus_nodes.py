@@ -256,7 +256,7 @@ async def test_presence_that_was_lost_on_the_way_comes_again() -> None:
 @virtual
 async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
     """decisions.md 15: within a second what another node committed is seen; in good times every 30 s."""
-    world = World()
+    world = World().unlimited()
     bus = world.bus = BadBus()
     async with hubs(world, "n1", "n2") as (here, there):
         ada, ben, _, room = await people(here, there)

@@ -78,7 +78,7 @@ async def test_metrics_count_what_happened() -> None:
 
 async def test_conflicts_and_lag_between_nodes_are_counted() -> None:
     """A command that another node was faster with counts as a conflict there; events that arrive show the bus's lag."""
-    world = World()
+    world = World().unlimited()
     async with (
         serve(world, "n1", metrics_port=0) as one,
         serve(world, "n2", metrics_port=0) as two,

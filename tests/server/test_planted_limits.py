@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from server import expiry
 from server import hub as hub_module
-from server import runner as runner_module
 from server.codes import Code
 from server.expiry import Expiry
 from server.hub import Hub
@@ -106,7 +106,7 @@ def chat_is_judged_for_all_together(patch: Patch) -> None:
 
 
 def a_room_is_opened_without_a_note(patch: Patch) -> None:
-    patch.setattr(runner_module, "STARTED", b"")
+    patch.setattr(expiry, "STARTED", b"")
 
 
 def open_rooms_are_not_noted(patch: Patch) -> None:
