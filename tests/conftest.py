@@ -9,10 +9,13 @@ import os
 import signal
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from engine import overflow
 
 TESTS = Path(__file__).parent
 LONGEST = (
@@ -39,6 +42,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_threa
 settings.register_profile("here", deadline=None, print_blob=True)
 settings.register_profile("ci", parent=settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+@pytest.fixture(autouse=True)
+def numpy_warns_of_overflow() -> Iterator[None]:
+    """A command that a test calls as a function may tell numpy to be silent in this whole process: numpy forgets that
+    with the test's context, and so must we.
+    """
+    yield
+    overflow._overflow_ignored = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

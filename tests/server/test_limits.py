@@ -114,7 +114,7 @@ def test_limits_are_settings() -> None:
     named = {f"PLYROOM_{name.upper()}": "0" for name in OFF}
     settings = settings_from_env(named)
     assert all(getattr(settings, name) == 0 for name in OFF)
-    assert [getattr(Settings(), name) for name in OFF] == [200, 60, 2000, 60, 10, 4, 20]
+    assert [getattr(Settings(), name) for name in OFF] == [1200, 3000, 120, 600, 200, 60, 2000, 60, 10, 4, 20]
     for name in ("CHAT", "CHAT_ROOM"):
         with pytest.raises(SettingError, match="64 was expected"):
             settings_from_env({f"PLYROOM_LIMIT_{name}": "65"})
@@ -230,7 +230,7 @@ async def test_a_terminal_or_a_bot_is_told() -> None:
             token = one.token
         while node.hub.limits.sockets._open:
             await node.get("/livez")
-        with pytest.raises(Refused, match=r"1 guests at once and then 1 a minute; try again in .* s"):
+        with pytest.raises(Refused, match=r"1 new guests at once and then 1 a minute; try again in .* s"):
             async with connect(url):
                 raise AssertionError("it was let in")
         while node.hub.limits.sockets._open:

@@ -12,7 +12,7 @@ import pytest
 from engine.search.job import Job
 from server.bus.base import Beat, BusMessage, BusNumbers, Gone, Grown, Lapse, Receive, ReceiveNode
 from server.codes import Code
-from server.hub import SILENT_NODE_S, STALLED_POLL_S, Hub
+from server.hub import PROMISED_S, SILENT_NODE_S, STALLED_POLL_S, Hub
 from server.protocol import AiSeat, MySeat
 from server.requests import Look
 from server.runner import LOOK_AGAIN_S, MAILBOX
@@ -454,6 +454,7 @@ async def test_idle_rooms_leave_memory_though_the_clock_was_set_back() -> None:
         for room in rooms:
             await ada.ack(ada.chat(room, "x"))
         ahead_ms = -3_600_000
+        await asyncio.sleep(PROMISED_S)
         await ada.ack(ada.join(await ada.create()))
 
 

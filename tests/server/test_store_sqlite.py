@@ -429,9 +429,8 @@ def test_the_migrations_make_the_tables(tmp_path: Path) -> None:
     with fresh.connect() as connection, closing(sqlite3.connect(path)) as migrated:
         made = migrated.execute(TABLES).fetchall()
         assert made == [tuple(row) for row in connection.exec_driver_sql(TABLES)]
-        wanted = [tuple(row) for row in connection.exec_driver_sql(PARTIAL)]
-        assert migrated.execute(PARTIAL).fetchall() == wanted
-        assert wanted, "the index of due rooms is a partial one"
+        ((name, sql),) = migrated.execute(PARTIAL).fetchall()
+        assert (name, sql.partition(" WHERE ")[2]) == ("ix_rooms_due_ms", "due_ms IS NOT NULL")
     fresh.dispose()
 
 
