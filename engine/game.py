@@ -179,6 +179,9 @@ class MoreRules(Protocol):
     MARGIN: int
     """By about so much a quiet move changes the evaluation. Near its horizon the search then leaves out what is further
     away from its window than that; 0, the default: it never does."""
+    PATIENCE_MS: int
+    """How long the top level may take where only a longer look of the game's solver keeps what is won; 1000 is the
+    default. A search without a solver's result goes no further than that."""
     SOLVER: str
     """The module of the game's exact solver (see `engine.solvers.base`); "", the default, where it has none."""
     NUMBERING: str

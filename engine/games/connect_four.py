@@ -27,6 +27,7 @@ NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/connect_four_book.bin",)
 SOLVER = "engine.solvers.connect_four"
+PATIENCE_MS = 3000
 WITHOUT = ("iir", "mate-distance")  # see docs/ablations.md
 RULES = """Red and Yellow take turns to drop a disc into one of the seven columns; it falls to the lowest free cell.
 Red begins. Whoever first has four of their own in a row, across, up or diagonally, wins.

@@ -31,7 +31,8 @@ Made by `python -m engine.match.page > docs/levels.md` from the logs in `{FOLDER
 
 A game has up to eight levels of AI, fewer where it cannot tell so many apart. Level 1 is for those who have just read
 the rules: it looks one move ahead, and now and then it plays anything. The top level thinks for {TIME_MS / 1000:g} s
-a move (or knows the right move, where the game has a solver). Each level below it is three numbers:
+a move (or knows the right move, where the game has a solver; that of connect four may take 3 s where it has to keep a
+win that is far away). Each level below it is three numbers:
 
 - **nodes**: so many positions it looks at, whatever the machine. It plays by the deepest look that it completed.
 - **margin**: it may choose a move that looks worse than the best by less than that (in the units of the game's

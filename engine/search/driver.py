@@ -23,7 +23,7 @@ from engine.search import kernel, layout
 from engine.search.assistants import assistants
 from engine.search.cold import LOOK_MS, plays_in_full
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
-from engine.search.levels import choose
+from engine.search.levels import TIME_MS, choose
 from engine.search.report import Report, level_for, line_tokens, nodes_per_second, resolve, solved_info, to_info
 from engine.search.timing import Pace, budget
 from engine.search.work import NO_LIMIT as NO_LIMIT
@@ -34,7 +34,9 @@ SMALL_TABLE_BITS = 16
 CACHE_LINE_WORDS = 8
 AGES = 64
 SOLVER_MS = 1000
-"""A solver shows nothing of its work: it has no longer than this, then the search goes on and streams."""
+"""A solver shows nothing of its work: it has no longer than this, or than its game's PATIENCE_MS, then the search goes
+on and streams.
+"""
 SOLVER_SHARE = 0.8
 """So much of the time a solver may take; if it has no result by then, a search takes the rest."""
 
@@ -322,7 +324,8 @@ def answer(
         on_info(solved)
         return Result(solved.pv[0], solved)
     if limit.time_ms is not None:  # what the solver took is gone
-        limit = msgspec.structs.replace(limit, time_ms=max(0, round(limit.time_ms - (clock() - begun) * 1000)))
+        left_ms = max(0, round(limit.time_ms - (clock() - begun) * 1000))
+        limit = msgspec.structs.replace(limit, time_ms=left_ms if job.level is None else min(left_ms, TIME_MS))
     latest: list[Info] = []
 
     def found(report: Report) -> None:
@@ -370,7 +373,8 @@ def _solved(position: Position, limit: Limit, searcher: Searcher, control: Contr
     if _may_be_drawn_by_the_past(position):
         return None
     bounds = budget(limit)
-    given_ms = SOLVER_MS if bounds is None else min(round(bounds.hard_ms), SOLVER_MS)
+    patience_ms = max(SOLVER_MS, int(getattr(position.game.rules, "PATIENCE_MS", 0)))
+    given_ms = SOLVER_MS if bounds is None else min(round(bounds.hard_ms), patience_ms)
     time_ms = round(given_ms * SOLVER_SHARE)
     if not solver.reaches(position, time_ms):
         return None

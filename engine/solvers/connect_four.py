@@ -29,6 +29,7 @@ from engine.solvers.connect_four_book import (
     make_book,
     to_words,
 )
+from engine.solvers.connect_four_results import LOST, RESULT_DISCS, WON, is_exact, make_results, result_of
 
 CELLS = kernel.CELLS
 TABLE_BITS = 22
@@ -38,11 +39,13 @@ PROOF_NODES, PROOF_GROWTH = 2_000, 8
 """So much is spent at first on each move to see whether it is the best one; then so many times as much."""
 SIDE_NODES = 2_000_000
 """So much is spent, each, on the exact scores of the moves that are not the best one and on the line of play."""
+EXACT_NODES = 15_000_000
+"""So much is spent on the exact score of a position whose result is known already, where time is short."""
 HARD_DISCS = 9
 HARD_MS = 700
 EASIER = 1.75
 """Of positions with so many discs one in fifty takes longer; with each disc more those take so much less. None behind
-the book is among them."""
+the book is among them. Their results take a third of that."""
 
 
 def huge_memory(words: int) -> Memory:
@@ -78,20 +81,22 @@ class ConnectFourSolver:
         self._work()[kernel.EXPIRED] = 1
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
-        """All that is in the book, and what a search of that time nearly always comes to the end of; what the top level
-        meets behind the book takes a quarter of a second at most.
+        """All that is in the book, unless it is only known to be lost, and what a search of that time nearly always
+        comes to the end of; what the top level meets behind the book takes a quarter of a second at most.
         """
         board = _board(position)
-        if time_ms is None or self.book.find(board) is not None:
+        entry = self.book.find(board)
+        if time_ms is None or (entry is not None and entry.score != LOST):
             return True
-        return time_ms * EASIER ** (board[1].bit_count() - HARD_DISCS) >= HARD_MS
+        return 3 * time_ms * EASIER ** (board[1].bit_count() - HARD_DISCS) >= HARD_MS
 
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
         """The score and a best move; exact scores of the other moves and the line as far as they are cheap.
 
-        The same position gets the same answer, whatever was solved before.
+        With a limit of time the result comes first: who is winning plays a move that wins, though there may be no time
+        to find how soon. Without one the same position gets the same answer, whatever was solved before.
         """
         board = _board(position)
         self._forget()
@@ -100,9 +105,12 @@ class ConnectFourSolver:
         begun = time.perf_counter()
         with around():
             try:
-                best = self.book.find(board) or self._best(board, control)
+                known = None if limit.time_ms is None else self._result(board, control)
+                best = self._exact(board, known, limit, control)
             except Stopped:
                 return None
+            if not is_exact(best):
+                return self._won(board, best, time.perf_counter() - begun)
             moves = self._moves(board, best, side_nodes // 6, control)
             line = self._line(board, best, side_nodes, control)
         return Solution(
@@ -113,6 +121,54 @@ class ConnectFourSolver:
             depth=CELLS - board[1].bit_count(),
             nodes=int(self._work()[kernel.NODES]),
             seconds=time.perf_counter() - begun,
+        )
+
+    def _result(self, board: Board, control: Control) -> Entry:
+        """The result, or the exact score where the book has it, and a move that keeps it; Stopped at a limit."""
+        entry = self.book.find(board)
+        if entry is not None:
+            return entry
+        result = result_of(self._score(board, -1, 1, control))
+        if result == LOST:
+            return Entry(LOST, columns(board)[0])
+        bound = result // WON
+        for column in columns(board):
+            if -self._score(drop(board, column), -bound, 1 - bound, control) >= bound:
+                return Entry(result, column)
+        raise AssertionError(f"no move of {board} keeps its result")
+
+    def _exact(self, board: Board, known: Entry | None, limit: Limit, control: Control) -> Entry:
+        """The exact score and a move that reaches it; what is known where that is a win and the limit comes first.
+        Stopped for what is lost: there every move is as good, and a search finds the one that resists.
+        """
+        entry = self.book.find(board)
+        if entry is not None and is_exact(entry):
+            return entry
+        if known is None:
+            return self._best(board, control)
+        if is_exact(known):
+            return known  # a draw is a draw with the last disc
+        work = self._work()
+        work[kernel.NODE_LIMIT] = min(int(work[kernel.NODES]) + EXACT_NODES, limit.nodes or NO_LIMIT)
+        try:
+            return self._best(board, control, 1 if known.score > 0 else -CELLS)
+        except Stopped:
+            if known.score == LOST:
+                raise
+            return known
+
+    def _won(self, board: Board, entry: Entry, seconds: float) -> Solution:
+        """The solution where no more is known than that a move wins, with the last disc at worst."""
+        value = _value(board, 1)
+        return Solution(
+            score=1,
+            value=value,
+            moves=(SolvedMove(entry.column, 1, value, "lower"),),
+            line=(entry.column,),
+            depth=CELLS - board[1].bit_count(),
+            nodes=int(self._work()[kernel.NODES]),
+            seconds=seconds,
+            bound="lower",
         )
 
     def solve_batch(
@@ -164,7 +220,18 @@ class ConnectFourSolver:
             self._begin(Limit(), control)  # each with a small table at first, where the last one left much
             return self._best(board, control, least), int(self._work()[kernel.NODES])
 
-        words: bytes = to_words(make_book(solve, plies, work, tell)).tobytes()
+        book = make_book(solve, plies, work, tell)
+        self._forget()
+
+        def weigh(board: Board) -> Entry:
+            self._used_bits = self._bits
+            self._begin(Limit(), control)
+            self._work()[kernel.TABLE_SHIFT] = 64 - self._bits  # all of it: what one position leaves helps the next
+            self._work()[kernel.GROW_AT] = NO_LIMIT
+            return self._result(board, control)
+
+        results = make_results(book, weigh, RESULT_DISCS, work.with_name(f"{work.name}.results"), tell)
+        words: bytes = to_words(book | results).tobytes()
         return words
 
     def _played(self, digits: str, options: Mapping[str, str]) -> Position:
@@ -271,7 +338,7 @@ class ConnectFourSolver:
             if is_over(board):
                 break
             try:
-                best = self.book.find(board) or self._best(board, control)
+                best = self._exact(board, None, Limit(), control)
             except Stopped:
                 break
         return tuple(line)

@@ -1,9 +1,9 @@
 """The opening book of connect four: what a search of a second does not reach, found once by the same solver.
 
-It holds the positions in which a side is to move that has always made the book's move, whatever the other side did, up
-to a number of discs, and those behind it that take long. So whoever plays by it needs no search there, and knows the
-exact score. A position and its mirror image are one entry: a word of key (49 bits), column (3) and score + 32 (6), in
-rising order.
+It holds the exact scores of the positions in which a side is to move that has always made the book's move, whatever the
+other side did, up to a number of discs, and those behind it that take long. So whoever plays by it needs no search
+there, and knows the exact score. Of the other positions with few discs it has the result. A position and its mirror
+image are one entry: a word of key (49 bits), column (3) and score + 32 (6), in rising order.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,7 +36,9 @@ class BookError(GameError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The exact score of a position for the side to move, and a column that reaches it."""
+    """The exact score of a position for the side to move, or its result alone (see
+    `engine.solvers.connect_four_results`), and a column that reaches it.
+    """
 
     score: int
     column: int

@@ -1,6 +1,7 @@
 """Boards as text: golden pictures for each game, and what must hold for all of them."""
 
 import re
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -301,7 +302,9 @@ White to move"""
 
 def test_lines_and_turned_sticks_are_strokes() -> None:
     """A kind without a letter of its own is a stroke that leans as the shape does."""
-    kinds = {f"{shape}{angle}": Kind(shape, 0, shape, angle=angle) for shape in STROKES for angle in (0, 45, 90, 135)}
+    shapes: tuple[Literal["line", "stick"], ...] = ("line", "stick")
+    kinds = {f"{shape}{angle}": Kind(shape, 0, shape, angle=angle) for shape in shapes for angle in (0, 45, 90, 135)}
+    assert set(shapes) == set(STROKES)
     board = BoardView(Grid(4, 2, labels=False), kinds, ())
     pieces = dict(zip(("a2", "b2", "c2", "d2", "a1", "b1", "c1", "d1"), kinds, strict=True))
     rows = board_text(board, PositionView(pieces, 0, "go")).splitlines()

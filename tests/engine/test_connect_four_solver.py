@@ -5,20 +5,25 @@ import json
 import random
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
 from engine import solve
+from engine.expiry import expiring
 from engine.game import Position
 from engine.games.registry import load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Info, Job, Limit
 from engine.search.layout import SOUND
+from engine.search.levels import level_of
+from engine.search.report import Report
 from engine.solvers import connect_four_kernel
 from engine.solvers.base import Solution
 from engine.solvers.connect_four import ConnectFourSolver, make_solver
@@ -38,6 +43,15 @@ from engine.solvers.connect_four_book import (
     to_words,
 )
 from engine.solvers.connect_four_book import mirrored as mirrored_word
+from engine.solvers.connect_four_results import (
+    LOST,
+    RESULT_DISCS,
+    WON,
+    is_exact,
+    levels_of,
+    make_results,
+    result_of,
+)
 
 BOOK_PLIES = solve.BOOK_PLIES
 BEHIND_NODES = 3 * HARD_NODES
@@ -167,8 +181,9 @@ def test_two_wins_cannot_both_be_blocked() -> None:
 
 def test_limits() -> None:
     """A limit of nodes, an expired time and a cancelled search give no result, and the next search is right again."""
-    position = solver().problem("22", {}).position
-    assert solver().book.find(board_of(position)) is None
+    position = solver().problem("11", {}).position
+    entry = solver().book.find(board_of(position))
+    assert entry is None or not is_exact(entry)
     assert solver().solve(position, Limit(nodes=5_000), Control()) is None
     late = solver().problem("52753311433677442422121", {}).position
     assert solver().solve_batch([position, late], Limit(nodes=20_000), Control()).scores == (None, 8)
@@ -271,11 +286,157 @@ def turned(board: Board) -> Board:
 
 
 def test_the_book_has_all_that_its_player_can_meet() -> None:
-    """Whatever the other side does, up to its last ply; and nothing is in it that its player cannot meet."""
+    """Whatever the other side does, up to its last ply; and beyond few discs, where it has the result of each position,
+    nothing is in it that its player cannot meet.
+    """
     for boards in book_levels()[: BOOK_PLIES + 1]:
-        assert all(book_of_the_game().find(board) is not None for board in boards)
+        entries = [book_of_the_game().find(board) for board in boards]
+        assert all(entry is not None and is_exact(entry) for entry in entries)
     met = {key_of(board)[0] for boards in book_levels() for board in boards if book_of_the_game().find(board)}
-    assert len(met) == len(book_of_the_game())
+    few = set[int]().union(*levels_of(RESULT_DISCS))
+    assert met >= {key for key in book_keys() if key not in few}
+    assert few <= book_keys() == met | few
+
+
+def book_keys() -> set[int]:
+    return {int(word) >> 9 for word in solver().book._words}
+
+
+def test_the_results_in_the_book_agree_with_each_other() -> None:
+    """Each position with few discs is worth the best that a move leaves, and the entry's move leaves that; of the empty
+    board and the first moves the results are those of the theory.
+    """
+    book, levels = book_of_the_game(), list(levels_of(RESULT_DISCS))
+    assert [len(level) for level in levels] == [1, 4, 25, 121, 568, 2144, 8231]
+    for level in levels[:-1]:
+        for board in level.values():
+            entry = book.find(board)
+            assert entry is not None
+            left = {column: -known_result(drop(board, column)) for column in columns(board)}
+            assert result_of(entry.score) == max(left.values()) == left[entry.column], board
+    assert [known_result(drop((0, 0), column)) for column in range(7)] == [WON, WON, 0, LOST, 0, WON, WON]
+
+
+def known_result(board: Board) -> int:
+    entry = book_of_the_game().find(board)
+    assert entry is not None
+    return result_of(entry.score)
+
+
+def searched_result(board: Board) -> int:
+    """The result by search alone."""
+    if is_over(board):
+        return LOST if has_four(board[0] ^ board[1]) else 0
+    by, control = solver(), Control()
+    by._forget()
+    by._begin(Limit(), control)
+    return result_of(by._score(board, -1, 1, control))
+
+
+def test_the_results_of_the_last_positions_are_what_a_search_finds() -> None:
+    """Some of those with the most discs: their result, and what their move leaves."""
+    last = [*levels_of(RESULT_DISCS)][RESULT_DISCS]
+    for key in random.Random(8).sample(sorted(last), 4):
+        entry = book_of_the_game().find(last[key])
+        assert entry is not None
+        assert searched_result(last[key]) == result_of(entry.score)
+        assert -searched_result(drop(last[key], entry.column)) == result_of(entry.score)
+
+
+def test_results_are_made_and_a_run_goes_on(tmp_path: Path) -> None:
+    """Of a made-up search: positions that are known are left out and counted on, the others follow from the last ones;
+    what was searched is not searched again.
+    """
+    asked: list[Board] = []
+
+    def weigh(board: Board) -> Entry:
+        asked.append(board)
+        return Entry((WON, LOST, 0)[key_of(board)[0] % 3], columns(board)[-1])
+
+    work = tmp_path / "results"
+    known = {key_of(drop((0, 0), 3))[0]: Entry(-5, 3)}
+    made = make_results(known, weigh, 3, work, lambda plies, done, total: None)
+    assert len(made) == 1 + 4 + 25 + 121 - 1
+    assert made[key_of((0, 0))[0]] == Entry(WON, 3)
+    for level in levels_of(3)[:3]:
+        for key, board in level.items():
+            if key not in known:
+                after = [key_of(drop(board, column))[0] for column in columns(board)]
+                assert made[key].score == max(-result_of((known.get(one) or made[one]).score) for one in after)
+    text = work.read_text()
+    work.write_text(text[: len(text) // 2])
+    before = len(asked)
+    assert make_results(known, weigh, 3, work, lambda plies, done, total: None) == made
+    assert 0 < len(asked) - before < before
+    assert work.read_text() == text
+
+
+def random_won(rng: random.Random, discs: int) -> Position:
+    """A position after so many random moves that the side to move wins."""
+    while True:
+        position = randomly(rng, discs)
+        board = board_of(position)
+        if (known_result(board) if discs <= RESULT_DISCS else searched_result(board)) == WON:
+            return position
+
+
+def keeps_what_is_won(position: Position) -> None:
+    """The answer of the solver within the top level's patience wins, and says so."""
+    solution = solver().solve(position, Limit(time_ms=load_game("connect-four").rules.PATIENCE_MS), Control())  # type: ignore[attr-defined]
+    assert solution is not None
+    assert solution.value > 0
+    assert solver().reaches(position, round(3000 * driver.SOLVER_SHARE)), position.text()
+    assert searched_result(drop(board_of(position), solution.moves[0].move)) == LOST, position.text()
+
+
+@pytest.mark.parametrize("discs", [4, 6, 7, 8])
+def test_random_positions_that_are_won_are_kept(discs: int) -> None:
+    """Also beside the lines of the book's player, with so few discs that their exact scores take too long."""
+    keeps_what_is_won(random_won(random.Random(discs), discs))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_1000_random_positions_that_are_won_are_kept(searcher_of: Searchers) -> None:
+    """The same, often, and by the top level itself with its clock; up to 9 discs."""
+    rng = random.Random(13)
+    for number in range(1000):
+        position = random_won(rng, number % 9 + 1)
+        token, _ = timed_thought(searcher_of("connect-four"), position)
+        assert searched_result(drop(board_of(position), position.parse_move(token))) == LOST, position.text()
+
+
+def timed_thought(searcher: Searcher, position: Position) -> tuple[str, Info]:
+    """What the top level answers within its time, as a worker runs it."""
+    game = position.game
+    job = Job(game.id, game.digest, {}, position.text(), (), "room", level=game.levels)
+
+    def watch(running: driver.Running) -> AbstractContextManager[None]:
+        return nullcontext() if running.seconds is None else expiring(running.expire, running.seconds)
+
+    result = driver.answer(job, searcher, lambda: Table(16), Control(), watch=watch)
+    return result.move, result.info
+
+
+def test_only_a_solver_gets_the_patience(searcher_of: Searchers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The top level has 3 s there; where the solver has no answer (it is lost), the search takes no longer than 1 s."""
+    assert level_of(load_game("connect-four"), 8).limit == Limit(time_ms=3000)
+    assert level_of(load_game("othello"), 8).limit == Limit(time_ms=1000)
+    position = next(
+        position
+        for position in (randomly(random.Random(seed), 4) for seed in range(99))
+        if (entry := book_of_the_game().find(board_of(position))) is not None and entry.score == LOST
+    )
+    searcher, limits = searcher_of("connect-four"), []
+
+    def search(self: Searcher, position: Position, limit: Limit, *arguments: Any, **settings: Any) -> Report:
+        limits.append(limit)
+        return found(self, position, Limit(depth=2), *arguments, **settings)
+
+    found = Searcher.search
+    monkeypatch.setattr(Searcher, "search", search)
+    thought(searcher, position, 8)
+    assert limits == [Limit(time_ms=1000)]
 
 
 def test_the_book_agrees_with_itself() -> None:
@@ -289,6 +450,7 @@ def test_the_book_agrees_with_itself() -> None:
         for board in boards:
             entry = book.find(board)
             assert entry is not None
+            assert is_exact(entry)
             after = drop(board, entry.column)
             if has_four(after[0] ^ after[1]):
                 assert entry.score == 22 - (count + 2) // 2
