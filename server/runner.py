@@ -19,6 +19,7 @@ from server.codes import Code
 from server.expiry import note_opened, note_seated
 from server.frames import text_frame
 from server.mailbox import Full, Mailbox
+from server.pictures import turn_frame, view_frame
 from server.ports import Follower, Ports, Spawn
 from server.projections import projections, stored
 from server.requests import Look, Request, TakeOver, asked, refuse, reply
@@ -266,7 +267,7 @@ class RoomRunner:
                     self.forget(follower)
                     follower.send(text_frame(format_message(wire.Ack(key, None))))
                 case Request(command=AiMove() | AiFailure() | ForcedPass() as answer):
-                    if self._ai is not None and self._ai[0].startswith(_question(answer.match, answer.digest)):
+                    if self._ai is not None and self._ai[0].startswith(ai.question(answer.match, answer.digest)):
                         self._ai = None
                     await self._command(item)
                 case Request():
@@ -332,7 +333,7 @@ class RoomRunner:
                     continue
                 if isinstance(command, AiMove) and rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED):
                     log.error("AI answered an illegal move", room=self.room_id, game=self._loaded.game_id)
-                    command = _failure(command, "its engine answered a move that is not legal")
+                    command = command.failed("its engine answered a move that is not legal")
                     continue
                 self._ports.metrics.rejected += 1
                 log.debug("refused", room=self.room_id, command=command.id, code=rejection.code)
@@ -345,7 +346,7 @@ class RoomRunner:
                     exc_info=True,
                 )  # fmt: skip
                 if isinstance(command, AiMove):
-                    command = _failure(command, "the rules of this game failed on its move")
+                    command = command.failed("the rules of this game failed on its move")
                     continue
                 reply(request, wire.Error(command.id, Code.GAME_FAULT, "the rules of this game failed on that command"))
                 return
@@ -433,9 +434,9 @@ class RoomRunner:
             self._audience.seats_changed(room)
             if room.has_ai:
                 self._ports.engines.expect(room.game_id)
-        picture = self._view() if moved else b""
+        picture = view_frame(room) if moved else b""
         frames = {player: self._frames(events, player) + picture for player in {player for _, player in self._audience}}
-        moves, mover = self._turn() if moved else (b"", None)
+        moves, mover = turn_frame(room) if moved else (b"", None)
         asker = request.follower if request is not None else None
         ack = b""
         if request is not None and asker is not None:
@@ -467,28 +468,6 @@ class RoomRunner:
             for event in events
         )  # fmt: skip
 
-    def _view(self) -> bytes:
-        room = self._loaded
-        try:
-            view = views.view(room, room.match) if room.match else None
-        except GameFault as fault:
-            log.error("game fault", room=self.room_id, game=room.game_id, fault=str(fault), exc_info=True)
-            return b""
-        return text_frame(format_message(view)) if view else b""
-
-    def _turn(self) -> tuple[bytes, str | None]:
-        """The frame with the legal moves, and whose it is."""
-        room = self._loaded
-        match = room.playing
-        try:
-            turn = views.turn(room, match) if match else None
-        except GameFault as fault:
-            log.error("game fault", room=self.room_id, game=room.game_id, fault=str(fault), exc_info=True)
-            return b"", None
-        if turn is None or match is None or match.position is None:
-            return b"", None
-        return text_frame(format_message(turn)), match.seats[match.position.turn].identity
-
     async def _join(self, join: wire.Join, follower: Follower) -> None:
         """Sends what the follower lacks, and everything from then on."""
         same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
@@ -505,13 +484,13 @@ class RoomRunner:
             room=room.id, v=room.v, epoch=self._ports.store.epoch, description=views.description(room),
             seat=seat, frozen=room.frozen,
         )  # fmt: skip
-        moves, mover = self._turn()
+        moves, mover = turn_frame(room)
         parts = [
             text_frame(format_message(wire.Ack(join.id, None))),
             text_frame(format_message(joined)),
             b"" if resume else text_frame(format_message(views.snapshot(room, player))),
             self._frames(missed, player),
-            self._view(),
+            view_frame(room),
             moves if mover == follower.identity else b"",
             self._thinking or b"",
         ]
@@ -535,7 +514,7 @@ class RoomRunner:
         seat = room.ai_to_move() if self._responsible else None
         forced = room.forced_pass() if self._responsible else None
         match = room.match if seat is not None or forced is not None else None
-        wanted = None if match is None else f"{_question(match.id, match.digest)}{match.ply}"
+        wanted = None if match is None else f"{ai.question(match.id, match.digest)}{match.ply}"
         if self._ai is not None and self._ai[0] != wanted:
             self._ai[1].cancel()
             self._ai = None
@@ -615,13 +594,3 @@ class RoomRunner:
             due = due or isinstance(item, TakeOver)
             refuse(item, code, message)
         return due
-
-
-def _question(match: str, digest: str) -> str:
-    """What an AI is asked begins so: its answer names the same match and position."""
-    return f"{match}:{digest}:"
-
-
-def _failure(move: AiMove, reason: str) -> AiFailure:
-    """What becomes of an AI's move that cannot be played: the match must not wait for it for ever."""
-    return AiFailure(move.id, move.match, move.seat, move.digest, reason)

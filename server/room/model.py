@@ -36,17 +36,6 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True)
-class AiMove:
-    """The server's own command: what an AI seat decided in the position of that digest."""
-
-    id: str
-    match: str
-    seat: int
-    digest: str
-    move: str
-
-
-@dataclass(frozen=True, slots=True)
 class ForcedPass:
     """The server's own command: the person to move in the position of that digest can only pass, with that move."""
 
@@ -66,6 +55,21 @@ class AiFailure:
     seat: int
     digest: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AiMove:
+    """The server's own command: what an AI seat decided in the position of that digest."""
+
+    id: str
+    match: str
+    seat: int
+    digest: str
+    move: str
+
+    def failed(self, reason: str) -> AiFailure:
+        """What becomes of a move that cannot be played: the match must not wait for it for ever."""
+        return AiFailure(self.id, self.match, self.seat, self.digest, reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,11 @@ def command_id(match: Match, v: int) -> str:
     return f"ai:{match.id}:{v}"
 
 
+def question(match: str, digest: str) -> str:
+    """What an AI is asked begins so: its answer names the same match and position."""
+    return f"{match}:{digest}:"
+
+
 def job_for(room: Room, match: Match, seat: int) -> Job:
     """The search for the seat to move; its seed is the same wherever and whenever it is asked again."""
     assert room.game is not None, "a room without rules has no AI to move"
