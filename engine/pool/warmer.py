@@ -1,8 +1,9 @@
 """What the pool compiles, in which order, and how far it is: one step of one game at a time, in a process of its own.
 
 First comes the search of the games that somebody asked for, then what makes those better that somebody asked for by
-name (a solver, the personas), then the rest at idle priority: the searches of all games before any solver. What is
-asked for ends an idle compilation. What the cache holds is settled at once, without a process.
+name (a solver, the personas), then the rest at idle priority: the searches of all games before any solver. Personas are
+not compiled before somebody asks for one: few seats are theirs. What is asked for ends an idle compilation. What the
+cache holds is settled at once, without a process.
 """
 
 import asyncio
@@ -156,7 +157,7 @@ class Warmer:
         yield from ((key, False) for key in asked if key[1] != "search" and self.state(key[0]) == "warm")
         games = tuple(dict.fromkeys((*(game_id for game_id, _ in asked), *self._spare)))
         yield from (((game_id, "search"), True) for game_id in games)
-        yield from (((game_id, step), True) for game_id in games for step in BETTER if self.state(game_id) == "warm")
+        yield from (((game_id, "solver"), True) for game_id in games if self.state(game_id) == "warm")
 
     def _next(self) -> tuple[Key, bool] | None:
         """What to compile now; what the cache holds is settled on the way."""

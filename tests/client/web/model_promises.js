@@ -109,6 +109,10 @@ promise("a thought is kept while the AI only says how far it is", async () => {
         [model.room.thoughts[1].state, model.room.thoughts[1].depth, model.room.thoughts[1].pv],
         ["done", 9, ["d", "d", "c"]],
     );
+    model = apply(model, { t: "thinking", room: ROOM, match: thinking.match, ply: 1, seat: 1, state: "done", ready: 40 });
+    same([model.room.thoughts[1].ready, model.room.thoughts[1].depth, model.room.thoughts[1].warming], [40, 9, false]);
+    model = apply(model, { t: "thinking", room: ROOM, match: thinking.match, ply: 1, seat: 1, state: "done" });
+    same(model.room.thoughts[1].ready, null);
     const read = withThoughts(model.room, thinking.match, {
         1: { depth: 1, score: 0, nodes: 1, nps: 1, time_ms: 1, pv: [] },
         3: { depth: 2, score: 0, nodes: 1, nps: 1, time_ms: 1, pv: [] },
