@@ -29,7 +29,13 @@ ALLOWED = {
     ("server/crowd.py", "patiently"): "what is wrong with an answer is for the checker",
     ("server/test_bus_faults.py", "Chatter.listen"): "long",
     ("server/test_bus_faults.py", "Chatter.say"): "long",
+    ("server/test_nodes_that_die.py", "now_s"): "for tests on virtual time",
     ("server/test_remote_engines.py", "now_s"): "for tests on virtual time",
+    (
+        "server/test_remote_warming.py",
+        "test_a_cold_search_may_take_longer_than_its_time",
+    ): "a time long ago",
+    ("server/test_stopping.py", "FakeSocket"): "for tests on virtual time",
     ("server/test_store_sqlite.py", "test_a_lock_held_for_a_moment_is_waited_for"): "slowness cannot make it fail",
     ("server/world.py", "loop_ms"): "the world's time is its loop's",
     ("system/pseudo.py", "Screen"): "limits for what hangs",

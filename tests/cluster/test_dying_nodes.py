@@ -95,7 +95,7 @@ async def held_up(one: Table) -> AsyncIterator[None]:
 
 async def committed(one: Table, watch: Any) -> None:
     """Returns when the move is in the log."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await watch.fetchval("SELECT head FROM rooms WHERE id = $1", one.room) != 5:
             await asyncio.sleep(0.01)
 

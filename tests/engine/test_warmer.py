@@ -216,7 +216,7 @@ async def test_what_the_cache_holds_is_settled_at_once(warming: Any) -> None:
         assert house.warmer.state("chess") == "warming"
         assert not house.processes[0].closed
     async with warming("hex", cached=cached) as house:
-        await asyncio.wait_for(house.warmer.settled("hex"), 5)
+        await asyncio.wait_for(house.warmer.settled("hex"), 60)
         await a_moment()
         assert house.processes == []
 

@@ -38,8 +38,8 @@ async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) ->
         assert (await here.search()).move == "c"
         assert not here.engines.is_warm(GAME.id)
         warm = await here.hire()
-        warm.news = answers("w")
-        assert (await here.search()).move == "w"
+        warm.news = answers("a")
+        assert (await here.search()).move == "a"
         assert len(cold.orders) == 1
 
 
@@ -53,10 +53,10 @@ async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
         assert (await here.search()).move == "g"
         assert cold.orders == []
         warm = await here.hire()
-        warm.news = answers("w")
+        warm.news = answers("a")
         warm.advertise(running=1)
         await here.until(lambda: here.engines._workers[warm.name].load > 0)
-        assert (await here.search()).move == "w"
+        assert (await here.search()).move == "a"
         pool.warm = True
         warm.advertise(running=1)
         await here.until(lambda: here.engines._workers[warm.name].load > 0)

@@ -110,7 +110,7 @@ def test_pass() -> None:
     after = position.play(position.parse_move("pass"))
     assert after.tokens() == ["c1"]
     assert after.view().last == ("pass",)
-    assert after.view().marks == {}
+    assert after.view().marks == {"last": ("pass",)}
     end = after.play(after.parse_move("c1"))
     assert end.outcome() == Outcome(0, "7 discs to 0")
     assert end.view().text == "Black wins, 7 to 0"
