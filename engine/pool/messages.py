@@ -89,10 +89,11 @@ class Compiling(Struct, frozen=True, tag=True):
 
 
 class Warmed(Struct, frozen=True, tag=True):
-    """What was to be compiled is in the cache, or why it cannot be."""
+    """What was to be compiled is in the cache, or why it cannot be; `is_changed`: the game's files are others now."""
 
     game: str
     error: str | None
+    is_changed: bool = False
 
 
 News = Ready | Taken | Started | Progress | Answered | Failed | Cold | Compiling | Warmed

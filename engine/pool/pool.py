@@ -167,7 +167,7 @@ class Pool:
             self._warmer.ask(game_id)
         await self._warmer.settled(game_id)
         if self.warm_state(game_id) == "failed":
-            raise SearchFailed(self._warmer.error(game_id))
+            raise self._warmer.error(game_id)
 
     def expect(self, game_id: str) -> None:
         """Somebody will soon want searches of this game: it is compiled before those that nobody asked for."""
@@ -229,7 +229,7 @@ class Pool:
         if quarantined is not None:
             raise quarantined
         if self.warm_state(job.game) == "failed":
-            raise SearchFailed(self._warmer.error(job.game))
+            raise self._warmer.error(job.game)
         level = level_for(job, game)
         return Ticket(job, level, on_info, asyncio.get_running_loop().create_future())
 
@@ -499,10 +499,9 @@ class Pool:
     def _on_settled(self, game_id: str) -> None:
         """The game is ready, or all its jobs fail."""
         if self._warmer.state(game_id) == "failed":
-            error = self._warmer.error(game_id)
             for ticket in [ticket for ticket in self._waiting if ticket.job.game == game_id]:
                 self._waiting.remove(ticket)
-                self._fail(ticket, SearchFailed(error))
+                self._fail(ticket, self._warmer.error(game_id))
         self._dispatch()
 
     def _on_warmer_end(self) -> None:

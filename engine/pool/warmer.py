@@ -16,6 +16,7 @@ from engine.games.registry import load_game
 from engine.pool.messages import Compiling, News, Step, Warm, Warmed
 from engine.pool.process import WorkerProcess
 from engine.search import cold
+from engine.search.job import RulesChanged, SearchError, SearchFailed
 
 TRIES = 3
 LOAD_S = 120.0
@@ -39,7 +40,7 @@ class _Warmth:
     """What is known about one step of a game."""
 
     state: WarmState = "cold"
-    error: str = ""
+    error: SearchError | None = None
     tries: int = 0
     cpu_ms: int = 0
     settled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -51,7 +52,7 @@ class _Running:
 
     key: Key
     is_idle: bool
-    answer: asyncio.Future[str | None]
+    answer: asyncio.Future[SearchError | None]
 
 
 class Warmer:
@@ -87,9 +88,11 @@ class Warmer:
         """How far a game's search is."""
         return self._warmth((game_id, "search")).state
 
-    def error(self, game_id: str) -> str:
-        """Why a game's search failed to compile."""
-        return self._warmth((game_id, "search")).error
+    def error(self, game_id: str) -> SearchError:
+        """Why there are no searches of a game whose search failed to compile."""
+        error = self._warmth((game_id, "search")).error
+        assert error is not None, "only what failed has an error"
+        return type(error)(str(error))
 
     def is_settled(self, game_id: str, step: Step) -> bool:
         """Is there nothing to wait for, because the step is ready or has failed?"""
@@ -181,7 +184,7 @@ class Warmer:
     async def _compile_in(self, process: WorkerProcess, key: Key, is_idle: bool) -> bool:
         """Compiles one step and settles it; false when the process died over it, or something else goes first."""
         warmth = self._warmth(key)
-        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[SearchError | None] = asyncio.get_running_loop().create_future()
         self._running = running = _Running(key, is_idle, answer)
         warmth.cpu_ms = 0
         self._set(key, "warming")
@@ -201,7 +204,7 @@ class Warmer:
         except (EOFError, TimeoutError):
             warmth.tries += 1
             if warmth.tries >= TRIES:
-                self._settle(key, f"the compiler died {warmth.tries} times over {key[0]}")
+                self._settle(key, SearchFailed(f"the compiler died {warmth.tries} times over {key[0]}"))
             else:
                 self._set(key, "cold")
             return False
@@ -222,7 +225,8 @@ class Warmer:
             return
         match news:
             case Warmed():
-                running.answer.set_result(news.error)
+                kind = RulesChanged if news.is_changed else SearchFailed
+                running.answer.set_result(None if news.error is None else kind(news.error))
             case Compiling():
                 self._warmth(running.key).cpu_ms = news.cpu_ms
             case _:
@@ -238,15 +242,15 @@ class Warmer:
     def _warmth(self, key: Key) -> _Warmth:
         return self._known.setdefault(key, _Warmth())
 
-    def _set(self, key: Key, state: WarmState, error: str = "") -> None:
+    def _set(self, key: Key, state: WarmState, error: SearchError | None = None) -> None:
         warmth = self._warmth(key)
         warmth.state, warmth.error = state, error
         if key[1] == "search":
             self._on_change(key[0], state)
 
-    def _settle(self, key: Key, error: str | None) -> None:
+    def _settle(self, key: Key, error: SearchError | None) -> None:
         """The step is ready, or cannot be."""
-        self._set(key, "warm" if error is None else "failed", error or "")
+        self._set(key, "warm" if error is None else "failed", error)
         self._warmth(key).settled.set()
         self._asked = [one for one in self._asked if one != key]
         self._on_settled(key[0])
@@ -257,7 +261,7 @@ class Warmer:
         try:
             game = load_game(game_id)
         except Exception as error:  # a plug-in's file may raise anything while it is imported
-            self._settle(key, f"{type(error).__name__}: {error}")
+            self._settle(key, SearchFailed(f"{type(error).__name__}: {error}"))
             return True
         is_nothing = step == "solver" and not getattr(game.rules, "SOLVER", "")
         if not is_nothing and not code_cache.is_ready(game_id, game.digest, step):

@@ -169,7 +169,8 @@ class Worker:
             elif order.step == "persona":
                 self._personas_of(searcher)
         except Exception as error:
-            return Warmed(order.game, f"{type(error).__name__}: {error}"[:1000])
+            is_changed = isinstance(error, RulesChanged)
+            return Warmed(order.game, f"{type(error).__name__}: {error}"[:1000], is_changed)
         finally:
             self._compiling = None
         return Warmed(order.game, None)

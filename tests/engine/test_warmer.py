@@ -13,6 +13,7 @@ from engine.pool.messages import Compiling, News, Step, Warm, Warmed
 from engine.pool.process import WorkerProcess
 from engine.pool.warmer import TRIES, Warmer, WarmState
 from engine.search import cold
+from engine.search.job import RulesChanged, SearchError, SearchFailed
 
 Key = tuple[str, Step]
 
@@ -80,12 +81,12 @@ class House:
             await self.changed.wait()
         return self.orders[-1]
 
-    def compiled(self, error: str | None = None) -> None:
+    def compiled(self, error: str | None = None, is_changed: bool = False) -> None:
         """What is being compiled is done."""
         key = self.orders[-1]
         if error is None:
             self.cached.add(key)
-        self.processes[-1].says(Warmed(key[0], error))
+        self.processes[-1].says(Warmed(key[0], error, is_changed))
 
 
 async def a_moment() -> None:
@@ -248,19 +249,21 @@ async def test_a_compiler_that_dies_is_tried_again_and_then_no_more(warming: Any
             house.processes[-1].dies()
         assert await house.ordered() == ("hex", "search")
         assert house.warmer.state("chess") == "failed"
-        assert "died" in house.warmer.error("chess")
+        assert "died" in str(house.warmer.error("chess"))
         assert house.deaths == TRIES
 
 
-async def test_a_game_that_does_not_compile(warming: Any) -> None:
-    """It has failed, and nothing more of it is compiled."""
+@pytest.mark.parametrize(("is_changed", "kind"), [(False, SearchFailed), (True, RulesChanged)])
+async def test_a_game_that_does_not_compile(warming: Any, is_changed: bool, kind: type[SearchError]) -> None:
+    """It has failed, and nothing more of it is compiled; its searches are told when its files were edited."""
     async with warming("draughts", "othello") as house:
         await house.ordered()
-        house.compiled("these rules do not compile")
+        house.compiled("these rules do not compile", is_changed)
         assert await house.ordered() == ("othello", "search")
         house.compiled()
         assert await house.ordered() == ("othello", "solver")
-        assert house.warmer.error("draughts") == "these rules do not compile"
+        error = house.warmer.error("draughts")
+        assert (type(error), str(error)) == (kind, "these rules do not compile")
 
 
 async def test_what_the_cache_has_lost_is_compiled_anew(warming: Any) -> None:

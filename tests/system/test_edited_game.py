@@ -71,7 +71,7 @@ async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, 
                 assert match is not None
                 assert match.over is not None
                 assert match.over.how == "failure"
-                assert "the rules of edited are" in match.over.reason
+                assert "the rules of this game have changed" in match.over.reason
             await bob.command(Move(id=bob.new_id(), room=friends, ply=1, move="a1"))
             token = ada.token
         assert await server.stop() == 0
