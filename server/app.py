@@ -57,9 +57,10 @@ async def open_server(settings: Settings, engines: Engines | None) -> AsyncItera
     """A whole server until the block ends; StoreUnavailable or CannotListen say why there is none."""
     load_games()
     # A file belongs to one server; a database server keeps its nodes apart by itself.
-    with nullcontext() if settings.database else exclusive(settings.data), watch_loop():
+    with nullcontext() if settings.database else exclusive(settings.data):
         async with _over_store(settings, engines) as running:
-            yield running
+            with watch_loop():  # a start that imports for a second keeps nobody waiting
+                yield running
 
 
 def load_games() -> None:

@@ -34,18 +34,15 @@ from tests.clock import stopped_clock, until
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
 FOREVER = Limit()
+OPENING = load_game("othello").start().tokens()
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-def job_of(
-    game_id: str = "connect-four", room: str = "room", *, limit: Limit = FOREVER, level: int | None = None
-) -> Job:
-    """A search from the start; in connect four, which is known by heart there, after two moves that no book has."""
+def job_of(game_id: str = "othello", room: str = "room", *, limit: Limit = FOREVER, level: int | None = None) -> Job:
+    """A search from the start, of a game that no solver and no book knows there."""
     game = load_game(game_id)
     start = game.start()
-    for token in ("b", "b") if game_id == "connect-four" else ():
-        start = start.play(start.parse_move(token))
     return Job(game.id, game.digest, dict(start.options), start.text(), (), room, level=level, limit=limit)
 
 
@@ -56,8 +53,8 @@ def timed(milliseconds: int, room: str = "room") -> Job:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[Pool]:
     """Two workers for all tests here; each test leaves them idle."""
-    async with Pool(workers=2, warm=["connect-four"]) as shared:
-        await shared.warm("connect-four")
+    async with Pool(workers=2, warm=["othello"]) as shared:
+        await shared.warm("othello")
         yield shared
 
 
@@ -103,7 +100,7 @@ async def test_levels_keep_to_their_limits(pool: Pool) -> None:
     """A low level ends at its nodes. The top one has a second, which its worker keeps by itself: while the clock here
     stands still nobody can end its search from outside, and it is neither killed nor tried again.
     """
-    game = load_game("connect-four")
+    game = load_game("othello")
     low, top = level_for(job_of(level=1), game).limit, level_for(job_of(level=8), game).limit
     async with stopped_clock():
         result = await pool.search(job_of(level=1))
@@ -111,7 +108,7 @@ async def test_levels_keep_to_their_limits(pool: Pool) -> None:
         assert result.info.depth == 1
         before = (pool.counts.ended, pool.counts.retried)
         assert top.time_ms == TIME_MS
-        assert (await pool.search(job_of(level=8))).move in "abcdefg"
+        assert (await pool.search(job_of(level=8))).move in OPENING
         assert (pool.counts.ended, pool.counts.retried) == before
 
 
@@ -148,7 +145,7 @@ async def test_a_killed_worker_costs_nothing_but_time(pool: Pool, monkeypatch: p
         os.kill(pid, signal.SIGKILL)
         result = await task
         assert [order.time_ms for order in given if isinstance(order, Run)] == [400]
-        assert result.move in "abcdefg"
+        assert result.move in OPENING
         await other
     await until(lambda: pool.ready_workers == 2)
     assert untouched in pool.pids
@@ -187,7 +184,7 @@ async def test_two_hundred_kills(pool: Pool) -> None:
         await asyncio.sleep(chance.random() * 0.2)
         if pool.pids:
             os.kill(chance.choice(pool.pids), signal.SIGKILL)
-        assert (await task).move in "abcdefg"
+        assert (await task).move in OPENING
         late.append(time.perf_counter() - begun - 0.2)
     assert sorted(late)[-3] < 1.0, "one in a hundred may be the fault of a busy machine"
     await until(lambda: pool.ready_workers == 2)
@@ -288,7 +285,7 @@ async def test_the_table_of_a_room_is_used_again(pool: Pool) -> None:
 async def test_a_long_queue_is_refused() -> None:
     """More jobs than the queue takes are refused at once; those inside are answered."""
     async with Pool(workers=1, queue_size=3, warm=()) as small:
-        await small.warm("connect-four")
+        await small.warm("othello")
         await until(lambda: small.ready_workers == 1)
         tasks = [asyncio.create_task(small.search(timed(50, f"{room}"))) for room in range(4)]
         await until(lambda: small.running == 1 and small.waiting == 3)
@@ -306,7 +303,7 @@ async def test_rooms_take_turns() -> None:
         order.append(room)
 
     async with Pool(workers=1, warm=()) as small:
-        await small.warm("connect-four")
+        await small.warm("othello")
         async with asyncio.TaskGroup() as group:
             for room in "aaaaab":
                 group.create_task(ask(small, room))
@@ -316,7 +313,7 @@ async def test_rooms_take_turns() -> None:
 async def test_closing_ends_everything() -> None:
     """Searches that run or wait are told that the pool is closed, and no process is left."""
     async with Pool(workers=1, warm=()) as small:
-        await small.warm("connect-four")
+        await small.warm("othello")
         running, _, _ = await running_search(small, job_of())
         waiting = asyncio.create_task(small.search(job_of()))
         await until(lambda: small.waiting == 1)
@@ -357,7 +354,7 @@ async def test_no_other_process_to_be_had_in_time(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("engine.pool.pool.START_BACKOFF_S", (0.0, 600.0))
     async with Pool(workers=1, warm=()) as small:
-        await small.warm("connect-four")
+        await small.warm("othello")
         task, pid, told = await running_search(small, timed(600))
         monkeypatch.setattr(WorkerProcess, "_launch", refuse)
         os.kill(pid, signal.SIGKILL)
@@ -652,7 +649,7 @@ async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str]
     plug_in("planted", f"{SOURCE}# like no other that was compiled in this run\n")
     states: list[WarmState] = []
     async with Pool(workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)) as small:
-        await small.warm("connect-four")
+        await small.warm("othello")
         await until(lambda: small.ready_workers == 1)
         states.clear()
         cold = asyncio.create_task(small.search(job_of("planted", limit=Limit(depth=3))))

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from engine.games.registry import load_game
-from engine.search.job import Info, Job, Load, Result, RootMove, RulesChanged, SearchFailed
+from engine.search.job import Info, Job, Limit, Load, Result, RootMove, RulesChanged, SearchFailed
 from server.bus import work
 from server.bus.link import Link, open_link
 from server.bus.work import Advert, Offer
@@ -32,10 +32,11 @@ PATIENCE_S = 60.0
 DEPLOYED = Path(work.__file__).parents[1] / "deploy" / "mosquitto.conf"
 
 
-def job(affinity: str = "r1", game: str = GAME.id, moves: tuple[str, ...] = (), level: int = 8) -> Job:
-    """A search of the top level, which takes its time."""
+def job(affinity: str = "r1", game: str = GAME.id, moves: tuple[str, ...] = (), level: int | None = None) -> Job:
+    """A search that takes a second, unless it is that of a level."""
     rules = load_game(game)
-    return Job(game, rules.digest, {}, rules.start().text(), moves, affinity, level=level)
+    limit = Limit(time_ms=1000) if level is None else Limit()
+    return Job(game, rules.digest, {}, rules.start().text(), moves, affinity, level=level, limit=limit)
 
 
 def now_s() -> float:
