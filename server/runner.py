@@ -550,6 +550,7 @@ class RoomRunner:
     async def _answer(self, room: Room, seat: int) -> None:
         """Searches and puts the answer into the mailbox."""
         assert room.match is not None, "an AI moves in a match"
+        was_cold = self._ports.engines.warm_percent(room.game_id) < 100
         try:
             command, thought = await ai.answer(self._ports, room, room.match, seat, self._whisper)
         except Exception:
@@ -561,7 +562,10 @@ class RoomRunner:
         # There is at most one such request at a time, and a match waits for it: it may go beyond the limit.
         self._mailbox.put(Request(Author(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True)
         if self._readiness is not None:
+            was_cold = was_cold or not self._readiness.done()  # it still owes the last word
             self._readiness.cancel()
+        if not was_cold:
+            return
         telling = ai.tell_readiness(self._ports, room, room.match, seat, self._pass_on, lambda: len(self._audience) > 0)
         self._readiness = self._spawn(telling, f"readiness {self.room_id}")
 

@@ -343,3 +343,15 @@ async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
         assert world.engines.expected == []
         await ada.ack(wire.AddAi(id=ada.new_id(), room=room, seat=1, level=1))
         assert world.engines.expected[:1] == ["tic-tac-toe"]
+
+
+@virtual
+async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
+    """It was not ready when the AI was asked, and is when the move is there: the last word is that it is ready."""
+    world = World()
+    world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
+    async with against_ai(world) as (_, room, ada):
+        await ada.ack(ada.move(room, 0, "b2"))
+        await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 40)
+        world.engines.warm, world.engines.percent = True, 100
+        await ada.until(lambda m: m["t"] == "thinking" and "ready" not in m and m["state"] == "done" and not m.get("pv"))

@@ -11,7 +11,7 @@ import pytest
 from client.connection import connect
 from client.messages import Happened, RoomMessage
 from engine.games import tic_tac_toe
-from server.protocol import AiSeat, Finished, Move, MySeat, Sit
+from server.protocol import AiSeat, Finished, Move, MySeat, Sit, Thinking
 from tests.system.players import HASTY, make_room
 from tests.system.serving import ROOT, UNHURRIED, assert_no_traceback, serving
 from tests.system.test_workers import Opponent, is_move, workers
@@ -39,6 +39,20 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+async def until_compiled(person: Opponent) -> None:
+    """The AI has moved, and the game is compiled: until then its thinking says how far that is."""
+    ready: int | None = None
+
+    def is_moved(message: RoomMessage) -> bool:
+        nonlocal ready
+        ready = message.ready if isinstance(message, Thinking) else ready
+        return is_move(message)
+
+    await person.until(is_moved)
+    if ready is not None:
+        await person.until(lambda message: isinstance(message, Thinking) and message.ready is None)
+
+
 def is_end(message: RoomMessage) -> bool:
     return isinstance(message, Happened) and isinstance(message.event, Finished)
 
@@ -58,7 +72,7 @@ async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, 
             room = await make_room(ada, "edited", {}, (AiSeat(level=1), MySeat()))
             async with aclosing(ada.follow(room)) as messages:
                 person = Opponent(ada, room, messages)
-                await person.until(is_move)
+                await until_compiled(person)
                 (site / "edited.bin").write_bytes(struct.pack("<q", 4))
                 await person.move()
                 await person.until(is_move)
