@@ -354,4 +354,5 @@ async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 40)
         world.engines.warm, world.engines.percent = True, 100
-        await ada.until(lambda m: m["t"] == "thinking" and "ready" not in m and m["state"] == "done" and not m.get("pv"))
+        await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
+        await ada.until(lambda m: m["t"] == "thinking" and "ready" not in m)

@@ -61,8 +61,9 @@ async def test_a_draw_is_claimed_and_the_moves_are_written_as_players_do(chromiu
         for person in (ada, bob, kim):
             await expect(person.status).to_have_text("Draw: the same position 3 times")
         await kim.page.get_by_role("link", name="Replay", exact=True).click()
-        await kim.page.keyboard.press("End")
         await expect(kim.page.locator(".moves .move")).to_have_text(notation)
+        await expect(kim.status).to_have_text("Start position")
+        await kim.page.keyboard.press("End")
         await expect(kim.page.locator(".moves .number")).to_have_text(["1.", "2.", "3.", "4."])
         await expect(kim.status).to_have_text("4... Ng8 of 4 moves")
         await kim.go("/replays")
