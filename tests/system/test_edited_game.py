@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from client.connection import connect
+from client.connection import Connection, connect
 from client.messages import Happened, RoomMessage
 from engine.games import tic_tac_toe
 from server.protocol import AiSeat, Finished, Move, MySeat, Sit, Thinking
@@ -37,6 +37,16 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "edited.bin").write_bytes(struct.pack("<q", 3))
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{folder}")
     return folder
+
+
+async def let_the_worker_load(connection: Connection) -> None:
+    """By a match of which the AI's second move, at the latest, comes from the compiled search."""
+    room = await make_room(connection, "edited", {}, (AiSeat(level=1), MySeat()))
+    async with aclosing(connection.follow(room)) as messages:
+        person = Opponent(connection, room, messages)
+        await until_compiled(person)
+        await person.move()
+        await person.until(is_move)
 
 
 async def until_compiled(person: Opponent) -> None:
@@ -68,11 +78,12 @@ async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, 
             friends = await make_room(ada, "edited")
             await bob.command(Sit(id=bob.new_id(), room=friends, seat=1))
             await ada.command(Move(id=ada.new_id(), room=friends, ply=0, move="b2"))
+            await let_the_worker_load(ada)
             # The AI begins, so that nobody can have three in a row before it is to move without its worker.
             room = await make_room(ada, "edited", {}, (AiSeat(level=1), MySeat()))
             async with aclosing(ada.follow(room)) as messages:
                 person = Opponent(ada, room, messages)
-                await until_compiled(person)
+                await person.until(is_move)
                 (site / "edited.bin").write_bytes(struct.pack("<q", 4))
                 await person.move()
                 await person.until(is_move)
