@@ -26,15 +26,7 @@ from server.requests import Look, Request, TakeOver, asked, refuse, reply
 from server.room import chat, rules, views
 from server.room.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, ForcedPass, Room
 from server.seats import ai
-from server.store.base import (
-    SPECTATORS,
-    Append,
-    CommandKey,
-    Conflict,
-    Duplicate,
-    StoredEvent,
-    StoreError,
-)
+from server.store.base import SPECTATORS, Append, CommandKey, Conflict, Duplicate, StoredEvent, StoreError
 
 log = structlog.get_logger()
 
@@ -561,6 +553,7 @@ class RoomRunner:
             log.error("AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason)
         # There is at most one such request at a time, and a match waits for it: it may go beyond the limit.
         self._mailbox.put(Request(Author(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True)
+        was_cold = was_cold or b'"ready":' in (self._thinking or b"")
         if self._readiness is not None:
             was_cold = was_cold or not self._readiness.done()  # it still owes the last word
             self._readiness.cancel()

@@ -1,5 +1,6 @@
 """A game that is edited under a running server: nothing old meets anything new."""
 
+import asyncio
 import os
 import struct
 from contextlib import aclosing, suppress
@@ -60,7 +61,9 @@ async def until_compiled(person: Opponent) -> None:
 
     await person.until(is_moved)
     if ready is not None:
-        await person.until(lambda message: isinstance(message, Thinking) and message.ready is None)
+        with suppress(TimeoutError):  # that word may be dropped; the compilation takes two seconds
+            async with asyncio.timeout(30):
+                await person.until(lambda message: isinstance(message, Thinking) and message.ready is None)
 
 
 def is_end(message: RoomMessage) -> bool:
