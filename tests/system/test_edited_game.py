@@ -70,7 +70,7 @@ def is_end(message: RoomMessage) -> bool:
     return isinstance(message, Happened) and isinstance(message.event, Finished)
 
 
-@pytest.mark.long  # one run of five hangs since games are played before they are compiled: unexplained, and to be mended
+@pytest.mark.long  # one run of five hangs since games are played before they are compiled: to be mended
 @pytest.mark.usefixtures("warm_engine")
 async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, site: Path) -> None:
     """A match goes on with the data that it began with for as long as a worker has them. Workers that start after the
