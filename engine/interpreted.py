@@ -15,9 +15,11 @@ import numpy as np
 
 from engine.data import load_data
 from engine.game import Game
+from engine.games.registry import rules_digest
 from engine.overflow import wrapping
 from engine.parts import names_of
 from engine.search import kernel
+from engine.search.job import RulesChanged
 
 HOOKS = ("status", "moves", "play", "stuck", "key", "evaluate")
 OPTIONAL_HOOKS = (
@@ -87,7 +89,10 @@ def _with_array(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame:
-    """The search bound to a game's rules, ready at once; GameFault when its DATA cannot be read."""
+    """The search bound to a game's rules, ready at once.
+
+    GameFault when its DATA cannot be read, RulesChanged when its files are no longer those that it was loaded from.
+    """
     parts = (*getattr(template, "PARTS", ()), template)
     names = names_of(game.rules)  # type: ignore[arg-type]
     namespace = {name: value for part in parts for name, value in vars(part).items()}
@@ -106,4 +111,12 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
         if isinstance(f, FunctionType) and f.__module__ == part.__name__ and name not in hooks
     }
     namespace.update(functions)
-    return InterpretedGame(game, Array(load_data(game)), functions)
+    data = Array(load_data(game))
+    _check_unchanged(game)
+    return InterpretedGame(game, data, functions)
+
+
+def _check_unchanged(game: Game) -> None:
+    """The data was read at another time than the rules were: nothing old meets anything new."""
+    if isinstance(game.rules, ModuleType) and (found := rules_digest(game.rules)) != game.digest:
+        raise RulesChanged(f"the files of {game.id} have changed since they were loaded: {game.digest} became {found}")

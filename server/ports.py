@@ -31,7 +31,7 @@ class Engines(Protocol):
         """Whether that game's search is compiled; until then most levels are weaker, and other searches wait."""
 
     def warm_percent(self, game_id: str) -> int:
-        """How far that game's search is compiled; 100 when it is, and not before."""
+        """How far that game's search is compiled; 100 when there is nothing to wait for: it is, or cannot be."""
 
     def expect(self, game_id: str) -> None:
         """Somebody will soon want searches of that game: it is compiled before those that nobody asked for."""

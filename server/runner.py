@@ -88,7 +88,7 @@ class RoomRunner:
         self._busy = False
         self._ai: tuple[str, asyncio.Task[None]] | None = None
         self._readiness: asyncio.Task[None] | None = None
-        self._thinking: bytes | None = None
+        self._thinking = b""
         self._look_timer: asyncio.TimerHandle | None = None
 
     # --- from outside ---
@@ -445,7 +445,7 @@ class RoomRunner:
             self._ports.reached("before_ack")
             asker.send(ack)
         if moved:
-            self._thinking = None
+            self._thinking = b""
         if moved or seating:
             self._changed(self.room_id)
 
@@ -484,7 +484,7 @@ class RoomRunner:
             self._frames(missed, player),
             view_frame(room),
             moves if mover == follower.identity else b"",
-            self._thinking or b"",
+            self._thinking,
         ]
         self._audience.add(follower, player)
         follower.send(b"".join(parts) + self._audience.presence(room))
@@ -553,20 +553,18 @@ class RoomRunner:
             log.error("AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason)
         # There is at most one such request at a time, and a match waits for it: it may go beyond the limit.
         self._mailbox.put(Request(Author(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True)
-        was_cold = was_cold or b'"ready":' in (self._thinking or b"")
+        was_cold = was_cold or b'"ready":' in self._thinking
         if self._readiness is not None:
             was_cold = was_cold or not self._readiness.done()  # it still owes the last word
             self._readiness.cancel()
         if not was_cold:
             return
-        telling = ai.tell_readiness(self._ports, room, room.match, seat, self._pass_on, lambda: len(self._audience) > 0)
+        telling = ai.tell_readiness(self._ports, room, room.match, seat, self._whisper)
         self._readiness = self._spawn(telling, f"readiness {self.room_id}")
 
     def _whisper(self, frame: bytes) -> None:
+        """Tells it here and on the other nodes; who comes later hears the latest."""
         self._thinking = frame
-        self._pass_on(frame)
-
-    def _pass_on(self, frame: bytes) -> None:
         self._audience.tell_ephemeral(frame)
         self._ports.bus.publish(Whisper(self.room_id, self._ports.node, frame))
 

@@ -29,9 +29,12 @@ class Run(Struct, frozen=True, tag=True):
 
 
 class Warm(Struct, frozen=True, tag=True):
-    """Compile a step of this game into the cache; idle: give way to everything else from now on."""
+    """Compile a step of this game, with exactly these rules, into the cache; idle: give way to everything else from now
+    on.
+    """
 
     game: str
+    rules: str
     idle: bool
     step: Step = "search"
 

@@ -184,7 +184,7 @@ class Pool:
         return self.warm_state(game_id) == "warm"
 
     def warm_percent(self, game_id: str) -> int:
-        """How far a game's search is compiled; 100 when it is ready, and not before."""
+        """How far a game's search is compiled; 100 when there is nothing to wait for, because it is or cannot be."""
         return self._warmer.percent(game_id)
 
     @property
@@ -228,7 +228,7 @@ class Pool:
         quarantined = self._quarantine.error(job.game, job.rules)
         if quarantined is not None:
             raise quarantined
-        if self.warm_state(job.game) == "failed":
+        if self._is_refused(job):
             raise self._warmer.error(job.game)
         level = level_for(job, game)
         return Ticket(job, level, on_info, asyncio.get_running_loop().create_future())
@@ -255,7 +255,7 @@ class Pool:
             del self._home[next(iter(self._home))]
         seat.number += 1
         seat.ticket, seat.busy, seat.is_loading, seat.nodes, seat.ends, seat.used = ticket, True, True, -1, None, now
-        seat.is_uncompiled = bool(self._is_uncompiled(ticket.job))
+        seat.is_uncompiled = self._is_uncompiled(ticket.job) or self._must_go_on_uncompiled(ticket.job, seat)
         ticket.tries += 1
         seat.watch(now + TAKE_S, self._hung)
         time_ms = None if left is None or ticket.begun is None else max(1, round(left * 1000))
@@ -333,6 +333,8 @@ class Pool:
         self._dispatch()
 
     def _on_failure(self, seat: Seat, failed: Failed) -> None:
+        if failed.reason == "rules_changed" and self._can_go_on_uncompiled(seat):
+            return
         if seat.ticket is not None:
             kind = RulesChanged if failed.reason == "rules_changed" else SearchFailed
             self._fail(seat.ticket, kind(failed.message or "the search was cancelled"))
@@ -474,6 +476,32 @@ class Pool:
             return False
         return True if is_answered_cold(job) else None
 
+    def _is_refused(self, job: Job) -> bool:
+        """Is there no search for this job, because its game cannot be compiled? Where only the game's files are others
+        now, a worker that has the rules from before may go on with them uncompiled.
+        """
+        if self._warmer.state(job.game) != "failed":
+            return False
+        return not (isinstance(self._warmer.error(job.game), RulesChanged) and is_answered_cold(job))
+
+    def _must_go_on_uncompiled(self, job: Job, seat: Seat) -> bool:
+        """Has this worker the rules from before, which it can search uncompiled only?"""
+        return job.game in seat.only_uncompiled and is_answered_cold(job)
+
+    def _can_go_on_uncompiled(self, seat: Seat) -> bool:
+        """Gives the job back to a worker that has the rules and cannot load their compiled search: the game's files
+        are others now.
+        """
+        ticket = seat.ticket
+        if ticket is None or ticket.answer.done() or seat.is_uncompiled or not is_answered_cold(ticket.job):
+            return False
+        seat.only_uncompiled.add(ticket.job.game)
+        ticket.tries -= 1
+        self._release(seat)
+        self._waiting.put_first(ticket)
+        self._dispatch()
+        return True
+
     def _on_cold(self, seat: Seat) -> None:
         """The cache has lost a game: it is compiled anew, and searched uncompiled meanwhile. Where the workers find
         nothing once more, because they share no folder, they compile.
@@ -497,11 +525,10 @@ class Pool:
             asyncio.get_running_loop().call_soon(self._on_warm, game_id, state)
 
     def _on_settled(self, game_id: str) -> None:
-        """The game is ready, or all its jobs fail."""
-        if self._warmer.state(game_id) == "failed":
-            for ticket in [ticket for ticket in self._waiting if ticket.job.game == game_id]:
-                self._waiting.remove(ticket)
-                self._fail(ticket, self._warmer.error(game_id))
+        """The game is ready, or the jobs fail that need it to be."""
+        for ticket in [one for one in self._waiting if one.job.game == game_id and self._is_refused(one.job)]:
+            self._waiting.remove(ticket)
+            self._fail(ticket, self._warmer.error(game_id))
         self._dispatch()
 
     def _on_warmer_end(self) -> None:

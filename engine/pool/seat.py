@@ -43,6 +43,8 @@ class Seat:
     busy: bool = False
     is_loading: bool = False
     is_uncompiled: bool = False
+    only_uncompiled: set[str] = field(default_factory=set)
+    """The games whose files changed after this worker loaded their rules: it cannot load their compiled search."""
     loaded: set[tuple[str, bool, bool, bool]] = field(default_factory=set)
     nodes: int = -1
     ends: float | None = None

@@ -99,9 +99,11 @@ class Warmer:
         return self._warmth((game_id, step)).state in ("warm", "failed")
 
     def percent(self, game_id: str) -> int:
-        """How far a game's search is compiled, 100 when it is ready: by the processor time that it usually takes."""
+        """How far a game's search is compiled, by the processor time that it usually takes; 100 when there is nothing
+        to wait for, because it is ready or cannot be.
+        """
         warmth = self._warmth((game_id, "search"))
-        if warmth.state == "warm":
+        if warmth.state in ("warm", "failed"):
             return 100
         return cold.percent(game_id, warmth.cpu_ms / 1000) if warmth.state == "warming" else 0
 
@@ -194,7 +196,7 @@ class Warmer:
         elif process.pid is None:  # it did not even start
             answer.set_exception(EOFError())
         else:
-            process.send(Warm(key[0], idle=is_idle, step=key[1]))
+            process.send(Warm(key[0], load_game(key[0]).digest, idle=is_idle, step=key[1]))
         try:
             async with asyncio.timeout(IDLE_LOAD_S if is_idle else LOAD_S):
                 error = await answer

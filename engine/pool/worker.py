@@ -163,7 +163,10 @@ class Worker:
             give_way()
         self._compiling = (order.game, time.process_time())
         try:
-            searcher = self._searcher(order.game, compiled=True)
+            game = load_game(order.game)
+            if game.digest != order.rules:
+                raise RulesChanged(f"the rules of {game.id} are {game.digest} here, wanted are {order.rules}")
+            searcher = self._searcher(game.id, compiled=True)
             if order.step == "solver":
                 searcher.add_solver()
             elif order.step == "persona":

@@ -165,15 +165,13 @@ def _reason(error: SearchError) -> str:
             return "no engine found a move"
 
 
-async def tell_readiness(
-    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None], is_wanted: Callable[[], bool]
-) -> None:
-    """Tells a room after the AI's move how far its game is compiled, until it is, or nobody wants to know: of a game
-    that was not when the AI was asked, so that the last word is always that it is ready.
+async def tell_readiness(ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]) -> None:
+    """Tells a room after the AI's move how far its game is compiled, until there is nothing to wait for: of a game that
+    was not when the AI was asked, so that the last word is always that it is ready.
     """
     thoughts = thoughts_of(ports, room, match, seat, tell)
     is_ready = False
-    while not is_ready and is_wanted():
+    while not is_ready:
         await asyncio.sleep(READY_EVERY_S)
         is_ready = ports.engines.warm_percent(room.game_id) == 100
         thoughts.readiness()

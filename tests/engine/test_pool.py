@@ -486,21 +486,6 @@ async def test_a_compiler_that_dies_is_tried_again(plug_in: Callable[[str, str],
         assert (await waiting).info.score == 3
 
 
-async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> None:
-    """A worker that started after an edit refuses jobs for the old rules, and old and new are never mixed."""
-    file = plug_in("planted", SOURCE)
-    old = job_of("planted", limit=Limit(depth=2))
-    async with Pool(workers=1, warm=()) as small:
-        assert (await small.search(old)).info.score == 0
-        file.write_text(SOURCE.replace("    return 0\n", "    return 3\n"))
-        assert (await small.search(old)).info.score == 0, "the worker has the old rules, as this process does"
-        os.kill(small.pids[0], signal.SIGKILL)
-        with pytest.raises(RulesChanged):
-            await small.search(old)
-        plug_in("planted", file.read_text())
-        assert (await small.search(job_of("planted", limit=Limit(depth=2)))).info.score == 3
-
-
 async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], Path]) -> None:
     """An endless loop in compiled rules cannot be interrupted, so its worker is killed; the job fails after three."""
     plug_in(
@@ -550,7 +535,7 @@ async def test_a_cold_game_is_played_uncompiled(
         assert [one.info.warming for one in (*low, top, lot, average)] == [False, False, True, False, True]
         assert small.warm_state("planted") == "warming"
         assert small.warm_percent("planted") < 100
-        assert [order for _, order in held] == [Warm("planted", idle=False)]
+        assert [order for _, order in held] == [Warm("planted", load_game("planted").digest, idle=False)]
         send(*held.pop())
         await small.warm("planted")
         assert small.warm_percent("planted") == 100

@@ -356,3 +356,21 @@ async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
         world.engines.warm, world.engines.percent = True, 100
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
         await ada.until(lambda m: m["t"] == "thinking" and "ready" not in m)
+
+
+@virtual
+async def test_who_comes_back_hears_that_the_game_is_compiled() -> None:
+    """Nobody was there when it was; the last thing that they had heard was that it is not."""
+    world = World()
+    world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
+    async with against_ai(world) as (_, room, ada):
+        await ada.ack(ada.move(room, 0, "b2"))
+        await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
+        await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 40 and m["ply"] == 1)
+        ada.close()
+        await asyncio.sleep(5)
+        world.engines.warm, world.engines.percent = True, 100
+        await asyncio.sleep(5)
+        again = Client(ada.hub, "ada")
+        await again.ack(again.join(room))
+        assert ["ready" in m for m in again.of("thinking")] == [False]

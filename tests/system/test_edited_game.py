@@ -1,6 +1,5 @@
 """A game that is edited under a running server: nothing old meets anything new."""
 
-import asyncio
 import os
 import struct
 from contextlib import aclosing, suppress
@@ -9,10 +8,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from client.connection import Connection, connect
+from client.connection import connect
 from client.messages import Happened, RoomMessage
 from engine.games import tic_tac_toe
-from server.protocol import AiSeat, Finished, Move, MySeat, Sit, Thinking
+from server.protocol import AiSeat, Finished, Move, MySeat, Sit
 from tests.system.players import HASTY, make_room
 from tests.system.serving import ROOT, UNHURRIED, assert_no_traceback, serving
 from tests.system.test_workers import Opponent, is_move, workers
@@ -40,54 +39,27 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-async def let_the_worker_load(connection: Connection) -> None:
-    """By a match of which the AI's second move, at the latest, comes from the compiled search."""
-    room = await make_room(connection, "edited", {}, (AiSeat(level=1), MySeat()))
-    async with aclosing(connection.follow(room)) as messages:
-        person = Opponent(connection, room, messages)
-        await until_compiled(person)
-        await person.move()
-        await person.until(is_move)
-
-
-async def until_compiled(person: Opponent) -> None:
-    """The AI has moved, and the game is compiled: until then its thinking says how far that is."""
-    ready: int | None = None
-
-    def is_moved(message: RoomMessage) -> bool:
-        nonlocal ready
-        ready = message.ready if isinstance(message, Thinking) else ready
-        return is_move(message)
-
-    await person.until(is_moved)
-    if ready is not None:
-        with suppress(TimeoutError):  # that word may be dropped; the compilation takes two seconds
-            async with asyncio.timeout(30):
-                await person.until(lambda message: isinstance(message, Thinking) and message.ready is None)
-
-
 def is_end(message: RoomMessage) -> bool:
     return isinstance(message, Happened) and isinstance(message.event, Finished)
 
 
-@pytest.mark.long  # one run of five hangs since games are played before they are compiled: to be mended
 @pytest.mark.usefixtures("warm_engine")
 async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, site: Path) -> None:
-    """A match goes on with the data that it began with for as long as a worker has them. Workers that start after the
-    edit refuse its jobs, so the AI gives up and says why; people play on, also after a restart with the new data. A
-    restart with rules that mean other moves freezes their room as `game.changed`.
+    """A match goes on with the data that it began with for as long as a worker has them, whether it has loaded the
+    compiled search or cannot any more. Workers that start after the edit refuse its jobs, so the AI gives up and says
+    why; people play on, also after a restart with the new data. A restart with rules that mean other moves freezes
+    their room as `game.changed`.
     """
     async with serving(tmp_path / "data", workers=1, ai_pace_ms=0, **UNHURRIED) as server:
         async with connect(server.url, timing=HASTY) as ada, connect(server.url, timing=HASTY) as bob:
             friends = await make_room(ada, "edited")
             await bob.command(Sit(id=bob.new_id(), room=friends, seat=1))
             await ada.command(Move(id=ada.new_id(), room=friends, ply=0, move="b2"))
-            await let_the_worker_load(ada)
             # The AI begins, so that nobody can have three in a row before it is to move without its worker.
             room = await make_room(ada, "edited", {}, (AiSeat(level=1), MySeat()))
             async with aclosing(ada.follow(room)) as messages:
                 person = Opponent(ada, room, messages)
-                await person.until(is_move)
+                await person.until(lambda message: person.model.ply == 1)
                 (site / "edited.bin").write_bytes(struct.pack("<q", 4))
                 await person.move()
                 await person.until(is_move)

@@ -56,6 +56,7 @@ class Opponent:
             self.model = apply(self.model, message)
             if holds(message):
                 return
+        raise AssertionError("the room's messages ended")
 
     async def move(self) -> None:
         """Plays the first legal move, as soon as it is this side's turn."""

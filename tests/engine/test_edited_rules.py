@@ -1,0 +1,100 @@
+"""A game whose files are edited while a pool has it: old and new rules never meet."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.games.registry import load_game
+from engine.interpreted import interpret_game
+from engine.pool.messages import Order, Warm
+from engine.pool.pool import Pool
+from engine.pool.process import WorkerProcess
+from engine.search.job import Limit, RulesChanged
+from tests.engine.test_pool import SOURCE, job_of
+
+send = WorkerProcess.send
+EDIT = ("    return 0\n", "    return 3\n")
+"""Another evaluation."""
+
+
+class Compiler:
+    """Holds back the orders to compile until it is told to let them go."""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[WorkerProcess, Order]] = []
+
+    def hold(self, process: WorkerProcess, order: Order) -> None:
+        if isinstance(order, Warm):
+            self.held.append((process, order))
+        else:
+            send(process, order)
+
+    def let_go(self) -> None:
+        send(*self.held.pop())
+
+
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
+    held = Compiler()
+    monkeypatch.setattr(WorkerProcess, "send", lambda process, order: held.hold(process, order))
+    return held
+
+
+async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> None:
+    """A worker that started after an edit refuses jobs for the old rules, and old and new are never mixed."""
+    file = plug_in("planted", SOURCE)
+    old = job_of("planted", limit=Limit(depth=2))
+    async with Pool(workers=1, warm=()) as small:
+        assert (await small.search(old)).info.score == 0
+        file.write_text(SOURCE.replace(*EDIT))
+        assert (await small.search(old)).info.score == 0, "the worker has the old rules, as this process does"
+        os.kill(small.pids[0], signal.SIGKILL)
+        with pytest.raises(RulesChanged):
+            await small.search(old)
+        plug_in("planted", file.read_text())
+        assert (await small.search(job_of("planted", limit=Limit(depth=2)))).info.score == 3
+
+
+@pytest.mark.parametrize("compiled", ["before the edit", "after the edit"])
+async def test_a_worker_with_the_old_rules_goes_on_uncompiled(
+    plug_in: Callable[[str, str], Path], compiler: Compiler, compiled: str
+) -> None:
+    """It has played uncompiled before the edit, so after it the compiled search cannot be loaded, if there is one at
+    all. Levels are searched uncompiled for as long as that worker lives, jobs with limits of their own are refused.
+    """
+    file = plug_in("planted", f"{SOURCE}# compiled {compiled} {os.getpid()}\n")
+    jobs = [job_of("planted", level=level) for level in (1, 3)]
+    own = job_of("planted", limit=Limit(depth=2))
+    async with Pool(workers=1, warm=()) as small:
+        assert (await small.search(jobs[0])).move
+        if compiled == "before the edit":
+            compiler.let_go()
+            await small.warm("planted")
+        file.write_text(file.read_text().replace(*EDIT))
+        if compiled == "after the edit":
+            compiler.let_go()
+            with pytest.raises(RulesChanged):
+                await small.warm("planted")
+        assert [(await small.search(job)).info.warming for job in jobs] == [False, True]
+        assert small.warm_percent("planted") == 100, "there is nothing to wait for"
+        with pytest.raises(RulesChanged):
+            await small.search(own)
+        assert (await small.search(jobs[1])).info.score == 0
+        os.kill(small.pids[0], signal.SIGKILL)
+        with pytest.raises(RulesChanged):
+            await small.search(jobs[0])
+
+
+def test_data_that_was_edited_is_not_searched_uncompiled(plug_in: Callable[[str, str], Path]) -> None:
+    """The rules are in memory and their data are read at the first search: not those from after an edit."""
+    numbers = plug_in("planted", SOURCE).with_name("planted.txt")
+    numbers.write_text("worth: 1\n")
+    plug_in("planted", SOURCE.replace("DATA = ()", 'DATA = ("planted.txt",)'))
+    game = load_game("planted")
+    assert interpret_game(game).data.array.tolist() == [1]
+    numbers.write_text("worth: 2\n")
+    with pytest.raises(RulesChanged):
+        interpret_game(game)
