@@ -1,0 +1,148 @@
+"""What an earlier version stored and sent is read for ever: names in the code change, bytes do not."""
+
+import json
+import shutil
+import urllib.request
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import websockets
+from click.testing import CliRunner
+
+from client.connection import Connection, connect
+from client.model import Model, apply
+from engine.games.registry import game_ids
+from server import admin
+from server.bus import work
+from server.bus.codec import Codec
+from server.protocol import Move
+from tests.system.serving import UNHURRIED, serving
+
+GOLDEN = Path(__file__).parents[1] / "data/golden"
+SEEN = json.loads((GOLDEN / "seen.json").read_text())
+BUS = json.loads((GOLDEN / "bus.json").read_text())
+CHANGES = {"levels"}
+"""Fields that tell of this version and not of the match."""
+
+
+def is_in(old: Any, new: Any) -> bool:
+    """Is all that was sent then sent now? Fields may have been added since."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return all(key in CHANGES or (key in new and is_in(value, new[key])) for key, value in old.items())
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(is_in, old, new))
+    return bool(old == new)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    shutil.copy(GOLDEN / "plyroom.sqlite3", folder)
+    return folder
+
+
+async def joined(url: str) -> dict[str, list[dict[str, Any]]]:
+    """What a spectator is sent of each room."""
+    seen: dict[str, list[dict[str, Any]]] = {}
+    async with websockets.connect(f"{url.replace('http', 'ws')}/ws") as socket:
+        await socket.send(json.dumps({"t": "hello", "protocol": 1, "token": SEEN["tokens"]["cyd"]}))
+        await socket.recv()
+        for name, room in SEEN["rooms"].items():
+            await socket.send(json.dumps({"t": "join", "id": "j", "room": room}))
+            seen[name] = []
+            while (message := json.loads(await socket.recv()))["t"] != "presence" or message["room"] != room:
+                if message.get("room") == room and message["t"] not in ("ack", "thinking"):
+                    seen[name].append(message)
+            await socket.send(json.dumps({"t": "leave", "id": "l", "room": room}))
+    return seen
+
+
+async def moves_on(player: Connection, game_id: str) -> bool:
+    """Plays the next move of the match under way, if it is this player's turn."""
+    room = SEEN["rooms"][f"running {game_id}"]
+    async with aclosing(player.follow(room)) as messages:
+        model = Model(room=room, me=player.identity)
+        while not model.present:
+            model = apply(model, await anext(messages))
+    assert model.frozen is None
+    if model.moves:
+        await player.command(Move(id=player.new_id(), room=room, ply=model.ply, move=model.moves[0].id))
+    return bool(model.moves)
+
+
+def fetch(url: str) -> Any:
+    with urllib.request.urlopen(url) as answer:
+        return json.loads(answer.read())
+
+
+def verified(data: Path) -> dict[str, Any]:
+    """What `plyroom verify` says of a store that has the newest schema."""
+    assert CliRunner().invoke(admin.main, ["migrate", "--data", str(data)]).exit_code == 0
+    result = CliRunner().invoke(admin.main, ["verify", "--json", "--data", str(data)])
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+async def test_rooms_and_matches_look_as_they_did_and_go_on(data: Path) -> None:
+    """Snapshots, boards, replays and lists are those of then; a match under way takes its next move."""
+    async with serving(data, **UNHURRIED) as server:
+        seen = await joined(server.url)
+        for name, messages in SEEN["joined"].items():
+            assert is_in(messages, seen[name]), name
+        assert is_in(SEEN["matches"], fetch(f"{server.url}/api/matches?limit=100"))
+        for match, record in SEEN["records"].items():
+            assert is_in(record, fetch(f"{server.url}/api/matches/{match}"))
+            assert is_in(SEEN["views"][match], fetch(f"{server.url}/api/matches/{match}/views?from=0&to=8"))
+        tokens = SEEN["tokens"]
+        async with connect(server.url, tokens["ada"]) as ada, connect(server.url, tokens["ben"]) as ben:
+            moved = [game_id for game_id in game_ids() for player in (ada, ben) if await moves_on(player, game_id)]
+        assert moved == [game_id for game_id in game_ids() if game_id != "sticks"], "that match was over"
+        assert await server.stop() == 0
+
+
+def test_the_store_verifies(data: Path) -> None:
+    """Every event, position and row agrees with the rest."""
+    report = verified(data)
+    assert (report["rooms"], report["events"], report["problems"]) == (24, 253, 0)
+
+
+def test_the_backup_restores(tmp_path: Path) -> None:
+    """It becomes a store that agrees with itself and holds the same."""
+    restored = tmp_path / "restored"
+    result = CliRunner().invoke(admin.main, ["restore", "--data", str(restored), str(GOLDEN / "plyroom.backup")])
+    assert result.exit_code == 0, result.output
+    report = verified(restored)
+    assert (report["rooms"], report["events"], report["problems"]) == (24, 253, 0)
+
+
+@pytest.mark.parametrize("kept", BUS["bus"], ids=lambda kept: kept["is"])
+def test_messages_between_nodes(kept: dict[str, str]) -> None:
+    """They are understood, and written as they were: nodes of two versions talk while they are upgraded."""
+    codec = Codec(BUS["key"].encode())
+    message = codec.decode(kept["topic"], kept["payload"].encode())
+    written = codec.encode(message)
+    assert (written.topic, written.payload.decode()) == (kept["topic"], kept["payload"])
+
+
+@pytest.mark.parametrize("kept", BUS["work"], ids=lambda kept: kept["is"])
+def test_messages_to_and_from_workers(kept: dict[str, str]) -> None:
+    """They are understood, and written as they were."""
+    payload = kept["payload"].encode()
+    if kept["is"] == "Advert":
+        message: Any = work.parse_advert(BUS["topics"]["worker"], payload)
+    elif kept["is"] in ("Search", "Stop", "Expect"):
+        message = work.parse_order(payload)
+    else:
+        message = work.parse_news(payload)
+    assert work.encode(message) == payload
+
+
+def test_topics_of_workers() -> None:
+    """They are where they were."""
+    assert BUS["topics"] == {
+        "worker": work.worker_topic("w1"), "order": work.order_topic("w1"), "news": work.news_topic("n1"),
+    }  # fmt: skip
