@@ -103,13 +103,13 @@ system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL,
 bench: bench-engine ## the figures of docs/benchmarks.md
 	@sh tests/setup/system.sh mosquitto postgresql haproxy
 	@$(BIN)/python -m server.bench
-	@$(BIN)/python -m server.bench_restart
+	@$(BIN)/python -m server.bench.restart
 	@$(BIN)/python -m server.bench --postgres
 	@$(BIN)/python -m tests.cluster.bench
 	@$(BIN)/python -m tests.system.bench_first_moves
 
 BENCH_TABLE = $(BIN)/python -m tests.engine.search_peers --json $(if $(OPEN_SPIEL),--open-spiel "$(OPEN_SPIEL)") | \
-	$(BIN)/python -m engine.bench_table --add - $(if $(SUITES),--suites "$(SUITES)")
+	$(BIN)/python -m engine.bench.table --add - $(if $(SUITES),--suites "$(SUITES)")
 
 .PHONY: bench-engine
 bench-engine: $(VENV)/.dev ## the engine only, minutes (SUITES=DIR with files of positions, OPEN_SPIEL=DIR with its sources)

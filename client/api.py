@@ -11,7 +11,7 @@ from msgspec import Struct
 from client.address import Address
 from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
 from engine.view import BoardView, PositionView
-from server.protocol import Occupant, Over, Played
+from server.protocol.messages import Occupant, Over, Played
 
 TIMEOUT_S = 10
 MAX_BODY_BYTES = 16 * 2**20

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from client.connection import Connection
     from client.model import Model
     from client.terminal.output import Output
-    from server.protocol import AiSeat, MySeat, OpenSeat
+    from server.protocol.messages import AiSeat, MySeat, OpenSeat
 
 T = TypeVar("T")
 
@@ -156,7 +156,7 @@ def _games(url: Address | None) -> "tuple[GameInfo, ...]":
 
     if url is not None:
         return fetch_games(url)
-    from engine.games.registry import game_ids, load_game
+    from engine.rules.registry import game_ids, load_game
 
     def info(game_id: str) -> GameInfo:
         game = load_game(game_id)
@@ -212,7 +212,7 @@ def play(
     Without --url a server runs on this machine for as long as you play. Lines are moves (as the game writes them) or
     commands; type help. In a pipe each line is read when it is your turn, and the command ends with the match.
     """
-    from server.protocol import Create, Visibility
+    from server.protocol.messages import Create, Visibility
 
     if (level is not None) + (persona is not None) + friend > 1:
         raise click.UsageError("--level and --persona are the AI's; choose one of --level, --persona and --friend")
@@ -356,7 +356,7 @@ def _seats(
 ) -> "tuple[MySeat | OpenSeat | AiSeat, ...]":
     import secrets
 
-    from server.protocol import AiSeat, MySeat, OpenSeat
+    from server.protocol.messages import AiSeat, MySeat, OpenSeat
 
     mine = secrets.randbelow(2) if side == "random" else int(side == "second")
     ai = AiSeat(level) if persona is None else AiSeat(persona=persona)

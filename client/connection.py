@@ -33,8 +33,8 @@ from client.messages import (
     parse_server_message,
 )
 from client.transport import Cut, Dial, Socket, dial
-from server.codes import Close, Code
-from server.protocol import (
+from server.protocol.codes import Close, Code
+from server.protocol.messages import (
     MAX_FRAME_BYTES,
     PROTOCOL,
     Ack,

@@ -3,7 +3,7 @@
 from enum import Enum
 
 from client.messages import Happened, RoomMessage
-from server.protocol import Join, Joined, Snapshot
+from server.protocol.messages import Join, Joined, Snapshot
 
 
 class Verdict(Enum):

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from server.protocol import (
+from server.protocol.messages import (
     Ack,
     AnyEvent,
     Hidden,

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from client.messages import Happened, RoomMessage
 from engine.view import MoveView, PositionView
-from server.protocol import (
+from server.protocol.messages import (
     AnyEvent,
     ChatLine,
     Created,

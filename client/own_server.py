@@ -29,7 +29,7 @@ def server_command(*arguments: str) -> list[str]:
 
 def admin_command(*arguments: str) -> list[str]:
     """How the server's own commands are started."""
-    return [sys.executable, "-P", "-m", "server.admin", *arguments]
+    return [sys.executable, "-P", "-m", "server.ops.admin", *arguments]
 
 
 def worker_command(*arguments: str) -> list[str]:

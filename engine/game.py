@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from msgspec import structs
 
-from engine.overflow import wrapping
+from engine.rules.overflow import wrapping
 from engine.view import BoardView, MoveView, PositionView
 
 State = tuple[np.uint64, ...]

@@ -1,7 +1,7 @@
 """What a rules file imports: `U`, `rule`, the bit helpers and `at`. No numba here.
 
 Called from plain Python these are plain Python, so a server plays by the same file without a compiler.
-`engine.native` compiles copies of the marked functions for the search and gives the bit helpers their machine
+`engine.compiler.native` compiles copies of the marked functions for the search and gives the bit helpers their machine
 instructions.
 """
 

@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 
-from engine.arguments import count, option
+from engine.command_line import count, option
+from engine.compiler.native import Memory, NativeGame, compile_game
 from engine.game import GameError, Position
-from engine.games.registry import load_game
-from engine.native import Memory, NativeGame, compile_game
+from engine.rules.registry import load_game
 from engine.search import layout
 
 

@@ -15,10 +15,10 @@ from statistics import fmean
 
 import msgspec
 
-from engine.arguments import count, count_or_none, option, positive
-from engine.expiry import expiring
+from engine.command_line import count, count_or_none, option, positive
+from engine.deadline import expiring
 from engine.game import Game, GameError, GameFault, Position
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search.job import Limit
 from engine.solvers.base import Around, BookSolver, Problem, ProblemError, Solution, Solver, TableSolver, named_solver
 

@@ -5,7 +5,7 @@ import sys
 import time
 
 from engine.game import GameError, GameFault
-from engine.games.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game
 
 
 def main(arguments: list[str] | None = None) -> int:

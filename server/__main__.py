@@ -13,15 +13,15 @@ from pathlib import Path
 
 import click
 
-from server import lean
+from server.process import lean
 
 # isort: split
-from engine.overflow import ignore_overflow
 from engine.pool.pool import Pool
+from engine.rules.overflow import ignore_overflow
 from server.app import Running, open_server, place
 from server.bus.broker import broker_of
-from server.listener import CannotListen, PortTaken
-from server.logs import log_to_stderr, stderr
+from server.net.listener import CannotListen, PortTaken
+from server.process.logs import log_to_stderr, stderr
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
 

@@ -15,23 +15,23 @@ from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
-from engine.games.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game
 from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
-from server.failpoint import kill_at
-from server.hub import Hub, open_hub
-from server.limits import LimitExceeded, Sockets
-from server.listener import listen, plain
-from server.metrics import Metrics
+from server.limits.by_address import LimitExceeded, Sockets
+from server.net.listener import listen, plain
+from server.net.session import Sessions
 from server.ports import Engines, NoEngines, Ports, random_id
-from server.session import Sessions
+from server.process.failpoint import kill_at
+from server.process.metrics import Metrics
+from server.process.watchdog import watch_loop
+from server.runtime.hub import Hub, open_hub
 from server.settings import SettingError, Settings
 from server.store.base import Store, StoreUnavailable, wall_clock_ms
 from server.store.lock import exclusive
 from server.store.sql import open_sqlite
-from server.watchdog import watch_loop
 from server.web.api import Api, body_limit, make_app
 from server.web.connection import HttpConnections
 from server.web.cookies import cookie_token

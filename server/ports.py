@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from engine.game import Game
 from engine.search.job import Info, Job, Load, Result, SearchError
 from server.bus.base import Bus
-from server.failpoint import Reached, nowhere
-from server.metrics import Metrics
+from server.process.failpoint import Reached, nowhere
+from server.process.metrics import Metrics
 from server.settings import Settings
 from server.store.base import Store
 

@@ -85,7 +85,7 @@ class Settings:
     """What is logged at least: debug (each command with its id), info, warning or error."""
 
     failpoint: str = ""
-    """For tests of what a crash may lose: where and when the server kills itself (see server/failpoint.py)."""
+    """For tests of what a crash may lose: where and when the server kills itself (see server/process/failpoint.py)."""
 
     ai_pace_ms: int = 350
     """An AI answers a person no sooner after the last move."""

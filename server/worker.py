@@ -18,16 +18,16 @@ from pathlib import Path
 import click
 import structlog
 
-from engine.games.registry import game_ids, load_game
-from engine.overflow import ignore_overflow
 from engine.pool.pool import Pool, PoolBusy
+from engine.rules.overflow import ignore_overflow
+from engine.rules.registry import game_ids, load_game
 from engine.search.job import GameQuarantined, Info, RulesChanged, SearchError, SearchFailed
 from server.bus import work
 from server.bus.broker import Broker, broker_of
 from server.bus.codec import NODES, node_topic
 from server.bus.link import Link, open_link
 from server.bus.work import Malformed, Offer, Warming
-from server.logs import log_to_stderr
+from server.process.logs import log_to_stderr
 from server.settings import SettingError, settings_from_env
 
 log = structlog.get_logger()

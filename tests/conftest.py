@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from engine import overflow
+from engine.rules import overflow
 
 TESTS = Path(__file__).parent
 LONGEST = (

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.clock import moment, stopped_clock, until
+from tests.support.clock import moment, stopped_clock, until
 
 
 async def test_time_stands_still_until_it_is_turned() -> None:

@@ -37,7 +37,7 @@ def forbidden_imports(source: str) -> Iterator[str]:
 
 
 def test_our_packages_are_imported_by_the_names_in_them() -> None:
-    """`from engine.game import Game` or `from server import protocol as wire`, never `import engine`."""
+    """`from engine.game import Game` or `from server.protocol import messages as wire`, never `import engine`."""
     found = {str(path.relative_to(ROOT)): list(forbidden_imports(path.read_text("utf-8"))) for path in SOURCES}
     assert {path: lines for path, lines in found.items() if lines} == {}
 
@@ -63,7 +63,7 @@ def test_a_start_loads_nothing_that_it_does_not_need() -> None:
     """
     heavy = {"alembic", "asyncpg", "prometheus_client", "rich", "sqlalchemy.dialects.postgresql", "aiomqtt"}
     code = (
-        "import gc, sys; from server import __main__, lean, app; app.load_games();"
+        "import gc, sys; from server import __main__, app; from server.process import lean; app.load_games();"
         f" print(sorted({heavy!r} & set(sys.modules)), gc.isenabled());"
         " lean.settled(); import rich.console; print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
     )

@@ -1,7 +1,7 @@
 """No test that `make test` runs watches a clock that it does not turn itself (decisions.md 31).
 
-A busy machine is no fault. Time is turned (`tests.clock`, `tests.client.virtual`), or the order of events is asserted.
-A time limit may end a test that hangs, and is so long that nothing else reaches it.
+A busy machine is no fault. Time is turned (`tests.support.clock`, `tests.support.virtual_time`), or the order of events
+is asserted. A time limit may end a test that hangs, and is so long that nothing else reaches it.
 """
 
 import ast
@@ -21,12 +21,12 @@ HANGS_S = 20
 PROGRAMS = ("*/bench*.py", "bench*.py", "engine/*_peers.py", "simulation/*.py", "cluster/__main__.py")
 """They measure, and `make bench` or a person runs them."""
 ALLOWED = {
-    ("clock.py", "StoppedClock.__init__"): "the clock itself",
+    ("support/clock.py", "StoppedClock.__init__"): "the clock itself",
     ("cluster/storm.py", "Storm.play"): "a figure that is printed",
     ("cluster/storm.py", "Storm.goes_on"): "a figure that is printed",
     ("engine/test_pool.py", "test_two_hundred_kills"): "long",
-    ("server/crowd.py", "Link._record"): "when something happened, for whoever reads a history",
-    ("server/crowd.py", "patiently"): "what is wrong with an answer is for the checker",
+    ("support/load.py", "Link._record"): "when something happened, for whoever reads a history",
+    ("support/load.py", "patiently"): "what is wrong with an answer is for the checker",
     ("server/test_bus_faults.py", "Chatter.listen"): "long",
     ("server/test_bus_faults.py", "Chatter.say"): "long",
     ("server/test_nodes_that_die.py", "now_s"): "for tests on virtual time",
@@ -37,8 +37,8 @@ ALLOWED = {
     ): "a time long ago",
     ("server/test_stopping.py", "FakeSocket"): "for tests on virtual time",
     ("server/test_store_sqlite.py", "test_a_lock_held_for_a_moment_is_waited_for"): "slowness cannot make it fail",
-    ("server/world.py", "loop_ms"): "the world's time is its loop's",
-    ("system/pseudo.py", "Screen"): "limits for what hangs",
+    ("support/fake_server.py", "loop_ms"): "the world's time is its loop's",
+    ("support/pseudo_terminal.py", "Screen"): "limits for what hangs",
     ("system/test_remote_workers.py", "Adverts.busy"): "long",
     ("system/test_remote_workers.py", "Duel.watch"): "long",
     ("system/test_remote_workers.py", "test_workers_killed_while_the_ai_plays"): "long",

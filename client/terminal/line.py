@@ -20,7 +20,7 @@ from client.terminal.board import board_text, pieces_text
 from client.terminal.commands import Do, Play, Say, Try, Unclear, Word, help_text, offer_text, read_line
 from client.terminal.output import Output
 from engine.view import BoardView, Grid
-from server.protocol import (
+from server.protocol.messages import (
     Abort,
     Accept,
     Chat,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from client.model import Model
 from engine.view import BoardView, PositionView
-from server.protocol import Occupant, Over, Played, Thinking
+from server.protocol.messages import Occupant, Over, Played, Thinking
 
 WIN = 30_000
 """A won position scores this minus the plies to its end."""

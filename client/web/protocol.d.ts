@@ -1,4 +1,4 @@
-// The wire, version 1. Written by `python -m tests.client.wire_files` from server/protocol.py.
+// The wire, version 1. Written by `python -m tests.support.wire_files` from server/protocol/messages.py.
 
 /** The first message. Without a token (and without the browser's cookie) a guest is made and its secret token returned once. */
 export interface Hello {

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import msgspec
 
-from engine.arguments import MOST, between, count, count_or_none, option
+from engine.command_line import MOST, between, count, count_or_none, option
 from engine.game import GameError
-from engine.games.registry import load_game
 from engine.match.description import DescriptionError, parse_description
 from engine.match.log import Header, Log, LogError, Record
 from engine.match.making import make_player
 from engine.match.openings import NoOpening, default_plies
 from engine.match.run import MOST_PROCESSES, CannotPlay, WorkerLost, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
+from engine.rules.registry import load_game
 
 DESCRIPTION = """Plays colour-swapped pairs of games from balanced openings. The first player's results are told:
 score, Elo difference with the bounds that hold the truth in 95 of 100 matches (from pairs, pentanomial), the likelihood

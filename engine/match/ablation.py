@@ -12,9 +12,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from engine.arguments import between, count
+from engine.command_line import between, count
 from engine.game import Game, GameError
-from engine.games.registry import load_game
 from engine.match.description import DescriptionError
 from engine.match.ladder import MAX_PLIES, SEED, options_of
 from engine.match.log import Header, Log, LogError, read_log
@@ -23,6 +22,7 @@ from engine.match.run import MOST_PROCESSES, WorkerLost, openings_of, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
 from engine.match.techniques import check_usable
 from engine.match.techniques import usable as usable
+from engine.rules.registry import load_game
 from engine.search import layout
 from engine.search.driver import usual_techniques
 

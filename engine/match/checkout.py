@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 
 from engine.game import Game, GameError
-from engine.games.registry import load_game
 from engine.match.description import Clock, Description, DescriptionError, parse_description
 from engine.match.external import LATE_S, PATIENCE_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
+from engine.rules.registry import load_game
 
 FAR_END = "engine/match/checkout.py"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.arguments import MOST
+from engine.command_line import MOST
 from engine.search.job import Limit
 from engine.search.levels import ANY_MARGIN, SLIPS_OF
 from engine.search.work import MOST_CONTEMPT

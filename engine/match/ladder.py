@@ -14,14 +14,14 @@ from pathlib import Path
 
 from msgspec import structs
 
-from engine.arguments import between, count
+from engine.command_line import between, count
 from engine.game import Game, GameError
-from engine.games.registry import load_game
 from engine.match.calibration import calibrate
 from engine.match.log import Header, Log, LogError, Record, read_log
 from engine.match.openings import Opening, default_plies
 from engine.match.run import MOST_PROCESSES, Bench, WorkerLost, run_match
 from engine.match.statistics import Summary, summarise
+from engine.rules.registry import load_game
 from engine.search.levels import level_of
 
 FOLDER = Path("tests/data/ladders")

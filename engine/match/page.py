@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.game import Game
-from engine.games.registry import game_ids, load_game
 from engine.match.ladder import (
     ADJUDICATING,
     EXACT,
@@ -22,6 +21,7 @@ from engine.match.ladder import (
 )
 from engine.match.log import read_log
 from engine.match.statistics import Summary, elo_of, expected_score, summarise
+from engine.rules.registry import game_ids, load_game
 from engine.search.levels import LADDER, TIME_MS, level_of
 
 TWO_PLY_GAMES = ", ".join(load_game(game_id).title.lower() for game_id in YARDSTICK_OF)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from msgspec import structs
 
-from engine.expiry import expiring
+from engine.deadline import expiring
 from engine.game import Position
 from engine.match.description import Clock, Description, DescriptionError, ponders
 from engine.match.play import Choice, PlayerFailed, Situation
@@ -19,7 +19,7 @@ from engine.search.job import PERSONAS, Job, Limit, Persona, RootMove, SearchErr
 from engine.search.levels import Level, choose
 from engine.search.persona import Personas
 from engine.search.report import BOUNDS, Report
-from engine.search.timing import budget
+from engine.search.timeman import budget
 
 TABLE_BITS = 18
 """The table of a search player: 4 MiB, emptied before each game."""

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from threading import Event
 
-from engine.expiry import expiring
+from engine.deadline import expiring
 from engine.search import layout
 from engine.search.driver import Cancelled, Control, Searcher
 from engine.search.report import Report

@@ -14,7 +14,6 @@ from typing import Any
 
 from msgspec import structs
 
-from engine.games.registry import load_game
 from engine.match.description import parse_description
 from engine.match.log import Header, Log, Record, moves_digest
 from engine.match.making import make_player, plays_alike, searcher_for
@@ -22,6 +21,7 @@ from engine.match.openings import Opening, Openings
 from engine.match.play import Adjudication, Player, PlayerFailed, play_game
 from engine.match.players import game_seed
 from engine.match.statistics import Sprt, Summary, summarise
+from engine.rules.registry import load_game
 
 WORKER_END_S = 5
 MOST_PROCESSES = 256

@@ -3,11 +3,11 @@
     async with Pool(workers=2) as pool:
         result = await pool.search(job, on_info=print)
 
-A worker that dies, hangs or is late is killed and replaced, and its job goes to another one, at most TRIES times,
-with the time that is left; when that is over before another one is ready, the best move so far is the answer.
-Cancelling the task that waits in `search` ends the search. A game is compiled by a process of its own (`Warmer`); until
-that is done its levels and personas are searched uncompiled (`engine.search.cold`), and jobs with limits of their own
-wait. No search compiles, nor does this side, which loads no compiler.
+A worker that dies, hangs or is late is killed and replaced, and its job goes to another one, at most TRIES times, with
+the time that is left; when that is over before another one is ready, the best move so far is the answer. Cancelling the
+task that waits in `search` ends the search. A game is compiled by a process of its own (`Warmer`); until that is done
+its levels and personas are searched uncompiled (`engine.search.uncompiled`), and jobs with limits of their own wait. No
+search compiles, nor does this side, which loads no compiler.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ from types import TracebackType
 from typing import Any
 
 from engine.game import GameError
-from engine.games.registry import game_ids, load_game
+from engine.pool.fair_queue import FairQueue
 from engine.pool.messages import Answered, Cold, Failed, News, Progress, Ready, Run, Started, Taken
 from engine.pool.process import DEFAULT_START, StartMethod, WorkerProcess, default_workers
 from engine.pool.quarantine import Quarantine
-from engine.pool.seat import Seat, Ticket
-from engine.pool.waiting import FairQueue
+from engine.pool.slot import Seat, Ticket
 from engine.pool.warmer import Warmer, WarmState
-from engine.search.cold import is_answered_cold
+from engine.rules.registry import game_ids, load_game
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError, SearchFailed
 from engine.search.report import best_so_far, level_for
+from engine.search.uncompiled import is_answered_cold
 
 TRIES = 3
 TAKE_S = 0.6

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine import code_cache
-from engine.games.registry import load_game
+from engine.compiler import code_cache
 from engine.pool.messages import Compiling, News, Step, Warm, Warmed
 from engine.pool.process import WorkerProcess
-from engine.search import cold
+from engine.rules.registry import load_game
+from engine.search import uncompiled as cold
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
 TRIES = 3

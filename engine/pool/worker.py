@@ -17,9 +17,8 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
-from engine import code_cache
+from engine.compiler import code_cache
 from engine.game import GameFault
-from engine.games.registry import load_game
 from engine.pool.messages import (
     Answered,
     Cold,
@@ -38,6 +37,7 @@ from engine.pool.messages import (
     decode_order,
     encode,
 )
+from engine.rules.registry import load_game
 from engine.search.job import Info, Result, RulesChanged, SearchFailed
 
 LIVE_S = 0.15

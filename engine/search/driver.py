@@ -15,17 +15,17 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.code_cache import note_ready
+from engine.compiler.code_cache import note_ready
+from engine.compiler.interpreted import interpret_game
+from engine.compiler.native import Memory, compile_game
 from engine.game import Game, GameFault, Position
-from engine.interpreted import interpret_game
-from engine.native import Memory, compile_game
 from engine.search import kernel, layout
-from engine.search.assistants import assistants
-from engine.search.cold import LOOK_MS, plays_in_full
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import TIME_MS, choose
 from engine.search.report import Report, level_for, line_tokens, nodes_per_second, resolve, solved_info, to_info
-from engine.search.timing import Pace, budget
+from engine.search.threads import assistants
+from engine.search.timeman import Pace, budget
+from engine.search.uncompiled import LOOK_MS, plays_in_full
 from engine.search.work import NO_LIMIT as NO_LIMIT
 from engine.search.work import Settings, Work
 from engine.solvers.base import Solution, TableSolver, named_solver
@@ -190,7 +190,7 @@ class Searcher:
         """The last completed depth within the limit, depth 1 at least; Cancelled when the control block says so. Where
         one best move is wanted, a better one that the unfinished depth after it has found takes its place.
 
-        The caller sees to the hard bound of the limit's time (`engine.search.timing`): it calls `expire`, from within
+        The caller sees to the hard bound of the limit's time (`engine.search.timeman`): it calls `expire`, from within
         `around`. `among` are the only moves that are looked at, all by default; SearchFailed when one of them is not
         legal, or there is none. A pondering search counts no time until `ponderhit`. More threads search the same
         position into the same table; what they find depends on chance. The techniques are by default those that pay for
@@ -310,7 +310,7 @@ def answer(
 
     Where time alone is the limit, the game's solver is asked first, for a position that is in its reach. `table` gives
     the room's table; it is asked for only where the level does not promise the same move each time. Uncompiled, a level
-    is played in full, however long that takes, or is `warming` (see `engine.search.cold`).
+    is played in full, however long that takes, or is `warming` (see `engine.search.uncompiled`).
     """
     position = resolve(job, searcher.game)
     level = level_for(job, searcher.game).at(job.seed, position.digest())

@@ -18,7 +18,7 @@ class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     no reason to stop; ValueError for less than one.
 
     `clock_ms` is what the side to move has left for `moves_to_go` moves (for the rest of the match where that is not
-    given), `increment_ms` what it gets after each: see `engine.search.timing`.
+    given), `increment_ms` what it gets after each: see `engine.search.timeman`.
     """
 
     depth: int | None = None

@@ -1,7 +1,7 @@
 """The search: iterative deepening calls `root`, which calls `nega`, an alpha-beta search with null windows.
 
-These functions, and those of the PARTS, are written once; `engine.native` compiles a copy of them for each game with
-the game's rules in place of the stubs in `hooks`, and MAX_MOVES of the game. They use 64-bit memory only (see
+These functions, and those of the PARTS, are written once; `engine.compiler.native` compiles a copy of them for each
+game with the game's rules in place of the stubs in `hooks`, and MAX_MOVES of the game. They use 64-bit memory only (see
 `layout`):
 
 - W, work memory of one worker (`work_words`): counters, limits, principal variation, killer moves, history, the
@@ -32,8 +32,8 @@ import numpy as np
 
 from engine.game import DRAWN, GOES_ON, State
 from engine.jit import at, prefetch
-from engine.search import entries, hooks, reference, steps
-from engine.search.entries import closes, lookup, remember, score_here
+from engine.search import hooks, reference, steps
+from engine.search import tt as entries
 from engine.search.hooks import (
     drawn,
     evaluate,
@@ -125,6 +125,7 @@ from engine.search.layout import (
     U,
 )
 from engine.search.steps import arrange, end_value, is_repeated, keep_line, lead, learn, poll, reduction, show
+from engine.search.tt import closes, lookup, remember, score_here
 
 PARTS = (hooks, entries, steps, reference)
 """The other files of what is compiled."""

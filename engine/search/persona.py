@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.code_cache import note_ready
+from engine.compiler.code_cache import note_ready
+from engine.compiler.interpreted import Bound, interpret_game
+from engine.compiler.native import Memory, compile_game
 from engine.game import Game, Position
-from engine.interpreted import Bound, interpret_game
-from engine.native import Memory, compile_game
-from engine.search import layout, mean
-from engine.search.cold import plays_in_full
+from engine.search import expectimax as mean
+from engine.search import layout
 from engine.search.driver import (
     NO_LIMIT,
     SMALL_TABLE_BITS,
@@ -35,6 +35,7 @@ from engine.search.driver import (
 from engine.search.job import PERSONAS, Info, Job, Limit, Result, RootMove, SearchFailed
 from engine.search.levels import ANY_MARGIN, TIME_MS, level_of, lot
 from engine.search.report import Report, nodes_per_second, resolve, to_info
+from engine.search.uncompiled import plays_in_full
 
 AVERAGE_NODES = 200_000
 """Means are taken over so many positions at most: as deep as that goes, and one ply in any case."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.native import Memory
 from engine.game import Position
-from engine.native import Memory
 from engine.search import layout
 from engine.search.report import Report
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.native import Memory, compile_game
 from engine.game import Game, Position
-from engine.native import Memory, compile_game
 from engine.search.driver import NO_LIMIT, Cancelled, Control
 from engine.search.job import MATE, Limit
 from engine.solvers import connect_four_kernel as kernel

@@ -1,4 +1,4 @@
-"""Connect four to the end: alpha-beta with null windows on the score, compiled by `engine.native`.
+"""Connect four to the end: alpha-beta with null windows on the score, compiled by `engine.compiler.native`.
 
 The score of a position for the side to move is 22 minus the discs that the winner has played when the fourth in a row
 falls, negative when the other side wins, 0 for a draw: 1 is a win with the very last disc.

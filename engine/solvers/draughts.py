@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.data import load_data
 from engine.game import DRAWN, GOES_ON, LOST, WON, Game, Position
+from engine.rules.data import load_data
 from engine.search.job import MATE, Limit
 from engine.solvers.base import Around, Batch, Control, Problem, Solution, SolvedMove
 from engine.solvers.draughts_files import Tell, counts_of, keep, make_tables, ready_tables, tables_file

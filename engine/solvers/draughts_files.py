@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import code_cache
+from engine.compiler import code_cache
 from engine.game import Game, GameFault
 
 KEPT_VERSIONS = 3
@@ -52,7 +52,7 @@ def table_bytes(game: Game, pieces: int) -> int:
 
 def make_tables(game: Game, pieces: int, tell: Tell = silent) -> Any:
     """The words of the tables up to so many pieces: that number, and eight entries in each of the others."""
-    from engine.native import Memory, compile_game
+    from engine.compiler.native import Memory, compile_game
     from engine.solvers import draughts_tables
 
     rules: Any = game.rules

@@ -1,4 +1,5 @@
-"""The endgame tables of draughts by retrograde analysis: compiled with the rules of the game, see engine.native.
+"""The endgame tables of draughts by retrograde analysis: compiled with the rules of the game, see
+engine.compiler.native.
 
 A position's entry is a byte: 0 a draw, else one more than the plies to the end when both sides play best, the winner
 as fast and the loser as slowly as can be. An even number of plies is a loss for the side to move, which has no move

@@ -12,10 +12,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from engine import native_lanes  # noqa: F401  (registers what the kernel is written in)
+from engine.compiler.native import Memory, NativeGame, compile_game
 from engine.game import Game, Position
 from engine.games.othello import PASS
-from engine.native import Memory, NativeGame, compile_game
 from engine.search.driver import Cancelled
 from engine.search.job import MATE, Bound, Limit
 from engine.solvers import othello_kernel as kernel

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from engine.arguments import option
+from engine.command_line import option
 from engine.game import GameError, GameFault
-from engine.games.registry import game_ids, load_game
-from engine.overflow import ignore_overflow
+from engine.rules.overflow import ignore_overflow
+from engine.rules.registry import game_ids, load_game
 from engine.teach.errors import NotPossible, TeachError, TreeError
 from engine.teach.evaluators import EVALUATORS
 from engine.teach.explain import ALGORITHMS, FORMS, Plan, explain

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.data import load_data
 from engine.game import Position
+from engine.rules.data import load_data
 from engine.teach.trace import Number, Value
 from engine.teach.tree import Node, Tree
 

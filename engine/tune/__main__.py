@@ -14,9 +14,9 @@ from typing import TextIO
 
 import msgspec
 
-from engine.arguments import count, option
+from engine.command_line import count, option
 from engine.game import Game, GameError, GameFault
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.tune.errors import TuneError
 from engine.tune.fit import Settings
 from engine.tune.games import Plan, WorkFile, read_plan

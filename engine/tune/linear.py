@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.native import Memory, NativeGame, compile_game
 from engine.game import Game
-from engine.native import Memory, NativeGame, compile_game
 from engine.tune import template
 from engine.tune.template import NOTED, UNIT
 from engine.tune.traced import new_log

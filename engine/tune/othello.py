@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from engine import native_lanes  # noqa: F401
-from engine.arguments import between, count_or_none
+from engine.command_line import between, count_or_none
+from engine.compiler.native import Memory, compile_game
 from engine.game import State
 from engine.games import othello
-from engine.games.registry import load_game
-from engine.native import Memory, compile_game
+from engine.rules.registry import load_game
 from engine.solvers import othello_kernel, othello_last
 from engine.solvers.othello_tables import aligned_words, new_memory, odd_quadrants
 from engine.tune import othello_template as template

@@ -1,4 +1,4 @@
-"""What `engine.native` compiles for the tuner, with a game's `evaluate` in place of the stub."""
+"""What `engine.compiler.native` compiles for the tuner, with a game's `evaluate` in place of the stub."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, make_attribute_wrapper, models, overload, register_model
 
 from engine import jit
-from engine.native import INT, INTS
+from engine.compiler.native import INT, INTS
 
 COUNT, MARK, SIZE, FOUND = 0, 1, 2, 3
 """The words of a log: how many numbers were read, what marks those of this evaluation, the size of DATA; then their

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.data import NumberFile, format_rows, number_files
 from engine.game import Game
+from engine.rules.data import NumberFile, format_rows, number_files
 from engine.tune.errors import TuneError
 from engine.tune.fit import OnRound, Settings, fit, fitted_scale, is_validation, sigmoid, surprise
 from engine.tune.linear import Evaluation, Sums

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from server.protocol import RoomSummary
+from server.protocol.messages import RoomSummary
 from server.store.base import StoredEvent
 
 

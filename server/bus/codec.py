@@ -12,12 +12,12 @@ from urllib.parse import quote, unquote
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from server import protocol as wire
 from server.bus.base import Beat, BusMessage, Gone, Grown, Here, Listed, Missed, Whisper
 from server.bus.link import MAX_BYTES, ROOT
-from server.codec import parse_event_body
-from server.frames import text_frame
-from server.protocol import Count, RoomId
+from server.protocol import messages as wire
+from server.protocol.codec import parse_event_body
+from server.protocol.frames import text_frame
+from server.protocol.messages import Count, RoomId
 from server.store.base import StoredEvent
 
 SEAL_BYTES = 16
@@ -195,5 +195,5 @@ def _at(topic: str, expected: str, message: BusMessage) -> BusMessage:
 
 
 def _payload(frame: bytes) -> bytes:
-    """What is in a text frame of `server.frames`."""
+    """What is in a text frame of `server.protocol.frames`."""
     return frame[{126: 4, 127: 10}.get(frame[1], 2) :]

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from engine.search.job import Info, Job, Result
 from server.bus.link import ROOT
-from server.protocol import Count
+from server.protocol.messages import Count
 
 MAX_BYTES = 65_536
 """No order and no news is longer."""

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 import structlog
 
-from engine.numbering import move_number
+from engine.rules.numbering import move_number
 from engine.search.job import GameQuarantined, Info, Job, Result, RulesChanged, SearchError
-from server import protocol as wire
-from server.codec import format_message
-from server.frames import text_frame
 from server.ports import EnginesAway, Ports
-from server.room.model import AiFailure, AiMove, AiReply, Match, Room
+from server.protocol import messages as wire
+from server.protocol.codec import format_message
+from server.protocol.frames import text_frame
+from server.rooms.model import AiFailure, AiMove, AiReply, Match, Room
 from server.store.base import Thought
 
 THINKING_EVERY_MS = 100

@@ -25,8 +25,8 @@ from engine.search.report import best_so_far, level_for
 from server.bus import work
 from server.bus.link import Link
 from server.bus.work import Advert, Malformed, Offer, Warming
-from server.metrics import Metrics
 from server.ports import Engines, EnginesAway, OnInfo
+from server.process.metrics import Metrics
 from server.seats.answers import Checker, Untrue, position_of
 
 log = structlog.get_logger()

@@ -7,8 +7,8 @@ import msgspec
 from aiohttp import web
 
 from server.address import Origin
-from server.codes import Code
-from server.limits import LimitExceeded
+from server.limits.by_address import LimitExceeded
+from server.protocol.codes import Code
 
 ORIGIN = web.RequestKey("origin", Origin)
 """Where a request comes from, for every handler."""

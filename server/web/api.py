@@ -11,14 +11,14 @@ from aiohttp import web
 from msgspec import Meta, Struct
 
 from engine.game import GameFault
-from engine.games.registry import game_ids
-from server.accounts.guests import COOKIE, known_guest, new_guest
+from engine.rules.registry import game_ids
 from server.address import Proxies, parse_proxies
-from server.codes import Code
-from server.limits import LimitExceeded, Limits, Rates
-from server.listener import WS_PATH, origin_allowed
+from server.identity.guests import COOKIE, known_guest, new_guest
+from server.limits.by_address import LimitExceeded, Limits, Rates
+from server.net.listener import WS_PATH, origin_allowed
 from server.ports import Ports
-from server.room.model import CommandRejected
+from server.protocol.codes import Code
+from server.rooms.model import CommandRejected
 from server.store.base import StoreUnavailable
 from server.web.answers import ORIGIN, ApiError, json_answer, raw_answer, refusal_answer, too_many
 from server.web.cookies import cookie_token

@@ -2,7 +2,7 @@
 
 import re
 
-from server.accounts.guests import COOKIE
+from server.identity.guests import COOKIE
 
 TOKEN = re.compile(rf"(?:^|;)\s*{re.escape(COOKIE)}=([^;]*)")
 

@@ -11,13 +11,13 @@ import structlog
 from aiohttp import web
 
 from engine.game import Game, GameError, GameFault
-from engine.numbering import length_text
-from server import protocol as wire
-from server.codec import parse_event_body
-from server.codes import Code
-from server.limits import LimitExceeded, Rates
+from engine.rules.numbering import length_text
+from server.limits.by_address import LimitExceeded, Rates
 from server.ports import Ports
-from server.room import notation
+from server.protocol import messages as wire
+from server.protocol.codec import parse_event_body
+from server.protocol.codes import Code
+from server.rooms import notation
 from server.store.base import StoredMatch
 from server.web.answers import ORIGIN, ApiError, json_answer, number, raw_answer, too_many
 from server.web.replays import Replays

@@ -16,8 +16,8 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 
 from engine.search.job import Load
 from server.bus.base import Bus
-from server.listener import CannotListen
-from server.metrics import Histogram, Metrics
+from server.net.listener import CannotListen
+from server.process.metrics import Histogram, Metrics
 from server.settings import Settings
 from server.web.connection import HttpConnections
 

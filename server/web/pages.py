@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from server.listener import host_allowed
+from server.net.listener import host_allowed
 
 MIME = {
     ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.client.scripted import Backend, memory, websocket
-from tests.client.virtual import run_virtual
+from tests.support.scripted_server import Backend, memory, websocket
+from tests.support.virtual_time import run_virtual
 
 Test = Callable[[Backend], Coroutine[Any, Any, None]]
 

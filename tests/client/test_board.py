@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from client.terminal.board import STROKES, board_text, colour_code, pieces_text
 from client.terminal.layout import COLS, ROWS, lay_out
 from engine.game import Position
-from engine.games.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game
 from engine.view import BoardView, Border, Grid, Kind, PositionView, SeatView, Site, Sites
 
 GOLDEN: list[tuple[str, dict[str, str], str, str]] = [

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from client.cli import main
-from engine.games.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game
 
 
 def plyroom(*arguments: str, **environ: str) -> Result:
@@ -67,7 +67,7 @@ def test_games_lists_all_with_levels_and_options() -> None:
 
 def test_a_game_that_cannot_be_loaded_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a line that says why; the others are listed."""
-    monkeypatch.setattr("engine.games.registry.game_ids", lambda: ["sticks", "broken"])
+    monkeypatch.setattr("engine.rules.registry.game_ids", lambda: ["sticks", "broken"])
     result = plyroom("games", "--json")
     assert result.exit_code == 0
     assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["sticks"]

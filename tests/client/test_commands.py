@@ -5,9 +5,9 @@ import pytest
 from client.model import Model
 from client.terminal import words
 from client.terminal.commands import Do, Play, Say, Try, Unclear, Word, help_text, read_line
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
-from server.protocol import MatchState, Over, Played, RoomDescription, Thinking, Turn
+from server.protocol.messages import MatchState, Over, Played, RoomDescription, Thinking, Turn
 
 
 def room(board: BoardView, *moves: MoveView) -> Model:

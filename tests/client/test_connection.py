@@ -7,10 +7,10 @@ import pytest
 
 from client.connection import State, connect
 from client.errors import PlyroomError, ProtocolMismatch, Refused, Unanswered, Unreachable, WrongToken
-from server.protocol import Chat, Create, Move
+from server.protocol.messages import Chat, Create, Move
 from tests.client.conftest import Test
-from tests.client.scripted import Backend, Close, Link, Message, chat, greet, memory, silent, welcome
-from tests.client.virtual import run_virtual
+from tests.support.scripted_server import Backend, Close, Link, Message, chat, greet, memory, silent, welcome
+from tests.support.virtual_time import run_virtual
 
 # --- greeting
 

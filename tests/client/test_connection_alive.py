@@ -12,8 +12,8 @@ from client.connection import State, connect
 from client.errors import PlyroomError, ProtocolMismatch, Replaced, Unreachable, WrongToken
 from client.transport import Cut
 from tests.client.conftest import Test
-from tests.client.scripted import Backend, Close, Link, chat, greet, memory, take, welcome
-from tests.client.virtual import run_virtual
+from tests.support.scripted_server import Backend, Close, Link, chat, greet, memory, take, welcome
+from tests.support.virtual_time import run_virtual
 
 # --- staying alive
 

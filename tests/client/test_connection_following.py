@@ -7,10 +7,10 @@ from contextlib import aclosing
 import pytest
 
 from client.errors import Refused
-from server.protocol import Joined, Snapshot, Thinking
+from server.protocol.messages import Joined, Snapshot, Thinking
 from tests.client.conftest import Test
-from tests.client.scripted import Backend, Link, chat, joined, memory, said, short, snapshot_at, take
-from tests.client.virtual import run_virtual
+from tests.support.scripted_server import Backend, Link, chat, joined, memory, said, short, snapshot_at, take
+from tests.support.virtual_time import run_virtual
 
 # --- following a room
 

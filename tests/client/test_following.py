@@ -4,8 +4,8 @@ import json
 
 from client.following import Following, Verdict
 from client.messages import Happened, RoomMessage, parse_server_message
-from server.protocol import Hidden, Presence, Snapshot
-from tests.client.scripted import joined
+from server.protocol.messages import Hidden, Presence, Snapshot
+from tests.support.scripted_server import joined
 
 
 def joined_message(v: int, epoch: str = "e1") -> RoomMessage:

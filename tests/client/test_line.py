@@ -12,10 +12,10 @@ from client.address import parse_address
 from client.errors import Refused
 from client.terminal.line import InputEnded, LineMode, print_messages
 from client.terminal.output import Output
-from server.protocol import AiSeat, Chat, Decline, Move, MySeat, OpenSeat, Rematch, RemoveAi, Sit
-from tests.client.house import BOB, House
-from tests.client.scripted import Link, memory
-from tests.client.virtual import run_virtual
+from server.protocol.messages import AiSeat, Chat, Decline, Move, MySeat, OpenSeat, Rematch, RemoveAi, Sit
+from tests.support.fake_room import BOB, House
+from tests.support.scripted_server import Link, memory
+from tests.support.virtual_time import run_virtual
 
 ADDRESS = parse_address("http://script")
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from client.messages import Happened, RoomMessage, parse_server_message
 from client.model import MAX_CHAT_LINES, Model, apply
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView, PositionView
-from server.codec import event_frame, format_event_body, format_message
-from server.protocol import (
+from server.protocol.codec import event_frame, format_event_body, format_message
+from server.protocol.messages import (
     Accept,
     AddAi,
     Chat,
@@ -42,10 +42,10 @@ from server.protocol import (
     Turn,
     View,
 )
-from server.room.model import Author, Room
-from server.room.model import CommandRejected as Rejected
-from server.room.rules import create, decide, evolve, first
-from server.room.views import snapshot
+from server.rooms.model import Author, Room
+from server.rooms.model import CommandRejected as Rejected
+from server.rooms.rules import create, decide, evolve, first
+from server.rooms.views import snapshot
 
 ADA, BOB = Author("ada", "Ada"), Author("bob", "Bob")
 ROOM = "r"

@@ -16,9 +16,9 @@ from client.api import MatchRecord, PlyView, Thought, fetch_games, fetch_match, 
 from client.errors import ProtocolMismatch, Refused, Unreachable
 from client.terminal.output import Output
 from client.terminal.replay import print_json, print_match, step_through
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.view import PositionView
-from server.protocol import Occupant, Over, Played
+from server.protocol.messages import Occupant, Over, Played
 
 MOVES = ("b2", "a1", "c2", "b1", "a2")
 

@@ -10,13 +10,13 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
-from engine.games.registry import load_game
-from server import protocol as wire
-from server.codec import event_frame, format_event_body, format_message
-from server.room.model import Author, CommandRejected, Room
-from server.room.rules import create, decide, evolve, first
-from server.room.views import snapshot
-from tests.browser import open_chromium, open_files
+from engine.rules.registry import load_game
+from server.protocol import messages as wire
+from server.protocol.codec import event_frame, format_event_body, format_message
+from server.rooms.model import Author, CommandRejected, Room
+from server.rooms.rules import create, decide, evolve, first
+from server.rooms.views import snapshot
+from tests.support.browser import open_chromium, open_files
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
-from tests.browser import FILES, open_chromium, open_files, watch_faults
+from tests.support.browser import FILES, open_chromium, open_files, watch_faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 FOLDER = Path(__file__).parent / "web"

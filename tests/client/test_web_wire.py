@@ -5,12 +5,12 @@ import json
 import msgspec
 import pytest
 
-from server import protocol as wire
-from server.codec import HIDDEN_BODY, event_frame, format_event_body, format_message, parse_message
-from tests.client.wire_files import GOLDEN, TYPES, typescript
-from tests.client.wire_samples import CLIENT, EVENTS, SERVER, frames
+from server.protocol import messages as wire
+from server.protocol.codec import HIDDEN_BODY, event_frame, format_event_body, format_message, parse_message
+from tests.support.wire_files import GOLDEN, TYPES, typescript
+from tests.support.wire_samples import CLIENT, EVENTS, SERVER, frames
 
-REWRITE = "run `python -m tests.client.wire_files`, and see whether both clients still understand"
+REWRITE = "run `python -m tests.support.wire_files`, and see whether both clients still understand"
 
 
 def test_there_is_one_sample_of_every_message() -> None:
@@ -26,7 +26,7 @@ def test_the_golden_frames_are_what_the_server_writes() -> None:
 
 
 def test_the_types_of_the_browser_client_are_current() -> None:
-    """client/web/protocol.d.ts says what server/protocol.py says."""
+    """client/web/protocol.d.ts says what server/protocol/messages.py says."""
     assert TYPES.read_text("utf-8") == typescript(), REWRITE
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import click
 
-from server import limits
-from server.bench import Load, make_pair, play
+from server.bench.moves import Load, make_pair, play
+from server.deploy.postgres import unprivileged
+from server.limits import by_address as limits
 from tests.cluster.running import Cluster, cluster
-from tests.postgres import unprivileged
 
 UNLIMITED: dict[str, object] = {
     "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_per_minute": 1e6, **limits.OFF,

@@ -18,11 +18,11 @@ from pathlib import Path
 import click
 import uvloop
 
-from server import limits
-from server.bench import Meter, Pair, make_pair
+from server.bench.moves import Meter, Pair, make_pair
+from server.deploy.postgres import unprivileged
+from server.limits import by_address as limits
 from tests.cluster.accounts import Used, counted, machine_busy_s, pids_of, put_first, since, used_so_far
 from tests.cluster.running import Cluster, cluster
-from tests.postgres import unprivileged
 from tests.simulation.machine import percentile
 
 PAIRS = 200

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import psutil
 
+from server.deploy.free_ports import free_ports
+from server.deploy.mosquitto import mosquitto_path
+from server.deploy.postgres import SAFE, Postgres, private_postgres
 from tests.cluster.forking import Forker, Life, die_with_parent
 from tests.cluster.plan import DEPLOY, ROOT, Service, compose, moved, postgres_settings, service
-from tests.mosquitto import mosquitto_path
-from tests.mqttproxy import mqtt_proxy
-from tests.ports import free_ports
-from tests.postgres import SAFE, Postgres, private_postgres
-from tests.system.faultproxy import FaultProxy, fault_proxy
+from tests.support.fault_proxy import FaultProxy, fault_proxy
+from tests.support.mqtt_proxy import mqtt_proxy
 
 DATABASE = "plyroom"
 START_S = 60.0

@@ -9,9 +9,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tests.cluster.running import Cluster, Member
-from tests.history import History, Message, Way, check
-from tests.server.crowd import CrowdClient, read_everything
+from tests.oracle.history import History, Message, Way, check
 from tests.server.test_two_nodes import heals, make_rooms
+from tests.support.load import CrowdClient, read_everything
 
 HANGS_S = 60.0
 """What has not healed by then never will."""

@@ -9,12 +9,12 @@ import pytest
 from aiohttp import ClientSession
 
 from server.address import parse_proxies
-from server.bench import make_pair, play
+from server.bench.moves import make_pair, play
 from tests.cluster.__main__ import UNLIMITED
 from tests.cluster.plan import DEPLOY, compose, service
 from tests.cluster.running import Cluster, cluster
-from tests.system.journal import Journal
-from tests.system.players import person_and_ai
+from tests.oracle.journal import Journal
+from tests.support.players import person_and_ai
 
 PAIRS = 200
 

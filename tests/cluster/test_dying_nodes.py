@@ -16,7 +16,7 @@ from aiohttp import ClientSession
 from websockets.asyncio.client import connect
 
 from tests.cluster.running import DATABASE, Cluster, Member, cluster
-from tests.server.serving import Socket
+from tests.support.node import Socket
 
 UNPOLLED = {"poll_s": 3600.0}
 FROZEN_S = 3.2

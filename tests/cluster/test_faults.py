@@ -1,7 +1,7 @@
 """What a cluster survives: nodes, workers, the broker and the database die under a crowd, and no promise is broken.
 
-The checker (tests/history.py) reads what the clients recorded, never the server's code. Seeds are printed when it
-finds something.
+The checker (tests/oracle/history.py) reads what the clients recorded, never the server's code. Seeds are printed when
+it finds something.
 """
 
 import asyncio
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from server import limits
-from server.failpoint import PLACES
+from server.limits import by_address as limits
+from server.process.failpoint import PLACES
 from tests.cluster.running import bad_lines, cluster
 from tests.cluster.storm import Storm, fall_at, play_in
 from tests.server.test_two_nodes import GAMES
-from tests.system.faultproxy import Toward
+from tests.support.fault_proxy import Toward
 
 QUICK = {
     "heartbeat_s": 0.5, "poll_s": 3600.0, "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_burst": 10**6,

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from server.deploy.free_ports import free_ports
 from tests.cluster.plan import DEPLOY, Service
 from tests.cluster.running import Member, answers
-from tests.ports import free_ports
-from tests.server.serving import Http
+from tests.support.node import Http
 
 HEADERS = ("x-forwarded-for", "x-forwarded-proto")
 

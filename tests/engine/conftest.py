@@ -9,7 +9,7 @@ import pytest
 
 os.environ["PLYROOM_CACHE"] = os.environ["PLYROOM_TEST_CACHE"]  # before anything imports the compiler
 
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search.driver import Searcher
 
 
@@ -22,7 +22,7 @@ def searcher_of() -> Callable[[str], Searcher]:
 @pytest.fixture
 def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Path]]:
     """Installs a game for a test, as another distribution would: gives its file. Worker processes see it too."""
-    from engine.games import registry
+    from engine.rules import registry
 
     folder = tmp_path / "site"
     folder.mkdir()

@@ -15,9 +15,9 @@ import chess
 import draughts
 import pyspiel
 
-from engine.games.registry import load_game
-from engine.native import compile_game
+from engine.compiler.native import compile_game
 from engine.perft import perft
+from engine.rules.registry import load_game
 
 
 def open_spiel(name: str, depth: int) -> int:

@@ -31,10 +31,11 @@ from typing import Protocol, cast
 import numpy as np
 import pyspiel
 
-from engine import bench_rows
-from engine.bench import as_json
+from engine.bench import rows as bench_rows
+from engine.bench.search import as_json
 from engine.game import Game, Position, Rules
-from engine.games.registry import BUILT_IN, rules_digest
+from engine.rules.digest import rules_digest
+from engine.rules.registry import BUILT_IN
 from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
@@ -293,7 +294,7 @@ def measure(row: Row, asked: argparse.Namespace, folder: Path) -> Measured:
 
 
 def as_rows(row: Row, found: Measured) -> list[bench_rows.Row]:
-    """The rows of `engine.bench_table`: ours is the one call of the kernel, then perhaps the plain one."""
+    """The rows of `engine.bench.table`: ours is the one call of the kernel, then perhaps the plain one."""
     peer_ms = row.published_ms if found.peer_s is None else found.peer_s * 1e3
     peers = (bench_rows.Peer(row.peer, peer_ms, found.peer_s is None),)
     wanted = peer_ms / row.wanted
@@ -332,7 +333,7 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m tests.engine.search_peers", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--open-spiel", type=Path, metavar="DIR", help="the unpacked sources of OpenSpiel's package")
-    parser.add_argument("--json", action="store_true", help="one line of JSON, which engine.bench_table --add takes")
+    parser.add_argument("--json", action="store_true", help="one line of JSON, which engine.bench.table --add takes")
     asked = parser.parse_args(arguments)
     rows: list[bench_rows.Row] = []
     left_out, is_reached = [], True

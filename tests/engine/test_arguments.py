@@ -5,20 +5,20 @@ from importlib import import_module
 
 import pytest
 
-from engine.arguments import between, count, count_or_none, option, positive
+from engine.command_line import between, count, count_or_none, option, positive
 
 REFUSED = [
-    ("engine.bench", "--rounds 0", "from 1 on"),
-    ("engine.bench", "--ablation --table-bits 70", "28 at most"),
-    ("engine.bench", "--ablation --table-bits 0", "from 1 on"),
-    ("engine.bench", "--ablation --deepen chess", "not allowed with"),
-    ("engine.bench", "--deepen chess --depth 999", "126 at most"),
-    ("engine.bench", "--deepen whist", "there is no game 'whist'"),
-    ("engine.bench", "--deepen chess --depth 0", "from 1 on"),
-    ("engine.conformance", "sticks --all", "unrecognized arguments: --all"),
-    ("engine.bench_table", "--rounds 0", "from 1 on"),
-    ("engine.bench_table", "--seconds never", "above 0"),
-    ("engine.bench_table", "--suites", "expected one argument"),
+    ("engine.bench.__main__", "--rounds 0", "from 1 on"),
+    ("engine.bench.__main__", "--ablation --table-bits 70", "28 at most"),
+    ("engine.bench.__main__", "--ablation --table-bits 0", "from 1 on"),
+    ("engine.bench.__main__", "--ablation --deepen chess", "not allowed with"),
+    ("engine.bench.__main__", "--deepen chess --depth 999", "126 at most"),
+    ("engine.bench.__main__", "--deepen whist", "there is no game 'whist'"),
+    ("engine.bench.__main__", "--deepen chess --depth 0", "from 1 on"),
+    ("engine.conformance.__main__", "sticks --all", "unrecognized arguments: --all"),
+    ("engine.bench.table", "--rounds 0", "from 1 on"),
+    ("engine.bench.table", "--seconds never", "above 0"),
+    ("engine.bench.table", "--suites", "expected one argument"),
     ("engine.perft", "chess -1", "from 1 on"),
     ("engine.perft", "chess 1 --option swap", "NAME=VALUE"),
     ("engine.solve", "connect-four --seconds -1", "above 0"),
@@ -61,7 +61,7 @@ def test_what_cannot_be_is_refused(command: str, line: str, expected: str, capsy
     assert expected in capsys.readouterr().err.splitlines()[-1]
 
 
-@pytest.mark.parametrize("command", sorted({"engine.conformance", "engine.warm", *(name for name, _, _ in REFUSED)}))
+@pytest.mark.parametrize("command", sorted({"engine.warm", *(name for name, _, _ in REFUSED)}))
 def test_help_is_given(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every command says what it takes, by the name that it is called by."""
     with pytest.raises(SystemExit) as ended:

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from engine import bench
+from engine.bench import search as bench
 from engine.search import layout
 
 BASIC = {"connect-four": 4_651_313, "tic-tac-toe": 7_949, "sticks": 38_624}

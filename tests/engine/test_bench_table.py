@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from engine import bench, bench_rows, bench_table
-from engine.bench_rows import LeftOut, Missing, Peer, Row
+from engine.bench import rows as bench_rows
+from engine.bench import search as bench
+from engine.bench import table as bench_table
+from engine.bench.rows import LeftOut, Missing, Peer, Row
 from engine.game import Position
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.solvers.base import Batch, Problem
 from tests.engine import search_peers
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.conformance import CHECKS, NATIVE_CHECKS, TIMED_CHECKS, ConformanceError
-from engine.conformance_draws import check_repetition_ends
-from engine.conformance_run import run_checks, verdict
-from engine.conformance_views import REPEATS, check_budget
+from engine.conformance.checks import CHECKS, NATIVE_CHECKS, TIMED_CHECKS, ConformanceError
+from engine.conformance.draws import check_repetition_ends
+from engine.conformance.run import run_checks, verdict
+from engine.conformance.views import REPEATS, check_budget
 from engine.game import GameFault, Position
 from engine.games import tic_tac_toe
-from engine.games.registry import game_ids, load_game
-from tests.documented import documented_files
+from engine.rules.registry import game_ids, load_game
+from tests.support.documented import documented_files
 
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from engine import solve
-from engine.expiry import expiring
+from engine.deadline import expiring
 from engine.game import Position
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Info, Job, Limit

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.conformance import NATIVE_CHECKS
-from engine.data import load_data
+from engine.compiler.native import compile_game
+from engine.conformance.checks import NATIVE_CHECKS
 from engine.game import GameFault
-from engine.games import registry, tic_tac_toe
-from engine.games.registry import load_game
-from engine.native import compile_game
+from engine.games import tic_tac_toe
 from engine.pool.pool import Pool
+from engine.rules import registry
+from engine.rules.data import load_data
+from engine.rules.registry import load_game
 from engine.search.job import Job, Limit, Result, RulesChanged
 
 EVALUATE = "def evaluate(s: State, data: Any) -> int:\n    return {}\n"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.games.registry import load_game
-from engine.interpreted import interpret_game
+from engine.compiler.interpreted import interpret_game
 from engine.pool.messages import Order, Warm
 from engine.pool.pool import Pool
 from engine.pool.process import WorkerProcess
+from engine.rules.registry import load_game
 from engine.search.job import Limit, RulesChanged
 from tests.engine.test_pool import SOURCE, job_of
 

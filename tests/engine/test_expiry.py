@@ -3,7 +3,7 @@
 import math
 import threading
 
-from engine.expiry import expiring
+from engine.deadline import expiring
 
 
 def test_who_is_in_time_is_left_alone_and_who_is_not_is_told_once() -> None:

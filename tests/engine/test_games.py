@@ -20,7 +20,7 @@ from engine.game import (
     PositionError,
     UnknownGame,
 )
-from engine.games.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Searcher
 
 TABLES = Path(__file__).parent / "perft"

@@ -8,11 +8,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from engine.compiler.interpreted import POLL_NODES, interpret_game
+from engine.compiler.native import compile_game
 from engine.game import Position, State
-from engine.games.registry import game_ids, load_game
-from engine.interpreted import POLL_NODES, interpret_game
-from engine.native import compile_game
-from engine.search import cold, kernel, layout, mean
+from engine.rules.registry import game_ids, load_game
+from engine.search import expectimax as mean
+from engine.search import kernel, layout
+from engine.search import uncompiled as cold
 from engine.search.driver import SMALL_TABLE_BITS, Cancelled, Control, Running, Searcher, Table, answer
 from engine.search.job import Info, Job, Limit, Result
 from engine.search.levels import level_of
@@ -96,7 +98,9 @@ def test_levels_one_and_two_of_every_game() -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_both_bindings_see_the_same_game(game_id: str) -> None:
-    """The names that `engine.native` puts into the kernel's globals are there uncompiled, with the same numbers."""
+    """The names that `engine.compiler.native` puts into the kernel's globals are there uncompiled, with the same
+    numbers.
+    """
     game = load_game(game_id)
     for template in (kernel, mean):
         compiled = compile_game(game, template)._kernel

@@ -10,9 +10,9 @@ from types import FunctionType
 import numpy as np
 import pytest
 
-from engine.conformance import playouts
+from engine.conformance.checks import playouts
 from engine.game import Position
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search import kernel, layout
 from engine.search.driver import Cancelled, Control, Searcher, Table
 from engine.search.job import MATE, Limit, SearchFailed

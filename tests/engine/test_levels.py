@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from engine.game import Game, GameFault, Position, Rules
 from engine.games import tic_tac_toe
-from engine.games.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Job, Limit, Result, RootMove, RulesChanged, SearchFailed

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import code_cache
+from engine.compiler import code_cache
+from engine.compiler.native import CACHE, Memory, compile_game
 from engine.game import Game, GameFault
 from engine.games import tic_tac_toe
-from engine.games.registry import load_game
-from engine.native import CACHE, Memory, compile_game
-from engine.search import mean
+from engine.rules.registry import load_game
+from engine.search import expectimax as mean
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
 SMALL = "game = load_game('tic-tac-toe'); native = compile_game(game); print(native.function('rule_status')((7, 0)))"
-IMPORTS = "from engine.games.registry import load_game; from engine.native import CACHE, compile_game; "
+IMPORTS = "from engine.rules.registry import load_game; from engine.compiler.native import CACHE, compile_game; "
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -128,7 +128,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     scratch.mkdir()
     places = []
     for _ in range(2):
-        code = "from engine.code_cache import cache_folder; print(cache_folder())"
+        code = "from engine.compiler.code_cache import cache_folder; print(cache_folder())"
         done = run(code, HOME=str(nowhere), XDG_CACHE_HOME="", TMPDIR=str(scratch))
         assert done.returncode == 0, done.stderr
         places.append(Path(done.stdout.split()[-1]))
@@ -223,8 +223,8 @@ def test_recursive_rules(tmp_path: Path) -> None:
         SOURCE.replace("@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE)
     )
     code = (
-        "import recursive; from engine.game import Game; from engine.games.registry import rules_digest;"
-        "from engine.native import compile_game;"
+        "import recursive; from engine.game import Game; from engine.rules.digest import rules_digest;"
+        "from engine.compiler.native import compile_game;"
         "native = compile_game(Game(recursive, rules_digest(recursive)));"
         "print(native.function('rule_evaluate')((7, 0), native.data))"
     )
@@ -312,7 +312,7 @@ def test_each_part_of_a_game_has_its_own_lock() -> None:
     """Whoever loads the search does not wait for whoever compiles the personas, nor the other way round."""
     game = load_game("tic-tac-toe")
     search, personas = compile_game(game), compile_game(game, mean)
-    assert {search.scope, personas.scope} == {"tic-tac-toe", "tic-tac-toe@mean"}
+    assert {search.scope, personas.scope} == {"tic-tac-toe", "tic-tac-toe@expectimax"}
     assert search.tag != personas.tag
     with code_cache.locked(CACHE, personas.scope):
         search.function("root")

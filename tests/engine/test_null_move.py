@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.game import Game
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit

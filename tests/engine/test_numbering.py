@@ -1,11 +1,11 @@
-"""What engine/numbering.py promises: the numbers that people see are those that the game's players use."""
+"""What engine/rules/numbering.py promises: the numbers that people see are those that the game's players use."""
 
 import pytest
 
 from engine.game import Game, GameFault
-from engine.games.registry import game_ids, load_game
-from engine.numbering import length_text, move_number
-from tests.server.rooms import altered
+from engine.rules.numbering import length_text, move_number
+from engine.rules.registry import game_ids, load_game
+from tests.support.room_log import altered
 
 EACH = {"connect-four", "gomoku", "hex", "othello", "sticks", "tic-tac-toe"}
 """Games in which each ply has a number of its own."""

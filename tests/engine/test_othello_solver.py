@@ -11,7 +11,7 @@ import pytest
 
 from engine import solve
 from engine.game import Position
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher
 from engine.search.job import MATE, Job, Limit

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.games.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game
 
 ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / "engine"

@@ -6,12 +6,13 @@ from types import ModuleType
 
 import pytest
 
+from engine.compiler.native import compile_game
 from engine.game import GameFault
-from engine.games import registry, tic_tac_toe
-from engine.games.registry import game_ids, load_game
-from engine.native import compile_game
-from engine.parts import files_of, names_of
-from engine.rules_style import style_faults
+from engine.games import tic_tac_toe
+from engine.rules import registry
+from engine.rules.parts import files_of, names_of
+from engine.rules.registry import game_ids, load_game
+from engine.rules.style import style_faults
 
 PART = """
 import numpy as np

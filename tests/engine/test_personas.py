@@ -5,9 +5,9 @@ from functools import cache
 import pytest
 from msgspec import structs
 
+from engine.conformance.playouts import playouts
 from engine.game import Position
-from engine.games.registry import game_ids, load_game
-from engine.playouts import playouts
+from engine.rules.registry import game_ids, load_game
 from engine.search import persona as personas_module
 from engine.search.driver import Cancelled, Control, Running, Searcher
 from engine.search.job import PERSONAS, Info, Job, Persona, Result, SearchFailed

@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from engine.conformance import ConformanceError, check_search
+from engine.conformance.checks import ConformanceError, check_search
 from engine.game import Game
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search import kernel
 from engine.search.driver import Searcher
 from tests.engine import test_kernel, test_null_move, test_search_options
@@ -70,8 +70,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "skipped child",
         exact_profile,
-        "    for i in range(n):\n        j = i\n",
-        "    for i in range(n - (n > 3)):\n        j = i\n",
+        "    for i in range(n):\n        if i == 1:\n",
+        "    for i in range(n - (n > 3)):\n        if i == 1:\n",
     ),
     (
         "depth not compared",

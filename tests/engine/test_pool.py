@@ -17,19 +17,19 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
-from engine import code_cache
+from engine.compiler import code_cache
 from engine.games import tic_tac_toe
-from engine.games.registry import load_game
 from engine.pool.messages import Cold, Order, Run, Warm, Warmed
 from engine.pool.pool import Pool, PoolBusy, PoolClosed
 from engine.pool.process import WorkerProcess
 from engine.pool.quarantine import FAULTS_IN_A_ROW
 from engine.pool.warmer import WarmState
 from engine.pool.worker import IDLE_NICE
+from engine.rules.registry import load_game
 from engine.search.job import GameQuarantined, Info, Job, Limit, Result, RulesChanged, SearchFailed
 from engine.search.levels import TIME_MS
 from engine.search.report import level_for
-from tests.clock import stopped_clock, until
+from tests.support.clock import stopped_clock, until
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')

@@ -8,8 +8,8 @@ import pytest
 
 from engine import jit
 from engine.game import State
-from engine.games.registry import game_ids, load_game
-from engine.rules_style import source_faults, style_faults
+from engine.rules.registry import game_ids, load_game
+from engine.rules.style import source_faults, style_faults
 
 HEAD = """
 from typing import Any

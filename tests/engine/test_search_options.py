@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.conformance import playouts
+from engine.conformance.checks import playouts
 from engine.game import Game
 from engine.games import connect_four
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Limit, SearchFailed

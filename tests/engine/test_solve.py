@@ -15,8 +15,8 @@ import pytest
 
 from engine import solve
 from engine.game import GameFault, Position, State
-from engine.games import registry
-from engine.games.registry import load_game
+from engine.rules.digest import rules_digest
+from engine.rules.registry import load_game
 from engine.search import driver, layout
 from engine.search.driver import Control, Searcher
 from engine.search.job import MATE, Bound, Job, Limit
@@ -423,7 +423,7 @@ def test_a_game_of_another_distribution_names_its_solver(plug_in: Install, monke
             thought(**unreached)
     before = game.digest
     solver_file.write_text(SOLVER.replace("best", "good"))
-    assert registry.rules_digest(game.rules) != before  # type: ignore[arg-type]
+    assert rules_digest(game.rules) != before  # type: ignore[arg-type]
 
 
 def test_a_solver_that_is_not_there_is_a_fault_of_the_game(plug_in: Install) -> None:

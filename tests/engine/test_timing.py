@@ -3,7 +3,7 @@
 import pytest
 
 from engine.search.job import Limit
-from engine.search.timing import EASY_DEPTHS, OVERHEAD_MS, Budget, Pace, budget
+from engine.search.timeman import EASY_DEPTHS, OVERHEAD_MS, Budget, Pace, budget
 
 
 def test_a_fixed_time_is_kept() -> None:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.data import format_rows, load_data, number_files, parse_rows
 from engine.game import Game, GameFault
-from engine.games import registry, tic_tac_toe
-from engine.games.registry import load_game
+from engine.games import tic_tac_toe
+from engine.rules import registry
+from engine.rules.data import format_rows, load_data, number_files, parse_rows
+from engine.rules.registry import load_game
 from engine.tune.__main__ import main
 from engine.tune.errors import TuneError
 from engine.tune.fit import Settings, fit, fitted_scale, sigmoid, surprise

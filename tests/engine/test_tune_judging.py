@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.games.registry import load_game
 from engine.match.players import TABLE_BITS
+from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from engine.tune.__main__ import main

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.compiler.native import Memory, compile_game
 from engine.games import othello
-from engine.games.registry import load_game
-from engine.native import Memory, compile_game
+from engine.rules.registry import load_game
 from engine.tune import othello as tuner
 from engine.tune import othello_template as template
 from engine.tune.othello_positions import read_records

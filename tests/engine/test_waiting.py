@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.pool.waiting import FairQueue
+from engine.pool.fair_queue import FairQueue
 
 
 @dataclass(frozen=True)

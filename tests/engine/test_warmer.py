@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from engine import code_cache
-from engine.games.registry import load_game
+from engine.compiler import code_cache
 from engine.pool.messages import Compiling, News, Step, Warm, Warmed
 from engine.pool.process import WorkerProcess
 from engine.pool.warmer import TRIES, Warmer, WarmState
-from engine.search import cold
+from engine.rules.registry import load_game
+from engine.search import uncompiled as cold
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
 Key = tuple[str, Step]

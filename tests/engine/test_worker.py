@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.games.registry import load_game
 from engine.pool import worker as worker_module
 from engine.pool.messages import Progress, decode_news
 from engine.pool.worker import LIVE_S, Worker
+from engine.rules.registry import load_game
 from engine.search.driver import Control, _live_info
 from engine.search.job import Info
 

@@ -17,17 +17,17 @@ import click
 import structlog
 from uvloop import new_event_loop
 
-from engine.games.registry import load_game
 from engine.pool.pool import Pool
+from engine.rules.registry import load_game
 from engine.search.job import Job
-from server import protocol as wire
 from server.bus.base import Grown, RoomMessage
 from server.bus.mqtt import MqttBus, open_mqtt_bus
-from server.codec import format_event_body
+from server.deploy.mosquitto import mosquitto
+from server.protocol import messages as wire
+from server.protocol.codec import format_event_body
 from server.seats.remote import RemoteEngines
 from server.store.base import StoredEvent
 from server.worker import open_worker
-from tests.mosquitto import mosquitto
 from tests.server.test_bus_contract import KEY, flowing, subscribe
 
 ROUNDS = 5

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import structlog
 
-from tests.postgres import SAFE, Postgres, private_postgres
-from tests.postgres import postgres as postgres
+from server.deploy.postgres import SAFE, Postgres, private_postgres
+from server.deploy.postgres import postgres as postgres
 
 structlog.configure(
     processors=[

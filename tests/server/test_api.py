@@ -10,15 +10,15 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from engine.game import Game, UnknownGame
-from engine.games.registry import game_ids, load_game
-from server import protocol as wire
-from server.codes import Code
-from server.limits import Limits
+from engine.rules.registry import game_ids, load_game
+from server.limits.by_address import Limits
+from server.protocol import messages as wire
+from server.protocol.codes import Code
 from server.settings import Settings
 from server.web.api import Api, make_app
-from tests.server.rooms import altered, raises
-from tests.server.serving import Node, serve
-from tests.server.world import Client, World
+from tests.support.fake_server import Client, World
+from tests.support.node import Node, serve
+from tests.support.room_log import altered, raises
 
 AI1 = wire.AiSeat(level=1)
 

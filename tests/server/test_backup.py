@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import Connection, text, update
 
-from engine.games.registry import load_game
-from server.admin import main
+from engine.rules.registry import load_game
+from server.ops.admin import main
+from server.ops.verify import Report, verify
 from server.store import backup as copies
 from server.store import schema, tables
 from server.store.base import CommandKey, DaySpan, Identity, RoomHead, StoreError
-from server.verify import Report, verify
-from tests.server.databases import (
+from tests.support.databases import (
     KINDS,
     Database,
     PostgresDatabase,
@@ -28,7 +28,7 @@ from tests.server.databases import (
     migrate,
     play_matches,
 )
-from tests.server.entries import NOW_MS, TODAY, append, entries, new_room
+from tests.support.log_entries import NOW_MS, TODAY, append, entries, new_room
 
 
 @pytest.fixture(params=KINDS)

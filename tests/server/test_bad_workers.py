@@ -13,16 +13,15 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search.job import GameQuarantined, Info, Job, Result, RootMove, SearchFailed
 from server.bus import work
 from server.bus.link import open_link
 from server.bus.work import Offer
+from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.ports import EnginesAway, OnInfo
 from server.seats import remote
 from server.seats.answers import LINE_KEPT, LINE_LIVE, Checker, Untrue
-from tests.clock import until
-from tests.mosquitto import Mosquitto, mosquitto
 from tests.server.test_engine_workers import AI1, Duel, Hand, hire, node
 from tests.server.test_remote_engines import (
     GAME,
@@ -36,7 +35,8 @@ from tests.server.test_remote_engines import (
     refuses,
     taken,
 )
-from tests.server.world import World
+from tests.support.clock import until
+from tests.support.fake_server import World
 
 POISON = "ev\u202eil\x1b[2J<b>words</b>"
 """What a worker would like people to read."""

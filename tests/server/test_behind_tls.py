@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.serving import Node, Response, serve
+from tests.support.node import Node, Response, serve
 
 HSTS = "strict-transport-security"
 YEAR_S = 31_536_000

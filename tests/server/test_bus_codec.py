@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server import protocol as wire
 from server.bus.base import Beat, BusMessage, Gone, Grown, Here, Listed, Missed, Whisper
 from server.bus.codec import Codec, Refused, room_topic
 from server.bus.link import MAX_BYTES, _filters
-from server.codec import format_event_body, format_message
-from server.frames import text_frame
+from server.protocol import messages as wire
+from server.protocol.codec import format_event_body, format_message
+from server.protocol.frames import text_frame
 from server.store.base import StoredEvent
 from tests.server.test_bus_contract import ENTRY, KEY, MESSAGES, NODE_MESSAGES
 

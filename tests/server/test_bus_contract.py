@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import pytest
 
-from server import protocol as wire
 from server.bus.base import Beat, Bus, BusMessage, Gone, Grown, Here, Listed, Missed, NodeMessage, RoomMessage, Whisper
 from server.bus.local import LocalBus
 from server.bus.mqtt import MqttBus, open_mqtt_bus
-from server.codec import format_message
-from server.frames import text_frame
-from tests.mosquitto import mosquitto
-from tests.server.entries import entries
+from server.deploy.mosquitto import mosquitto
+from server.protocol import messages as wire
+from server.protocol.codec import format_message
+from server.protocol.frames import text_frame
+from tests.support.log_entries import entries
 
 THINKING = wire.Thinking(room="r1", match="m", ply=3, seat=0, state="searching", depth=5, pv=("a1", "b2"))
 MESSAGES: list[RoomMessage] = [

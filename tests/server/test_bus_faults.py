@@ -16,28 +16,28 @@ import aiomqtt
 import pytest
 from aiohttp import ClientSession
 
-from server import limits
-from server import protocol as wire
 from server.bus import link as link_module
 from server.bus.base import Grown
 from server.bus.broker import Broker
 from server.bus.codec import ROOMS, Codec, room_topic
 from server.bus.mqtt import MqttBus, open_mqtt_bus
-from server.codec import format_event_body
+from server.deploy.mosquitto import Mosquitto, mosquitto
+from server.limits import by_address as limits
 from server.ports import Ports
+from server.protocol import messages as wire
+from server.protocol.codec import format_event_body
 from server.store.base import Store, StoredEvent
 from server.store.sql import open_sqlite
-from tests.clock import moment, stopped_clock
-from tests.history import READER, History, check
-from tests.mosquitto import Mosquitto, mosquitto
-from tests.mqttproxy import mqtt_proxy
-from tests.server.crowd import CrowdClient, read_everything
-from tests.server.entries import new_database
-from tests.server.serving import Node, Socket, serve
+from tests.oracle.history import READER, History, check
 from tests.server.test_bus_contract import KEY, flowing
 from tests.server.test_metrics import numbers
 from tests.server.test_two_nodes import HANGS_S, NAMES, QUICK, heals, hesitant, make_rooms
-from tests.server.world import World
+from tests.support.clock import moment, stopped_clock
+from tests.support.fake_server import World
+from tests.support.load import CrowdClient, read_everything
+from tests.support.log_entries import new_database
+from tests.support.mqtt_proxy import mqtt_proxy
+from tests.support.node import Node, Socket, serve
 
 LAG_S = 2.0
 

@@ -19,8 +19,8 @@ from server.bus import work
 from server.bus.broker import Broker, broker_of, parse_broker
 from server.bus.link import MAX_BYTES, OUTBOX, ROOT, Link, open_link
 from server.bus.outbox import TRIES, Letter, Outbox
+from server.deploy.mosquitto import mosquitto, mosquitto_path
 from server.settings import SettingError, Settings, settings_from_env
-from tests.mosquitto import mosquitto, mosquitto_path
 
 ACL = Path(__file__).parents[2] / "server" / "deploy" / "mosquitto.acl"
 USERS = {"server": "s3cret-of-servers", "worker": "s3cret-of-workers"}

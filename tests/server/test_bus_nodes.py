@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from server import hub as hub_module
-from server import protocol as wire
 from server.bus.base import Gone, Grown, Here, Listed, Missed
 from server.bus.codec import node_topic
 from server.bus.mqtt import MqttBus, open_mqtt_bus
-from server.codec import format_message
-from server.frames import text_frame
-from server.hub import Hub, open_hub
-from server.lobby import COMPARE_S
+from server.deploy.mosquitto import mosquitto
+from server.protocol import messages as wire
+from server.protocol.codec import format_message
+from server.protocol.frames import text_frame
+from server.runtime import hub as hub_module
+from server.runtime.hub import Hub, open_hub
+from server.runtime.lobby import COMPARE_S
 from server.store.base import StoredRoom
-from tests.clock import stopped_clock, until
-from tests.mosquitto import mosquitto
 from tests.server.test_bus_contract import KEY, flowing
-from tests.server.world import BadBus, Client, FaultyStore, Message, World, settle, virtual
+from tests.support.clock import stopped_clock, until
+from tests.support.fake_server import BadBus, Client, FaultyStore, Message, World, settle, virtual
 
 SOON_S = 0.6
 """Presence waits for a tenth of a second, the lobby for a quarter."""

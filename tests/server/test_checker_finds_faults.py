@@ -12,27 +12,28 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from engine.game import GOES_ON, LOST, WON, Game
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search.job import Job
-from server import protocol as wire
-from server import runner as runner_module
-from server import session as session_module
 from server.bus.base import Grown
-from server.codec import format_event_body, format_message
-from server.codes import Code
-from server.frames import text_frame
-from server.requests import Request, refuse, reply
-from server.room import rules
-from server.room.model import Author, CommandRejected, Match, Room
-from server.room.views import description
-from server.runner import RoomRunner
+from server.net import session as session_module
+from server.protocol import messages as wire
+from server.protocol.codec import format_event_body, format_message
+from server.protocol.codes import Code
+from server.protocol.frames import text_frame
+from server.rooms import rules
+from server.rooms.model import Author, CommandRejected, Match, Room
+from server.rooms.views import description
+from server.runtime import room_runner as runner_module
+from server.runtime.requests import Request, refuse, reply
+from server.runtime.room_runner import RoomRunner
 from server.store.base import Append, CommandKey, StoredEvent
-from tests import history
-from tests.server import crowd, test_runner_ai, test_session, test_two_nodes
-from tests.server.rooms import altered
+from tests.oracle import history
+from tests.server import test_runner_ai, test_session, test_two_nodes
 from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
-from tests.server.world import FaultyStore, UnreliableStore, World, first_legal
+from tests.support import load as crowd
+from tests.support.fake_server import FaultyStore, UnreliableStore, World, first_legal
+from tests.support.room_log import altered
 
 Patch = pytest.MonkeyPatch
 

@@ -13,21 +13,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.games.registry import load_game
 from engine.pool.pool import Pool
+from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
 from engine.search.report import resolve
-from server import protocol as wire
 from server.bus import work
 from server.bus.link import Link, open_link
 from server.bus.mqtt import open_mqtt_bus
-from server.hub import Hub, open_hub
+from server.deploy.mosquitto import Mosquitto, mosquitto
+from server.protocol import messages as wire
+from server.runtime.hub import Hub, open_hub
 from server.seats.remote import RemoteEngines
 from server.worker import EngineWorker
-from tests.mosquitto import Mosquitto, mosquitto
 from tests.server.test_bus_contract import KEY, flowing
 from tests.server.test_remote_engines import GAME, PATIENCE_S, job
-from tests.server.world import Client, World
+from tests.support.fake_server import Client, World
 
 AI1 = wire.AiSeat(level=1)
 

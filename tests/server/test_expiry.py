@@ -8,17 +8,17 @@ from typing import Any, cast
 
 import pytest
 
-from server import protocol as wire
-from server.accounts.guests import known_guest, new_guest
-from server.codes import Close, Code
-from server.expiry import GUEST_DAYS, LOOK_S, ROOM_DAYS
-from server.hub import Hub
-from server.limits import Limits
-from server.session import Session, Sessions
+from server.identity.guests import known_guest, new_guest
+from server.limits.by_address import Limits
+from server.net.session import Session, Sessions
+from server.protocol import messages as wire
+from server.protocol.codes import Close, Code
+from server.runtime.expiry import GUEST_DAYS, LOOK_S, ROOM_DAYS
+from server.runtime.hub import Hub
 from server.store.base import DAY_MS, DaySpan, StoreUnavailable
-from tests.server.playing import ME, OPEN
-from tests.server.serving import Http, serve
-from tests.server.world import Client, World, loop_ms, virtual
+from tests.support.fake_server import Client, World, loop_ms, virtual
+from tests.support.node import Http, serve
+from tests.support.two_players import ME, OPEN
 
 
 class Later(World):

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.games.registry import load_game
-from server import protocol as wire
-from server.codes import Code
-from server.hub import Hub
-from server.room.model import ForcedPass
+from engine.rules.registry import load_game
+from server.protocol import messages as wire
+from server.protocol.codes import Code
+from server.rooms.model import ForcedPass
+from server.runtime.hub import Hub
 from server.settings import Settings
 from server.store.base import StoredEvent
-from tests.server.rooms import ADA, AI, BEN, ME, Played, chat, plain, seated
-from tests.server.world import Client, Fault, World, virtual
+from tests.support.fake_server import Client, Fault, World, virtual
+from tests.support.room_log import ADA, AI, BEN, ME, Played, chat, plain, seated
 
 TO_A_PASS = "e6 f6 d3 e7 e8 d8 g6 f8"
 """After these moves of Othello Black, the first side, has no move and White has."""

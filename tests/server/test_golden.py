@@ -13,12 +13,12 @@ from click.testing import CliRunner
 
 from client.connection import Connection, connect
 from client.model import Model, apply
-from engine.games.registry import game_ids
-from server import admin
+from engine.rules.registry import game_ids
 from server.bus import work
 from server.bus.codec import Codec
-from server.protocol import Move
-from tests.system.serving import UNHURRIED, serving
+from server.ops import admin
+from server.protocol.messages import Move
+from tests.support.server_process import UNHURRIED, serving
 
 GOLDEN = Path(__file__).parents[1] / "data/golden"
 SEEN = json.loads((GOLDEN / "seen.json").read_text())

@@ -14,12 +14,12 @@ import pytest
 from aiohttp import web
 
 from server.address import Proxies
-from server.codes import Code
-from server.listener import Door, Hall
+from server.net.listener import Door, Hall
+from server.protocol.codes import Code
 from server.web.connection import LINGER_BYTES, PIECE_BYTES, HttpConnections
-from tests.server.serving import WAIT_S, Http, Node, serve
 from tests.server.test_listener import SECURITY, UPGRADE
-from tests.server.world import World, settle
+from tests.support.fake_server import World, settle
+from tests.support.node import WAIT_S, Http, Node, serve
 
 BOMB = gzip.compress(bytes(2**20))
 """A megabyte of zeros in a kilobyte."""

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search.job import Job
-from server import protocol as wire
-from server.codes import Code
-from server.hub import Hub, open_hub
-from server.room.model import CommandRejected
-from server.runner import LOOK_AGAIN_S
+from server.protocol import messages as wire
+from server.protocol.codes import Code
+from server.rooms.model import CommandRejected
+from server.runtime.hub import Hub, open_hub
+from server.runtime.room_runner import LOOK_AGAIN_S
 from server.store.base import CommandKey, StoreError, StoreUnavailable
-from tests.server.rooms import altered, raises
-from tests.server.world import Client, Fault, Message, World, settle, virtual
+from tests.support.fake_server import Client, Fault, Message, World, settle, virtual
+from tests.support.room_log import altered, raises
 
 ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
 

@@ -9,14 +9,14 @@ import pytest
 
 from client.connection import connect
 from client.errors import Refused, Unreachable
-from server import protocol as wire
-from server.codes import Close, Code
-from server.limits import ADDRESSES, OFF, LimitExceeded, Places, Rates, Sockets
-from server.requests import Request
-from server.room.model import CommandRejected
+from server.limits.by_address import ADDRESSES, OFF, LimitExceeded, Places, Rates, Sockets
+from server.protocol import messages as wire
+from server.protocol.codes import Close, Code
+from server.rooms.model import CommandRejected
+from server.runtime.requests import Request
 from server.settings import SettingError, Settings, settings_from_env
-from tests.server.serving import Http, Node, Response, serve
-from tests.server.world import Client, Fault, World, virtual
+from tests.support.fake_server import Client, Fault, World, virtual
+from tests.support.node import Http, Node, Response, serve
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
 PROXIES = ("127.0.0.0/8",)

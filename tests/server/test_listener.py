@@ -14,19 +14,19 @@ import pytest
 import structlog.testing
 from websockets.exceptions import InvalidStatus
 
-from server import protocol as wire
 from server.app import open_server
-from server.codec import format_message
-from server.codes import Close, Code
-from server.listener import PortTaken, host_allowed, is_upgrade, origin_allowed
+from server.net.listener import PortTaken, host_allowed, is_upgrade, origin_allowed
+from server.protocol import messages as wire
+from server.protocol.codec import format_message
+from server.protocol.codes import Close, Code
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
 from server.web.connection import HEAD_LIMIT_BYTES
 from server.web.cookies import cookie_token
-from tests.clock import ends_within
-from tests.server.serving import Http, serve
 from tests.server.test_session import run_on
-from tests.server.world import ScriptedEngines
+from tests.support.clock import ends_within
+from tests.support.fake_server import ScriptedEngines
+from tests.support.node import Http, serve
 
 UPGRADE = {
     "Upgrade": "websocket",

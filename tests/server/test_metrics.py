@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.search.job import Job
-from server.codes import Close
-from server.listener import CannotListen
-from server.metrics import Histogram
-from server.protocol import AiSeat, MySeat
+from server.net.listener import CannotListen
+from server.process.metrics import Histogram
+from server.protocol.codes import Close
+from server.protocol.messages import AiSeat, MySeat
 from server.settings import SettingError, settings_from_env
-from tests.clock import stopped_clock
-from tests.server.serving import Node, Socket, serve
-from tests.server.world import Client, World, first_legal
+from tests.support.clock import stopped_clock
+from tests.support.fake_server import Client, World, first_legal
+from tests.support.node import Node, Socket, serve
 
 ME, OPEN = {"who": "me"}, {"who": "open"}
 

@@ -18,13 +18,13 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, MetaData, insert, text, update
 
 from migrations.env_config import FOLDER
+from server.deploy.postgres import PASSWORD, Postgres
 from server.store import schema
 from server.store.base import Identity, RoomHead, StoreUnavailable
 from server.store.postgres import in_transaction, open_postgres
 from server.store.tables import meta, metadata
-from tests.postgres import PASSWORD, Postgres
-from tests.server.databases import Database, bare_database, content, migrate
-from tests.server.entries import entries, new_room
+from tests.support.databases import Database, bare_database, content, migrate
+from tests.support.log_entries import entries, new_room
 
 T = TypeVar("T")
 REVISIONS = ["0001", "0002", "0003"]

@@ -4,16 +4,16 @@
 
 import pytest
 
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search.job import PERSONAS
-from server.accounts.guests import known_guest, new_guest, token_hash
-from server.accounts.names import is_ai_name
-from server.codes import Code
-from server.limits import Limits
-from server.room.model import CommandRejected
-from server.room.rules import _ai
+from server.identity.guests import known_guest, new_guest, token_hash
+from server.identity.names import is_ai_name
+from server.limits.by_address import Limits
+from server.protocol.codes import Code
+from server.rooms.model import CommandRejected
+from server.rooms.rules import _ai
 from server.store.base import Identity
-from tests.server.world import START_MS, World
+from tests.support.fake_server import START_MS, World
 
 AI_NAMES = [
     "AI", "ai", "AI level 5", "ai LEVEL 5", "A.I. level 5", "AI-level-12", "AILevel5", "AI  level", "AI level five",

@@ -11,14 +11,14 @@ import pytest
 
 from engine.search.job import Job
 from server.bus.base import Beat, BusMessage, BusNumbers, Gone, Grown, Lapse, Receive, ReceiveNode
-from server.codes import Code
-from server.hub import PROMISED_S, SILENT_NODE_S, STALLED_POLL_S, Hub
-from server.protocol import AiSeat, MySeat
-from server.requests import Look
-from server.runner import LOOK_AGAIN_S, MAILBOX
+from server.protocol.codes import Code
+from server.protocol.messages import AiSeat, MySeat
+from server.runtime.hub import PROMISED_S, SILENT_NODE_S, STALLED_POLL_S, Hub
+from server.runtime.requests import Look
+from server.runtime.room_runner import LOOK_AGAIN_S, MAILBOX
 from server.store.memory import MemoryStore
 from tests.server.test_runner_nodes import LateStore
-from tests.server.world import BadBus, Client, Fault, FaultyStore, World, first_legal, settle, virtual
+from tests.support.fake_server import BadBus, Client, Fault, FaultyStore, World, first_legal, settle, virtual
 
 HOUR_S = 3600.0
 SOON_S = 2.0

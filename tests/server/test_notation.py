@@ -1,4 +1,4 @@
-"""What server/room/notation.py promises: numbers and notation are decided once, in the event; old logs get them when
+"""What server/rooms/notation.py promises: numbers and notation are decided once, in the event; old logs get them when
 they are shown, in every place the same.
 """
 
@@ -9,18 +9,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.games.registry import game_ids, load_game
-from engine.numbering import move_number
-from server import protocol as wire
-from server.codec import format_event_body, parse_event_body
-from server.projections import summary
-from server.room import views
+from engine.rules.numbering import move_number
+from engine.rules.registry import game_ids, load_game
+from server.protocol import messages as wire
+from server.protocol.codec import format_event_body, parse_event_body
+from server.rooms import views
+from server.runtime.projections import summary
 from server.store.base import Append, StoredEvent
-from tests.server.rooms import ADA, BEN, Played, altered, raises, seated
-from tests.server.serving import serve
 from tests.server.test_api import get
 from tests.server.test_runner_ai import against_ai
-from tests.server.world import Client, World, virtual
+from tests.support.fake_server import Client, World, virtual
+from tests.support.node import serve
+from tests.support.room_log import ADA, BEN, Played, altered, raises, seated
 
 CHESS = ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4", "g8f6")
 WRITTEN = [("1.", "e4"), ("1...", "e5"), ("2.", "Nf3"), ("2...", "Nc6"), ("3.", "Bc4"), ("3...", "Nf6")]
@@ -113,7 +113,7 @@ async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> 
                 await mover.ack(mover.move(room, ply, token))
             await ada.ack(ada.plain(wire.Resign, room))
             if age == "gone":
-                monkeypatch.setattr("engine.games.registry.BUILT_IN", {})
+                monkeypatch.setattr("engine.rules.registry.BUILT_IN", {})
                 load_game.cache_clear()
             (entry,) = (await get(node, "/api/matches"))["matches"]
             match = await get(node, f"/api/matches/{entry['match']}")

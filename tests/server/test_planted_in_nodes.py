@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from server import runner as runner_module
-from server import session as session_module
-from server.hub import Hub
-from server.requests import Look, TakeOver
-from server.runner import RoomRunner
+from server.net import session as session_module
+from server.runtime import room_runner as runner_module
+from server.runtime.hub import Hub
+from server.runtime.requests import Look, TakeOver
+from server.runtime.room_runner import RoomRunner
 from server.store import memory
 from server.store.base import StoreError
 from tests.server import test_hub, test_nodes_that_die, test_stopping

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from server import expiry
-from server import hub as hub_module
-from server.codes import Code
-from server.expiry import Expiry
-from server.hub import Hub
-from server.limits import LimitExceeded, Places, Rates, Sockets
-from server.rate import Bucket
-from server.room import chat
-from server.room.model import Room
-from server.session import Session, Sessions
+from server.limits.by_address import LimitExceeded, Places, Rates, Sockets
+from server.limits.rate import Bucket
+from server.net.session import Session, Sessions
+from server.protocol.codes import Code
+from server.rooms import chat
+from server.rooms.model import Room
+from server.runtime import expiry
+from server.runtime import hub as hub_module
+from server.runtime.expiry import Expiry
+from server.runtime.hub import Hub
 from server.store.memory import MemoryStore
 from tests.server import test_expiry, test_limits, test_room_chat
-from tests.server.world import FaultyStore
+from tests.support.fake_server import FaultyStore
 
 Patch = pytest.MonkeyPatch
 

@@ -11,13 +11,13 @@ import structlog.testing
 from click.testing import CliRunner
 
 from client import own_server
-from server import protocol as wire
-from server.admin import main
 from server.app import open_server
+from server.ops.admin import main
+from server.protocol import messages as wire
 from server.settings import Settings
 from server.store.folder import make_folder
-from tests.server.serving import Socket
-from tests.server.world import ScriptedEngines
+from tests.support.fake_server import ScriptedEngines
+from tests.support.node import Socket
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="rights by mode are POSIX's")
 ROOT = Path(__file__).parents[2]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from server import protocol as wire
-from server import protocol_page
-from server.codec import (
+from server.ops import protocol_page
+from server.protocol import messages as wire
+from server.protocol.codec import (
     HIDDEN_BODY,
     ProtocolError,
     event_frame,
@@ -22,7 +22,7 @@ from server.codec import (
     parse_event_body,
     parse_message,
 )
-from server.codes import Close, Code
+from server.protocol.codes import Close, Code
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
 
@@ -362,8 +362,8 @@ def test_every_code_is_used() -> None:
 
 
 def test_the_page_is_current() -> None:
-    """docs/protocol.md is what `python -m server.protocol_page` prints."""
-    assert PAGE.read_text("utf-8") == protocol_page.page(), "run: python -m server.protocol_page > docs/protocol.md"
+    """docs/protocol.md is what `python -m server.ops.protocol_page` prints."""
+    assert PAGE.read_text("utf-8") == protocol_page.page(), "run: python -m server.ops.protocol_page > docs/protocol.md"
 
 
 def test_the_page_has_everything() -> None:

@@ -15,17 +15,17 @@ import aiomqtt
 import msgspec
 import pytest
 
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Limit, Load, Result, RootMove, RulesChanged, SearchFailed
 from server.bus import work
 from server.bus.link import Link, open_link
 from server.bus.work import Advert, Offer
+from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.ports import EnginesAway, OnInfo
 from server.seats import remote
 from server.seats.remote import RemoteEngines
-from tests.mosquitto import Mosquitto, mosquitto
-from tests.server.memory_links import MemoryBroker
-from tests.server.world import ScriptedEngines, virtual
+from tests.support.fake_server import ScriptedEngines, virtual
+from tests.support.memory_links import MemoryBroker
 
 GAME = load_game("connect-four")
 PATIENCE_S = 60.0

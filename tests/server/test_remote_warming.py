@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.games.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game
 from engine.search.job import Result
 from engine.search.report import level_for
 from server.bus import work

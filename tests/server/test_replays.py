@@ -8,14 +8,14 @@ from typing import Any, cast
 import pytest
 
 from engine.game import GameFault, Position
-from engine.games.registry import load_game
-from server.codes import Code
-from server.limits import LimitExceeded
+from engine.rules.registry import load_game
+from server.limits.by_address import LimitExceeded
+from server.protocol.codes import Code
 from server.web.replays import Replays
-from tests.server.serving import Node, serve
 from tests.server.test_api import get, matches
 from tests.server.test_http_attacks import TurnedClock
-from tests.server.world import World
+from tests.support.fake_server import World
+from tests.support.node import Node, serve
 
 GAME = "tic-tac-toe"
 MOVES = ["a1", "b1", "a2", "b2", "a3"]

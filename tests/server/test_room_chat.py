@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from server import protocol as wire
-from server.codes import Code
-from server.room import chat
-from server.room.model import CommandRejected
-from tests.server.playing import playing
-from tests.server.rooms import ADA, BEN, CYD, Played, attempt
-from tests.server.world import Client, Message, World, virtual
+from server.protocol import messages as wire
+from server.protocol.codes import Code
+from server.rooms import chat
+from server.rooms.model import CommandRejected
+from tests.support.fake_server import Client, Message, World, virtual
+from tests.support.room_log import ADA, BEN, CYD, Played, attempt
+from tests.support.two_players import playing
 
 STEP_MS = 7
 """What `Played` lets pass with each command."""

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from engine.game import GameFault, UnknownGame
-from engine.games.registry import load_game
-from server import protocol as wire
-from server.codec import parse_event_body
-from server.codes import Code
-from server.room import rules, views
-from server.room.model import CommandRejected, Room
-from tests.server.rooms import (
+from engine.rules.registry import load_game
+from server.protocol import messages as wire
+from server.protocol.codec import parse_event_body
+from server.protocol.codes import Code
+from server.rooms import rules, views
+from server.rooms.model import CommandRejected, Room
+from tests.support.room_log import (
     ADA,
     AI,
     AI_SEAT,

@@ -1,6 +1,6 @@
 """Random commands from several people and the AI, stale, double and senseless ones among them: what must always hold.
 
-The invariants I1, I2, … are listed in tests/history.py.
+The invariants I1, I2, … are listed in tests/oracle/history.py.
 """
 
 from typing import Any
@@ -13,16 +13,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from client.messages import Happened, parse_server_message
 from client.model import Model, apply
 from engine.game import Game, GameFault
-from engine.games.registry import load_game
-from server import protocol as wire
-from server.codec import HIDDEN_BODY, event_frame, format_event_body, parse_event_body
-from server.projections import projections, stored
-from server.protocol import Occupant
-from server.room import rules, views
-from server.room.model import AI_IDENTITY, AiMove, AiReply, Author, Command, CommandRejected, Match, Room
+from engine.rules.registry import load_game
+from server.protocol import messages as wire
+from server.protocol.codec import HIDDEN_BODY, event_frame, format_event_body, parse_event_body
+from server.protocol.messages import Occupant
+from server.rooms import rules, views
+from server.rooms.model import AI_IDENTITY, AiMove, AiReply, Author, Command, CommandRejected, Match, Room
+from server.runtime.projections import projections, stored
 from server.store.base import SPECTATORS
-from tests.referee import Foul, Referee, referee
-from tests.server.rooms import ADA, AI, BEN, CYD, ROOM, Played, altered, attempt, raises, sit
+from tests.oracle.referee import Foul, Referee, referee
+from tests.support.room_log import ADA, AI, BEN, CYD, ROOM, Played, altered, attempt, raises, sit
 
 PEOPLE = [ADA, BEN, CYD]
 TOKENS = [

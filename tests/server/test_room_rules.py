@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.games.registry import load_game
-from server import protocol as wire
-from server.codec import parse_event_body
-from server.codes import Code
-from server.protocol import Occupant
-from server.room import rules, views
-from server.room.model import CHAT_KEPT, AiReply, CommandRejected
+from engine.rules.registry import load_game
+from server.protocol import messages as wire
+from server.protocol.codec import parse_event_body
+from server.protocol.codes import Code
+from server.protocol.messages import Occupant
+from server.rooms import rules, views
+from server.rooms.model import CHAT_KEPT, AiReply, CommandRejected
 from server.seats.ai import job_for
-from tests.server.rooms import (
+from tests.support.room_log import (
     ADA,
     AI,
     AI_SEAT,

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from server import protocol as wire
-from server.codes import Code
-from server.runner import KEYS, MAILBOX, TAIL
-from tests.server.playing import OPEN, playing
-from tests.server.world import Client, World, settle, virtual
+from server.protocol import messages as wire
+from server.protocol.codes import Code
+from server.runtime.room_runner import KEYS, MAILBOX, TAIL
+from tests.support.fake_server import Client, World, settle, virtual
+from tests.support.two_players import OPEN, playing
 
 # --- commit, then tell ------------------------------------------------------------------------------------------------
 

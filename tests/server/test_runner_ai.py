@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search.job import Job, RulesChanged, SearchFailed
-from server import protocol as wire
-from server.codes import Code
-from server.hub import Hub
-from server.room.model import AI_IDENTITY
+from server.protocol import messages as wire
+from server.protocol.codes import Code
+from server.rooms.model import AI_IDENTITY
+from server.runtime.hub import Hub
 from server.seats import ai
 from server.store.base import CommandKey
-from tests.server.playing import AI1, ME
-from tests.server.world import Client, Fault, World, first_legal, settle, virtual
+from tests.support.fake_server import Client, Fault, World, first_legal, settle, virtual
+from tests.support.two_players import AI1, ME
 
 # --- the AI's seat ----------------------------------------------------------------------------------------------------
 

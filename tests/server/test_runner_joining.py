@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from server import protocol as wire
 from server.bus.base import Here, Whisper
-from server.codes import Code
-from server.hub import Hub
-from server.runner import RESUME, TAIL
-from tests.server.playing import OPEN, playing
-from tests.server.world import Client, World, settle, virtual
+from server.protocol import messages as wire
+from server.protocol.codes import Code
+from server.runtime.hub import Hub
+from server.runtime.room_runner import RESUME, TAIL
+from tests.support.fake_server import Client, World, settle, virtual
+from tests.support.two_players import OPEN, playing
 
 # --- joining ----------------------------------------------------------------------------------------------------------
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from engine.games.registry import load_game
-from server import runner as runner_module
+from engine.rules.registry import load_game
 from server.bus.base import Grown
-from server.codes import Code
-from server.runner import MAILBOX
+from server.protocol.codes import Code
+from server.runtime import room_runner as runner_module
+from server.runtime.room_runner import MAILBOX
 from server.store.base import Append, Conflict, StoredEvent
-from tests.server.playing import playing
-from tests.server.rooms import altered, raises
-from tests.server.world import Client, Fault, FaultyStore, World, virtual
+from tests.support.fake_server import Client, Fault, FaultyStore, World, virtual
+from tests.support.room_log import altered, raises
+from tests.support.two_players import playing
 
 # --- other nodes ------------------------------------------------------------------------------------------------------
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import structlog.testing
 
-from server import protocol as wire
-from server import session as session_module
-from server.codec import format_message
-from server.codes import Close, Code
-from server.frames import text_frame
-from server.session import CUT_BYTES, SKIP_BYTES, Session
-from tests.clock import ends_within, until
-from tests.server.serving import Node, serve
-from tests.server.world import World
+from server.net import session as session_module
+from server.net.session import CUT_BYTES, SKIP_BYTES, Session
+from server.protocol import messages as wire
+from server.protocol.codec import format_message
+from server.protocol.codes import Close, Code
+from server.protocol.frames import text_frame
+from tests.support.clock import ends_within, until
+from tests.support.fake_server import World
+from tests.support.node import Node, serve
 
 ME, OPEN, AI1 = {"who": "me"}, {"who": "open"}, {"who": "ai", "level": 1}
 

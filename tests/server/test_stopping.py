@@ -9,10 +9,10 @@ from typing import cast
 import pytest
 from websockets.asyncio.server import ServerConnection
 
-from server.codes import Close
-from server.session import GOODBYE_S, Session, Sessions
-from tests.server.serving import serve
-from tests.server.world import World, virtual
+from server.net.session import GOODBYE_S, Session, Sessions
+from server.protocol.codes import Close
+from tests.support.fake_server import World, virtual
+from tests.support.node import serve
 
 DRAIN_S = 1.0
 """What ships."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from server.deploy.postgres import Postgres
 from server.store import expiry
 from server.store.base import (
     EVERYBODY,
@@ -31,8 +32,7 @@ from server.store.base import (
 from server.store.memory import MemoryStore
 from server.store.postgres import open_postgres
 from server.store.sql import SqlStore, open_sqlite
-from tests.postgres import Postgres
-from tests.server.entries import NOW_MS, TODAY, append, entries, finished, listing, new_database, new_room, started
+from tests.support.log_entries import NOW_MS, TODAY, append, entries, finished, listing, new_database, new_room, started
 
 BACKENDS = ["memory", "sqlite", "postgres"]
 

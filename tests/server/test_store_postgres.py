@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
+from server.deploy.postgres import DISCONNECT, Postgres
 from server.store import postgres as pg
 from server.store.base import Append, CommandKey, Conflict, Duplicate, Identity, Store, StoreUnavailable, Thought
 from server.store.postgres import open_postgres
 from server.store.postgres_group import _appending, commit_appends
 from server.store.postgres_link import Limits
 from server.store.sql import SqlStore
-from tests.clock import stopped_clock
-from tests.postgres import DISCONNECT, Postgres
-from tests.server.entries import (
+from tests.support.clock import stopped_clock
+from tests.support.fault_proxy import FaultProxy, Toward, fault_proxy
+from tests.support.log_entries import (
     HASTY,
     NOW_MS,
     append,
@@ -28,7 +29,6 @@ from tests.server.entries import (
     outcome,
     started,
 )
-from tests.system.faultproxy import FaultProxy, Toward, fault_proxy
 
 # --- two nodes --------------------------------------------------------------------------------------------------------
 

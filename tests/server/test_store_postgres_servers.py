@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from server.deploy.postgres import DISCONNECT, PASSWORD, Postgres, give_away, private_postgres
 from server.store.base import CommandKey, StoreUnavailable
 from server.store.postgres import open_postgres
 from server.store.postgres_link import Limits
-from tests.clock import stopped_clock
-from tests.postgres import DISCONNECT, PASSWORD, Postgres, give_away, private_postgres
-from tests.server.entries import HASTY, append, entries, insist, log, new_room, outcome
+from tests.support.clock import stopped_clock
+from tests.support.log_entries import HASTY, append, entries, insist, log, new_room, outcome
 
 # --- servers that go --------------------------------------------------------------------------------------------------
 

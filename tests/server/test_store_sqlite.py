@@ -33,7 +33,7 @@ from server.store.group import commit_on_sqlite
 from server.store.sql import SqlStore, open_sqlite
 from server.store.tables import metadata
 from server.store.writer import GROUP, QUEUE, GroupWriter, Op, Outcome, room_of
-from tests.server.entries import NOW_MS, TODAY, append, entries, new_database, new_room
+from tests.support.log_entries import NOW_MS, TODAY, append, entries, new_database, new_room
 
 LOCK = """
 import sqlite3, sys

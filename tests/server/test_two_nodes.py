@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from engine.search.job import Job
-from server import limits
+from server.deploy.postgres import Postgres
+from server.limits import by_address as limits
 from server.ports import Ports
 from server.store.base import Store
 from server.store.postgres import open_postgres
 from server.store.sql import open_sqlite
-from tests.history import READER, History, Message, check
-from tests.postgres import Postgres
-from tests.server.crowd import CrowdClient, read_everything
-from tests.server.entries import new_database
-from tests.server.serving import serve
-from tests.server.world import BadBus, UnreliableStore, World, first_legal
+from tests.oracle.history import READER, History, Message, check
+from tests.support.fake_server import BadBus, UnreliableStore, World, first_legal
+from tests.support.load import CrowdClient, read_everything
+from tests.support.log_entries import new_database
+from tests.support.node import serve
 
 NAMES = ["ada", "ben", "cyd", "dan"]
 GAMES = [("sticks", {"rows": "1-2-3"}), ("tic-tac-toe", {}), ("connect-four", {}), ("sticks", {"rows": "1-3-5-7"})]

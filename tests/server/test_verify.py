@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from engine.game import Game
-from engine.games.registry import load_game
-from server.verify import Report, verify
-from tests.server.databases import KINDS, Database, SqliteDatabase, empty_database, play_matches
+from engine.rules.registry import load_game
+from server.ops.verify import Report, verify
+from tests.support.databases import KINDS, Database, SqliteDatabase, empty_database, play_matches
 
 
 async def check(database: Database) -> Report:

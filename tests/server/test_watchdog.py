@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import structlog
 
-from server import watchdog
+from server.process import watchdog
 
 HANGS = """
 NAME = "sleepy"

@@ -11,24 +11,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from engine.games.registry import load_game
 from engine.pool.pool import Pool
+from engine.rules.registry import load_game
 from engine.search.job import Info, Job
-from server import protocol as wire
-from server.bench import Meter, Player, Talk, connect, resident_bytes
+from server.bench.moves import Meter, Player, Talk, connect, resident_bytes
 from server.bus.base import Listed
 from server.bus.codec import ENTRIES, Codec
 from server.bus.link import open_link
-from server.lobby import Lobby
+from server.deploy.mosquitto import mosquitto
 from server.ports import Ports, random_id
+from server.protocol import messages as wire
+from server.runtime.lobby import Lobby
 from server.seats.remote import RemoteEngines
 from tests.cluster.accounts import family, used_by
 from tests.cluster.bench import fresh_cluster, measure_load, playing
 from tests.cluster.running import Cluster
-from tests.mosquitto import mosquitto
 from tests.simulation import costs
 from tests.simulation.machine import quantiles_of
-from tests.system.working import WorkerProcess
+from tests.support.worker_process import WorkerProcess
 
 PING_S = 2.5
 """How often clients say that they are there."""

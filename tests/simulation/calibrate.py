@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from server.bench import Meter
+from server.bench.moves import Meter
 from tests.cluster.accounts import Used, counted
 from tests.cluster.bench import measure_load, playing
 from tests.cluster.running import Cluster

@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from server.bus.codec import ENTRIES
-from server.lobby import PERIOD_S
+from server.runtime.lobby import PERIOD_S
 from tests.simulation.apart import PING_S
 from tests.simulation.costs import FILE, Capacity, Figures, read_capacity
 from tests.simulation.flow import Layout, Model, Seen, begin, play

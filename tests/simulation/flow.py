@@ -1,6 +1,6 @@
 """How a move travels: client, proxy, node, group commit, disk, back to the players, over the bus to the other node.
 
-The shape is that of server/runner.py and server/store/writer.py; what each step costs was measured.
+The shape is that of server/runtime/room_runner.py and server/store/writer.py; what each step costs was measured.
 """
 
 from collections import deque

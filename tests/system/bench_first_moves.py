@@ -19,9 +19,9 @@ from pathlib import Path
 import click
 
 from engine.game import Game
-from engine.games.registry import game_ids, load_game
-from server.bench import Talk, connect
-from tests.system.serving import UNHURRIED, serving
+from engine.rules.registry import game_ids, load_game
+from server.bench.moves import Talk, connect
+from tests.support.server_process import UNHURRIED, serving
 
 WAIT_S = 120.0
 PING_S = 5.0

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from tests.system.serving import ROOT
+from tests.support.server_process import ROOT
 
 WARM = """
-from engine.games.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Searcher
 for game_id in game_ids():
     Searcher(load_game(game_id)).prepare()

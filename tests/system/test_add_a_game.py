@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from client.connection import connect
-from server.protocol import AiSeat, MySeat
-from tests.documented import PAGE, install
-from tests.system.journal import Journal
-from tests.system.players import HASTY, Player, make_room
-from tests.system.serving import ROOT, UNHURRIED, assert_no_traceback, serving
+from server.protocol.messages import AiSeat, MySeat
+from tests.oracle.journal import Journal
+from tests.support.documented import PAGE, install
+from tests.support.players import HASTY, Player, make_room
+from tests.support.server_process import ROOT, UNHURRIED, assert_no_traceback, serving
 
 GAME = "pong-hau-ki"
 

@@ -10,10 +10,10 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from engine.game import Position
-from engine.games.registry import load_game
-from tests.browser import open_chromium
-from tests.system.browsing import DESKTOP, PHONE, Person, people
-from tests.system.serving import assert_no_traceback, serving
+from engine.rules.registry import load_game
+from tests.support.browser import open_chromium
+from tests.support.browsers import DESKTOP, PHONE, Person, people
+from tests.support.server_process import assert_no_traceback, serving
 
 pytestmark = [
     pytest.mark.browser,

@@ -7,9 +7,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.browser import open_chromium
-from tests.system.browsing import DESKTOP, PHONE, Person, people
-from tests.system.serving import assert_no_traceback, serving
+from tests.support.browser import open_chromium
+from tests.support.browsers import DESKTOP, PHONE, Person, people
+from tests.support.server_process import assert_no_traceback, serving
 from tests.system.test_browser_pages import audit
 
 pytestmark = [

@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.browser import open_chromium
-from tests.system.browsing import DESKTOP, PHONE, Person, people
-from tests.system.serving import ServerProcess, serving
+from tests.support.browser import open_chromium
+from tests.support.browsers import DESKTOP, PHONE, Person, people
+from tests.support.server_process import ServerProcess, serving
 
 pytestmark = [
     pytest.mark.browser,

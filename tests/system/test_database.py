@@ -9,13 +9,13 @@ import pytest
 
 from client.connection import State, connect
 from client.model import Model
-from server.codes import Code
-from server.protocol import Chat, Join
-from tests.postgres import PASSWORD, SAFE, Postgres, private_postgres
-from tests.system.journal import Journal, read_postgres_logs
-from tests.system.players import LONG_STICKS, PATIENT, make_room, two_people
-from tests.system.rawsocket import RawSocket, raw_socket
-from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from server.deploy.postgres import PASSWORD, SAFE, Postgres, private_postgres
+from server.protocol.codes import Code
+from server.protocol.messages import Chat, Join
+from tests.oracle.journal import Journal, read_postgres_logs
+from tests.support.players import LONG_STICKS, PATIENT, make_room, two_people
+from tests.support.raw_websocket import RawSocket, raw_socket
+from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
 NODES = 2

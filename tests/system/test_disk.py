@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from client.connection import connect
-from server.codes import Close, Code
-from server.protocol import AiSeat, Chat, Hello, Join, Move, Sit
-from tests.system.journal import Journal, read_logs
-from tests.system.players import make_room
-from tests.system.rawsocket import RawSocket, raw_socket
-from tests.system.serving import UNHURRIED, assert_no_traceback, eventually, serving
+from server.protocol.codes import Close, Code
+from server.protocol.messages import AiSeat, Chat, Hello, Join, Move, Sit
+from tests.oracle.journal import Journal, read_logs
+from tests.support.players import make_room
+from tests.support.raw_websocket import RawSocket, raw_socket
+from tests.support.server_process import UNHURRIED, assert_no_traceback, eventually, serving
 
 SIZE = "4m"
 

@@ -11,9 +11,9 @@ import pytest
 from client.connection import connect
 from client.messages import Happened, RoomMessage
 from engine.games import tic_tac_toe
-from server.protocol import AiSeat, Finished, Move, MySeat, Sit
-from tests.system.players import HASTY, make_room
-from tests.system.serving import ROOT, UNHURRIED, assert_no_traceback, serving
+from server.protocol.messages import AiSeat, Finished, Move, MySeat, Sit
+from tests.support.players import HASTY, make_room
+from tests.support.server_process import ROOT, UNHURRIED, assert_no_traceback, serving
 from tests.system.test_workers import Opponent, is_move, workers
 
 RULES = (

@@ -12,13 +12,13 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from client.connection import connect
-from engine.games.registry import game_ids, load_game
-from server.protocol import AiSeat, Create
-from tests.browser import open_chromium
-from tests.system.browsing import DESKTOP, PHONE, Person, people
-from tests.system.playing import play_by_hand, play_on, type_on
-from tests.system.pseudo import environ, on_a_terminal, on_pipes, plyroom
-from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from engine.rules.registry import game_ids, load_game
+from server.protocol.messages import AiSeat, Create
+from tests.support.any_game import play_by_hand, play_on, type_on
+from tests.support.browser import open_chromium
+from tests.support.browsers import DESKTOP, PHONE, Person, people
+from tests.support.pseudo_terminal import environ, on_a_terminal, on_pipes, plyroom
+from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
 from tests.system.test_browser_pages import audit, fits
 
 pytestmark = [

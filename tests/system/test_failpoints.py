@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from server.failpoint import PLACES, kill_at, nowhere
+from server.process.failpoint import PLACES, kill_at, nowhere
 from server.settings import SettingError
-from tests.system.journal import Journal, read_logs
-from tests.system.players import LONG_STICKS, two_people
-from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from tests.oracle.journal import Journal, read_logs
+from tests.support.players import LONG_STICKS, two_people
+from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
 KILLS = 2
 """Few, for tests/cluster has more of it."""

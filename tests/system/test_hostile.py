@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from client.connection import Connection, connect
-from server.protocol import Chat, Join, Move, Ping, Resign, Sit
-from tests.system.journal import read_logs
-from tests.system.nonsense import Nonsense
-from tests.system.players import make_room
-from tests.system.rawsocket import NO_CLOSE_FRAME, RawSocket, frame, raw_socket
-from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from server.protocol.messages import Chat, Join, Move, Ping, Resign, Sit
+from tests.oracle.journal import read_logs
+from tests.support.malformed_input import Nonsense
+from tests.support.players import make_room
+from tests.support.raw_websocket import NO_CLOSE_FRAME, RawSocket, frame, raw_socket
+from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
 BATCH = 50
 ANSWERS = ("ack", "error", "pong")

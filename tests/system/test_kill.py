@@ -11,10 +11,10 @@ import pytest
 
 from client.connection import State, connect
 from client.model import Model
-from server.protocol import AiSeat, Created
-from tests.system.journal import Journal, RoomLog, read_logs
-from tests.system.players import HASTY, LONG_STICKS, ai_and_ai, make_room, person_and_ai, two_people
-from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
+from server.protocol.messages import AiSeat, Created
+from tests.oracle.journal import Journal, RoomLog, read_logs
+from tests.support.players import HASTY, LONG_STICKS, ai_and_ai, make_room, person_and_ai, two_people
+from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
 
 ROUNDS = 3
 UNWATCHED = 6

@@ -14,21 +14,21 @@ import pytest
 
 from client.connection import Connection, connect
 from client.messages import Happened, RoomMessage
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search.job import Info, Result
 from engine.search.levels import TIME_MS
 from server.bus import work
 from server.bus.broker import Broker
 from server.bus.link import open_link
 from server.bus.work import Offer
-from server.protocol import AiSeat, Finished, Moved, MySeat, Over, Thinking
-from tests.mosquitto import Mosquitto, mosquitto
+from server.deploy.mosquitto import Mosquitto, mosquitto
+from server.protocol.messages import AiSeat, Finished, Moved, MySeat, Over, Thinking
+from tests.oracle.journal import Journal, read_logs
 from tests.server.test_remote_engines import ScriptedWorker
-from tests.system.journal import Journal, read_logs
-from tests.system.players import make_room
-from tests.system.serving import ROOT, UNHURRIED, assert_no_traceback, eventually, serving
+from tests.support.players import make_room
+from tests.support.server_process import ROOT, UNHURRIED, assert_no_traceback, eventually, serving
+from tests.support.worker_process import WorkerProcess, working
 from tests.system.test_workers import Opponent, is_move
-from tests.system.working import WorkerProcess, working
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
 

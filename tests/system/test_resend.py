@@ -13,12 +13,12 @@ from client.connection import Connection, State, Timing, connect
 from client.errors import Refused
 from client.messages import Happened
 from engine.game import Position
-from engine.games.registry import load_game
-from server.protocol import Chat, Create, Move, Moved, Said, Sit
-from tests.system.faultproxy import FaultProxy, Toward, fault_proxy
-from tests.system.journal import Journal, read_logs
-from tests.system.players import make_room
-from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
+from engine.rules.registry import load_game
+from server.protocol.messages import Chat, Create, Move, Moved, Said, Sit
+from tests.oracle.journal import Journal, read_logs
+from tests.support.fault_proxy import FaultProxy, Toward, fault_proxy
+from tests.support.players import make_room
+from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
 
 STILL = Timing(ping_s=60, silence_s=120)
 """A client that says nothing by itself, so that each byte on the wire belongs to the command under test."""

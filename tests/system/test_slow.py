@@ -8,12 +8,12 @@ import psutil
 import pytest
 
 from client.connection import Connection, State, Timing, connect
-from server.codes import Close
-from server.protocol import Chat, Create, Join, Ping
-from tests.system.journal import Journal, read_logs
-from tests.system.players import Player, make_room
-from tests.system.rawsocket import NO_CLOSE_FRAME, RawSocket, raw_socket
-from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
+from server.protocol.codes import Close
+from server.protocol.messages import Chat, Create, Join, Ping
+from tests.oracle.journal import Journal, read_logs
+from tests.support.players import Player, make_room
+from tests.support.raw_websocket import NO_CLOSE_FRAME, RawSocket, raw_socket
+from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
 
 PAUSED = 12
 LINE = "🎲" * 400

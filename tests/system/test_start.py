@@ -6,9 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from server.protocol import PROTOCOL, Hello
-from tests.system.rawsocket import raw_socket
-from tests.system.serving import ServerProcess, assert_no_traceback, serving
+from server.protocol.messages import PROTOCOL, Hello
+from tests.support.raw_websocket import raw_socket
+from tests.support.server_process import ServerProcess, assert_no_traceback, serving
 
 
 def own_address() -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine.games.registry import load_game
-from server.codes import Close
-from tests.system.journal import Journal, read_logs
-from tests.system.players import LONG_STICKS, ai_and_ai, person_and_ai, two_people
-from tests.system.rawsocket import raw_socket
-from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from engine.rules.registry import load_game
+from server.protocol.codes import Close
+from tests.oracle.journal import Journal, read_logs
+from tests.support.players import LONG_STICKS, ai_and_ai, person_and_ai, two_people
+from tests.support.raw_websocket import raw_socket
+from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
 
 @pytest.mark.usefixtures("warm_engine")

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.system.pseudo import Screen, environ, on_a_terminal, on_pipes, plyroom
+from tests.support.pseudo_terminal import Screen, environ, on_a_terminal, on_pipes, plyroom
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
 

@@ -13,11 +13,11 @@ import pytest
 from client.connection import Connection, connect
 from client.messages import Happened, RoomMessage
 from client.model import Model, apply
-from engine.games.registry import load_game
-from server.protocol import AiSeat, Chat, Move, Moved, MySeat, Thinking
-from tests.system.journal import Journal, read_logs
-from tests.system.players import make_room
-from tests.system.serving import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from engine.rules.registry import load_game
+from server.protocol.messages import AiSeat, Chat, Move, Moved, MySeat, Thinking
+from tests.oracle.journal import Journal, read_logs
+from tests.support.players import make_room
+from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
 GAME = "breakthrough"
 """Its top level thinks from the first move on, for it knows nothing by heart."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.teach.explain import Plan, explain
 from engine.teach.state import GameState, Scale, State, TreeState
 from engine.teach.trace import Trace

@@ -6,8 +6,8 @@ from types import ModuleType
 from typing import Any, cast
 
 from engine.game import Game, Rules
-from engine.games.registry import load_game
-from engine.parts import files_of
+from engine.rules.parts import files_of
+from engine.rules.registry import load_game
 
 
 def planted(game_id: str, right: str, wrong: str) -> Game:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pyspiel
 import pytest
 
-from engine.conformance_native import data_of
+from engine.conformance.native import data_of
 from engine.game import Game, Outcome, Position, PositionError
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from tests.engine.games.planted import planted

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine.game import Game, GameError, IllegalMove, MalformedMove, Outcome, Position, PositionError
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Job

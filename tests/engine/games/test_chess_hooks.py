@@ -10,7 +10,7 @@ import pytest
 
 from engine.game import Game, Position
 from engine.games.chess_parts.exchange import WORTH
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
 STARTS = [

@@ -8,10 +8,10 @@ import chess
 import numpy as np
 import pytest
 
-from engine.data import load_data, number_files
 from engine.game import Game, Outcome
 from engine.games.chess_parts.evaluation import LAYOUT
-from engine.games.registry import load_game
+from engine.rules.data import load_data, number_files
+from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Limit
 from engine.search.report import Report

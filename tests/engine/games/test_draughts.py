@@ -10,7 +10,7 @@ import pyspiel
 import pytest
 
 from engine.game import Game, GameFault, IllegalMove, MalformedMove, Outcome, Position, PositionError
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
 PIECES = {"o": "b", "8": "B", "+": "w", "*": "W"}

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.data import load_data, number_files
+from engine.compiler.native import Memory, compile_game
 from engine.game import Game, Position
-from engine.games.registry import load_game
-from engine.native import Memory, compile_game
+from engine.rules.data import load_data, number_files
+from engine.rules.registry import load_game
 
 KINDS = ("draughts", "international-draughts")
 

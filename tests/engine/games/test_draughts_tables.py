@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.compiler.native import Memory, NativeGame, compile_game
 from engine.game import Game, Outcome, Position
-from engine.games.registry import load_game
 from engine.match.description import parse_description
 from engine.match.making import make_player
 from engine.match.play import Situation
-from engine.native import Memory, NativeGame, compile_game
+from engine.rules.registry import load_game
 from engine.search import layout
 from engine.search.driver import Control, Searcher, Table, answer
 from engine.search.job import MATE, Job, Limit

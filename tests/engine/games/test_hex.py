@@ -5,10 +5,10 @@ import random
 import pyspiel
 import pytest
 
-from engine.conformance_native import data_of
+from engine.conformance.native import data_of
 from engine.game import Game, Outcome, Position, PositionError
 from engine.games.hex import STEP
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
 ROWS = ["..........."] * 11

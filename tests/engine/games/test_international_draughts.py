@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine.game import Game, GameFault, IllegalMove, MalformedMove, Outcome, Position, PositionError
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
 Way = tuple[int, int, frozenset[int]]

@@ -8,10 +8,10 @@ from typing import Any
 import pyspiel
 import pytest
 
-from engine.conformance_native import data_of
+from engine.conformance.native import data_of
 from engine.game import Game, Outcome, Position, PositionError
 from engine.games.nine_mens_morris import POINTS
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
 GAME = "nine-mens-morris"

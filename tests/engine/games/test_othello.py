@@ -6,10 +6,10 @@ import numpy as np
 import pyspiel
 import pytest
 
-from engine.data import load_data
 from engine.game import Game, Outcome, Position, PositionError
 from engine.games.othello import EXTRAS, phase_of
-from engine.games.registry import load_game
+from engine.rules.data import load_data
+from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
 EMPTY = "-" * 64

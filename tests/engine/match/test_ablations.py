@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.games.registry import game_ids, load_game
 from engine.match.ablation import (
     FOLDER,
     GAMES,
@@ -22,6 +21,7 @@ from engine.match.ablation_page import page
 from engine.match.log import Log, LogError, Record, read_log
 from engine.match.run import openings_of
 from engine.match.statistics import Summary, summarise
+from engine.rules.registry import game_ids, load_game
 from engine.search import driver, layout
 
 ROOT = Path(__file__).parents[3]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from engine.games.registry import load_game
 from engine.match.__main__ import parse_sprt
 from engine.match.description import Clock, DescriptionError, parse_description
 from engine.match.making import make_player, plays_alike
 from engine.match.techniques import techniques_of
+from engine.rules.registry import load_game
 from engine.search import layout
 from engine.search.driver import usual_techniques
 from engine.search.job import Limit

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from engine.game import Game, Position
-from engine.games.registry import load_game
 from engine.match.calibration import Scale, climb
 from engine.match.description import parse_description
 from engine.match.ladder import (
@@ -31,6 +30,7 @@ from engine.match.making import make_player
 from engine.match.page import as_wanted, page
 from engine.match.play import Situation
 from engine.match.statistics import summarise
+from engine.rules.registry import load_game
 from engine.search.levels import level_of
 
 ROOT = Path(__file__).parents[3]

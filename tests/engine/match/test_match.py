@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from engine.conformance_native import minimax
+from engine.conformance.native import minimax
 from engine.game import GOES_ON, Position
-from engine.games.registry import load_game
 from engine.match.__main__ import main
 from engine.match.description import Clock, DescriptionError, parse_description
 from engine.match.log import Header, Log, LogError, Record, moves_digest, read_log
@@ -26,6 +25,7 @@ from engine.match.openings import NoOpening, Openings
 from engine.match.play import Adjudication, Choice, Player, PlayerFailed, Situation, play_game
 from engine.match.players import job_of
 from engine.match.run import CannotPlay, openings_of, run_match
+from engine.rules.registry import load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Job

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.games.registry import load_game
 from engine.match import external, gtp, uci, xboard
 from engine.match.description import parse_description
 from engine.match.making import make_player
 from engine.match.play import Adjudication, Played, PlayerFailed, Situation, play_game
+from engine.rules.registry import load_game
 
 SCRIPT = Path(__file__).with_name("scripted_engine.py")
 GAMES = {"uci": "chess", "xboard": "chess", "gtp": "othello"}

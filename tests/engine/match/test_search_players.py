@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from engine.game import Position
-from engine.games.registry import load_game
 from engine.match import play
 from engine.match.description import parse_description
 from engine.match.making import make_player
 from engine.match.play import Adjudication, Choice, Situation, play_game
 from engine.match.players import LevelPlayer, SearchPlayer
+from engine.rules.registry import load_game
 from engine.search import driver
-from engine.search.assistants import assistants
 from engine.search.driver import Cancelled
+from engine.search.threads import assistants
 from engine.search.work import Work
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.games.registry import game_ids
+from engine.rules.registry import game_ids
 from engine.teach.__main__ import main
 from engine.teach.explain import ALGORITHMS, FORMS
 from engine.teach.lessons.catalogue import LESSONS

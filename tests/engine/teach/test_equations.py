@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.conformance_native import minimax as kit_minimax
+from engine.conformance.native import minimax as kit_minimax
+from engine.conformance.playouts import playouts
 from engine.game import GOES_ON, Position
-from engine.games.registry import game_ids, load_game
-from engine.playouts import playouts
+from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from engine.search.report import Report

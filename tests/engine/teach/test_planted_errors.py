@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from engine.conformance_native import minimax as kit_minimax
-from engine.games.registry import load_game
-from engine.playouts import playouts
+from engine.conformance.native import minimax as kit_minimax
+from engine.conformance.playouts import playouts
+from engine.rules.registry import load_game
 from engine.teach import evaluators, flat, mapping, order, polymorphic, state, study
 from engine.teach.evaluators import estimate
 from engine.teach.explain import Plan, explain

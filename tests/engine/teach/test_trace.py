@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.teach.errors import NotPossible, TooLarge, UnknownName
 from engine.teach.evaluators import estimate, parse_weights
 from engine.teach.explain import ALGORITHMS, Plan, explain

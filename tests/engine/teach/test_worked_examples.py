@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from engine.game import Position
-from engine.games.registry import load_game
+from engine.rules.registry import load_game
 from engine.teach.errors import UnknownName
 from engine.teach.evaluators import scale_of, weigh
 from engine.teach.explain import Plan, explain

@@ -1,0 +1,292 @@
+"""The rows of `engine.bench.table`: each measures a task of the engine and names who else does it.
+
+Seconds are those of the processor. A peer runs here, in turn with ours, or its figure is one that was published: from a
+machine of the same kind, but not in this run, so that the ratio to it is a guide only.
+"""
+
+import resource
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+import msgspec
+
+from engine.bench import search as bench
+from engine.game import Position
+from engine.match.description import parse_description
+from engine.match.play import PlayerFailed, Situation
+from engine.match.uci import UciPlayer
+from engine.rules.registry import load_game
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import Limit
+from engine.solve import read_suite, solver_of, timed
+from engine.solvers.base import Problem, ProblemError, Solver, TableSolver
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """Somebody else's figure for a task, in the row's unit."""
+
+    name: str
+    value: float
+    is_published: bool = True
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A task with our median and what it is to be: at least that where the unit is a rate, else at most; None where
+    nothing is wanted. `is_right`: all results that are known came out.
+    """
+
+    task: str
+    unit: str
+    ours: float
+    peers: tuple[Peer, ...] = ()
+    wanted: float | None = None
+    is_right: bool = True
+    note: str = ""
+
+    @property
+    def is_rate(self) -> bool:
+        return self.unit.endswith("/s")
+
+    @property
+    def reached(self) -> bool | None:
+        if self.wanted is None:
+            return None if self.is_right else False
+        return self.is_right and (self.ours >= self.wanted if self.is_rate else self.ours <= self.wanted)
+
+    def ratio(self, peer: Peer) -> float:
+        """How many times as good as the peer we are."""
+        return self.ours / peer.value if self.is_rate else peer.value / self.ours
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A task, or a peer of one, that could not be measured here."""
+
+    task: str
+    why: str
+
+
+class Missing(Exception):
+    """The task cannot be measured here; the message says what it lacks."""
+
+
+# --- connect four
+
+CONNECT_FOUR_FILES = (
+    ("end-easy", 2 * 4.7, 4.7, ""),
+    ("middle-easy", 30.7, 30.7, ", 449 nodes"),
+    ("begin-easy", 194.0, 194.0, ", 3,295 nodes"),
+)
+"""The collection, the microseconds a position that are wanted, and those of the best solver in C++, as published."""
+
+
+C_PROGRAM = "the same search in C, gcc -O3"
+NO_COMPILER = "there is no gcc, and so no C to compare with"
+
+
+def connect_four_file(suites: Path, number: int, rounds: int) -> Row:
+    """Positions with known scores, solved in one call from an empty table, without the book."""
+    name, wanted_us, theirs_us, nodes = CONNECT_FOUR_FILES[number]
+    solver, problems = suite(suites / f"connect4-{name}.txt", "connect-four")
+    positions = [problem.position for problem in problems]
+    solver.solve_batch(positions[:1], Limit(), Control())
+    batches = [solver.solve_batch(positions, Limit(), Control()) for _ in range(rounds)]
+    known = [problem.score for problem in problems]
+    ours_us = median(batch.seconds for batch in batches) / len(positions) * 1e6
+    mean_nodes = sum(batches[0].nodes) / len(positions)
+    return Row(
+        f"connect four, solving {name}",
+        "us",
+        ours_us,
+        (Peer(f"best C++ solver{nodes}", theirs_us),),
+        wanted_us,
+        all(list(batch.scores) == known for batch in batches),
+        f"mean of {len(positions)} positions, {mean_nodes:,.1f} nodes",
+    )
+
+
+def alpha_beta(depth: int, rounds: int) -> Row:
+    """From the start to a depth by iterative deepening with a table, as the same search in C does it."""
+    found = bench.compare(rounds, (bench.Case("connect-four", "", depth),))
+    if found.ratio is None:
+        raise Missing(NO_COMPILER)
+    peer = median(lap.seconds for lap in found.peers) * 1e3
+    note = f"{sum(found.ours[0].nodes):,} nodes on both sides"
+    return Row(
+        f"connect four, alpha-beta to depth {depth}",
+        "ms",
+        peer / found.ratio,
+        (Peer(C_PROGRAM, peer, False),),
+        peer / bench.WANTED,
+        note=note,
+    )
+
+
+def node_speed(rounds: int) -> Row:
+    """Nodes a second of the searches of the signature."""
+    found = bench.compare(rounds)
+    if found.ratio is None:
+        raise Missing(NO_COMPILER)
+    peer = median(lap.speed for lap in found.peers) / 1e6
+    ours = peer * found.ratio  # the ratio is a median of pairs that ran in turn
+    note = f"{sum(found.ours[0].nodes):,} nodes on both sides"
+    return Row("connect four, search", "Mn/s", ours, (Peer(C_PROGRAM, peer, False),), bench.WANTED * peer, note=note)
+
+
+# --- othello
+
+FFO_FIRST = 40
+FFO_FILE = "othello-ffo-40-59.obf"
+
+
+def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row:
+    """Exact scores of positions of the FFO suite, each from an empty table, the sum of their times."""
+    solver, problems = suite(suites / FFO_FILE, "othello")
+    chosen = problems[first - FFO_FIRST : last - FFO_FIRST + 1]
+    if len(chosen) != last - first + 1:
+        raise Missing(f"{FFO_FILE} has no number {last}")
+    laps, nodes = [], 0
+    for _ in range(rounds):
+        begun = time.process_time()
+        batch = solver.solve_batch(
+            [problem.position for problem in chosen], Limit(), Control(), around=timed(solver, seconds * len(chosen))
+        )
+        laps.append(time.process_time() - begun)
+        if None in batch.scores:
+            raise Missing(f"not solved within {seconds:g} s a position")
+        is_right = list(batch.scores) == [problem.score for problem in chosen]
+        nodes = sum(batch.nodes)
+    published = (("Edax with weights", 5.0), ("Edax without weights", 13.1), ("plain C", 15.3), ("Egaroucid", 16.4))
+    is_first = (first, last) == (40, 44)
+    return Row(
+        f"othello, FFO {first}-{last}" if last > first else f"othello, FFO {first}",
+        "s",
+        median(laps),
+        tuple(Peer(name, value) for name, value in published) if is_first else (),
+        15.0 if is_first else None,
+        is_right,
+        f"{nodes / 1e6:,.1f} M nodes, {len(chosen)} positions",
+    )
+
+
+# --- draughts and chess
+
+
+def draughts(depth: int, rounds: int) -> list[Row]:
+    """From the start with an empty table, without the tables of endings."""
+    found = bench.deepen("draughts", depth, rounds)
+    last, before = found[-1], found[min(16, depth) - 1]
+    return [
+        Row(f"draughts, to depth {before.depth}", "s", before.seconds, (Peer("GuiNN", 0.37),)),
+        Row(f"draughts, to depth {depth}", "s", last.seconds, (Peer("GuiNN", 2.4),), 2.0, note=f"{last.nodes:,} nodes"),
+        Row(
+            f"draughts, search to depth {depth}",
+            "Mn/s",
+            last.nodes / last.seconds / 1e6,
+            (Peer("simplech", 4.8), Peer("GuiNN", 3.4)),
+            6.0,
+        ),
+    ]
+
+
+def draughts_tables() -> Row:
+    """All endgame tables, made anew and kept."""
+    solver = solver_of(load_game("draughts"))
+    assert isinstance(solver, TableSolver)
+    begun = time.process_time()
+    counts = solver.make_tables(solver.most_pieces, lambda done, total: None)
+    seconds = time.process_time() - begun
+    told = ", ".join(f"{number:,} {name}" for name, number in counts.items())
+    return Row("draughts, tables of 4 pieces", "s", seconds, (Peer("C", 19.0),), 60.0, note=told)
+
+
+CHESS = (
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    "r1bqkb1r/pppp1ppp/2n2n2/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4",
+    "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+    "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
+    "2r3k1/1p3pp1/p3p2p/8/1P6/P3RN2/5PPP/2b3K1 b - - 3 30",
+    "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+)
+"""The positions of the chess row: openings, middle games and endings."""
+CHESS_BITS = 20
+"""16 MiB, which UCI programs get too."""
+CHESS_PUBLISHED = (("gnuchess", 2.1), ("toga2", 1.7), ("Stockfish 15.1", 0.8), ("sunfish", 0.018))
+PROGRAMS = ("stockfish", "toga2")
+
+
+def chess(nodes: int, rounds: int, movetime_ms: int, programs: Sequence[str]) -> tuple[Row, list[LeftOut]]:
+    """Nodes a second over the positions, so many nodes in each; UCI programs search them for a time each."""
+    searcher, table = Searcher(load_game("chess")), Table(CHESS_BITS)
+    positions = [searcher.game.position(text) for text in CHESS]
+    speeds = []
+    for _ in range(rounds):
+        reports = []
+        for position in positions:
+            table.memory.array.fill(0)
+            reports.append(searcher.search(position, Limit(nodes=nodes), table, Control(), clock=time.process_time))
+        speeds.append(sum(report.nodes for report in reports) / sum(report.seconds for report in reports) / 1e6)
+    peers, lacking = [], []
+    for name in programs:
+        try:
+            peers.append(Peer(name, uci_speed(name, positions, movetime_ms) / 1e6, False))
+        except Missing as missing:
+            lacking.append(LeftOut(f"chess, search: {name} beside ours", str(missing)))
+    peers += [Peer(name, value) for name, value in CHESS_PUBLISHED]
+    return Row(
+        f"chess, search, {nodes:,} nodes a position",
+        "Mn/s",
+        median(speeds),
+        tuple(peers),
+        2.5,
+        note=f"{len(positions)} positions",
+    ), lacking
+
+
+def uci_speed(name: str, positions: Sequence[Position], movetime_ms: int) -> float:
+    """Nodes a second of a UCI program; what it takes to start is not counted."""
+    command = shutil.which(name) or shutil.which(name, path="/usr/games")
+    if command is None:
+        raise Missing("it is not installed")
+
+    def searched(these: Sequence[Position]) -> tuple[int, float]:
+        before, nodes = children_seconds(), 0
+        player = UciPlayer(parse_description(f"uci={command},time_ms={movetime_ms}"))
+        try:
+            for position in these:
+                player.begin(position.turn)
+                nodes += player.choose(Situation(position, (), position, 0)).nodes
+        except PlayerFailed as error:
+            raise Missing(str(error)) from error
+        finally:
+            player.close()
+        return nodes, children_seconds() - before
+
+    first_nodes, first_seconds = searched(positions[:1])
+    nodes, seconds = searched(positions)
+    if nodes <= first_nodes or seconds <= first_seconds:
+        raise Missing("it tells no nodes")
+    return (nodes - first_nodes) / (seconds - first_seconds)
+
+
+def children_seconds() -> float:
+    """Of the processor, by child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+# --- files of positions
+
+
+def suite(path: Path, game_id: str) -> tuple[Solver, list[Problem]]:
+    """The problems of a file, all with a known score, and who solves them; Missing where there is no such file."""
+    if not path.is_file():
+        raise Missing(f"there is no file {path}")
+    solver = solver_of(load_game(game_id))
+    problems = list(read_suite(solver, path, {}).values())
+    if any(problem.score is None for problem in problems):
+        raise ProblemError(f"{path} has positions without a score")
+    solver.prepare()
+    return solver, problems

@@ -1,0 +1,326 @@
+"""python -m engine.bench: the search's node signature, and its speed beside the same search written in C.
+
+With --deepen GAME: how soon the search of a game comes to each depth from the start.
+
+The signature is the number of nodes of a fixed set of searches: a change that should not change the search keeps it,
+any other one says why it does not. The C program is compiled here, where there is a gcc, and run in turn with ours,
+in this process and on the same memory; both must visit exactly the same nodes.
+"""
+
+import argparse
+import ctypes
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from engine.command_line import between, count
+from engine.compiler.native import Memory
+from engine.game import GameError, Position
+from engine.rules.registry import load_game
+from engine.search import layout
+from engine.search.driver import Control, Searcher, Table
+from engine.search.job import Limit
+from engine.search.report import Report
+
+SOURCE = Path(__file__).with_name("connect_four.c")
+TABLE_BITS = 20
+MOST_TABLE_BITS = 28
+WANTED = 0.8
+"""Our nodes per second are to be at least this share of C's."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One search of the bench: the moves to its position, and how deep it goes."""
+
+    game: str
+    moves: str
+    depth: int
+    options: tuple[tuple[str, str], ...] = ()
+
+    def position(self) -> Position:
+        position = load_game(self.game).start(dict(self.options))
+        for token in self.moves.split():
+            position = position.play(position.parse_move(token))
+        return position
+
+
+CASES = (
+    Case("connect-four", "", 14),
+    Case("connect-four", "d d d d d", 14),
+    Case("connect-four", "c d d e c e", 14),
+    Case("connect-four", "d c c d e b f g a b", 15),
+    Case("connect-four", "a g b f d e e d d a g b", 16),
+    Case("tic-tac-toe", "", 9),
+    Case("tic-tac-toe", "b1", 8),
+    Case("sticks", "", 10, (("rows", "1-3-5-7"),)),
+    Case("sticks", "", 8, (("rows", "3-4-5-6"),)),
+)
+
+
+def node_counts(techniques: int = layout.ALL, table_bits: int = TABLE_BITS) -> dict[str, int]:
+    """The signature: nodes by game, each search with an empty table."""
+    searchers: dict[str, Searcher] = {}
+    counts: dict[str, int] = {}
+    for case in CASES:
+        searcher = searchers.setdefault(case.game, Searcher(load_game(case.game)))
+        report = searcher.search(
+            case.position(), Limit(depth=case.depth), Table(table_bits), Control(), techniques=techniques
+        )
+        counts[case.game] = counts.get(case.game, 0) + report.nodes
+    return counts
+
+
+def ablation(table_bits: int) -> dict[str, tuple[int, int]]:
+    """The nodes of connect four's searches with one technique left out at a time: of all, and of those that keep the
+    tree (where fewer nodes do the same work).
+    """
+
+    def nodes(techniques: int) -> int:
+        return node_counts(techniques, table_bits)["connect-four"]
+
+    return {
+        name: (nodes(layout.ALL & ~bit), nodes(layout.SOUND & ~bit))
+        for name, bit in {"nothing": 0, **layout.TECHNIQUE}.items()
+    }
+
+
+Root = Callable[[Position, int, Any, Any, Any], int]
+
+
+def our_root(searcher: Searcher) -> Root:
+    function = searcher.native.function("root")
+
+    def root(position: Position, depth: int, work: Any, table: Any, control: Any) -> int:
+        state = tuple(int(word) for word in position.state)
+        return int(function(state, depth, 0, Memory(work), Memory(table), Memory(control), searcher.native.data))
+
+    return root
+
+
+def c_root(folder: Path) -> Root | None:
+    """The same search by gcc; None where there is no gcc."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        return None
+    library = folder / "connect_four.so"
+    command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", "-o", str(library), str(SOURCE)]
+    subprocess.run(command, check=True, timeout=120)
+    function = ctypes.CDLL(str(library)).root
+    function.restype = ctypes.c_int64
+    function.argtypes = [ctypes.c_uint64] * 2 + [ctypes.c_int64] * 2 + [ctypes.c_void_p] * 3
+
+    def root(position: Position, depth: int, work: Any, table: Any, control: Any) -> int:
+        mine, discs = (int(word) for word in position.state)
+        return int(function(mine, discs, depth, 0, work.ctypes.data, table.ctypes.data, control.ctypes.data))
+
+    return root
+
+
+@dataclass(frozen=True)
+class Lap:
+    """One run over the connect four cases."""
+
+    nodes: tuple[int, ...]
+    scores: tuple[int, ...]
+    seconds: float
+
+    @property
+    def speed(self) -> float:
+        return sum(self.nodes) / self.seconds
+
+
+def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, control: Any) -> Lap:
+    """Deepens each case from depth 1 on, as the driver does, with an empty table; seconds are the processor's."""
+    nodes, scores, seconds = [], [], 0.0
+    for position, depth in cases:
+        work.fill(0)
+        table.fill(0)
+        control.fill(0)
+        work[layout.KILLERS : layout.HISTORY] = -1
+        work[layout.TECHNIQUES] = layout.BASIC
+        work[layout.NODE_LIMIT] = 1 << 62
+        work[layout.TABLE_SHIFT] = 64 - TABLE_BITS
+        order = position.moves()
+        work[layout.ROOT_COUNT] = count = len(order)
+        at = layout.root_offset(position.game.rules.MAX_MOVES)
+        begun = time.thread_time()
+        for deeper in range(1, depth + 1):
+            work[at : at + count] = order
+            score = root(position, deeper, work, table, control)
+            found = work[at + position.game.rules.MAX_MOVES :][:count].tolist()
+            order = [move for _, move in sorted(zip(found, order, strict=True), key=lambda pair: -pair[0])]
+        seconds += time.thread_time() - begun
+        nodes.append(int(work[layout.NODES]))
+        scores.append(score)
+    return Lap(tuple(nodes), tuple(scores), seconds)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Laps of ours and of C's in turn over the same searches; without gcc there are none of C's."""
+
+    ours: tuple[Lap, ...]
+    peers: tuple[Lap, ...]
+
+    @property
+    def ratio(self) -> float | None:
+        """The median of how many times as fast as C we are."""
+        pairs = zip(self.ours, self.peers, strict=False)
+        return median(one.speed / other.speed for one, other in pairs) if self.peers else None
+
+
+def compare(rounds: int, cases: Sequence[Case] = CASES) -> Comparison:
+    """Runs ours and C's in turn over the cases of connect four; AssertionError where they differ in more than time."""
+    searcher = Searcher(load_game("connect-four"))
+    searches = [(case.position(), case.depth) for case in cases if case.game == "connect-four"]
+    work = np.zeros(layout.work_words(searcher.game.rules.MAX_MOVES), np.int64)
+    memories = work, np.zeros(2 << TABLE_BITS, np.uint64), np.zeros(layout.CONTROL_WORDS, np.int64)
+    ours = our_root(searcher)
+    with tempfile.TemporaryDirectory() as folder:
+        peer = c_root(Path(folder))
+        lap(ours, searches[:1], *memories)
+        laps = [
+            (lap(ours, searches, *memories), lap(peer, searches, *memories) if peer else None) for _ in range(rounds)
+        ]
+    if any(other and (one.nodes, one.scores) != (other.nodes, other.scores) for one, other in laps):
+        raise AssertionError("the C program does not visit the same nodes: it no longer follows the kernel")
+    return Comparison(tuple(one for one, _ in laps), tuple(other for _, other in laps if other is not None))
+
+
+def speed_dict(found: Comparison) -> dict[str, Any]:
+    """A comparison for a program to read: medians of nodes a second."""
+    return {
+        "nodes": sum(found.ours[0].nodes),
+        "nodes_per_second": round(median(one.speed for one in found.ours)),
+        "c_nodes_per_second": round(median(one.speed for one in found.peers)) if found.peers else None,
+        "ratio": found.ratio,
+        "wanted": WANTED,
+        "reached": None if found.ratio is None else found.ratio >= WANTED,
+    }
+
+
+def speed_text(found: Comparison) -> str:
+    lines = [f"{'connect-four search':32} {'median nodes/s':>16} {'best':>14}"]
+    for name, laps in ("ours", found.ours), ("C, gcc -O3 -march=native", found.peers):
+        if laps:
+            speeds = [one.speed for one in laps]
+            lines.append(f"{name:32} {median(speeds):16,.0f} {max(speeds):14,.0f}")
+    if found.ratio is None:
+        return "\n".join([*lines, "no gcc here: nothing to compare with"])
+    reached = "yes" if found.ratio >= WANTED else "no"
+    lines.append(
+        f"ratio, median of {len(found.ours)} interleaved rounds: {found.ratio:.2f} (wanted {WANTED:.2f}, reached:"
+        f" {reached}); the same {sum(found.ours[0].nodes):,} nodes"
+    )
+    return "\n".join(lines)
+
+
+DEEPEN_BITS = 22
+"""The table of `deepen`: 64 MiB."""
+
+
+@dataclass(frozen=True)
+class Depth:
+    """A depth that a search has completed: its nodes, and the processor's seconds, since the begin."""
+
+    depth: int
+    nodes: int
+    seconds: float
+
+
+def deepen(game_id: str, depth: int, rounds: int) -> list[Depth]:
+    """Searches from the start with an empty table, without the game's solver: for each depth the nodes, the same in all
+    rounds, and the median of the seconds.
+    """
+    searcher = Searcher(load_game(game_id))
+    runs: list[list[Report]] = []
+    for _ in range(rounds + 1):  # the first one warms up
+        found: list[Report] = []
+        start = searcher.game.start()
+        limit, table = Limit(depth=depth), Table(DEEPEN_BITS)
+        searcher.search(start, limit, table, Control(), on_depth=found.append, clock=time.process_time)
+        runs.append(found)
+    laps = zip(*runs[1:], strict=True)
+    return [Depth(same[0].depth, same[0].nodes, median(report.seconds for report in same)) for same in laps]
+
+
+def told_ablation(asked: argparse.Namespace) -> str:
+    counts = ablation(asked.table_bits)
+    if asked.json:
+        return as_json({name: {"all": every, "same_tree": same} for name, (every, same) in counts.items()})
+    head = f"{f'without, table 2**{asked.table_bits}':22} {'all techniques':>16} {'the same tree':>16}"
+    return "\n".join([head, *(f"{name:22} {every:16,} {same:16,}" for name, (every, same) in counts.items())])
+
+
+def told_depths(asked: argparse.Namespace) -> str:
+    depths = deepen(asked.deepen, asked.depth, asked.rounds)
+    if asked.json:
+        return as_json({"game": asked.deepen, "depths": [asdict(one) for one in depths]})
+    head = f"{asked.deepen:>5} {'nodes':>16} {'seconds':>10} {'nodes/s':>14}"
+    rows = (f"{d.depth:5} {d.nodes:16,} {d.seconds:10.3f} {d.nodes / d.seconds:14,.0f}" for d in depths)
+    return "\n".join([head, *rows])
+
+
+def signature_text(every: dict[str, int], basic: dict[str, int]) -> str:
+    head = f"{'signature, in nodes':22} {'all techniques':>16} {'basic':>16}"
+    return "\n".join([head, *(f"{name:22} {nodes:16,} {basic[name]:16,}" for name, nodes in every.items())])
+
+
+def as_json(told: object) -> str:
+    return msgspec.json.encode(told).decode()
+
+
+def signature_and_speed(asked: argparse.Namespace) -> int:
+    """0 when the wanted ratio is reached or cannot be measured, else 1."""
+    here = {
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "numba": sys.modules["numba"].__version__,
+    }
+    every, basic = node_counts(layout.ALL), node_counts(layout.BASIC)
+    if not asked.json:
+        print(f"{here['machine']}, Python {here['python']}, numba {here['numba']}")
+        print(signature_text(every, basic), flush=True)
+    found = compare(asked.rounds)
+    signature = {"all": every, "basic": basic}
+    print(as_json({**here, "signature": signature, "speed": speed_dict(found)}) if asked.json else speed_text(found))
+    return 0 if found.ratio is None or found.ratio >= WANTED else 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m engine.bench", description=__doc__)
+    parser.add_argument("--rounds", type=count, default=9, help="medians are of so many (9)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--ablation", action="store_true", help="nodes with one technique left out at a time, no more")
+    what.add_argument("--deepen", metavar="GAME", help="the search of a game from the start to each --depth, no more")
+    parser.add_argument(
+        "--table-bits",
+        type=between(1, MOST_TABLE_BITS),
+        default=TABLE_BITS,
+        help=f"of the ablation's table ({TABLE_BITS})",
+    )
+    parser.add_argument("--depth", type=between(1, layout.MAX_PLY - 2), default=12, help="of --deepen (12)")
+    parser.add_argument("--json", action="store_true", help="one line of JSON")
+    asked = parser.parse_args(arguments)
+    if asked.ablation:
+        print(told_ablation(asked))
+    elif asked.deepen is None:
+        return signature_and_speed(asked)
+    else:
+        try:
+            print(told_depths(asked))
+        except GameError as error:
+            parser.error(str(error))
+    return 0

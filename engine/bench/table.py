@@ -1,0 +1,242 @@
+"""python -m engine.bench.table: the engine's figures beside those of others, each with what is wanted of it.
+
+Files of positions are not part of this project: --suites names the folder that has connect4-end-easy.txt,
+connect4-middle-easy.txt, connect4-begin-easy.txt and othello-ffo-40-59.obf. What a missing file, compiler or program
+leaves out is said in a line, and makes the table incomplete.
+"""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from engine.bench import rows as bench_rows
+from engine.bench import search as bench
+from engine.bench.rows import LeftOut, Missing, Row
+from engine.command_line import count, positive
+from engine.game import GameError
+from engine.search import layout
+
+ROUNDS = {"files": 31, "speed": 9, "alpha-beta": 15, "othello": 3, "draughts": 5, "chess": 3}
+"""Medians are of so many runs."""
+CHESS_NODES, MOVETIME_MS = 4_000_000, 1500
+LONG_SECONDS = 600.0
+"""How long one of the hard positions of the long form may take by default."""
+ELSEWHERE = "no --add names the JSON of tests.engine.search_peers"
+
+
+class Added(msgspec.Struct, frozen=True):
+    """What another command has measured."""
+
+    rows: tuple[Row, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+Entry = Row | LeftOut
+Task = tuple[str, Callable[[], Iterable[Entry]]]
+
+
+def tasks(asked: argparse.Namespace, added: list[Entry]) -> Iterator[Task]:
+    """What there is to measure, by name, in the order of the table; what was added has its place there."""
+
+    def runs(name: str) -> int:
+        return int(asked.rounds or ROUNDS[name])
+
+    def file(number: int) -> list[Row]:
+        return [bench_rows.connect_four_file(_folder(asked), number, runs("files"))]
+
+    def ffo(first: int, last: int, rounds: int, seconds: float) -> list[Row]:
+        return [bench_rows.ffo(_folder(asked), first, last, rounds, seconds)]
+
+    def chess() -> list[Entry]:
+        row, lacking = bench_rows.chess(CHESS_NODES, runs("chess"), MOVETIME_MS, bench_rows.PROGRAMS)
+        return [row, *lacking]
+
+    for number, (name, *_) in enumerate(bench_rows.CONNECT_FOUR_FILES):
+        yield f"connect four, solving {name}", partial(file, number)
+    yield "connect four, search", lambda: [bench_rows.node_speed(runs("speed"))]
+    yield "connect four, alpha-beta", lambda: [bench_rows.alpha_beta(12, runs("alpha-beta"))]
+    yield "beside OpenSpiel and easyAI", lambda: added
+    yield "othello, FFO 40-44", partial(ffo, 40, 44, runs("othello"), LONG_SECONDS)
+    yield "draughts, search", lambda: bench_rows.draughts(20, runs("draughts"))
+    yield "chess, search", chess
+    if asked.long:
+        yield "draughts, tables", lambda: [bench_rows.draughts_tables()]
+        yield "othello, FFO 45-49", partial(ffo, 45, 49, 1, asked.seconds)
+        for number in range(50, 60):
+            yield f"othello, FFO {number}", partial(ffo, number, number, 1, asked.seconds)
+
+
+def _folder(asked: argparse.Namespace) -> Path:
+    if asked.suites is None:
+        raise Missing("--suites names no folder with its file")
+    return Path(asked.suites)
+
+
+def read_added(paths: list[str]) -> list[Entry]:
+    """The rows of other commands' JSON, of files or - for the standard input; what has none is left out."""
+    entries: list[Entry] = [] if paths else [LeftOut("beside OpenSpiel and easyAI", ELSEWHERE)]
+    for path in paths:
+        try:
+            content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+            added = msgspec.json.decode(content, type=Added)
+        except OSError as error:
+            entries.append(LeftOut(f"--add {path}", f"it cannot be read: {error.strerror}"))
+        except msgspec.DecodeError as error:
+            entries.append(LeftOut(f"--add {path}", f"it has no rows: {error}"))
+        else:
+            entries += [*added.rows, *added.left_out]
+    return entries
+
+
+def measured(asked: argparse.Namespace, added: list[Entry]) -> Iterator[Entry]:
+    """One after the other, as they are measured."""
+    for name, measure in tasks(asked, added):
+        if asked.only and not any(words in name for words in asked.only):
+            continue
+        try:
+            yield from measure()
+        except (Missing, GameError) as error:
+            yield LeftOut(name, str(error))
+
+
+# --- where it was measured
+
+
+def machine() -> dict[str, Any]:
+    """What a figure needs to be read: the processor, versions, the commit, and what else the machine does."""
+    return {
+        "machine": f"{os.cpu_count()} cores, {_processor()}",
+        "python": platform.python_version(),
+        "numba": sys.modules["numba"].__version__,
+        "commit": _commit(),
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _commit() -> str:
+    """Of the checkout that this file is in; what is changed in it is said."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+
+    try:
+        return git("rev-parse", "--short", "HEAD") + (" with changes" if git("status", "--porcelain", "-uno") else "")
+    except (OSError, subprocess.SubprocessError):
+        return "not a checkout"
+
+
+# --- telling
+
+
+def told(number: float, unit: str = "") -> str:
+    """A figure with three places that say something."""
+    digits = 0 if number >= 100 else 1 if number >= 10 else 2 if number >= 1 else 3
+    return f"{number:,.{digits}f} {unit}".rstrip()
+
+
+HEAD = ("task", "ours", "peer (* as published)", "peer's", "ratio", "wanted", "reached")
+WIDTHS = (48, 11, 34, 10, 7, 10, 7)
+
+
+def line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(f"{cell:{width}}" for cell, width in zip(cells, WIDTHS, strict=True)) + " |"
+
+
+def lines(row: Row) -> Iterator[str]:
+    """A row of the table; more peers and the note have lines of their own."""
+    reached = {True: "yes", False: "**no**", None: ""}[row.reached]
+    wanted = "" if row.wanted is None else told(row.wanted, row.unit)
+    head = [row.task, told(row.ours, row.unit)]
+    if not row.is_right:
+        reached = "**wrong**"
+    tail = [wanted, reached]
+    for peer in row.peers:
+        name = peer.name + ("*" if peer.is_published else "")
+        yield line([*head, name, told(peer.value, row.unit), told(row.ratio(peer)), *tail])
+        head = tail = ["", ""]
+    if not row.peers:
+        yield line([*head, "", "", "", *tail])
+    if row.note:
+        yield f"  {row.note}"
+
+
+def as_dict(row: Row) -> dict[str, Any]:
+    """A row for a program to read, with what follows from it; `engine.bench.table --add` reads it too."""
+    peers = [{**msgspec.to_builtins(peer), "ratio": row.ratio(peer)} for peer in row.peers]
+    return {**msgspec.to_builtins(row), "peers": peers, "reached": row.reached}
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m engine.bench.table", description=__doc__)
+    made.add_argument("--suites", metavar="DIR", type=Path, help="the folder with the files of positions")
+    made.add_argument(
+        "--add",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="rows of another command's JSON; - is the standard input",
+    )
+    made.add_argument(
+        "--only", metavar="WORDS", action="append", default=[], help="only tasks whose name has these words"
+    )
+    made.add_argument("--rounds", type=count, help="medians are of so many runs (by default 3 to 31)")
+    made.add_argument("--long", action="store_true", help="FFO 45 to 59 and the tables of draughts too: up to hours")
+    made.add_argument(
+        "--seconds",
+        type=positive,
+        default=LONG_SECONDS,
+        help=f"that a position from FFO 45 on may take ({LONG_SECONDS:g})",
+    )
+    made.add_argument("--json", action="store_true", help="one line of JSON")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when all results that are known came out, else 1; that something is slower than wanted stands in the table."""
+    asked = parser().parse_args(arguments)
+    added = read_added(asked.add)  # whoever pipes it measures until then
+    here = machine()
+    signature = {"all": bench.node_counts(layout.ALL), "basic": bench.node_counts(layout.BASIC)}
+    if not asked.json:
+        print(f"{here['machine']}, Python {here['python']}, numba {here['numba']}, load {here['load']}")
+        print(f"commit {here['commit']}", bench.signature_text(signature["all"], signature["basic"]), "", sep="\n")
+        print(line(HEAD), line("-" * width for width in WIDTHS), sep="\n", flush=True)
+    rows, left_out = [], []
+    for entry in measured(asked, added):
+        if isinstance(entry, LeftOut):
+            left_out.append(entry)
+        else:
+            rows.append(entry)
+            if not asked.json:
+                print(*lines(entry), sep="\n", flush=True)
+    if asked.json:
+        table = {**here, "signature": signature, "rows": [as_dict(row) for row in rows], "left_out": left_out}
+        print(bench.as_json({**table, "is_complete": not left_out}))
+    else:
+        print(*(f"left out: {one.task}: {one.why}" for one in left_out), sep="\n")
+        print(
+            f"{len(rows)} rows, {'complete' if not left_out else f'{len(left_out)} left out: the table is incomplete'}"
+        )
+    return 0 if all(row.is_right for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

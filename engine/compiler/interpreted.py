@@ -1,0 +1,122 @@
+"""The search of a game without a compiler: the kernel's own source, called as the Python that it is.
+
+`interpret_game` does for plain Python what `engine.compiler.native.compile_game` does for machine code: it copies the
+functions of a template (the kernel, by default) and puts a game's rules in place of the stubs. There is one source, so
+the same search visits the same nodes and gives the same score and move, some thousand times slower. It is what a game
+plays with until its machine code is there. No numba in here.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.game import Game
+from engine.rules.data import load_data
+from engine.rules.digest import rules_digest
+from engine.rules.overflow import wrapping
+from engine.rules.parts import names_of
+from engine.search import kernel
+from engine.search.job import RulesChanged
+
+HOOKS = ("status", "moves", "play", "stuck", "key", "evaluate")
+OPTIONAL_HOOKS = (
+    "drawn", "repetition", "reversible", "count", "noisy", "tense", "rank", "may_pass", "pass_turn",
+    "probe", "forced",
+)  # fmt: skip
+"""The rules that take the place of stubs, as in `engine.compiler.native`."""
+
+TAKE_MEMORY = ("moves", "evaluate", "count", "noisy", "forced", "probe")
+"""Those whose second argument is memory."""
+
+POLL_NODES = 16
+"""So often a search looks whether it is to stop: it is slow. No count changes, a limit of nodes is met exactly."""
+
+
+class Bound(Protocol):
+    """A template bound to a game, compiled or not."""
+
+    @property
+    def data(self) -> Any:
+        """The memory with the game's DATA."""
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """The function of that name."""
+
+
+class Array:
+    """Memory as the search takes it: an array, compiled code's `Memory` likewise."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+@dataclass(frozen=True)
+class InterpretedGame:
+    """The template bound to one game. `function` gives its functions by name, to be called like the compiled ones."""
+
+    game: Game
+    data: Array
+    _functions: Mapping[str, FunctionType]
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """The function of that name; it takes words as int, memory as `Memory` or `Array`."""
+        function = self._functions[name]
+
+        def call(state: tuple[int, ...], *arguments: Any) -> Any:
+            words = tuple(np.uint64(word) for word in state)
+            with wrapping():
+                return function(words, *(_plain(argument) for argument in arguments))
+
+        return call
+
+
+def _plain(argument: Any) -> Any:
+    """What plain Python takes in an argument's place: memory as a view whose items are Python's own numbers."""
+    array = getattr(argument, "array", None)
+    return argument if array is None else memoryview(array)
+
+
+def _with_array(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule that gets its memory as an array, whose items wrap when they become words, as a server's rules do."""
+
+    def call(s: Any, memory: Any) -> Any:
+        return rule(s, np.frombuffer(memory, np.int64))
+
+    return call
+
+
+def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame:
+    """The search bound to a game's rules, ready at once.
+
+    GameFault when its DATA cannot be read, RulesChanged when its files are no longer those that it was loaded from.
+    """
+    parts = (*getattr(template, "PARTS", ()), template)
+    names = names_of(game.rules)  # type: ignore[arg-type]
+    namespace = {name: value for part in parts for name, value in vars(part).items()}
+    hooks = {name: names[name] for name in (*HOOKS, *OPTIONAL_HOOKS) if name in names}
+    hooks.update({name: _with_array(hooks[name]) for name in TAKE_MEMORY if name in hooks})
+    namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), POLL_NODES=POLL_NODES)
+    namespace.update(
+        REPEATS=int(game.repetition_times != 0 or game.claim_repetition != 0),
+        NOISE=int("noisy" in names), TENSION=int("tense" in names), KNOWLEDGE=int("probe" in names),
+        MARGIN=int(getattr(game.rules, "MARGIN", 0)),
+    )  # fmt: skip
+    functions = {
+        name: FunctionType(f.__code__, namespace, name, f.__defaults__)
+        for part in parts
+        for name, f in vars(part).items()
+        if isinstance(f, FunctionType) and f.__module__ == part.__name__ and name not in hooks
+    }
+    namespace.update(functions)
+    data = Array(load_data(game))
+    _check_unchanged(game)
+    return InterpretedGame(game, data, functions)
+
+
+def _check_unchanged(game: Game) -> None:
+    """The data was read at another time than the rules were: nothing old meets anything new."""
+    if isinstance(game.rules, ModuleType) and (found := rules_digest(game.rules)) != game.digest:
+        raise RulesChanged(f"the files of {game.id} have changed since they were loaded: {game.digest} became {found}")

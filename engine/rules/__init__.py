@@ -1,0 +1,1 @@
+"""What makes a rules file a game: loading, names, data files, digests."""

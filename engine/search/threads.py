@@ -1,0 +1,53 @@
+"""Lazy SMP: more threads search the same position into the same table, each with work memory of its own.
+
+They share nothing but the table, of which each entry carries its own check (key xor data); what one stored saves the
+others a search. The compiled kernel runs without the interpreter's lock, so threads of one process use several cores.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+
+from engine.compiler.interpreted import Bound
+from engine.compiler.native import Memory
+from engine.game import Position
+from engine.search import layout
+from engine.search.work import Work
+
+
+@contextmanager
+def assistants(native: Bound, works: Sequence[Work], position: Position, table: Memory, data: Memory) -> Iterator[None]:
+    """Threads that search until the block ends, one for each of the works, which have begun the position."""
+    if not works:
+        yield
+        return
+    state = tuple(int(word) for word in position.state)
+    with ThreadPoolExecutor(len(works), thread_name_prefix="assistant") as threads:
+        for work in works:
+            work.allow_stop(None)
+        running = [
+            threads.submit(_assist, native, work, state, table, data, 1 + number % 2)
+            for number, work in enumerate(works, start=1)
+        ]
+        try:
+            yield
+        finally:
+            for work in works:
+                work.expire()
+    for one in running:
+        one.result()  # raises what went wrong there
+
+
+def _assist(native: Bound, work: Work, state: tuple[int, ...], table: Memory, data: Memory, first_depth: int) -> None:
+    """Deepens as the main thread does, from another depth on, so that the threads are not all at the same place."""
+    root = native.function("root")
+    own_control = Memory(np.zeros(layout.CONTROL_WORDS, np.int64))
+    for depth in range(first_depth, layout.MAX_PLY - 1):
+        score = root(state, depth, 0, work.memory, table, own_control, data)
+        if work.is_stopped:
+            return
+        report = work.report(depth, int(score), 0.0, False, 0)
+        work.order([move for move, _, _ in report.moves])
+        work.allow_stop(None)

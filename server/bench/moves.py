@@ -1,0 +1,570 @@
+"""`python -m server.bench`: what a durable move costs, beside a bare relay in the same run.
+
+The server and the relay run in processes of their own, and their CPU time is read from the operating system. The
+players are one process with a WebSocket client of a few lines, so that they leave the machine to the server. Figures
+are medians of rounds; compare ratios, for absolute times depend on the machine and its mood.
+"""
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import msgspec
+
+from server.limits import by_address as limits
+
+LINE = ("a1", "b1", "c1", "b2", "a2", "c2", "b3", "a3", "c3")
+"""A tic-tac-toe match of nine moves that nobody wins."""
+
+AT_ONCE = 25
+"""So many pairs come together."""
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one measured load gave: moves, wall, server and database CPU seconds, latencies in ms."""
+
+    moves: int
+    seconds: float
+    cpu_s: float
+    latencies_ms: list[float]
+    database_s: float = 0.0
+
+    @property
+    def per_s(self) -> float:
+        return self.moves / self.seconds
+
+    @property
+    def cpu_us(self) -> float:
+        return self.cpu_s / max(1, self.moves) * 1e6
+
+    def percentile(self, share: float) -> float:
+        ordered = sorted(self.latencies_ms)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+# --- a WebSocket client of a few lines --------------------------------------------------------------------------------
+
+
+class Player(asyncio.Protocol):
+    """Sends text frames with a mask of zeros and calls `on_text` for each text frame that comes."""
+
+    def __init__(self) -> None:
+        self.on_text: Callable[[bytes], None] = lambda text: None
+        self.upgraded = asyncio.get_running_loop().create_future()
+        self._buffer = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        key = base64.b64encode(os.urandom(16)).decode()
+        self.transport.write(
+            f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+
+    def data_received(self, data: bytes) -> None:
+        buffer = self._buffer
+        buffer += data
+        if not self.upgraded.done():
+            end = buffer.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            if not buffer.startswith(b"HTTP/1.1 101"):
+                self.upgraded.set_exception(ConnectionError(bytes(buffer[:end]).decode("latin-1")))
+                return
+            del buffer[: end + 4]
+            self.upgraded.set_result(None)
+        start = 0
+        while True:
+            if len(buffer) - start < 2:
+                break
+            length = buffer[start + 1]
+            head = start + 2
+            if length == 126:
+                length = int.from_bytes(buffer[head : head + 2], "big") if len(buffer) >= head + 2 else 1 << 30
+                head += 2
+            if len(buffer) < head + length:
+                break
+            if buffer[start] == 0x81:
+                self.on_text(bytes(buffer[head : head + length]))
+            start = head + length
+        del buffer[:start]
+
+    def send(self, text: bytes) -> None:
+        length = len(text)
+        size = bytes((0x80 | length,)) if length < 126 else b"\xfe" + length.to_bytes(2, "big")
+        if not self.transport.is_closing():
+            self.transport.write(b"\x81" + size + b"\0\0\0\0" + text)
+
+
+async def connect(port: int) -> Player:
+    """A player that has done the handshake."""
+    _, player = await asyncio.get_running_loop().create_connection(Player, "127.0.0.1", port)
+    await player.upgraded
+    return player
+
+
+class Talk:
+    """A player that waits for answers; only for setting up."""
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self._texts: asyncio.Queue[bytes] = asyncio.Queue()
+        player.on_text = self._texts.put_nowait
+
+    async def say(self, until: str, **message: Any) -> dict[str, Any]:
+        """Sends a message and returns the first one of type `until` that comes."""
+        self.player.send(json.dumps(message).encode())
+        while True:
+            answer = await self.hear(30)
+            if answer["t"] == "error":
+                raise RuntimeError(f"{message} was refused: {answer}")
+            if answer["t"] == until:
+                return answer
+
+    async def hear(self, within_s: float) -> dict[str, Any]:
+        """The next message that comes."""
+        return cast(dict[str, Any], json.loads(await asyncio.wait_for(self._texts.get(), within_s)))
+
+
+# --- pairs that play --------------------------------------------------------------------------------------------------
+
+
+class Pair:
+    """Two players in one room who play the same match again and again:
+    each move is sent when the one before has arrived.
+    """
+
+    def __init__(self, room: str, players: tuple[Player, Player], load: "Meter") -> None:
+        self.room = room
+        self.players = players
+        self._load = load
+        self._ply = 0
+        self._first = 0
+        self._sent_s = 0.0
+        self._commands = 0
+        self._acked = self._arrived = False
+        players[0].on_text = lambda text: self._heard(0, text)
+        players[1].on_text = lambda text: self._heard(1, text)
+
+    def _send(self, who: int, text: str) -> None:
+        self._commands += 1
+        self.players[who].send(f'{{"id":"{self._commands}","room":"{self.room}",{text}}}'.encode())
+
+    def move(self) -> None:
+        """The side to move moves."""
+        self._acked = self._arrived = False
+        self._sent_s = time.perf_counter()
+        self._send((self._ply + self._first) & 1, f'"t":"move","ply":{self._ply},"move":"{LINE[self._ply]}"')
+
+    def _heard(self, who: int, text: bytes) -> None:
+        mover = (self._ply + self._first) & 1
+        if text.startswith(b'{"t":"ack"'):
+            if who == mover and self._ply < len(LINE):
+                self._load.latencies_ms.append((time.perf_counter() - self._sent_s) * 1000)
+                self._acked = True
+                self._go_on()
+        elif text.startswith(b'{"t":"event"'):
+            if who != mover and b'"kind":"moved"' in text and b'"ply":%d,' % self._ply in text:
+                self._arrived = True
+                self._go_on()
+            elif b'"kind":"offered"' in text and who == 1:
+                self._send(1, '"t":"rematch"')
+            elif b'"kind":"started"' in text and who == 1:
+                self._ply, self._first = 0, 1 - self._first
+                self._load.ready(self.move)
+        elif text.startswith(b'{"t":"error"'):
+            raise RuntimeError(f"the server refused: {text.decode()}")
+
+    def _go_on(self) -> None:
+        if not (self._acked and self._arrived):
+            return
+        self._acked = self._arrived = False
+        self._ply += 1
+        self._load.moves += 1
+        if self._ply < len(LINE):
+            self._load.ready(self.move)
+        else:
+            self._send(0, '"t":"rematch"')
+
+
+class Meter:
+    """Counts moves, and decides when a pair that could move does: at once, or at a given rate over all pairs."""
+
+    def __init__(self, per_s: float | None) -> None:
+        self.moves = 0
+        self.latencies_ms: list[float] = []
+        self._per_s = per_s
+        self._next_s = 0.0
+        self._open = True
+
+    def ready(self, move: Callable[[], None]) -> None:
+        if not self._open:
+            return
+        if self._per_s is None:
+            move()
+            return
+        loop = asyncio.get_running_loop()
+        self._next_s = max(self._next_s + 1 / self._per_s, loop.time())
+        loop.call_at(self._next_s, move)
+
+    def close(self) -> None:
+        self._open = False
+
+
+async def make_pair(port: int, meter: Meter, number: int) -> Pair:
+    """Two guests in a room of their own whose match has begun."""
+    talks = [Talk(await connect(port)) for _ in range(2)]
+    for who, talk in enumerate(talks):
+        await talk.say("welcome", t="hello", protocol=1, name=f"p{number}-{who}")
+    seats = [{"who": "me"}, {"who": "open"}]
+    room = (await talks[0].say("ack", t="create", id="create", game="tic-tac-toe", seats=seats))["room"]
+    for talk in talks:
+        await talk.say("joined", t="join", id="join", room=room)
+    await talks[1].say("ack", t="sit", id="sit", room=room, seat=1)
+    return Pair(room, (talks[0].player, talks[1].player), meter)
+
+
+async def make_relay_pair(port: int, meter: Meter, number: int) -> Pair:
+    """Two connections that the relay passes messages between."""
+    players = (await connect(port), await connect(port))
+    for player in players:
+        player.send(f'{{"join":"r{number}"}}'.encode())
+    return Pair(f"r{number}", players, meter)
+
+
+MakePair = Callable[[int, Meter, int], Awaitable[Pair]]
+
+
+async def play(
+    port: int, pid: int, make: MakePair, count: int, seconds: float, per_s: float | None, database: int | None = None
+) -> Load:
+    """`count` pairs play for so long after a short warm-up; `database` is a process whose family's CPU is told, too."""
+    meter = Meter(per_s)
+    pairs: list[Pair] = []
+    for start in range(0, count, AT_ONCE):
+        pairs += await asyncio.gather(*(make(port, meter, n) for n in range(start, min(count, start + AT_ONCE))))
+    await asyncio.sleep(0.3)
+    for pair in pairs:
+        meter.ready(pair.move)
+    await asyncio.sleep(seconds / 4)
+    meter.latencies_ms.clear()
+    database_s = family_cpu_seconds(database)
+    moves, cpu_s, start_s = meter.moves, cpu_seconds(pid), time.perf_counter()
+    await asyncio.sleep(seconds)
+    load = Load(
+        meter.moves - moves, time.perf_counter() - start_s, cpu_seconds(pid) - cpu_s, list(meter.latencies_ms),
+        family_cpu_seconds(database) - database_s,
+    )  # fmt: skip
+    meter.close()
+    for pair in pairs:
+        for player in pair.players:
+            player.transport.abort()
+    return load
+
+
+# --- the relay: the floor ---------------------------------------------------------------------------------------------
+
+
+async def relay(ready: Callable[[int], None]) -> None:
+    """Passes each message on to both ends of its pair, and acknowledges it: no rooms, no rules, no storage."""
+    from websockets.asyncio.server import ServerConnection, serve
+    from websockets.exceptions import ConnectionClosed
+
+    encode, decode = msgspec.json.encode, msgspec.json.decode
+    pairs: dict[str, list[ServerConnection]] = {}
+
+    async def pass_on(message: dict[str, Any], socket: ServerConnection, pair: list[ServerConnection]) -> None:
+        if message["t"] == "move":
+            await socket.send(encode({"t": "ack", "id": message["id"], "v": 1}), text=True)
+            event = {"t": "event", "kind": "moved", "ply": message["ply"], "move": message["move"]}
+        else:
+            event = {"t": "event", "kind": "offered" if socket is pair[0] else "started"}
+        frame = encode(event)
+        for other in pair:
+            await other.send(frame, text=True)
+
+    async def handler(socket: ServerConnection) -> None:
+        pair = pairs.setdefault(decode(await socket.recv())["join"], [])
+        pair.append(socket)
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                await pass_on(decode(await socket.recv()), socket, pair)
+
+    async with serve(handler, "127.0.0.1", 0, compression=None, ping_interval=None) as server:
+        ready(next(iter(server.sockets)).getsockname()[1])
+        await asyncio.get_running_loop().create_future()
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Process:
+    """A server in a process of its own."""
+
+    pid: int
+    port: int
+    started_s: float
+
+
+@asynccontextmanager
+async def spawn(*command: str, environment: dict[str, str] | None = None) -> AsyncIterator[Process]:
+    """Starts a program that prints an address that ends in its port, and stops it at the end."""
+    start_s = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
+    assert process.stdout is not None, "a pipe was asked for"
+    try:
+        line = await asyncio.to_thread(process.stdout.readline)
+        if "http://" not in line:
+            raise click.ClickException(f"{' '.join(command)} did not start")
+        port = int(line.split("http://")[1].split("/")[0].rsplit(":", 1)[1])
+        yield Process(process.pid, port, start_s)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(process.wait)
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process with all its threads, without its children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+def resident_bytes(pid: int) -> int:
+    """The process's resident memory."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
+
+
+def fsync_ms(folder: Path) -> float:
+    """The median time of a write of 4 KiB and fdatasync in that folder."""
+    times: list[float] = []
+    with (folder / "fsync").open("wb") as file:
+        for _ in range(200):
+            file.write(b"x" * 4096)
+            start_s = time.perf_counter()
+            file.flush()
+            os.fdatasync(file.fileno())
+            times.append((time.perf_counter() - start_s) * 1000)
+    return statistics.median(times)
+
+
+async def first_page_s(process: Process) -> float:
+    """From the start of the process to the first byte of the first page."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+    await reader.readline()
+    writer.close()
+    return time.perf_counter() - process.started_s
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+UNLIMITED = {
+    "PLYROOM_MESSAGES_PER_S": "100000",
+    "PLYROOM_MESSAGES_BURST": "100000",
+    "PLYROOM_ROOM_IDLE_S": "5",
+    **{f"PLYROOM_{name.upper()}": str(value) for name, value in limits.OFF.items()},
+}
+
+
+def server_command(data: Path) -> tuple[str, ...]:
+    return (sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", "0", "--data", str(data), "--workers", "1")
+
+
+async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> None:
+    """Prints every figure beside its aim."""
+    starts = []
+    for _ in range(rounds + 1):
+        async with spawn(*server_command(folder / "start")) as process:
+            starts.append(await first_page_s(process))
+    report("server start to first page, warm", statistics.median(starts[1:]), "s", 1.0)
+    disk_ms = fsync_ms(folder)
+    print(f"{'raw write + fdatasync of 4 KiB':48} {disk_ms:9.2f} ms")
+    figures: dict[str, list[Load]] = {}
+    for number in range(rounds):
+        async with spawn(*server_command(folder / f"data{number}"), environment=UNLIMITED) as server:
+            for name, count, per_s in LOADS:
+                load = await play(server.port, server.pid, make_pair, count, seconds, per_s)
+                figures.setdefault(name, []).append(load)
+        async with spawn(sys.executable, "-m", "server.bench", "--relay") as floor:
+            for name, count in (("relay 50 pairs", 50), ("relay 500 pairs", 500)):
+                figures.setdefault(name, []).append(
+                    await play(floor.port, floor.pid, make_relay_pair, count, seconds, None)
+                )
+    for name in ("50 pairs", "500 pairs"):
+        loads, floors = figures[name], figures[f"relay {name}"]
+        print(f"{f'{name}: acknowledged durable moves':48} {median(one.per_s for one in loads):9.0f} /s")
+        report(f"{name}: server CPU a move", median(one.cpu_us for one in loads), "us", 100)
+        print(f"{f'{name}: bare relay, CPU a move':48} {median(one.cpu_us for one in floors):9.1f} us")
+        report(
+            f"{name}: ratio to the relay",
+            median(a.cpu_us / b.cpu_us for a, b in zip(loads, floors, strict=True)),
+            "x",
+            3.7,
+        )
+    paced = figures["330 moves/s"]
+    for name, share, aim in (("p50", 0.5, 1.5), ("p99", 0.99, 5.0)):
+        value = median(one.percentile(share) for one in paced)
+        report(f"move to ack at {median(one.per_s for one in paced):.0f} moves/s, {name}", value, "ms", aim)
+        print(f"{f'  the same in raw fsyncs, {name}':48} {value / disk_ms:9.2f} x")
+    report(f"memory per live match, of {matches}", await memory_per_match(folder / "memory", matches) / 1024, "KB", 35)
+    modules = subprocess.run(
+        [sys.executable, "-c", "import server.app, sys; print('numba' in sys.modules)"], capture_output=True, text=True
+    )
+    print(f"{'importing the server imports numba':48} {'yes' if 'True' in modules.stdout else 'no':>9}")
+
+
+LOADS = (("50 pairs", 50, None), ("500 pairs", 500, None), ("330 moves/s", 50, 330.0))
+"""Pairs as fast as they are answered, and at a pace."""
+
+
+async def compare(rounds: int, seconds: float, folder: Path, url: str, postgres: int | None) -> None:
+    """Prints what a move costs on PostgreSQL beside SQLite, one node each, in turns. `postgres` is the process of a
+    server of PostgreSQL on this machine, whose CPU is then told, too.
+    """
+    print(f"{'raw write + fdatasync of 4 KiB':48} {fsync_ms(folder):9.2f} ms")
+    figures: dict[str, list[Load]] = {}
+    for number in range(rounds):
+        for kind in ("SQLite", "PostgreSQL"):
+            environment = UNLIMITED if kind == "SQLite" else {**UNLIMITED, "PLYROOM_DATABASE": url}
+            async with spawn(*server_command(folder / f"data{number}"), environment=environment) as server:
+                for name, count, per_s in LOADS:
+                    load = await play(server.port, server.pid, make_pair, count, seconds, per_s, postgres)
+                    figures.setdefault(f"{kind}, {name}", []).append(load)
+    for name, loads in figures.items():
+        print(f"{f'{name}: acknowledged durable moves':56} {median(one.per_s for one in loads):9.0f} /s")
+        print(f"{f'{name}: CPU a move, node':56} {median(one.cpu_us for one in loads):9.1f} us")
+        if name.startswith("PostgreSQL"):
+            beside = figures[name.replace("PostgreSQL", "SQLite")]
+            ratio = median(a.cpu_us / b.cpu_us for a, b in zip(loads, beside, strict=True))
+            print(f"{f'{name}: the node beside one on SQLite':56} {ratio:9.2f} x")
+            if postgres is not None:
+                cost_us = median(one.database_s / max(1, one.moves) * 1e6 for one in loads)
+                print(f"{f'{name}: CPU a move, database':56} {cost_us:9.1f} us")
+        for word, share in (("p50", 0.5), ("p99", 0.99)):
+            value = median(one.percentile(share) for one in loads)
+            print(f"{f'{name}: move to ack, {word}':56} {value:9.2f} ms", flush=True)
+
+
+def family_cpu_seconds(pid: int | None) -> float:
+    """User and system time of a process and its children, those that have ended among them."""
+    if pid is None:
+        return 0.0
+    total = 0.0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+            if stat.parent.name == str(pid):
+                total += sum(map(int, fields[11:15]))
+            elif fields[1] == str(pid):
+                total += int(fields[11]) + int(fields[12])
+    return total / TICKS_PER_S
+
+
+@contextlib.contextmanager
+def private_database() -> Iterator[tuple[str, int]]:
+    """The address of an empty database in a PostgreSQL of its own that syncs, and that server's process."""
+    from server.deploy.postgres import SAFE, TEMPLATE, private_postgres
+
+    with private_postgres(**{**SAFE, "shared_buffers": "256MB", "autovacuum_naptime": "1min"}) as server:
+        yield server.url(TEMPLATE), server.pid
+
+
+async def memory_per_match(folder: Path, matches: int) -> float:
+    """(Resident memory with so many live matches, both sockets open and a move played,
+    minus that with none) / matches.
+    """
+    environment = {**UNLIMITED, "PLYROOM_ROOMS_BURST": "100000"}
+    async with spawn(*server_command(folder), environment=environment) as server:
+        warm = await play(server.port, server.pid, make_pair, 20, 1.0, None)
+        assert warm.moves, "the pairs play"
+        while not await _no_rooms(server):
+            await asyncio.sleep(1)
+        before = resident_bytes(server.pid)
+        meter = Meter(None)
+        pairs = [await make_pair(server.port, meter, number) for number in range(matches)]
+        for pair in pairs:
+            pair.move()
+            meter.close()
+        await asyncio.sleep(2)
+        grown = resident_bytes(server.pid) - before
+        for pair in pairs:
+            for player in pair.players:
+                player.transport.abort()
+    return grown / matches
+
+
+async def _no_rooms(server: Process) -> bool:
+    """Whether the rooms of earlier matches have had time to leave memory."""
+    return time.perf_counter() - server.started_s > 15
+
+
+def median(values: Any) -> float:
+    return float(statistics.median(values))
+
+
+def report(name: str, value: float, unit: str, most: float) -> None:
+    """One figure, its aim and whether it is reached."""
+    print(
+        f"{name:48} {value:9.2f} {unit:3} aim {most:g} {unit}: {'reached' if value <= most else 'NOT reached'}",
+        flush=True,
+    )
+
+
+@click.command()
+@click.option("--rounds", default=3, help="Rounds; figures are medians of them.")
+@click.option("--seconds", default=4.0, help="Length of each load.")
+@click.option("--matches", default=2000, help="Live matches for the memory figure.")
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Folder on the disk to measure.  [default: a temporary one]"
+)
+@click.option("--database", help="Compare moves on this empty PostgreSQL database with SQLite; nothing else.")
+@click.option("--postgres", is_flag=True, help="The same, with a PostgreSQL that is started for it.")
+@click.option("--relay", "as_relay", is_flag=True, hidden=True)
+def main(
+    rounds: int,
+    seconds: float,
+    matches: int,
+    data: Path | None,
+    database: str | None,
+    postgres: bool,
+    as_relay: bool,
+) -> None:
+    """Measures the server: moves, CPU, latency, memory, start."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    import uvloop
+
+    if as_relay:
+        uvloop.run(relay(lambda port: print(f"http://127.0.0.1:{port}/", flush=True)))
+        return
+    folder = Path(tempfile.mkdtemp(prefix="plyroom-bench-", dir=data))
+    try:
+        if postgres:
+            with private_database() as (url, pid):
+                uvloop.run(compare(rounds, seconds, folder, url, pid))
+        elif database is not None:
+            uvloop.run(compare(rounds, seconds, folder, database, None))
+        else:
+            uvloop.run(measure(rounds, seconds, matches, folder))
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,210 @@
+"""`python -m server.bench.restart`: how long a server takes to be back after SIGKILL, and to go at SIGTERM.
+
+The store holds rooms in which matches were played, of which some wait for an AI. A time on a busy machine says little;
+beside each stands the processor time that it cost.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import websockets.asyncio.client as websockets
+
+from engine.rules.registry import load_game
+from server.app import DATABASE
+from server.bench.moves import connect, cpu_seconds, report
+from server.protocol import messages as wire
+from server.rooms import rules
+from server.rooms.model import Author
+from server.runtime.projections import projections, stored
+from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
+from server.store.sql import open_sqlite
+
+AT_ONCE = 500
+READY_S, ANSWERED_S, UNANSWERED_S = 1.5, 2.0, 4.0
+CLIENTS = 50
+ADA, BEN = Author("ada", "Ada"), Author("ben", "Ben")
+LINE = ("a1", "b1", "c1", "b2", "a2", "c2", "b3")
+"""Moves of tic-tac-toe; nobody has won yet."""
+
+
+# --- the store --------------------------------------------------------------------------------------------------------
+
+
+async def fill(folder: Path, rooms: int, due: int) -> None:
+    """A store with so many rooms in the middle of a match; in the first few an AI is to move."""
+    async with open_sqlite(folder / DATABASE) as store:
+        for start in range(0, rooms, AT_ONCE):
+            some = range(start, min(rooms, start + AT_ONCE))
+            await asyncio.gather(*(store.create_room(_room(number, number < due)) for number in some))
+
+
+def _room(number: int, is_due: bool) -> NewRoom:
+    """Ada's room with its whole log: she plays against Ben, or against the AI."""
+    ids = (f"id{number}-{n}" for n in itertools.count())
+    now_ms = wall_clock_ms()
+    second = wire.AiSeat(level=1) if is_due else wire.OpenSeat()
+    made = wire.Create(id="create", game="tic-tac-toe", seats=(wire.MySeat(), second))
+    events = rules.create(ADA, made, load_game("tic-tac-toe"), ids.__next__)
+    room = rules.first(f"room{number}", events[0], now_ms, load_game)
+    entries = [stored(room, events[0], now_ms)]
+
+    def happen(some: list[wire.RoomEvent]) -> None:
+        nonlocal room
+        for event in some:
+            room = rules.evolve(room, event, now_ms)
+            entries.append(stored(room, event, now_ms))
+
+    happen(events[1:])
+    for author, command in _commands(room.id, is_due):
+        some = rules.decide(room, author, command, ids.__next__)
+        happen(some)
+        events += some
+    first = Append(
+        room.id, 0, tuple(entries), "before", room.due_ms(), CommandKey("create ada", room.id),
+        projections(room, events, None),
+    )  # fmt: skip
+    return NewRoom(first, room.game_id, True, ADA.identity, room.id, now_ms)
+
+
+def _commands(room: str, is_due: bool) -> list[tuple[Author, wire.RoomCommand]]:
+    """What happens in the room until the AI is to move, or for some moves of two people."""
+    moves: list[tuple[Author, wire.RoomCommand]] = [
+        ((ADA, BEN)[ply % 2], wire.Move(id=f"m{ply}", room=room, ply=ply, move=move)) for ply, move in enumerate(LINE)
+    ]
+    return moves[:1] if is_due else [(BEN, wire.Sit(id="sit", room=room, seat=1)), *moves]
+
+
+# --- a server of its own ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A server from its start to its end."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    metrics_port: int
+    ready_s: float
+    cpu_s: float
+
+    async def settle(self, workers: int) -> None:
+        """Returns when its search processes are ready: until then they, too, are busy starting."""
+        while f"plyroom_search_workers {workers:.1f}".encode() not in await _get(self.metrics_port, "/metrics"):
+            await asyncio.sleep(0.1)
+
+    async def kill(self) -> None:
+        self.process.kill()
+        await asyncio.to_thread(self.process.wait)
+
+    async def stop(self) -> tuple[float, float]:
+        """SIGTERM; how long it takes until it has ended, and its processor time meanwhile."""
+        cpu_s, begun_s = cpu_seconds(self.process.pid), time.perf_counter()
+        self.process.send_signal(signal.SIGTERM)
+        while self.process.poll() is None:
+            with contextlib.suppress(OSError, IndexError, ValueError):  # it is going just now
+                latest_s = cpu_seconds(self.process.pid)
+            await asyncio.sleep(0.005)
+        return time.perf_counter() - begun_s, latest_s - cpu_s
+
+
+async def start(data: Path, workers: int) -> Life:
+    """Returns when it is ready for clients."""
+    with socket.socket() as one, socket.socket() as two:
+        one.bind(("127.0.0.1", 0))
+        two.bind(("127.0.0.1", 0))
+        port, metrics_port = one.getsockname()[1], two.getsockname()[1]
+    command = [sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", str(port), "--data", str(data)]
+    command += ["--workers", str(workers)]
+    environ = {**os.environ, "PLYROOM_METRICS_PORT": str(metrics_port)}
+    begun_s = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ)
+    while b" 200 " not in (await _get(port, "/readyz"))[:20]:
+        if process.poll() is not None:
+            raise click.ClickException(f"the server ended with {process.returncode}")
+        await asyncio.sleep(0.005)
+    return Life(process, port, metrics_port, time.perf_counter() - begun_s, cpu_seconds(process.pid))
+
+
+async def _get(port: int, path: str) -> bytes:
+    """The answer to a GET; nothing where nobody listens."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+    except OSError:
+        return b""
+    return answer
+
+
+async def clients(stack: AsyncExitStack, port: int, mute: bool) -> None:
+    """Connections that are welcome; with `mute` one more that reads nothing and answers no close."""
+    for _ in range(CLIENTS):
+        one = await stack.enter_async_context(websockets.connect(f"ws://127.0.0.1:{port}/ws", proxy=None))
+        await one.send('{"t":"hello","protocol":1}')
+        await one.recv()
+    if mute:
+        player = await connect(port)
+        player.send(b'{"t":"hello","protocol":1}')
+        stack.callback(player.transport.abort)
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path) -> None:
+    """Prints every figure beside its aim."""
+    await fill(folder, rooms, due)
+    ready: list[Life] = []
+    for _ in range(rounds + 1):
+        ready.append(await start(folder, workers))
+        await ready[-1].settle(workers)
+        await ready[-1].kill()
+    what = f"restart: SIGKILL to ready, {rooms:,} rooms, {due} due"
+    report(what, statistics.median(one.ready_s for one in ready[1:]), "s", READY_S)
+    print(f"{'  its processor time':48} {statistics.median(one.cpu_s for one in ready[1:]):9.2f} s", flush=True)
+    for name, mute, most_s in (("all answer", False, ANSWERED_S), ("one does not", True, UNANSWERED_S)):
+        ends: list[tuple[float, float]] = []
+        for _ in range(rounds):
+            life = await start(folder, workers)
+            await life.settle(workers)
+            async with AsyncExitStack() as stack:
+                await clients(stack, life.port, mute)
+                ends.append(await life.stop())
+        report(f"SIGTERM to exit, {CLIENTS} clients, {name}", statistics.median(end[0] for end in ends), "s", most_s)
+        print(f"{'  its processor time':48} {statistics.median(end[1] for end in ends):9.2f} s", flush=True)
+
+
+@click.command()
+@click.option("--rounds", default=5, help="Rounds; figures are medians of them.")
+@click.option("--rooms", default=10_000, help="Rooms in the store.")
+@click.option("--due", default=50, help="Rooms in which an AI is to move at the start.")
+@click.option("--workers", default=2, help="Search processes of the server.")
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Folder on the disk to measure.  [default: a temporary one]"
+)
+def main(rounds: int, rooms: int, due: int, workers: int, data: Path | None) -> None:
+    """Measures how long a server is away when it is killed, and how long it takes to go."""
+    folder = Path(tempfile.mkdtemp(prefix="plyroom-bench-", dir=data))
+    try:
+        asyncio.run(measure(rounds, rooms, due, workers, folder))
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

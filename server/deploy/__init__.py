@@ -1,0 +1,1 @@
+"""Programs beside the server: databases and brokers, started here."""

@@ -1,0 +1,121 @@
+"""A private Mosquitto broker for a test: on a free port of 127.0.0.1, killed and started again at will.
+
+async with mosquitto(tmp_path) as broker:
+    async with open_link(broker.address, …) as link: ...
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from server.bus.broker import Broker
+from server.deploy.free_ports import free_port
+
+START_S = 60.0
+
+
+class BrokerMissing(Exception):
+    """There is no Mosquitto here."""
+
+
+def mosquitto_path(name: str = "mosquitto") -> str:
+    """The program; Debian keeps daemons where not everybody's PATH leads."""
+    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
+    if found is None:
+        raise BrokerMissing(f"{name} is not installed; make system installs it")
+    return found
+
+
+class Mosquitto:
+    """A broker process; it keeps its port through all its lives."""
+
+    def __init__(
+        self, folder: Path, users: Mapping[str, str] | None = None, acl: Path | None = None, lines: tuple[str, ...] = ()
+    ) -> None:
+        self.port = free_port()
+        self._folder = folder
+        self._users = users
+        self._acl = acl
+        self._lines = lines
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def address(self) -> Broker:
+        """Where it is, for anybody."""
+        return Broker("127.0.0.1", self.port)
+
+    def address_of(self, user: str) -> Broker:
+        """Where it is, with the credentials of a user."""
+        assert self._users is not None, "this broker knows no users"
+        return Broker("127.0.0.1", self.port, user=user, password=self._users[user])
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it was never started"
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """Returns when it takes connections."""
+        self._process = await asyncio.create_subprocess_exec(
+            mosquitto_path(), "-c", str(await self._configure()),
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        async with asyncio.timeout(START_S):
+            while True:
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                except OSError:
+                    assert self._process.returncode is None, "the broker ended at its start"
+                    await asyncio.sleep(0.005)
+                else:
+                    writer.close()
+                    return
+
+    async def _configure(self) -> Path:
+        lines = [f"listener {self.port} 127.0.0.1", "persistence false", "log_dest none", "set_tcp_nodelay true"]
+        lines.append(f"allow_anonymous {'false' if self._users else 'true'}")
+        lines.append("user root" if os.geteuid() == 0 else "")
+        if self._users:
+            passwords = self._folder / "passwords"
+            passwords.write_text("".join(f"{user}:{password}\n" for user, password in self._users.items()))
+            passwords.chmod(0o600)
+            hashing = await asyncio.create_subprocess_exec(mosquitto_path("mosquitto_passwd"), "-U", str(passwords))
+            assert await hashing.wait() == 0
+            lines.append(f"password_file {passwords}")
+        if self._acl is not None:
+            lines.append(f"acl_file {self._acl}")
+        path = self._folder / "mosquitto.conf"
+        path.write_text("\n".join([*lines, *self._lines, ""]))
+        return path
+
+    async def kill(self) -> None:
+        """SIGKILL, and it is gone."""
+        self.send_signal(signal.SIGKILL)
+        assert self._process is not None
+        await self._process.wait()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """To the broker, if it is there."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(number)
+
+
+@asynccontextmanager
+async def mosquitto(
+    folder: Path, users: Mapping[str, str] | None = None, acl: Path | None = None, lines: tuple[str, ...] = ()
+) -> AsyncIterator[Mosquitto]:
+    """A broker that takes connections; it is killed at the end."""
+    broker = Mosquitto(folder, users, acl, lines)
+    await broker.start()
+    try:
+        yield broker
+    finally:
+        await broker.kill()

@@ -1,0 +1,293 @@
+"""A private PostgreSQL for tests: its own files, its own port on 127.0.0.1, gone at the end.
+
+PostgreSQL refuses to run as root, so where the tests do, its processes belong to another user.
+"""
+
+import asyncio
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import psutil
+import pytest
+
+from server.deploy.free_ports import free_port
+from server.store.postgres import upgrade_postgres
+from server.store.schema import NEEDS
+from server.store.tables import metadata
+
+USER = "plyroom"
+PASSWORD = "a-secret:with/odd@signs"
+START_S = 30.0
+TEMPLATE = "migrated"
+SAFE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+FAST = {"fsync": "off", "synchronous_commit": "on", "full_page_writes": "off"}
+"""Nothing is synced: for tests that do not pull the plug."""
+
+
+def programs() -> Path:
+    """The folder with PostgreSQL's programs; RuntimeError says how to get them."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if found:
+        return found[-1].parent
+    if initdb := shutil.which("initdb"):
+        return Path(initdb).resolve().parent
+    raise RuntimeError("there is no PostgreSQL here; `make system` installs it (Debian: apt-get install postgresql)")
+
+
+@cache
+def unprivileged() -> dict[str, Any]:
+    """How a process of PostgreSQL is started: as another user where this one is root."""
+    if os.geteuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    raise RuntimeError("PostgreSQL must not run as root, and there is no user postgres or nobody")
+
+
+def give_away(folder: Path) -> None:
+    """Gives a folder with all in it to PostgreSQL's user."""
+    ids = unprivileged()
+    if ids:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, ids["user"], ids["group"], follow_symlinks=False)
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether a process of somebody else's runs; one that has ended and waits to be noticed does not."""
+    with suppress(psutil.NoSuchProcess):
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    return False
+
+
+class Postgres:
+    """A server of PostgreSQL on its own folder; it may be stopped, killed and started again on the same port."""
+
+    _names = count(1)
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self._settings = settings
+        self._empty: list[str] = []
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def url(self, database: str = "postgres", port: int | None = None, password: str = PASSWORD) -> str:
+        """Where a database is, as an operator writes it."""
+        quoted = password.replace(":", "%3A").replace("/", "%2F").replace("@", "%40")
+        return f"postgresql://{USER}:{quoted}@127.0.0.1:{port or self.port}/{database}"
+
+    @property
+    def pid(self) -> int:
+        """Its first process, the parent of all others."""
+        assert self._process is not None, "it was launched"
+        return self._process.pid
+
+    def start(self) -> None:
+        """Returns when it accepts connections."""
+        self.launch()
+        self.wait_until_ready()
+
+    def launch(self) -> None:
+        """Starts it, and does not wait."""
+        chosen = {"port": str(self.port), **self._settings}
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [programs() / "postgres", "-D", self.folder / "data", *(f"-c{k}={v}" for k, v in chosen.items())],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, cwd=self.folder,
+                **unprivileged(),
+            )  # fmt: skip
+
+    def wait_until_ready(self) -> None:
+        """Returns when it accepts connections; RuntimeError with its log when it ends instead."""
+        assert self._process is not None, "it was launched"
+        ready = [str(programs() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port), "-t", str(int(START_S))]
+        while subprocess.run(ready).returncode != 0:
+            try:
+                self._process.wait(0.05)
+            except subprocess.TimeoutExpired:
+                continue
+            raise RuntimeError(f"PostgreSQL did not start: {(self.folder / 'log').read_text()[-2000:]}")
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stops it as `pg_ctl stop` does: smart, fast or immediate (which leaves it to recover)."""
+        number = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}[mode]
+        self._end(number)
+
+    def kill(self) -> None:
+        """kill -9 for all its processes, and they are gone."""
+        self._end(signal.SIGKILL, everybody=True)
+
+    def pause(self) -> None:
+        """SIGSTOP for all its processes: nothing answers, and connections stay."""
+        self._signal_all(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        assert self._process is not None, "it was launched"
+        children = psutil.Process(self._process.pid).children(recursive=True)
+        os.kill(self._process.pid, number)
+        for child in children:
+            with suppress(psutil.NoSuchProcess):
+                child.send_signal(number)
+
+    def _end(self, number: signal.Signals, everybody: bool = False) -> None:
+        if self._process is None or self._process.poll() is not None:
+            return
+        children = psutil.Process(self._process.pid).children(recursive=True)
+        if everybody:
+            self._signal_all(number)
+        else:
+            self._process.send_signal(number)
+        self._process.wait(30)
+        while any(map(_lives, children)):
+            time.sleep(0.005)
+
+    @asynccontextmanager
+    async def session(self, database: str = "postgres") -> AsyncIterator[Any]:
+        """A connection of the test's own."""
+        connection = await asyncpg.connect(self.url(database))
+        try:
+            yield connection
+        finally:
+            connection.terminate()
+
+    @asynccontextmanager
+    async def database(self) -> AsyncIterator[str]:
+        """The name of a database of one's own with our tables in it, all of them empty."""
+        name = self._empty.pop() if self._empty else await self._create(TEMPLATE)
+        yield name
+        # Making one takes most of a second, emptying one a few milliseconds.
+        async with self.session(name) as session:
+            await session.execute(DISCONNECT)
+            await session.execute(EMPTY)
+        self._empty.append(name)
+
+    @asynccontextmanager
+    async def bare_database(self) -> AsyncIterator[str]:
+        """The name of a database of one's own with nothing in it."""
+        name = await self._create("template0")
+        yield name
+        async with self.session() as session:
+            await session.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    async def _create(self, template: str) -> str:
+        name = f"test{next(self._names)}"
+        async with self.session() as session:
+            await session.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY wal_log")
+        return name
+
+
+DISCONNECT = (
+    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+"""Ends all other connections to the database; returns how many there were."""
+EMPTY = "".join(f"DELETE FROM {table};" for table in metadata.tables if table != "meta") + (
+    f"DELETE FROM meta WHERE key <> '{NEEDS}';"
+)
+
+
+@contextmanager
+def _scratch(prefix: str) -> Iterator[Path]:
+    """A folder that PostgreSQL's user can reach, until the block ends. Should this process be killed, a shell that
+    waits for the end of its input ends the server in it, and removes it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    folder.chmod(0o755)
+    watch = subprocess.Popen(["sh", "-c", CLEAN_UP, "sh", folder], stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield folder
+    finally:
+        watch.communicate(b"done\n")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+CLEAN_UP = """
+    if read -r done; then exit; fi
+    if [ -f "$1/data/postmaster.pid" ]; then
+        pid=$(head -n 1 "$1/data/postmaster.pid")
+        kill -QUIT "$pid"
+        while kill -0 "$pid"; do sleep 0.1; done
+    fi 2>/dev/null
+    rm -rf "$1"
+"""
+
+
+@contextmanager
+def private_postgres(**settings: str) -> Iterator[Postgres]:
+    """A PostgreSQL of its own with a migrated template, until the block ends. Settings are PostgreSQL's."""
+    with _scratch("plyroom-postgres-") as folder:
+        server = Postgres(folder, **{**_BASE, "unix_socket_directories": str(folder), **settings})
+        shutil.copytree(_initialised(), folder / "data", symlinks=True)
+        (folder / "data").chmod(0o700)
+        give_away(folder)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.kill()
+
+
+_BASE = {
+    "listen_addresses": "127.0.0.1", "shared_buffers": "32MB", "max_connections": "60", "log_min_messages": "error",
+    "autovacuum_naptime": "1h", "max_wal_size": "256MB", **FAST,
+}  # fmt: skip
+
+
+@cache
+def _initialised() -> Path:
+    """A data folder to copy, with the template in it: made once, removed at the end of the process."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    folder = stack.enter_context(_scratch("plyroom-initdb-"))
+    secret = folder / "password"
+    secret.write_text(PASSWORD)
+    give_away(folder)
+    command = [
+        str(programs() / "initdb"), "-D", str(folder / "data"), "-U", USER, "-A", "scram-sha-256", f"--pwfile={secret}",
+        "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, **unprivileged())
+    if done.returncode != 0:
+        raise RuntimeError(f"initdb failed: {done.stderr}")
+    server = Postgres(folder, **{**_BASE, "unix_socket_directories": str(folder)})
+    server.start()
+    try:
+        with ThreadPoolExecutor(1) as thread:  # where there may be a loop already
+            thread.submit(lambda: asyncio.run(_make_template(server))).result()
+    finally:
+        server.stop()
+    return folder / "data"
+
+
+async def _make_template(server: Postgres) -> None:
+    async with server.session() as session:
+        await session.execute(f"CREATE DATABASE {TEMPLATE}")
+    await upgrade_postgres(server.url(TEMPLATE))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """One PostgreSQL for the whole run; tests make databases in it and leave it as it is."""
+    with private_postgres() as server:
+        yield server

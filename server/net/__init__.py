@@ -1,0 +1,1 @@
+"""From sockets to commands, and from messages to bytes."""

@@ -1,0 +1,306 @@
+"""One socket: who it is, what it says, what it is told."""
+
+import asyncio
+import time
+
+import structlog
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import Close as CloseFrame
+from websockets.frames import Frame, Opcode
+from websockets.protocol import State
+
+from server.identity.guests import known_guest, new_guest
+from server.limits.rate import Bucket
+from server.protocol import messages as wire
+from server.protocol.codec import ProtocolError, format_message, parse_message
+from server.protocol.codes import Close, Code
+from server.protocol.frames import text_frame
+from server.rooms.model import Author, CommandRejected
+from server.runtime.hub import Hub
+from server.runtime.requests import Request
+from server.store.base import StoreError, batched, day_of
+
+log = structlog.get_logger()
+
+SKIP_BYTES = 64 * 1024
+"""A connection with so much unsent misses what may be missed, …"""
+CUT_BYTES = 256 * 1024
+"""… and one with so much unsent is cut off: it joins again when it can."""
+HELLO_TIMEOUT_S = 10.0
+GOODBYE_S = 2.0
+"""A connection that does not answer its close in so long is cut off."""
+ROOMS = 100
+"""Rooms that one connection may follow."""
+EXCESS = 1000
+"""A connection that has been told so often to slow down is closed."""
+
+
+class Session:
+    """See `server.ports.Follower`. `run` serves the socket to its end."""
+
+    __slots__ = (
+        "_address", "_author", "_bucket", "_closed", "_cookie_token", "_excess", "_hub", "_protocol", "_rooms",
+        "_socket", "_transport", "heard_s",
+    )  # fmt: skip
+
+    def __init__(self, socket: ServerConnection, hub: Hub, cookie_token: str | None, address: str) -> None:
+        settings = hub.ports.settings
+        self.heard_s = time.monotonic()
+        self._socket = socket
+        self._transport = socket.transport
+        self._protocol = socket.protocol
+        self._hub = hub
+        self._cookie_token = cookie_token
+        self._address = address
+        self._author: Author | None = None
+        self._rooms: set[str] = set()
+        self._bucket = Bucket(settings.messages_per_s, settings.messages_burst, self.heard_s)
+        self._excess = 0
+        self._closed = False
+
+    # --- what a room sees ---
+
+    @property
+    def identity(self) -> str:
+        return self._author.identity if self._author else ""
+
+    @property
+    def closed(self) -> bool:
+        # A transport that is closing, or half closed by a close handshake, refuses writes (uvloop even raises).
+        return self._closed or self._protocol.state is not State.OPEN or self._transport.is_closing()
+
+    def send(self, frames: bytes) -> None:
+        if self.closed:
+            return
+        self._transport.write(frames)
+        if self._transport.get_write_buffer_size() > CUT_BYTES:
+            self._hub.ports.metrics.evictions += 1
+            log.info("slow reader cut off", identity=self.identity)
+            self.cut(Close.TOO_SLOW, "read faster")
+
+    def send_ephemeral(self, frames: bytes) -> None:
+        if self.closed:
+            return
+        if self._transport.get_write_buffer_size() <= SKIP_BYTES:
+            self._transport.write(frames)
+        else:
+            self._hub.ports.metrics.skipped += 1
+
+    async def close(self, code: int, reason: str) -> None:
+        """Closes with a handshake, if the other side reads; otherwise it is cut off."""
+        try:
+            async with asyncio.timeout(GOODBYE_S):
+                await self._socket.close(code, reason)
+        except TimeoutError:
+            self._transport.abort()
+
+    def cut(self, code: int, reason: str) -> None:
+        """Tries to say why, and is gone."""
+        if self.closed:
+            return
+        self._closed = True
+        frame = Frame(Opcode.CLOSE, CloseFrame(code, reason).serialize())
+        self._transport.write(frame.serialize(mask=False))
+        # A moment later, for uvloop writes at the end of its turn.
+        asyncio.get_running_loop().call_soon(self._transport.abort)
+
+    # --- the conversation ---
+
+    async def run(self) -> None:
+        """Says hello and serves commands until the socket closes."""
+        try:
+            if await self._hello():
+                async for frame in self._socket:
+                    await self._frame(frame)
+        except ConnectionClosed:
+            log.debug("connection closed", identity=self.identity)
+        finally:
+            self._closed = True
+            self._hub.forget(self, self._rooms)
+
+    async def _hello(self) -> bool:
+        """Whether the client said who it is in time; otherwise it was told why not and the socket is closed."""
+        try:
+            async with asyncio.timeout(HELLO_TIMEOUT_S):
+                frame = await self._socket.recv()
+            message = _parse(frame)
+            if not isinstance(message, wire.Hello):
+                raise ProtocolError(Code.HELLO_EXPECTED, "the first message is hello")
+            if message.protocol != wire.PROTOCOL:
+                raise ProtocolError(Code.PROTOCOL_UNSUPPORTED, f"this server speaks protocol {wire.PROTOCOL}")
+            welcome = await self._recognise(message)
+        except TimeoutError:
+            await self._socket.close(Close.POLICY, "say hello")
+            return False
+        except ProtocolError as error:
+            self._error(error.command_id, error.code, error.message)
+            await self._socket.close(Close.POLICY, error.code)
+            return False
+        except StoreError:
+            self._error(None, Code.STORE_RETRY, "the store does not answer; connect again")
+            await self._socket.close(Close.RESTARTING, "try again")
+            return False
+        self._say(welcome)
+        return True
+
+    async def _recognise(self, hello: wire.Hello) -> wire.Welcome:
+        """The guest with that token, or with the browser's cookie, or a new one."""
+        ports = self._hub.ports
+        token = hello.token if hello.token is not None else self._cookie_token
+        fresh: str | None = None
+        try:
+            if token is None:
+                identity, fresh = await new_guest(ports, self._hub.limits, self._address, hello.name)
+            else:
+                found = await known_guest(ports, token, hello.name)
+                if found is not None:
+                    identity = found
+                elif hello.token is not None:
+                    raise ProtocolError(Code.TOKEN_UNKNOWN, "nobody has that token; say hello without one")
+                else:  # whose cookie that was has gone: see server/runtime/expiry.py
+                    identity, fresh = await new_guest(ports, self._hub.limits, self._address, hello.name)
+        except CommandRejected as rejection:
+            raise ProtocolError(rejection.code, rejection.message) from rejection
+        self._author = Author(identity.id, identity.name)
+        return wire.Welcome(
+            protocol=wire.PROTOCOL, identity=identity.id, name=identity.name, epoch=ports.store.epoch,
+            at=ports.now_ms(), token=fresh,
+        )  # fmt: skip
+
+    async def _frame(self, frame: str | bytes) -> None:
+        """Answers one frame; whatever is wrong with it is told, and changes nothing."""
+        self.heard_s = time.monotonic()
+        try:
+            message = _parse(frame)
+        except ProtocolError as error:
+            if self._within_limits(error.command_id):
+                self._error(error.command_id, error.code, error.message)
+            return
+        if self._within_limits(message.id if not isinstance(message, wire.Hello) else None):
+            await self._dispatch(message)
+
+    def _within_limits(self, command_id: str | None) -> bool:
+        if self._bucket.take(self.heard_s):
+            return True
+        self._excess += 1
+        if self._excess > EXCESS:
+            self.cut(Close.POLICY, Code.RATE_EXCEEDED)
+        else:
+            limit = self._hub.ports.settings.messages_per_s
+            self._error(command_id, Code.RATE_EXCEEDED, f"at most {limit:g} messages a second")
+        return False
+
+    async def _dispatch(self, message: wire.ClientMessage) -> None:
+        author = self._author
+        assert author is not None, "nobody is served before hello"
+        match message:
+            case wire.RoomCommand():
+                self._room_command(author, message)
+            case wire.Ping(id=key):
+                self._say(wire.Pong(self._hub.ports.now_ms(), key))
+            case wire.Create(id=key):
+                await self._create(author, message)
+            case wire.WatchLobby(id=key, on=on):
+                await self._watch_lobby(key, on)
+            case wire.Hello():
+                self._error(None, Code.HELLO_TWICE, "hello was said already")
+
+    def _room_command(self, author: Author, message: wire.RoomCommand) -> None:
+        if isinstance(message, wire.Join) and message.room not in self._rooms:
+            if len(self._rooms) >= ROOMS:
+                self._error(message.id, Code.ROOM_LIMIT, f"one connection follows at most {ROOMS} rooms")
+                return
+            self._rooms.add(message.room)
+        accepted = self._hub.submit(message.room, Request(author, message, self), self._address)
+        if accepted and isinstance(message, wire.Leave):
+            self._rooms.discard(message.room)
+
+    async def _create(self, author: Author, message: wire.Create) -> None:
+        try:
+            self._say(await self._hub.create(author, message, self._address))
+        except CommandRejected as rejection:
+            self._error(message.id, rejection.code, rejection.message)
+        except StoreError:
+            self._error(message.id, Code.STORE_RETRY, "the store does not answer; send the same command again")
+
+    async def _watch_lobby(self, key: str, on: bool) -> None:
+        ack = wire.Ack(key, None)
+        if not on:
+            self._hub.lobby.leave(self)
+            self._say(ack)
+            return
+        try:
+            await self._hub.lobby.watch(self, text_frame(format_message(ack)))
+        except StoreError as error:
+            log.warning("store unavailable", duty="lobby", error=str(error))
+            self._error(key, Code.STORE_RETRY, "the store does not answer; send the same command again")
+
+    def _say(self, message: wire.Outgoing) -> None:
+        self.send(text_frame(format_message(message)))
+
+    def _error(self, key: str | None, code: Code, message: str) -> None:
+        self._say(wire.Error(key, code, message))
+
+
+def _parse(frame: str | bytes) -> wire.ClientMessage:
+    if isinstance(frame, bytes):
+        raise ProtocolError(Code.FRAME_BINARY, "messages are text frames")
+    return parse_message(frame)
+
+
+class Sessions:
+    """The open sockets of this node; `run` closes those that have fallen silent."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._open: set[Session] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def serve(self, socket: ServerConnection, cookie_token: str | None, address: str) -> None:
+        """Serves one socket to its end; `address` is where it comes from (see server/address.py)."""
+        session = Session(socket, self._hub, cookie_token, address)
+        self._open.add(session)
+        try:
+            await session.run()
+        finally:
+            self._open.discard(session)
+
+    async def _note_present(self, day: int) -> bool:
+        """Notes that everybody who is here was seen on that day, also those who said hello days ago; whether the store
+        took it.
+        """
+        identities = sorted({session.identity for session in self._open if session.identity})
+        try:
+            for batch in batched(identities):
+                await self._hub.ports.store.saw_identities(batch, day)
+        except StoreError as error:
+            log.warning("store unavailable", duty="presence", error=str(error))
+            return False
+        return True
+
+    async def drain(self, over_s: float) -> None:
+        """Asks all to reconnect, one after the other: whoever takes them in is not asked by all at once."""
+        sessions = tuple(self._open)
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+        async with asyncio.TaskGroup() as closing:
+            for n, session in enumerate(sessions):
+                await asyncio.sleep(max(0.0, begun_s + over_s * n / len(sessions) - loop.time()))
+                closing.create_task(session.close(Close.RESTARTING, "the server is restarting"))
+
+    async def run(self) -> None:
+        """Looks for silent connections until cancelled."""
+        silence_s = self._hub.ports.settings.silence_s
+        noted_day = day_of(self._hub.ports.now_ms())
+        while True:
+            await asyncio.sleep(silence_s / 4)
+            today = day_of(self._hub.ports.now_ms())
+            if today != noted_day and await self._note_present(today):
+                noted_day = today
+            before_s = time.monotonic() - silence_s
+            for session in tuple(self._open):
+                if session.heard_s < before_s:
+                    session.cut(Close.POLICY, "silent")

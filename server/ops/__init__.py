@@ -1,0 +1,1 @@
+"""For operators: migrate, back up, restore, verify."""

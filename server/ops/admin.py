@@ -1,0 +1,206 @@
+"""`python -m server.ops.admin`: what an operator does with a database besides serving it.
+
+Results go to standard output, messages to standard error; it ends with 0, 1 (failed) or 2 (wrong use).
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from engine.rules.overflow import ignore_overflow
+from engine.rules.registry import load_game
+from server.app import DATABASE, place
+from server.ops.verify import verify as check
+from server.settings import SettingError, Settings, settings_from_env
+from server.store import backup as copies
+from server.store import schema
+from server.store.base import StoreError, StoreUnavailable
+from server.store.folder import make_folder
+from server.store.lock import exclusive
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def main() -> None:
+    """Looks after a database."""
+
+
+def database_options(command: Command) -> Command:
+    """Which database a command is about."""
+    data = click.option(
+        "--data", type=click.Path(file_okay=False, path_type=Path), help="Folder of the database.  [default: data]"
+    )
+    database = click.option(
+        "--database", help="A PostgreSQL database instead.  [env: PLYROOM_DATABASE, PLYROOM_DATABASE_FILE]"
+    )
+    return data(database(command))
+
+
+def chosen(data: Path | None, database: str | None) -> Settings:
+    """The settings of the environment with what the command line says."""
+    given: dict[str, Any] = {"data": data, "database": database}
+    try:
+        settings = replace(settings_from_env(), **{name: value for name, value in given.items() if value is not None})
+    except SettingError as error:
+        raise click.ClickException(str(error)) from error
+    # A folder on the command line means the file in it, whatever the environment says.
+    return replace(settings, database="") if data is not None and database is None else settings
+
+
+def in_transaction(settings: Settings, work: Callable[[Connection], T], snapshot: bool = False) -> T:
+    """Runs a function in one transaction on the database that the settings name; with `snapshot` it only reads, and
+    sees the database as it is at its beginning, while servers go on with theirs.
+    """
+    try:
+        if settings.database:
+            from server.store import postgres
+
+            return asyncio.run(postgres.in_transaction(settings.database, work, snapshot))
+        path = settings.data / DATABASE
+        with schema.sqlite_engine(path, "BEGIN" if snapshot else "BEGIN IMMEDIATE").begin() as connection:
+            return work(connection)
+    except StoreError as error:
+        raise click.ClickException(str(error)) from error
+    except DBAPIError as error:
+        raise click.ClickException(f"the database {place(settings)} failed: {error.orig}") from error
+
+
+@contextmanager
+def progress(what: str) -> Iterator[copies.Told]:
+    """A bar on a terminal, and nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total or None)
+
+
+@main.command()
+@database_options
+def migrate(data: Path | None, database: str | None) -> None:
+    """Bring a database to the schema of this version: makes the tables of an empty one.
+
+    Nodes of the version before may go on meanwhile. Two of these at once are one after the other.
+    """
+    settings = chosen(data, database)
+    where = _place(settings)
+    if not settings.database:
+        make_folder(settings.data)
+    before, after = in_transaction(settings, lambda connection: schema.migrate(connection, where))
+    if before == after:
+        click.echo(f"{where} is up to date at {after}.")
+    else:
+        click.echo(f"{where} is at {after} now (before: {before or 'no tables'}).")
+
+
+@main.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@database_options
+def backup(file: Path, data: Path | None, database: str | None) -> None:
+    """Write everything to FILE while servers run: one moment of all rooms, for SQLite and PostgreSQL alike.
+
+    FILE holds what was said in private, too; keep it as you keep the database.
+    """
+    settings = chosen(data, database)
+    where = _existing(settings)
+    if file.exists():
+        raise click.ClickException(f"there is a file {file} already")
+    part = file.with_name(f"{file.name}.part")
+    try:
+        # Nobody else may read it: it holds what is not public.
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            with progress("rows") as told:
+                rows = in_transaction(settings, lambda c: copies.backup(c, where, out, told), snapshot=True)
+            out.flush()
+            os.fsync(out.fileno())
+        part.rename(file)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {part}: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    click.echo(f"{file} holds {rows['rooms']} rooms with {rows['events']} events, of {where}.")
+
+
+@main.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@database_options
+def restore(file: Path, data: Path | None, database: str | None) -> None:
+    """Fill an empty database from FILE, all of it or nothing. Clients that knew the old one start anew by themselves.
+
+    A backup of SQLite may go to PostgreSQL, and back.
+    """
+    settings = chosen(data, database)
+    where = _place(settings)
+    try:
+        lock = nullcontext() if settings.database else exclusive(settings.data)
+        with lock, file.open("rb") as packed, progress("rows") as told:
+            rows = in_transaction(settings, lambda c: copies.restore(c, where, packed, told))
+    except StoreUnavailable as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"cannot read {file}: {error.strerror}") from error
+    click.echo(f"{where} holds {rows['rooms']} rooms with {rows['events']} events now.")
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each problem, and one for the sum.")
+@database_options
+def verify(as_json: bool, data: Path | None, database: str | None) -> None:
+    """Check every room while servers run: that its log is whole, its moves are legal, and the rows beside it are right.
+
+    Ends with 1 when something is wrong.
+    """
+    settings = chosen(data, database)
+    _existing(settings)
+    ignore_overflow()
+    with progress("rooms") as told:
+        report = in_transaction(settings, lambda c: check(c, load_game, told), snapshot=True)
+    for one in report.problems:
+        v = "" if one.v is None else f" v {one.v}"
+        click.echo(msgspec.json.encode(one) if as_json else f"{one.check} room {one.room}{v}: {one.problem}")
+    counts = {"rooms": report.rooms, "events": report.events, "moves": report.moves, "unjudged": report.unjudged}
+    if as_json:
+        click.echo(msgspec.json.encode({**counts, "problems": len(report.problems)}))
+    else:
+        unjudged = f", {report.unjudged} of them by rules that are not here" if report.unjudged else ""
+        click.echo(
+            f"{report.rooms} rooms, {report.events} events, {report.moves} moves{unjudged}:"
+            f" {len(report.problems) or 'no'} problem{'s' * (len(report.problems) != 1)}",
+            err=True,
+        )
+    sys.exit(1 if report.problems else 0)
+
+
+def _existing(settings: Settings) -> str:
+    """The place of a database that is there."""
+    if not settings.database and not (settings.data / DATABASE).exists():
+        raise click.ClickException(f"there is no database {settings.data / DATABASE}; choose another: --data")
+    return _place(settings)
+
+
+def _place(settings: Settings) -> str:
+    try:
+        return place(settings)
+    except StoreUnavailable as error:
+        raise click.ClickException(str(error)) from error
+
+
+if __name__ == "__main__":
+    main(prog_name="plyroom")

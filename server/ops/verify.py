@@ -1,0 +1,322 @@
+"""Checks what is stored against itself: that every log is whole, that its moves are legal, that the rows beside it are
+those that it leads to.
+
+The rules are asked again for every move, so this finds what a damaged disk, a hasty repair by hand or a defect of ours
+has left. What cannot be judged here (the match's rules have changed since, or its game is missing) is counted and not
+blamed.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Table, select
+
+from engine.game import Game, GameError, GameFault, Position
+from server.protocol import messages as wire
+from server.protocol.codec import parse_event_body
+from server.rooms import rules
+from server.rooms.model import Match, Room
+from server.runtime.projections import projections, stored
+from server.store import tables as t
+from server.store.base import Listing, MatchFinished, MatchStarted, StoredEvent
+
+BATCH = 200
+"""Rooms that are read at once."""
+
+FindGame = Callable[[str], Game]
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something that is not as it should be; v is where in the room's log, when it is there."""
+
+    check: str
+    room: str
+    v: int | None
+    problem: str
+
+
+@dataclass
+class Report:
+    """What a check of a whole store found."""
+
+    rooms: int = 0
+    events: int = 0
+    moves: int = 0
+    unjudged: int = 0
+    """Moves of matches whose rules this program does not have."""
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass
+class _Rows:
+    """A room with everything that is kept of it."""
+
+    row: Any
+    events: list[Any] = field(default_factory=list)
+    commands: list[Any] = field(default_factory=list)
+    matches: dict[str, Any] = field(default_factory=dict)
+    thoughts: list[Any] = field(default_factory=list)
+
+
+def verify(connection: Connection, find_game: FindGame, told: Callable[[int, int], None]) -> Report:
+    """Checks every room of a snapshot, and that nothing is kept of rooms that are not there."""
+    report = Report()
+    for batch in _batches(connection):
+        for rows in batch:
+            one = _RoomCheck(rows, find_game, report)
+            one.run()
+            report.rooms += 1
+        told(report.rooms, 0)
+    _strays(connection, report)
+    return report
+
+
+def _batches(connection: Connection) -> Iterator[list[_Rows]]:
+    """The rooms in the order of their ids, with their rows."""
+    c = t.rooms.c
+    last: str | None = None
+    while True:
+        query = select(t.rooms).order_by(c.id).limit(BATCH)
+        rooms = {row.id: _Rows(row) for row in connection.execute(query if last is None else query.where(c.id > last))}
+        if not rooms:
+            return
+        last = list(rooms)[-1]
+        e, k, m, h = t.events.c, t.commands.c, t.matches.c, t.thoughts.c
+        for row in connection.execute(select(t.events).where(e.room.in_(rooms)).order_by(e.room, e.v)):
+            rooms[row.room].events.append(row)
+        for row in connection.execute(select(t.commands).where(k.room.in_(rooms)).order_by(k.first_v)):
+            rooms[row.room].commands.append(row)
+        rooms_of = {}
+        for row in connection.execute(select(t.matches).where(m.room.in_(rooms))):
+            rooms[row.room].matches[row.id] = row
+            rooms_of[row.id] = row.room
+        for row in connection.execute(
+            select(h.match, h.v, h.ply).join(t.matches, m.id == h.match).where(m.room.in_(rooms)).order_by(h.match, h.v)
+        ):
+            rooms[rooms_of[row.match]].thoughts.append(row)
+        yield list(rooms.values())
+
+
+def _strays(connection: Connection, report: Report) -> None:
+    """Rows of rooms and matches that do not exist."""
+    for column, owner, what in (
+        (t.events.c.room, t.rooms, "events of a room"), (t.commands.c.room, t.rooms, "commands of a room"),
+        (t.matches.c.room, t.rooms, "matches of a room"), (t.thoughts.c.match, t.matches, "thoughts about a match"),
+    ):  # fmt: skip
+        for name in _without(connection, column, owner):
+            report.problems.append(Problem("I3", name, None, f"{what} are kept that is not there"))
+
+
+def _without(connection: Connection, column: Any, owner: Table) -> list[str]:
+    query = select(column).where(column.not_in(select(owner.c.id))).distinct().order_by(column)
+    return [str(row[0]) for row in connection.execute(query)]
+
+
+class _RoomCheck:
+    """Folds one room's log and compares."""
+
+    def __init__(self, rows: _Rows, find_game: FindGame, report: Report) -> None:
+        self._rows = rows
+        self._find_game = find_game
+        self._report = report
+        self._id: str = rows.row.id
+        self._room: Room | None = None
+        self._moves: dict[tuple[str, int], wire.Moved] = {}
+        self._expected: dict[str, MatchStarted] = {}
+        self._finished: dict[str, MatchFinished] = {}
+        self._listing: tuple[Listing, int] | None = None
+
+    def _say(self, check: str, problem: str, v: int | None = None) -> None:
+        self._report.problems.append(Problem(check, self._id, v, problem))
+
+    def run(self) -> None:
+        events = self._rows.events
+        self._report.events += len(events)
+        numbers = [row.v for row in events]
+        if numbers != list(range(1, len(events) + 1)):
+            missing = next((n for n, v in enumerate(numbers, 1) if v != n), len(numbers) + 1)
+            self._say("I3", f"the log has no entry {missing}, and goes on after it", missing)
+            return
+        if self._rows.row.head != len(events):
+            self._say("I3", f"the head is {self._rows.row.head}, the log ends at {len(events)}")
+        groups = self._commands()
+        if self._fold(groups):
+            self._row()
+            self._matches()
+            self._thoughts()
+
+    def _commands(self) -> list[tuple[int, int]]:
+        """The ranges of v that were written together: each by one command, which covers the log without a gap."""
+        end, groups = 0, []
+        for row in self._rows.commands:
+            key = f"command {row.id!r} of {row.identity!r}"
+            if not 1 <= row.first_v <= row.last_v <= len(self._rows.events):
+                self._say("I1", f"{key} made v {row.first_v} to {row.last_v}, which are not in the log")
+            elif row.first_v <= end:
+                self._say("I1", f"{key} made v {row.first_v} to {row.last_v}, which another command made", row.first_v)
+            else:
+                if row.first_v > end + 1:
+                    self._say("I1", f"no command made v {end + 1} to {row.first_v - 1}", end + 1)
+                    groups.append((end + 1, row.first_v - 1))
+                groups.append((row.first_v, row.last_v))
+                end = row.last_v
+        if end < len(self._rows.events):
+            self._say("I1", f"no command made v {end + 1} to {len(self._rows.events)}", end + 1)
+            groups.append((end + 1, len(self._rows.events)))
+        return groups
+
+    def _fold(self, groups: Sequence[tuple[int, int]]) -> bool:
+        """Applies the log as it was written; whether that worked."""
+        for first_v, last_v in groups:
+            happened: list[wire.RoomEvent] = []
+            for row in self._rows.events[first_v - 1 : last_v]:
+                try:
+                    event = parse_event_body(row.body)
+                    self._apply(row, event)
+                except (msgspec.DecodeError, ValueError) as error:
+                    self._say("I8", f"the entry cannot be read: {error}", row.v)
+                    return False
+                happened.append(event)
+            assert self._room is not None, "the first entry made it"
+            for change in projections(self._room, happened, None):
+                match change:
+                    case Listing():
+                        self._listing = (change, self._rows.events[last_v - 1].at_ms)
+                    case MatchStarted():
+                        self._expected[change.match] = change
+                    case MatchFinished():
+                        self._finished[change.match] = change
+                    case _:
+                        raise AssertionError("no thought was given")
+        return bool(self._rows.events)
+
+    def _apply(self, row: Any, event: wire.RoomEvent) -> None:
+        before = self._room
+        if before is None:
+            self._room = rules.first(self._id, event, row.at_ms, self._find_game)
+        else:
+            if row.at_ms < before.changed_ms:
+                self._say("I3", "its time is before that of the entry before it", row.v)
+            self._room = rules.evolve(before, event, row.at_ms)
+            self._judge(before, event, row.v)
+        if stored(self._room, event, row.at_ms) != StoredEvent(row.v, row.at_ms, row.audience, row.body):
+            self._say("I8", "the entry is not as this program writes it", row.v)
+
+    # --- the moves ---
+
+    def _judge(self, before: Room, event: wire.RoomEvent, v: int) -> None:
+        match = before.match
+        if isinstance(event, wire.Moved):
+            self._moves[event.match, v] = event
+            self._report.moves += 1
+            if match is None or before.playing is None or match.id != event.match:
+                self._say("I9", "a move in a match that is not being played", v)
+            elif match.position is None:
+                self._report.unjudged += 1
+            else:
+                self._judge_move(match, match.position, event, v)
+        if isinstance(event, wire.Finished) and (match is None or match.id != event.match or match.over is not None):
+            self._say("I11", "a match ends that is not being played", v)
+
+    def _judge_move(self, match: Match, position: Position, event: wire.Moved, v: int) -> None:
+        try:
+            token, after, outcome = position.advance(event.move)
+        except GameFault as fault:
+            self._say("I9", f"the rules failed on the move {event.move}: {fault}", v)
+            return
+        except GameError as error:
+            if match.rules == position.game.digest:
+                self._say("I9", f"the move {event.move} is illegal: {error}", v)
+            else:
+                self._report.unjudged += 1
+            return
+        if (event.seat, event.ply) != (position.turn, match.ply):
+            self._say("I9", f"it is the turn of seat {position.turn} at ply {match.ply}", v)
+        if match.rules != position.game.digest:
+            return  # whether the match can go on is told by the digests, which the fold compares
+        if token != event.move or after.digest() != event.digest:
+            self._say("I9", f"the move {event.move} leads to another position than the log says", v)
+        if outcome is not None:
+            self._judge_end(match, outcome.winner, v)
+
+    def _judge_end(self, match: Match, winner: int | None, v: int) -> None:
+        """A move that ends the match on the board is followed by its end."""
+        said: Any = None
+        if v < len(self._rows.events):
+            try:
+                said = parse_event_body(self._rows.events[v].body)
+            except msgspec.DecodeError:
+                return  # told at that entry
+        if not isinstance(said, wire.Finished) or (said.match, said.winner, said.how) != (match.id, winner, "board"):
+            self._say("I11", f"the match is over on the board (winner: {winner}), and the log does not say so", v + 1)
+
+    # --- the rows beside the log ---
+
+    def _row(self) -> None:
+        room, row = self._room, self._rows.row
+        assert room is not None, "it was folded"
+        expected: dict[str, Any] = {
+            "game": room.game_id, "public": room.visibility == "public", "host": room.host,
+            "created_ms": room.created_ms,
+        }  # fmt: skip
+        # Rooms of programs that passed for nobody wait for their player: they have no wake-up.
+        if room.frozen is None and not (row.due_ms is None and room.forced_pass()):
+            expected["due_ms"] = room.due_ms()
+        if self._listing is not None:
+            listing, at_ms = self._listing
+            expected |= {"listed": listing.listed, "changed_ms": at_ms}
+            if _untitled(row.summary) != _untitled(listing.summary):
+                self._say("I8", "its entry in the lobby is not what its log leads to")
+        self._compare("the room's row", row, expected)
+
+    def _matches(self) -> None:
+        for match_id in self._rows.matches.keys() - self._expected.keys():
+            self._say("I8", f"there is a match {match_id}, and the log started none")
+        for match_id, start in self._expected.items():
+            row = self._rows.matches.get(match_id)
+            if row is None:
+                self._say("I8", f"match {match_id} is not in the list of matches", start.v)
+                continue
+            end = self._finished.get(match_id)
+            self._compare(
+                f"match {match_id}", row,
+                {
+                    "game": start.game, "number": start.number, "start": start.start, "rules": start.rules,
+                    "public": start.public, "first_v": start.v, "started_ms": start.at_ms,
+                    "last_v": end and end.v, "finished_ms": end and end.at_ms, "plies": end and end.plies,
+                },
+            )  # fmt: skip
+            over = end.over if end is not None else None
+            for name, expected in (("options", start.options), ("seats", start.seats), ("over", over)):
+                if _json(getattr(row, name)) != _json(expected):
+                    self._say("I8", f"{name} of match {match_id} is not what the log leads to", start.v)
+
+    def _thoughts(self) -> None:
+        for row in self._rows.thoughts:
+            moved = self._moves.get((row.match, row.v))
+            if moved is None or moved.ply != row.ply:
+                self._say("I8", f"there are thoughts about ply {row.ply} of match {row.match}, and no such move", row.v)
+
+    def _compare(self, what: str, row: Any, expected: dict[str, Any]) -> None:
+        for name, value in expected.items():
+            found = getattr(row, name)
+            if found != value:
+                self._say("I8", f"{name} of {what} is {found!r}, its log leads to {value!r}")
+
+
+def _json(body: bytes | None) -> Any:
+    """What the text means, so that one version's way of writing it is like another's."""
+    try:
+        return None if body is None else msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return body
+
+
+def _untitled(summary: bytes) -> Any:
+    """A lobby entry without what is not in the log: a game may be called otherwise by now."""
+    try:
+        return msgspec.structs.replace(msgspec.json.decode(summary, type=wire.RoomSummary), title="")
+    except msgspec.DecodeError:
+        return summary

@@ -1,0 +1,118 @@
+"""How messages are read and written: one JSON object a text frame, told apart by `t`. Pure: no sockets, no clock."""
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Struct
+
+from server.protocol.codes import Code
+from server.protocol.messages import MAX_DEPTH, MAX_FRAME_BYTES, ClientMessage, Incoming, Outgoing, RoomEvent
+
+
+class ProtocolError(Exception):
+    """A frame that is no message; carries the code and, where it could be read, the id to answer."""
+
+    def __init__(self, code: Code, message: str, command_id: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.command_id = command_id
+
+
+class _Envelope(Struct):
+    t: str | msgspec.UnsetType = msgspec.UNSET
+    id: str | None = None
+
+
+_decode_client: Callable[[bytes], ClientMessage] = msgspec.json.Decoder(ClientMessage).decode
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_event: Callable[[bytes], RoomEvent] = msgspec.json.Decoder(RoomEvent).decode
+_encode = msgspec.json.Encoder().encode
+_KNOWN = frozenset(struct.__struct_config__.tag for struct in ClientMessage.__args__)
+_OPEN, _QUOTE, _ESCAPE = frozenset(b"{["), 0x22, 0x5C
+
+
+def parse_message(frame: str | bytes) -> ClientMessage:
+    """The message in a frame; ProtocolError says what is wrong with it and never raises anything else."""
+    data = frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame
+    if len(data) > MAX_FRAME_BYTES:
+        raise ProtocolError(Code.FRAME_TOO_BIG, f"a frame has at most {MAX_FRAME_BYTES} bytes")
+    # Brackets bound the depth from above, so that ordinary messages never pay for the exact count.
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and nesting(data) > MAX_DEPTH:
+        raise ProtocolError(Code.FRAME_TOO_DEEP, f"a message nests at most {MAX_DEPTH} deep")
+    try:
+        return _decode_client(data)
+    except msgspec.DecodeError as error:
+        raise _explain(data, error) from error
+    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise ProtocolError(Code.FRAME_MALFORMED, "a frame is one JSON object in UTF-8") from error
+
+
+def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
+    """Tells broken JSON, unknown types and wrong fields apart, and finds the id to answer if there is one."""
+    try:
+        envelope = _decode_envelope(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        try:
+            msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ProtocolError(Code.FRAME_MALFORMED, "a frame is one JSON object in UTF-8")
+        return ProtocolError(
+            Code.MESSAGE_MALFORMED, 'a message is an object with a text "t" and, for commands, a text "id"'
+        )
+    command_id = envelope.id if envelope.id and len(envelope.id) <= 36 else None
+    if envelope.t is msgspec.UNSET:
+        return ProtocolError(Code.MESSAGE_MALFORMED, 'a message says its type in "t"', command_id)
+    if envelope.t not in _KNOWN:
+        known = ", ".join(sorted(str(tag) for tag in _KNOWN))
+        return ProtocolError(
+            Code.MESSAGE_UNKNOWN, f"there is no message {str(envelope.t)[:40]!r}; there are: {known}", command_id
+        )
+    return ProtocolError(Code.MESSAGE_MALFORMED, f"{envelope.t}: {error}", command_id)
+
+
+def nesting(data: bytes) -> int:
+    """How deep objects and arrays nest, strings left out; right for any input, balanced or not."""
+    depth = deepest = 0
+    in_string = escaped = False
+    for byte in data:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif byte == _ESCAPE:
+                escaped = True
+            elif byte == _QUOTE:
+                in_string = False
+        elif byte == _QUOTE:
+            in_string = True
+        elif byte in _OPEN:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"}]":
+            depth -= 1
+    return deepest
+
+
+def format_message(message: Outgoing | Incoming) -> bytes:
+    """A message as one frame."""
+    return _encode(message)
+
+
+def format_event_body(event: RoomEvent) -> bytes:
+    """An event as it stands in the log: an object with `kind` and the event's own fields."""
+    return _encode(event)
+
+
+def parse_event_body(body: bytes) -> RoomEvent:
+    """The reverse of format_event_body; msgspec.DecodeError for anything else."""
+    return _decode_event(body)
+
+
+def event_frame(room: str, v: int, at_ms: int, body: bytes) -> bytes:
+    """The frame of an event, made from its log entry without parsing it:
+    byte-identical for everybody who may see it.
+    """
+    return b'{"t":"event","room":"%b","v":%d,"at":%d,%b' % (room.encode(), v, at_ms, body[1:])
+
+
+HIDDEN_BODY = b'{"kind":"hidden"}'

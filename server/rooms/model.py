@@ -1,0 +1,197 @@
+"""What a room is: immutable values, folded from its log by `rules.evolve`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from engine.game import Game, GameFault, Position
+from server.protocol.codes import Code
+from server.protocol.messages import ChatLine, MatchState, Occupant, Over, Played, RoomCommand, Visibility
+from server.settings import CHAT_JUDGED as CHAT_JUDGED
+
+SEATS = 2
+CHAT_KEPT = 50
+"""Lines of chat that a snapshot carries; the log has them all."""
+
+AI_IDENTITY = "ai"
+"""The identity of AI seats and of all commands of the server: no client can be it, for theirs are random."""
+
+
+class CommandRejected(Exception):
+    """A command that changes nothing, with the code for it and what was expected."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who gives a command: an identity with its name at this moment."""
+
+    identity: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForcedPass:
+    """The server's own command: the person to move in the position of that digest can only pass, with that move."""
+
+    id: str
+    match: str
+    seat: int
+    digest: str
+    move: str
+
+
+@dataclass(frozen=True, slots=True)
+class AiFailure:
+    """The server's own command: the AI seat could give no move in the position of that digest."""
+
+    id: str
+    match: str
+    seat: int
+    digest: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AiMove:
+    """The server's own command: what an AI seat decided in the position of that digest."""
+
+    id: str
+    match: str
+    seat: int
+    digest: str
+    move: str
+
+    def failed(self, reason: str) -> AiFailure:
+        """What becomes of a move that cannot be played: the match must not wait for it for ever."""
+        return AiFailure(self.id, self.match, self.seat, self.digest, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class AiReply:
+    """The server's own command: what an AI seat says to the offer of a draw."""
+
+    id: str
+    match: str
+    seat: int
+    accept: bool
+
+
+Command = RoomCommand | AiMove | AiFailure | AiReply | ForcedPass
+
+
+class Match(Struct, frozen=True):
+    """One playing of the room's game. `position` is None when the rules are missing or changed:
+    then the moves are mere text.
+    """
+
+    id: str
+    number: int
+    start: str
+    rules: str
+    seats: tuple[Occupant, ...]
+    position: Position | None
+    digest: str
+    first_v: int
+    started_ms: int
+    moves: tuple[Played, ...] = ()
+    over: Over | None = None
+    draw_offers: tuple[int, ...] = (-1,) * SEATS
+    """The ply at which each seat last offered a draw; -1 for never."""
+    first: int = 0
+    """The seat that moves first."""
+
+    @property
+    def ply(self) -> int:
+        """How many moves have been played."""
+        return len(self.moves)
+
+    def state(self) -> MatchState:
+        """The match as clients get it."""
+        return MatchState(
+            id=self.id, number=self.number, start=self.start, rules=self.rules,
+            seats=self.seats, moves=self.moves, over=self.over,
+        )  # fmt: skip
+
+
+class Said(Struct, frozen=True):
+    """Who said something when, as the pace of the chat is judged by it."""
+
+    identity: str
+    at_ms: int
+
+
+class Room(Struct, frozen=True):
+    """A room at v. `game` is None when this server does not have it; `frozen` then says why nothing can be played."""
+
+    id: str
+    v: int
+    game: Game | None
+    game_id: str
+    options: Mapping[str, str]
+    visibility: Visibility
+    host: str
+    created_ms: int
+    changed_ms: int
+    seats: tuple[Occupant | None, ...] = (None,) * SEATS
+    match: Match | None = None
+    offers: tuple[int, ...] = ()
+    chat: tuple[ChatLine, ...] = ()
+    said: tuple[Said, ...] = ()
+    """Who said the last CHAT_JUDGED lines."""
+    frozen: Code | None = None
+
+    @property
+    def playing(self) -> Match | None:
+        """The running match."""
+        return self.match if self.match is not None and self.match.over is None else None
+
+    def seat_of(self, identity: str) -> int | None:
+        """The seat that an identity holds; AI seats are nobody's."""
+        for number, occupant in enumerate(self.seats):
+            if occupant is not None and occupant.identity == identity and occupant.kind != "ai":
+                return number
+        return None
+
+    @property
+    def has_ai(self) -> bool:
+        """Does an AI hold a seat?"""
+        return any(occupant is not None and occupant.kind == "ai" for occupant in self.seats)
+
+    def ai_to_move(self) -> int | None:
+        """The seat to move, if the AI holds it and can be asked."""
+        match = self.playing
+        if match is None or match.position is None or self.frozen is not None:
+            return None
+        seat = match.position.turn
+        return seat if match.seats[seat].kind == "ai" else None
+
+    def ai_asked(self) -> int | None:
+        """The AI seat that has to answer an offer of a draw."""
+        match = self.playing
+        if match is None or not self.offers:
+            return None
+        seat = 1 - self.offers[0]
+        return seat if match.seats[seat].kind == "ai" else None
+
+    def forced_pass(self) -> ForcedPass | None:
+        """The pass that the server plays for the person to move, who can play nothing else."""
+        match = self.playing
+        if match is None or match.position is None or self.frozen is not None:
+            return None
+        seat = match.position.turn
+        try:
+            token = match.position.forced_pass() if match.seats[seat].kind != "ai" else None
+        except GameFault:  # rules that fail here are told where the moves are shown
+            return None
+        return ForcedPass(f"pass:{match.id}:{self.v}", match.id, seat, match.digest, token) if token else None
+
+    def due_ms(self) -> int | None:
+        """When the room must be looked at though nobody sends a command: at once, for what an AI owes or a pass."""
+        owed = self.ai_to_move() is not None or self.ai_asked() is not None or self.forced_pass() is not None
+        return self.changed_ms if owed else None

@@ -1,0 +1,34 @@
+"""What stands in a list of moves: each with its number and, in games that have one, its notation. The `moved` event has
+both; for older logs they are made here, so that all who show a match show the same. Pure.
+"""
+
+from engine.game import Game, GameError, GameFault, Position
+from engine.rules.numbering import length_text, move_number
+from server.protocol.messages import Moved, Played
+from server.rooms.model import Match
+
+
+def played(event: Moved, game: Game | None, after: Position | None) -> Played:
+    """The move of an event that led to the position `after`; without game or position what the event has."""
+    text, number = event.text, event.number
+    if text is None and after is not None:
+        try:
+            text = after.played() or None
+        except GameFault:
+            text = None
+    if number is None and game is not None:
+        number = move_number(game, event.ply, event.seat)
+    return Played(event.move, text, number, event.forced)
+
+
+def length(game: Game | None, match: Match) -> str:
+    """How long a match is, in words; "" before its first move."""
+    return length_text(game, match.ply, match.first) if match.ply else ""
+
+
+def first_seat(game: Game, start: str, options: dict[str, str]) -> int:
+    """The seat that begins from a position; the first one where the rules cannot read it any more."""
+    try:
+        return game.position(start, options).turn
+    except (GameError, GameFault):
+        return 0

@@ -1,0 +1,544 @@
+"""The room's rule book: what a command makes happen, and what an event changes.
+
+`decide` turns a command into events or rejects it and changes nothing; `evolve` applies one event and is total:
+whatever is in a stored log loads, if need be as a frozen room that can be read but not played.
+"""
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from engine.game import (
+    Game,
+    GameError,
+    GameFault,
+    IllegalMove,
+    MalformedMove,
+    OptionError,
+    Position,
+    PositionError,
+)
+from engine.rules.numbering import move_number
+from engine.search.job import Persona
+from server.protocol import messages as wire
+from server.protocol.codes import Code
+from server.protocol.messages import Occupant
+from server.rooms import notation
+from server.rooms.model import (
+    AI_IDENTITY,
+    CHAT_JUDGED,
+    CHAT_KEPT,
+    SEATS,
+    AiFailure,
+    AiMove,
+    AiReply,
+    Author,
+    Command,
+    CommandRejected,
+    ForcedPass,
+    Match,
+    Room,
+    Said,
+)
+
+NewId = Callable[[], str]
+FindGame = Callable[[str], Game]
+
+ABORT_PLIES = 2
+"""A player may abort a match until this many moves have been played."""
+
+OFFER_AGAIN_PLIES = 10
+"""Who has offered a draw may offer it again after so many moves: offers are not to wear anybody down."""
+
+
+def create(author: Author, command: wire.Create, game: Game, new_id: NewId) -> list[wire.RoomEvent]:
+    """The first events of a new room; CommandRejected for options, levels or seats that cannot be."""
+    try:
+        start = game.start(command.options)
+    except OptionError as error:
+        raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
+    if sum(isinstance(seat, wire.MySeat) for seat in command.seats) > 1:
+        raise CommandRejected(Code.SEAT_ALREADY, "one may sit on one seat only")
+    events: list[wire.RoomEvent] = [wire.Created(game.id, dict(start.options), command.visibility, author.identity)]
+    seats: list[Occupant | None] = [None] * SEATS
+    for number, wanted in enumerate(command.seats):
+        match wanted:
+            case wire.MySeat():
+                seats[number] = Occupant(author.identity, author.name)
+            case wire.AiSeat(level=level, persona=persona):
+                seats[number] = _ai(game, level, persona)
+            case wire.OpenSeat():
+                continue
+            case _:
+                assert_never(wanted)
+        events.append(wire.SeatTaken(number, seats[number]))  # type: ignore[arg-type]
+    filled = [seat for seat in seats if seat is not None]
+    if len(filled) == SEATS:
+        events.append(_started(start, new_id(), 1, filled))
+    return events
+
+
+def decide(room: Room, author: Author, command: Command, new_id: NewId) -> list[wire.RoomEvent]:
+    """The events that a command makes, at least one; CommandRejected says why there are none.
+    GameFault: the rules are broken.
+    """
+    match command:
+        case wire.Move():
+            return _move(room, author, command)
+        case AiMove():
+            return _ai_move(room, author, command)
+        case ForcedPass():
+            return _forced_pass(room, author, command)
+        case AiFailure():
+            return _ai_failure(room, author, command)
+        case wire.Chat():
+            return _chat(room, author, command)
+        case wire.Sit():
+            return _sit(room, author, command.seat, new_id)
+        case wire.Stand():
+            return _stand(room, author)
+        case wire.AddAi():
+            return _add_ai(room, author, command, new_id)
+        case wire.RemoveAi():
+            return _remove_ai(room, author, command.seat)
+        case wire.Resign():
+            return _resign(room, author)
+        case wire.Abort():
+            return _abort(room, author)
+        case wire.Claim():
+            return _claim(room, author)
+        case wire.OfferDraw():
+            return _offer_draw(room, author)
+        case wire.Accept():
+            return _accept(room, author, new_id)
+        case AiReply():
+            return _ai_reply(room, author, command)
+        case wire.Rematch():
+            return _rematch(room, author, new_id)
+        case wire.Decline():
+            return _decline(room, author)
+        case _:
+            raise CommandRejected(
+                Code.MESSAGE_UNKNOWN, f"{type(command).__name__} is not a command that changes a room"
+            )
+
+
+# --- moves ------------------------------------------------------------------------------------------------------------
+
+
+def _move(room: Room, author: Author, command: wire.Move) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, author)
+    match = _running(room)
+    if command.ply < match.ply:
+        raise CommandRejected(Code.MOVE_STALE, f"ply {command.ply} is already played; the next is {match.ply}")
+    if command.ply > match.ply:
+        raise CommandRejected(Code.MOVE_EARLY, f"the next ply is {match.ply}, not {command.ply}")
+    position = _playable(room, match)
+    if position.turn != seat:
+        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{_side(room, position.turn)} is to move")
+    return _play(match, position, seat, command.move)
+
+
+def _ai_move(room: Room, author: Author, command: AiMove) -> list[wire.RoomEvent]:
+    match = _running(room)
+    position = _ai_turn(room, author, match, command.match, command.seat, command.digest)
+    return _play(match, position, command.seat, command.move)
+
+
+def _ai_failure(room: Room, author: Author, command: AiFailure) -> list[wire.RoomEvent]:
+    match = _running(room)
+    _ai_turn(room, author, match, command.match, command.seat, command.digest)
+    return [wire.Finished(match.id, None, "failure", f"the AI could not move: {command.reason}"[:200])]
+
+
+def _forced_pass(room: Room, author: Author, command: ForcedPass) -> list[wire.RoomEvent]:
+    match = _running(room)
+    position = _playable(room, match)
+    if author.identity != AI_IDENTITY:
+        raise CommandRejected(Code.SEAT_NONE, "only the server passes for others")
+    wanted = room.forced_pass()
+    asked = (command.match, command.seat, command.digest, command.move)
+    if wanted is None or (wanted.match, wanted.seat, wanted.digest, wanted.move) != asked:
+        raise CommandRejected(Code.MOVE_STALE, "the pass is for another position")
+    return _play(match, position, command.seat, command.move, forced=True)
+
+
+def _ai_turn(room: Room, author: Author, match: Match, match_id: str, seat: int, digest: str) -> Position:
+    """The position, if an answer for that match, seat and digest still belongs to it."""
+    position = _playable(room, match)
+    if author.identity != AI_IDENTITY:
+        raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
+    if match.id != match_id or match.digest != digest or position.turn != seat:
+        raise CommandRejected(Code.MOVE_STALE, "the AI's answer is for another position")
+    if match.seats[seat].kind != "ai":
+        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, "a person is to move")
+    return position
+
+
+def _play(match: Match, position: Position, seat: int, token: str, forced: bool = False) -> list[wire.RoomEvent]:
+    try:
+        token, after, outcome = position.advance(token)
+    except MalformedMove as error:
+        raise CommandRejected(Code.MOVE_MALFORMED, str(error)) from error
+    except IllegalMove as error:
+        raise CommandRejected(Code.MOVE_ILLEGAL, str(error)) from error
+    events: list[wire.RoomEvent] = [
+        wire.Moved(
+            match.id, match.ply, seat, token, after.digest(), after.played() or None,
+            number=move_number(position.game, match.ply, seat), forced=forced,
+        )
+    ]  # fmt: skip
+    if outcome is not None:
+        events.append(wire.Finished(match.id, outcome.winner, "board", outcome.reason))
+    return events
+
+
+def _resign(room: Room, author: Author) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, author)
+    match = _running(room)
+    return [wire.Finished(match.id, 1 - seat, "resign", f"{_side(room, seat)} resigned")]
+
+
+def _abort(room: Room, author: Author) -> list[wire.RoomEvent]:
+    match = _running(room)
+    seat = room.seat_of(author.identity)
+    if seat is None and not (author.identity == room.host and _only_ai(room)):
+        raise CommandRejected(Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats")
+    if seat is not None and match.ply >= ABORT_PLIES and match.position is not None and room.frozen is None:
+        raise CommandRejected(Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign")
+    return [wire.Finished(match.id, None, "abort", "the match was aborted")]
+
+
+# --- draws ------------------------------------------------------------------------------------------------------------
+
+
+def _claim(room: Room, author: Author) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, author)
+    match = _running(room)
+    position = _playable(room, match)
+    reason = position.claim() if position.turn == seat else None
+    if reason is None:
+        raise CommandRejected(
+            Code.CLAIM_NONE, "there is no draw to claim: it takes your turn and a reason in the rules"
+        )
+    return [wire.Finished(match.id, None, "claim", reason)]
+
+
+def _offer_draw(room: Room, author: Author) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, author)
+    match = _running(room)
+    if 1 - seat in room.offers:
+        return [_agreed(match)]
+    wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
+    if match.draw_offers[seat] >= 0 and wait > 0:
+        raise CommandRejected(Code.OFFER_TWICE, f"you may offer a draw again after {wait} more moves")
+    return [wire.Offered(seat, "draw")]
+
+
+def _accept(room: Room, author: Author, new_id: NewId) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, author)
+    if 1 - seat not in room.offers:
+        raise CommandRejected(Code.OFFER_NONE, "the other side offers nothing")
+    return [_agreed(room.playing)] if room.playing is not None else _rematch(room, author, new_id)
+
+
+def _ai_reply(room: Room, author: Author, command: AiReply) -> list[wire.RoomEvent]:
+    match = _running(room)
+    if author.identity != AI_IDENTITY:
+        raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
+    if match.id != command.match or room.ai_asked() != command.seat:
+        raise CommandRejected(Code.OFFER_NONE, "the offer is not open any more")
+    return [_agreed(match)] if command.accept else [wire.Declined(command.seat, "draw")]
+
+
+def _agreed(match: Match) -> wire.Finished:
+    return wire.Finished(match.id, None, "agreement", "both sides agreed to it")
+
+
+# --- seats ------------------------------------------------------------------------------------------------------------
+
+
+def _sit(room: Room, author: Author, seat: int, new_id: NewId) -> list[wire.RoomEvent]:
+    if room.seats[seat] is not None:
+        raise CommandRejected(Code.SEAT_TAKEN, "somebody sits there already")
+    if room.seat_of(author.identity) is not None:
+        raise CommandRejected(Code.SEAT_ALREADY, "you have a seat already")
+    return _take(room, seat, Occupant(author.identity, author.name), new_id)
+
+
+def _stand(room: Room, author: Author) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, author)
+    if room.playing is not None:
+        raise CommandRejected(Code.SEAT_LOCKED, "seats are kept while a match is running; you may resign")
+    return [wire.SeatLeft(seat)]
+
+
+def _add_ai(room: Room, author: Author, command: wire.AddAi, new_id: NewId) -> list[wire.RoomEvent]:
+    _host(room, author)
+    if room.seats[command.seat] is not None:
+        raise CommandRejected(Code.SEAT_TAKEN, "somebody sits there already")
+    return _take(room, command.seat, _ai(_game(room), command.level, command.persona), new_id)
+
+
+def _remove_ai(room: Room, author: Author, seat: int) -> list[wire.RoomEvent]:
+    _host(room, author)
+    occupant = room.seats[seat]
+    if occupant is None or occupant.kind != "ai":
+        raise CommandRejected(Code.SEAT_EMPTY, "no AI sits there")
+    if room.playing is not None:
+        raise CommandRejected(Code.SEAT_LOCKED, "seats are kept while a match is running")
+    return [wire.SeatLeft(seat)]
+
+
+def _take(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list[wire.RoomEvent]:
+    """The seat is taken, and the match starts if it was the last free one."""
+    game = _game(room)
+    seats = [*room.seats[:seat], occupant, *room.seats[seat + 1 :]]
+    events: list[wire.RoomEvent] = [wire.SeatTaken(seat, occupant)]
+    filled = [one for one in seats if one is not None]
+    if len(filled) == SEATS:
+        events.append(_started(_start(room, game), new_id(), _next_number(room), filled))
+    return events
+
+
+def _rematch(room: Room, author: Author, new_id: NewId) -> list[wire.RoomEvent]:
+    if room.match is None:
+        raise CommandRejected(Code.MATCH_NONE, "there has been no match yet")
+    if room.match.over is None:
+        raise CommandRejected(Code.MATCH_RUNNING, "the match is still running")
+    game = _game(room)
+    filled = [one for one in room.seats if one is not None]
+    if len(filled) < SEATS:
+        raise CommandRejected(Code.SEAT_EMPTY, "a seat is empty")
+    seat = room.seat_of(author.identity)
+    if seat is None and not (author.identity == room.host and _only_ai(room)):
+        raise CommandRejected(
+            Code.SEAT_NONE, "only players may ask for a rematch, or the host of a match between AI seats"
+        )
+    if seat is not None and filled[1 - seat].kind != "ai" and (1 - seat) not in room.offers:
+        if seat in room.offers:
+            raise CommandRejected(Code.OFFER_TWICE, "you have offered a rematch already")
+        return [wire.Offered(seat)]
+    return [_started(_start(room, game), new_id(), _next_number(room), filled[::-1])]
+
+
+def _decline(room: Room, author: Author) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, author)
+    if not room.offers:
+        raise CommandRejected(Code.OFFER_NONE, "no offer is open")
+    return [wire.Declined(seat, "draw" if room.playing is not None else "rematch")]
+
+
+def _start(room: Room, game: Game) -> Position:
+    """Where a match of this room starts; its options may be those of an older version of the game."""
+    try:
+        return game.start(room.options)
+    except OptionError as error:
+        raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
+
+
+def _started(start: Position, match_id: str, number: int, seats: Sequence[Occupant]) -> wire.Started:
+    return wire.Started(match_id, number, start.text(), start.game.digest, tuple(seats))
+
+
+def _ai(game: Game, level: int | None, persona: Persona | None) -> Occupant:
+    if persona is not None and level is None:
+        return Occupant(AI_IDENTITY, f"AI {persona}", "ai", persona=persona)
+    if level is None or persona is not None:
+        raise CommandRejected(Code.LEVEL_UNKNOWN, "an AI takes a seat either at a level or as a persona")
+    if level > game.levels:
+        raise CommandRejected(Code.LEVEL_UNKNOWN, f"{game.title} has levels 1 to {game.levels}")
+    return Occupant(AI_IDENTITY, f"AI level {level}", "ai", level)
+
+
+# --- chat -------------------------------------------------------------------------------------------------------------
+
+
+def _chat(room: Room, author: Author, command: wire.Chat) -> list[wire.RoomEvent]:
+    text = clean_text(command.text)
+    if not text:
+        raise CommandRejected(Code.CHAT_EMPTY, "there is nothing to say in that")
+    if command.to == "spectators" and room.seat_of(author.identity) is not None:
+        raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
+    return [wire.Said(author.identity, author.name, text, command.to)]
+
+
+def clean_text(text: str) -> str:
+    """The text on one line without control, bidirectional and other format characters, which can make a page lie."""
+    kept = "".join(c if unicodedata.category(c)[0] not in "CZ" else " " if c.isspace() else "" for c in text)
+    return " ".join(kept.split())
+
+
+# --- what commands ask of a room --------------------------------------------------------------------------------------
+
+
+def _game(room: Room) -> Game:
+    if room.game is None:
+        raise CommandRejected(room.frozen or Code.ROOM_FROZEN, f"this server does not have the game {room.game_id}")
+    return room.game
+
+
+def _running(room: Room) -> Match:
+    if room.match is None:
+        raise CommandRejected(Code.MATCH_NONE, "the match begins when both seats are taken")
+    if room.match.over is not None:
+        raise CommandRejected(Code.MATCH_OVER, "the match is over")
+    return room.match
+
+
+def _playable(room: Room, match: Match) -> Position:
+    if room.frozen is not None or match.position is None:
+        raise CommandRejected(
+            room.frozen or Code.ROOM_FROZEN,
+            "the rules of this match are not those that this server has; it can only be read",
+        )
+    return match.position
+
+
+def _own_seat(room: Room, author: Author) -> int:
+    seat = room.seat_of(author.identity)
+    if seat is None:
+        raise CommandRejected(Code.SEAT_NONE, "you have no seat here")
+    return seat
+
+
+def _host(room: Room, author: Author) -> None:
+    if author.identity != room.host:
+        raise CommandRejected(Code.HOST_ONLY, "only the host of the room may do that")
+
+
+def _only_ai(room: Room) -> bool:
+    return all(seat is not None and seat.kind == "ai" for seat in room.seats)
+
+
+def _next_number(room: Room) -> int:
+    return 1 if room.match is None else room.match.number + 1
+
+
+def _side(room: Room, seat: int) -> str:
+    """The name of a side in the room's game."""
+    try:
+        return _game(room).board(room.options).seats[seat].name
+    except (CommandRejected, GameFault, IndexError):
+        return ("the first player", "the second player")[seat]
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) -> Room:
+    """The room after the first event of its log, which is `created`; ValueError for a log that starts otherwise."""
+    if not isinstance(event, wire.Created):
+        raise ValueError(f"the log of room {room_id} starts with {type(event).__name__}, not with created")
+    game, frozen = None, None
+    try:
+        game = find_game(event.game)
+        game.check_options(event.options)
+    except GameError:
+        frozen = Code.GAME_UNKNOWN if game is None else Code.OPTION_UNKNOWN
+    except Exception:  # a plug-in's file may raise anything while it is imported; the log must load all the same
+        frozen = Code.GAME_FAULT
+    return Room(
+        id=room_id, v=1, game=game, game_id=event.game, options=event.options, visibility=event.visibility,
+        host=event.host, created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
+    )  # fmt: skip
+
+
+def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
+    """The room after one more event. Total: a log that this server cannot play any more makes a frozen room."""
+    room = replace(room, v=room.v + 1, changed_ms=max(at_ms, room.changed_ms))
+    match event:
+        case wire.Moved():
+            return _evolve_moved(room, event)
+        case wire.Said():
+            line = wire.ChatLine(room.v, at_ms, event.name, event.text, event.to)
+            said = (*room.said[-(CHAT_JUDGED - 1) :], Said(event.identity, at_ms))
+            return replace(room, chat=(*room.chat[-(CHAT_KEPT - 1) :], line), said=said)
+        case wire.SeatTaken():
+            return _with_seat(room, event.seat, event.occupant)
+        case wire.SeatLeft():
+            return replace(_with_seat(room, event.seat, None), offers=())
+        case wire.Started():
+            return _evolve_started(room, event)
+        case wire.Finished():
+            if room.match is None:
+                return room
+            over = wire.Over(event.winner, event.how, event.reason)
+            return replace(room, match=replace(room.match, over=over), offers=())
+        case wire.Offered():
+            return _evolve_offered(room, event)
+        case wire.Declined():
+            return replace(room, offers=())
+        case wire.Created():
+            return room
+        case _:
+            assert_never(event)
+
+
+def _evolve_started(room: Room, event: wire.Started) -> Room:
+    position, digest, frozen = None, "", None
+    try:
+        if room.game is not None:
+            position = _sound(room.game.position(event.start, room.options), event.seats)
+            digest = position.digest()
+    except (GameError, GameFault) as error:
+        position, frozen = None, _frozen_by(error)
+    match = Match(
+        event.match, event.number, event.start, event.rules, event.seats, position, digest, room.v, room.changed_ms,
+        first=position.turn if position is not None else 0,
+    )  # fmt: skip
+    # A new match is played by today's rules, so what froze an older one is over; a missing game stays missing.
+    return replace(
+        room,
+        seats=(*event.seats, *(None,) * SEATS)[:SEATS],
+        match=match,
+        offers=(),
+        frozen=frozen if room.game is not None else room.frozen,
+    )
+
+
+def _evolve_offered(room: Room, event: wire.Offered) -> Room:
+    match = room.match
+    if match is not None and event.what == "draw":
+        plies = tuple(match.ply if seat == event.seat else ply for seat, ply in enumerate(match.draw_offers))
+        match = replace(match, draw_offers=plies)
+    return replace(room, match=match, offers=(*room.offers, event.seat))
+
+
+def _evolve_moved(room: Room, event: wire.Moved) -> Room:
+    match = room.match
+    if match is None or match.id != event.match:
+        return room
+    position, frozen = match.position, room.frozen
+    if position is not None:
+        try:
+            position = _sound(position.replay(event.move), match.seats)
+            # Rules that have changed since the match began may go on only as long as they lead to the same positions.
+            if match.rules != position.game.digest and position.digest() != event.digest:
+                position, frozen = None, Code.GAME_CHANGED
+        except (GameError, GameFault) as error:
+            position, frozen = None, _frozen_by(error)
+    moves = (*match.moves, notation.played(event, room.game, position))
+    match = replace(match, moves=moves, position=position, digest=event.digest)
+    if room.offers:  # an offer stands until the side that got it moves on
+        room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))
+    return replace(room, match=match, frozen=frozen)
+
+
+def _sound(position: Position, seats: Sequence[Occupant]) -> Position:
+    """The position, if it is the turn of one of these seats."""
+    if len(seats) != SEATS or position.turn not in range(SEATS):
+        raise PositionError(f"seat {position.turn} of {len(seats)} is to move")
+    return position
+
+
+def _frozen_by(error: GameError | GameFault) -> Code:
+    return Code.GAME_FAULT if isinstance(error, GameFault) else Code.GAME_CHANGED
+
+
+def _with_seat(room: Room, seat: int, occupant: Occupant | None) -> Room:
+    if seat not in range(SEATS):
+        return room
+    return replace(room, seats=(*room.seats[:seat], occupant, *room.seats[seat + 1 :]))

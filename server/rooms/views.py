@@ -1,0 +1,58 @@
+"""What a viewer gets of a room besides its events: the description, the snapshot, the picture, the legal moves."""
+
+from msgspec.structs import replace
+
+from engine.game import GameFault
+from engine.view import BoardView, PositionView
+from server.protocol import messages as wire
+from server.rooms.model import Match, Room
+
+
+def description(room: Room) -> wire.RoomDescription:
+    """What stays the same for as long as the room lives."""
+    board: BoardView | None = None
+    if room.game is not None:
+        try:
+            board = room.game.board(room.options)
+        except GameFault:
+            board = None
+    return wire.RoomDescription(
+        game=room.game_id, title=room.game.title if room.game else room.game_id, options=dict(room.options),
+        visibility=room.visibility, host=room.host, created_ms=room.created_ms,
+        levels=room.game.levels if room.game else 1, view=board,
+    )  # fmt: skip
+
+
+def snapshot(room: Room, player: bool) -> wire.Snapshot:
+    """The whole room as players, or everybody else, may see it."""
+    chat = tuple(line for line in room.chat if line.to == "room" or not player)
+    match = room.match.state() if room.match else None
+    return wire.Snapshot(room=room.id, v=room.v, seats=room.seats, match=match, offers=room.offers, chat=chat)
+
+
+def view(room: Room, match: Match) -> wire.View | None:
+    """What to draw; None for a match that this server cannot play. GameFault: the rules are broken."""
+    if match.position is None:
+        return None
+    picture = match.position.view()
+    if match.over is not None and picture.turn is not None:
+        picture = _without_turn(picture, match.over)
+    return wire.View(room=room.id, v=room.v, match=match.id, ply=match.ply, view=picture)
+
+
+def _without_turn(picture: PositionView, over: wire.Over) -> PositionView:
+    """The picture of a match that ended off the board: nobody is to move, and the line says why."""
+    return replace(picture, turn=None, text=over.reason)
+
+
+def turn(room: Room, match: Match) -> wire.Turn | None:
+    """The legal moves of the seat to move, if a person holds it. GameFault: the rules are broken."""
+    position = match.position
+    if position is None or match.over is not None or room.frozen is not None:
+        return None
+    if match.seats[position.turn].kind == "ai":
+        return None
+    return wire.Turn(
+        room=room.id, v=room.v, match=match.id, ply=match.ply, moves=tuple(position.move_views()),
+        claim=position.claim(),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What runs: one runner a room, the hub that starts them, the lobby."""

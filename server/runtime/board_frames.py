@@ -1,0 +1,38 @@
+"""The frames that show a room: the picture for all its viewers, and the legal moves for the side to move."""
+
+import structlog
+
+from engine.game import GameFault
+from server.protocol.codec import format_message
+from server.protocol.frames import text_frame
+from server.rooms import views
+from server.rooms.model import Room
+
+log = structlog.get_logger()
+
+
+def view_frame(room: Room) -> bytes:
+    """What everybody sees of the running or last match; empty before the first one, or when the rules fail."""
+    try:
+        view = views.view(room, room.match) if room.match else None
+    except GameFault as fault:
+        _log(room, fault)
+        return b""
+    return text_frame(format_message(view)) if view else b""
+
+
+def turn_frame(room: Room) -> tuple[bytes, str | None]:
+    """The legal moves and the identity whose they are; empty and nobody's when there are none."""
+    match = room.playing
+    try:
+        turn = views.turn(room, match) if match else None
+    except GameFault as fault:
+        _log(room, fault)
+        return b"", None
+    if turn is None or match is None or match.position is None:
+        return b"", None
+    return text_frame(format_message(turn)), match.seats[match.position.turn].identity
+
+
+def _log(room: Room, fault: GameFault) -> None:
+    log.error("game fault", room=room.id, game=room.game_id, fault=str(fault), exc_info=True)

@@ -1,0 +1,78 @@
+"""The rows that change with a room's events, in the same transaction:
+the lobby's list, the list of matches, what the AI saw.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from server.protocol import messages as wire
+from server.protocol.codec import format_event_body
+from server.rooms.model import Room
+from server.rooms.notation import length
+from server.store.base import (
+    EVERYBODY,
+    SPECTATORS,
+    Listing,
+    MatchFinished,
+    MatchStarted,
+    Projection,
+    StoredEvent,
+    Thought,
+)
+
+_encode = msgspec.json.Encoder().encode
+
+
+def stored(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
+    """The log entry of the event that made this room."""
+    spectators_only = isinstance(event, wire.Said) and event.to == "spectators"
+    return StoredEvent(room.v, at_ms, SPECTATORS if spectators_only else EVERYBODY, format_event_body(event))
+
+
+def summary(room: Room) -> wire.RoomSummary:
+    """The room as the lobby lists it; ply and watchers are added by whoever has the room open."""
+    match = room.match
+    return wire.RoomSummary(
+        room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,
+        options=dict(room.options), seats=room.seats,
+        state="open" if match is None else "finished" if match.over else "playing",
+        created_ms=room.created_ms, ply=match.ply if match else 0, length=length(room.game, match) if match else "",
+    )  # fmt: skip
+
+
+def listed(room: Room) -> bool:
+    """Public rooms are in the list until their match is over."""
+    return room.visibility == "public" and (room.match is None or room.match.over is None)
+
+
+def projections(room: Room, events: Sequence[wire.RoomEvent], thought: bytes | None) -> tuple[Projection, ...]:
+    """What changes with these events, which led to this room; `thought` is what the AI saw at the move among them."""
+    changes: list[Projection] = []
+    relist = False
+    for v, event in enumerate(events, room.v - len(events) + 1):
+        match event:
+            case wire.Moved():
+                if thought is not None:
+                    changes.append(Thought(event.match, v, event.ply, thought))
+            case wire.Started():
+                relist = True
+                changes.append(
+                    MatchStarted(
+                        match=event.match, game=room.game_id, number=event.number, options=_encode(room.options),
+                        seats=_encode(event.seats), start=event.start, rules=event.rules, v=v, at_ms=room.changed_ms,
+                        public=room.visibility == "public",
+                    )
+                )  # fmt: skip
+            case wire.Finished():
+                relist = True
+                over = wire.Over(event.winner, event.how, event.reason)
+                plies = room.match.ply if room.match else 0
+                changes.append(MatchFinished(event.match, v, room.changed_ms, plies, _encode(over)))
+            case wire.Created() | wire.SeatTaken() | wire.SeatLeft():
+                relist = True
+            case _:
+                pass
+    if relist:
+        changes.append(Listing(listed(room), _encode(summary(room))))
+    return tuple(changes)

@@ -1,0 +1,53 @@
+"""What waits in a room's mailbox besides the bus, and how whoever asked is answered."""
+
+from dataclasses import dataclass
+
+import structlog
+from msgspec import Struct
+
+from server.ports import Follower
+from server.protocol import messages as wire
+from server.protocol.codec import format_message
+from server.protocol.codes import Code
+from server.protocol.frames import text_frame
+from server.rooms.model import Author, Command
+
+log = structlog.get_logger()
+
+
+class Request(Struct, frozen=True):
+    """A command with whoever waits for the answer; `thought` goes with an AI's move."""
+
+    author: Author
+    command: Command | wire.Join | wire.Leave
+    follower: Follower | None = None
+    thought: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """This node is responsible for the room's wake-ups from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The store's head may be ahead of what this node has seen."""
+
+
+def asked(item: object) -> str | None:
+    """The id of the command that a request carries."""
+    return item.command.id if isinstance(item, Request) else None
+
+
+def reply(request: Request, message: wire.Outgoing) -> None:
+    """Answers whoever asked; the AI's own commands have nobody to tell."""
+    if request.follower is not None:
+        request.follower.send(text_frame(format_message(message)))
+    elif isinstance(message, wire.Error):
+        log.info("server command refused", id=request.command.id, code=message.code, reason=message.message)
+
+
+def refuse(item: object, code: Code, message: str) -> None:
+    """Answers with an error what was asked; nobody waits for anything else."""
+    if isinstance(item, Request):
+        reply(item, wire.Error(item.command.id, code, message))

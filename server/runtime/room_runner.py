@@ -1,0 +1,591 @@
+"""One room on one node: a mailbox, and one task that decides, commits, evolves and tells, in that order.
+
+Any node may run any room. The store arbitrates: an append that finds the head moved reads the newer events and decides
+again. Nothing is acknowledged or shown before it is committed.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from engine.game import GameFault
+from server.bus.base import Grown, Here, RoomMessage, Whisper
+from server.ports import Follower, Ports, Spawn
+from server.protocol import messages as wire
+from server.protocol.codec import HIDDEN_BODY, event_frame, format_message, parse_event_body
+from server.protocol.codes import Code
+from server.protocol.frames import text_frame
+from server.rooms import chat, rules, views
+from server.rooms.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, ForcedPass, Room
+from server.runtime.board_frames import turn_frame, view_frame
+from server.runtime.expiry import note_opened, note_seated
+from server.runtime.followers import Audience
+from server.runtime.mailbox import Full, Mailbox
+from server.runtime.projections import projections, stored
+from server.runtime.requests import Look, Request, TakeOver, asked, refuse, reply
+from server.seats import ai
+from server.store.base import SPECTATORS, Append, CommandKey, Conflict, Duplicate, StoredEvent, StoreError
+
+log = structlog.get_logger()
+
+MAILBOX = 256
+"""Requests that may wait for a room."""
+
+TRIES = 5
+"""How often a command is decided again because another node was faster."""
+
+KEYS = 256
+"""Command keys that a room remembers; the store has them all."""
+
+TAIL = 64
+"""Events that a room keeps for those who reconnect; the store has them all."""
+
+PAGE = 1000
+"""Events that are read from the store at once."""
+
+RESUME = 500
+"""Who is further behind than so many events gets a snapshot."""
+
+LOOK_AGAIN_S = 1.0
+"""How long after the store failed a room looks again by itself."""
+
+FOLLOWING = (wire.Join, wire.Leave)
+
+BOARD = (b'{"kind":"moved"', b'{"kind":"started"', b'{"kind":"finished"')
+SEATING = (b'{"kind":"seat_taken"', b'{"kind":"seat_left"', b'{"kind":"started"')
+"""How the log entries begin that change the picture, and those that change who sits where."""
+
+
+class RoomGone(Exception):
+    """There is no such room."""
+
+
+class RoomRunner:
+    """See the module. `run` is its task; the other public methods are called from the event loop and return at once."""
+
+    __slots__ = (
+        "_ai", "_audience", "_behind", "_busy", "_changed", "_keys", "_look_timer", "_mailbox", "_ports",
+        "_readiness", "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms", "room_id",
+    )  # fmt: skip
+
+    def __init__(
+        self, room_id: str, ports: Ports, spawn: Spawn, changed: Callable[[str], None], known: Room | None = None
+    ) -> None:
+        self.room_id = room_id
+        self.idle_since_ms = ports.now_ms()
+        self._ports = ports
+        self._spawn = spawn
+        self._changed = changed
+        self._room: Room | None = known
+        self._audience = Audience(room_id, ports, lambda: self._room, changed)
+        self._mailbox: Mailbox[Request | Grown | TakeOver | Look] = Mailbox(MAILBOX)
+        self._keys: dict[CommandKey, int] = {}
+        self._tail: list[StoredEvent] = []
+        self._responsible = known is not None
+        self._behind = False
+        self._busy = False
+        self._ai: tuple[str, asyncio.Task[None]] | None = None
+        self._readiness: asyncio.Task[None] | None = None
+        self._thinking = b""
+        self._look_timer: asyncio.TimerHandle | None = None
+
+    # --- from outside ---
+
+    @property
+    def room(self) -> Room | None:
+        """The room as last seen here; None until it is loaded."""
+        return self._room
+
+    @property
+    def watching(self) -> int:
+        """How many follow the room without a seat, on all nodes."""
+        return self._audience.watching
+
+    @property
+    def nodes_here(self) -> Iterable[str]:
+        """The other nodes that said who is there."""
+        return self._audience.nodes
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody would notice if the room left memory."""
+        return not (len(self._audience) or self._busy or self._ai or self._look_timer or len(self._mailbox))
+
+    def submit(self, request: Request | TakeOver | Look) -> bool:
+        """Queues a request; False when too many wait already."""
+        try:
+            self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver))
+        except Full:
+            self._behind = self._behind or isinstance(request, Look)
+            return False
+        return True
+
+    def receive(self, message: RoomMessage) -> None:
+        """What another node says of this room."""
+        if message.node == self._ports.node:
+            return
+        match message:
+            case Grown():
+                if not self._try_put(message):
+                    self._behind = True
+            case Whisper(frame=frame):
+                self._thinking = frame
+                self._audience.tell_ephemeral(frame)
+            case Here():
+                self._audience.heard(message)
+
+    def node_gone(self, node: str) -> None:
+        """Nobody is here on that node any more."""
+        self._audience.node_gone(node)
+
+    def say_who_is_here(self, asks: bool = False) -> None:
+        """Tells the other nodes once more who follows the room here, in case they have not heard."""
+        self._audience.say_here(asks)
+
+    def forget(self, follower: Follower) -> None:
+        """A connection is gone."""
+        if self._audience.remove(follower):
+            self.idle_since_ms = self._ports.now_ms()
+
+    async def run(self) -> None:
+        """Serves the mailbox until cancelled; returns when there is no such room, or when it cannot be read."""
+        unsubscribe = self._ports.bus.subscribe(self.room_id, self.receive)
+        try:
+            if not await self._opened():
+                return
+            while True:
+                item = await self._mailbox.get()
+                self._busy = True
+                await self._serve(item)
+                self._busy = False
+                self.idle_since_ms = self._ports.now_ms()
+        finally:
+            unsubscribe()
+            self._audience.close()
+            if self._look_timer is not None:
+                self._look_timer.cancel()
+            for task in (self._ai[1] if self._ai is not None else None, self._readiness):
+                if task is not None:
+                    task.cancel()
+            self._refuse_all(Code.ROOM_BUSY, "this server lets go of the room; send it again")
+
+    # --- loading and catching up ---
+
+    async def _opened(self) -> bool:
+        """Whether the room is there and could be read; otherwise all who wait have been told why not."""
+        due = False
+        while True:
+            try:
+                if self._room is None:
+                    await self._load()
+                self._wake()
+                return True
+            except RoomGone:
+                self._refuse_all(Code.ROOM_UNKNOWN, "there is no such room")
+            except StoreError as error:
+                log.warning("store unavailable", room=self.room_id, error=str(error))
+                message = "the store does not answer; send the same command again"
+                due = self._refuse_all(Code.STORE_RETRY, message) or due
+                if due:  # nobody else would ask for it again
+                    await asyncio.sleep(LOOK_AGAIN_S)
+                    continue
+            except Exception:
+                log.exception("room cannot be read", room=self.room_id)
+                self._refuse_all(Code.SERVER_FAULT, "the room cannot be read; the server's log says why")
+            return False
+
+    async def _load(self) -> None:
+        head = await self._ports.store.head(self.room_id)
+        if head is None:
+            raise RoomGone(self.room_id)
+        events: list[StoredEvent] = []
+        while page := await self._ports.store.events(self.room_id, len(events), PAGE):
+            events += page
+            if len(page) < PAGE:
+                break
+        if not await note_opened(self._ports, self.room_id, head, events):
+            raise RoomGone(self.room_id)
+        self._apply(events)
+        self._responsible = head.node == self._ports.node
+
+    def _apply(self, events: list[StoredEvent]) -> None:
+        happened = [parse_event_body(event.body) for event in events]
+        for event, what in zip(events, happened, strict=True):
+            if self._room is None:
+                self._room = rules.first(self.room_id, what, event.at_ms, self._ports.find_game)
+            else:
+                self._room = rules.evolve(self._room, what, event.at_ms)
+        self._keep(events)
+
+    def _keep(self, events: list[StoredEvent]) -> None:
+        """The newest events stay at hand for those who reconnect."""
+        self._tail += events
+        if len(self._tail) > 2 * TAIL:
+            del self._tail[:-TAIL]
+
+    async def _catch_up(self) -> None:
+        """Reads, applies and tells what was written behind this room's back: by another node, which is responsible for
+        what follows from it then, or by itself when the store could not say so: that nobody else has heard of.
+        """
+        while page := await self._ports.store.events(self.room_id, self._loaded.v, PAGE):
+            head = await self._ports.store.head(self.room_id)
+            # From here to the telling nothing waits and nothing fails: what was applied and not told would be a gap.
+            self._apply(page)
+            self._responsible = head is not None and head.node == self._ports.node
+            self._tell(page)
+            if self._responsible:  # whoever lacks more than the newest reads the log
+                self._ports.bus.publish(Grown(self.room_id, self._ports.node, tuple(page[-TAIL:])))
+            if len(page) < PAGE:
+                break
+        self._behind = False
+
+    # --- serving ---
+
+    async def _serve(self, item: Request | Grown | TakeOver | Look) -> None:
+        """Serves one item; a defect of ours costs that item, not the room."""
+        try:
+            if self._behind:
+                await self._catch_up()
+            match item:
+                case Request(command=wire.Move()):
+                    await self._command(item)
+                case Request(command=wire.Join() as join, follower=follower):
+                    assert follower is not None, "nobody joins without a connection"
+                    await self._join(join, follower)
+                case Request(command=wire.Leave(id=key), follower=follower):
+                    assert follower is not None, "nobody leaves without a connection"
+                    self.forget(follower)
+                    follower.send(text_frame(format_message(wire.Ack(key, None))))
+                case Request(command=AiMove() | AiFailure() | ForcedPass() as answer):
+                    if self._ai is not None and self._ai[0].startswith(ai.question(answer.match, answer.digest)):
+                        self._ai = None
+                    await self._command(item)
+                case Request():
+                    await self._command(item)
+                case Grown():
+                    await self._grown(item)
+                case TakeOver():
+                    self._responsible = True
+                    await self._catch_up()
+                case Look():
+                    await self._catch_up()
+            if self._loaded.offers:
+                await self._answer_offer()
+            self._wake()
+        except StoreError as error:
+            self._behind = True
+            self._look_later()
+            self._ports.metrics.store_failures += 1
+            log.warning("store unavailable", room=self.room_id, command=asked(item), error=str(error))
+            refuse(item, Code.STORE_RETRY, "the store does not answer; send the same command again")
+        except Exception:
+            self._behind = True
+            self._ports.metrics.faults += 1
+            log.exception("room request failed", room=self.room_id, request=type(item).__name__, command=asked(item))
+            refuse(item, Code.SERVER_FAULT, "the server made a mistake with this; it is in its log")
+
+    def _look_later(self) -> None:
+        if self._look_timer is None:
+            self._look_timer = asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._look_again)
+
+    def _look_again(self) -> None:
+        self._look_timer = None
+        self.submit(Look())
+
+    async def _grown(self, grown: Grown) -> None:
+        room = self._loaded
+        self._ports.metrics.bus_lag_s.observe(max(0, self._ports.now_ms() - grown.events[-1].at_ms) / 1000)
+        if grown.events[-1].v <= room.v:
+            return
+        if grown.events[0].v != room.v + 1:
+            await self._catch_up()
+            return
+        self._apply(list(grown.events))
+        self._responsible = False
+        self._tell(list(grown.events))
+
+    async def _command(self, request: Request) -> None:
+        """Answers a command exactly once: with an ack after the commit, the ack that it had before, or an error."""
+        command = request.command
+        assert not isinstance(command, FOLLOWING), "those change nothing"
+        key = CommandKey(request.author.identity, command.id)
+        checked = False
+        for _ in range(TRIES):
+            if key in self._keys:
+                self._ports.metrics.repeated += 1
+                reply(request, wire.Ack(command.id, self._keys[key]))
+                return
+            try:
+                events = self._decide(request.author, command)
+            except CommandRejected as rejection:
+                if not checked and await self._was_behind(key):
+                    checked = True
+                    continue
+                if isinstance(command, AiMove) and rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED):
+                    log.error("AI answered an illegal move", room=self.room_id, game=self._loaded.game_id)
+                    command = command.failed("its engine answered a move that is not legal")
+                    continue
+                self._ports.metrics.rejected += 1
+                log.debug("refused", room=self.room_id, command=command.id, code=rejection.code)
+                reply(request, wire.Error(command.id, rejection.code, rejection.message))
+                return
+            except GameFault as fault:
+                self._ports.metrics.faults += 1
+                log.error(
+                    "game fault", room=self.room_id, command=command.id, game=self._loaded.game_id, fault=str(fault),
+                    exc_info=True,
+                )  # fmt: skip
+                if isinstance(command, AiMove):
+                    command = command.failed("the rules of this game failed on its move")
+                    continue
+                reply(request, wire.Error(command.id, Code.GAME_FAULT, "the rules of this game failed on that command"))
+                return
+            try:
+                await self._append(events, key, request)
+                return
+            except Conflict:
+                self._ports.metrics.conflicts += 1
+                await self._catch_up()
+                checked = False  # perhaps it was this very command that another node has committed
+            except Duplicate as made:
+                self._ports.metrics.repeated += 1
+                self._remember(key, made.last_v)
+                await self._catch_up()
+        reply(request, wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"))
+
+    def _decide(self, author: Author, command: Command) -> list[wire.RoomEvent]:
+        """The events that a command makes now; CommandRejected or GameFault says why there are none."""
+        if isinstance(command, wire.Chat):
+            limits = self._ports.settings.limit_chat, self._ports.settings.limit_chat_room
+            chat.check_pace(self._loaded, author.identity, self._ports.now_ms(), *limits)
+        return rules.decide(self._loaded, author, command, self._ports.new_id)
+
+    async def _was_behind(self, key: CommandKey) -> bool:
+        """Before a rejection is sent: whether the store knows more than this room did when it decided."""
+        head = await self._ports.store.head(self.room_id)
+        behind = head is not None and head.v > self._loaded.v
+        if behind:
+            await self._catch_up()
+        # After the head, for what was committed between the two is found here.
+        made = await self._ports.store.find_command(self.room_id, key)
+        if made is not None:
+            self._remember(key, made[1])
+            if made[1] > self._loaded.v:
+                await self._catch_up()
+        return behind or made is not None
+
+    async def _append(self, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
+        before = self._loaded
+        await note_seated(self._ports, events)
+        at_ms = max(self._ports.now_ms(), before.changed_ms)
+        after = before
+        entries: list[StoredEvent] = []
+        for event in events:
+            after = rules.evolve(after, event, at_ms)
+            entries.append(stored(after, event, at_ms))
+        metrics = self._ports.metrics
+        self._ports.reached("before_append")
+        begun = time.perf_counter()
+        await self._ports.store.append(
+            Append(
+                room=self.room_id, expected_v=before.v, events=tuple(entries), node=self._ports.node,
+                due_ms=after.due_ms(), command=key, projections=projections(after, events, request.thought),
+            )
+        )  # fmt: skip
+        self._ports.reached("after_append")
+        metrics.append_s.observe(time.perf_counter() - begun)
+        metrics.commands += 1
+        metrics.moves += isinstance(events[0], wire.Moved)
+        log.debug("committed", room=self.room_id, command=key.id, v=after.v)
+        self._room = after
+        self._keep(entries)
+        self._responsible = True
+        self._remember(key, after.v)
+        self._tell(entries, request)
+        self._ports.bus.publish(Grown(self.room_id, self._ports.node, tuple(entries)))
+
+    def _remember(self, key: CommandKey, v: int) -> None:
+        self._keys[key] = v
+        if len(self._keys) > KEYS:
+            del self._keys[next(iter(self._keys))]
+
+    # --- telling ---
+
+    def _tell(self, events: list[StoredEvent], request: Request | None = None) -> None:
+        """Sends committed events to all who follow, with the new picture,
+        the moves for whoever is to move, and the ack.
+        """
+        room = self._loaded
+        moved = seating = False
+        for event in events:
+            moved = moved or event.body.startswith(BOARD)
+            seating = seating or event.body.startswith(SEATING)
+        if seating:
+            self._audience.seats_changed(room)
+            if room.has_ai:
+                self._ports.engines.expect(room.game_id)
+        picture = view_frame(room) if moved else b""
+        frames = {player: self._frames(events, player) + picture for player in {player for _, player in self._audience}}
+        moves, mover = turn_frame(room) if moved else (b"", None)
+        asker = request.follower if request is not None else None
+        ack = b""
+        if request is not None and asker is not None:
+            ack = text_frame(format_message(wire.Ack(request.command.id, room.v)))
+        for follower, player in self._audience:
+            data = frames[player]
+            if mover is not None and follower.identity == mover:
+                data += moves
+            if follower is asker:
+                ack += data
+            else:
+                follower.send(data)
+        if asker is not None:
+            self._ports.reached("before_ack")
+            asker.send(ack)
+        if moved:
+            self._thinking = b""
+        if moved or seating:
+            self._changed(self.room_id)
+
+    def _frames(self, events: list[StoredEvent], player: bool) -> bytes:
+        return b"".join(
+            text_frame(
+                event_frame(
+                    self.room_id, event.v, event.at_ms,
+                    HIDDEN_BODY if player and event.audience == SPECTATORS else event.body,
+                )
+            )
+            for event in events
+        )  # fmt: skip
+
+    async def _join(self, join: wire.Join, follower: Follower) -> None:
+        """Sends what the follower lacks, and everything from then on."""
+        same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
+        if join.since > self._loaded.v and same_epoch:
+            await self._catch_up()
+        room = self._loaded
+        seat = room.seat_of(follower.identity)
+        player = seat is not None
+        resume = same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME
+        missed = await self._since(join.since) if resume else []
+        if follower.closed:
+            return
+        joined = wire.Joined(
+            room=room.id, v=room.v, epoch=self._ports.store.epoch, description=views.description(room),
+            seat=seat, frozen=room.frozen,
+        )  # fmt: skip
+        moves, mover = turn_frame(room)
+        parts = [
+            text_frame(format_message(wire.Ack(join.id, None))),
+            text_frame(format_message(joined)),
+            b"" if resume else text_frame(format_message(views.snapshot(room, player))),
+            self._frames(missed, player),
+            view_frame(room),
+            moves if mover == follower.identity else b"",
+            self._thinking,
+        ]
+        self._audience.add(follower, player)
+        follower.send(b"".join(parts) + self._audience.presence(room))
+        self._audience.presence_changed()
+
+    async def _since(self, v: int) -> list[StoredEvent]:
+        room = self._loaded
+        if v == room.v:
+            return []
+        if self._tail and self._tail[0].v <= v + 1:
+            return [event for event in self._tail if event.v > v]
+        return [event for event in await self._ports.store.events(self.room_id, v) if event.v <= room.v]
+
+    # --- the AI's turn ---
+
+    def _wake(self) -> None:
+        """Starts the search or the forced pass that is due, and stops one that is not wanted any more."""
+        room = self._loaded
+        seat = room.ai_to_move() if self._responsible else None
+        forced = room.forced_pass() if self._responsible else None
+        match = room.match if seat is not None or forced is not None else None
+        wanted = None if match is None else f"{ai.question(match.id, match.digest)}{match.ply}"
+        if self._ai is not None and self._ai[0] != wanted:
+            self._ai[1].cancel()
+            self._ai = None
+        if self._ai is None and wanted is not None:
+            if forced is not None:
+                self._ai = (wanted, self._spawn(self._pass(room, forced), f"pass {self.room_id}"))
+            elif seat is not None:
+                self._ai = (wanted, self._spawn(self._answer(room, seat), f"ai {self.room_id}"))
+
+    async def _answer_offer(self) -> None:
+        """An AI seat answers the offer of a draw at once, from what it saw before its last move."""
+        room = self._loaded
+        seat = room.ai_asked() if self._responsible else None
+        if seat is None or room.match is None:
+            return
+        try:
+            thoughts = await self._ports.store.thoughts(room.match.id)
+            reply = ai.reply(room, room.match, seat, thoughts)
+            await self._command(Request(Author(AI_IDENTITY, "AI"), reply))
+        except StoreError as error:  # whoever made the offer has their answer already
+            self._behind = True
+            self._look_later()
+            log.warning("store unavailable", room=self.room_id, error=str(error))
+
+    async def _pass(self, room: Room, forced: ForcedPass) -> None:
+        """Passes for a person who can do nothing else, once people have had a moment to see it."""
+        pause_ms = self._ports.settings.forced_pass_ms
+        left_ms = room.changed_ms + pause_ms - self._ports.now_ms()
+        if left_ms > 0:
+            await asyncio.sleep(min(left_ms, pause_ms) / 1000)
+        self._mailbox.put(Request(Author(AI_IDENTITY, "server"), forced), beyond_limit=True)
+
+    async def _answer(self, room: Room, seat: int) -> None:
+        """Searches and puts the answer into the mailbox."""
+        assert room.match is not None, "an AI moves in a match"
+        was_cold = self._ports.engines.warm_percent(room.game_id) < 100
+        try:
+            command, thought = await ai.answer(self._ports, room, room.match, seat, self._whisper)
+        except Exception:
+            log.exception("AI seat failed", room=self.room_id, game=room.game_id)
+            key = ai.command_id(room.match, room.v)
+            command, thought = AiFailure(key, room.match.id, seat, room.match.digest, "its engine failed"), None
+        if isinstance(command, AiFailure):
+            log.error("AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason)
+        # There is at most one such request at a time, and a match waits for it: it may go beyond the limit.
+        self._mailbox.put(Request(Author(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True)
+        was_cold = was_cold or b'"ready":' in self._thinking
+        if self._readiness is not None:
+            was_cold = was_cold or not self._readiness.done()  # it still owes the last word
+            self._readiness.cancel()
+        if not was_cold:
+            return
+        telling = ai.tell_readiness(self._ports, room, room.match, seat, self._whisper)
+        self._readiness = self._spawn(telling, f"readiness {self.room_id}")
+
+    def _whisper(self, frame: bytes) -> None:
+        """Tells it here and on the other nodes; who comes later hears the latest."""
+        self._thinking = frame
+        self._audience.tell_ephemeral(frame)
+        self._ports.bus.publish(Whisper(self.room_id, self._ports.node, frame))
+
+    # --- small things ---
+
+    @property
+    def _loaded(self) -> Room:
+        assert self._room is not None, "the log is read before anything is served"
+        return self._room
+
+    def _try_put(self, item: Grown) -> bool:
+        try:
+            self._mailbox.put(item)
+        except Full:
+            return False
+        return True
+
+    def _refuse_all(self, code: Code, message: str) -> bool:
+        """Whether a node's responsibility for the room was among what waited."""
+        due = False
+        while (item := self._mailbox.take()) is not None:
+            due = due or isinstance(item, TakeOver)
+            refuse(item, code, message)
+        return due

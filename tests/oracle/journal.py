@@ -1,0 +1,177 @@
+"""What clients were told, what the server's log says, and what must hold between the two (docs: reliability)."""
+
+import asyncio
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from client.messages import Happened
+from server.deploy.postgres import Postgres
+from server.protocol.messages import AnyEvent, Created, Finished, Hidden, Move, Moved, RoomCommand, Started
+from tests.oracle.referee import Foul, Referee, referee
+
+DATABASE = "plyroom.sqlite3"
+
+_event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+
+
+@dataclass(frozen=True, slots=True)
+class RoomLog:
+    """One room in the database: its head, its events by v, and which v each command key made."""
+
+    room: str
+    head: int
+    due: bool
+    events: dict[int, AnyEvent]
+    commands: dict[tuple[str, str], tuple[int, int]]
+
+
+HEADS = "SELECT id, head, due_ms IS NOT NULL FROM rooms"
+EVENTS = "SELECT room, v, body FROM events ORDER BY room, v"
+COMMANDS = "SELECT room, identity, id, first_v, last_v FROM commands"
+
+
+def read_logs(data: Path) -> dict[str, RoomLog]:
+    """All rooms in a data folder, whether its server runs or not."""
+    with closing(sqlite3.connect(data / DATABASE, timeout=10)) as database:
+        database.execute("BEGIN")
+        return _logs(*(database.execute(query).fetchall() for query in (HEADS, EVENTS, COMMANDS)))
+
+
+async def read_postgres_logs(postgres: Postgres, database: str) -> dict[str, RoomLog]:
+    """All rooms in a PostgreSQL database."""
+    async with postgres.session(database) as session, session.transaction(isolation="repeatable_read"):
+        return _logs(*[await session.fetch(query) for query in (HEADS, EVENTS, COMMANDS)])
+
+
+def _logs(heads: Iterable[Any], entries: Iterable[Any], keys: Iterable[Any]) -> dict[str, RoomLog]:
+    events: dict[str, dict[int, AnyEvent]] = defaultdict(dict)
+    for room, v, body in entries:
+        events[room][v] = _event.decode(body)
+    commands: dict[str, dict[tuple[str, str], tuple[int, int]]] = defaultdict(dict)
+    for room, identity, key, first, last in keys:
+        commands[room][identity, key] = (first, last)
+    return {room: RoomLog(room, head, bool(due), events[room], commands[room]) for room, head, due in heads}
+
+
+@dataclass(frozen=True, slots=True)
+class Acked:
+    """A command that the server acknowledged to an identity, with the v that it named."""
+
+    identity: str
+    command: RoomCommand
+    v: int | None
+
+
+@dataclass(slots=True)
+class Journal:
+    """What all clients of a test were told."""
+
+    acks: list[Acked] = field(default_factory=list)
+    refused: list[tuple[str, RoomCommand, str]] = field(default_factory=list)
+    seen: dict[tuple[str, str], list[Happened | int]] = field(default_factory=lambda: defaultdict(list))
+    """By room and client: events, and the v of snapshots among them."""
+    _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
+
+    def acked(self, identity: str, command: RoomCommand, v: int | None) -> None:
+        self.acks.append(Acked(identity, command, v))
+        for wanted, future in self._waiting:
+            if len(self.acks) >= wanted and not future.done():
+                future.set_result(None)
+
+    async def more_acks(self, count: int) -> None:
+        """Returns when so many more commands have been acknowledged."""
+        future = asyncio.get_running_loop().create_future()
+        entry = (len(self.acks) + count, future)
+        self._waiting.append(entry)
+        try:
+            await future
+        finally:
+            self._waiting.remove(entry)
+
+    def violations(self, logs: dict[str, RoomLog]) -> list[str]:
+        """Everything that the logs owe to what clients were told, and do not keep; empty when all is well."""
+        found = [wrong for log in logs.values() for wrong in _log_violations(log)]
+        for ack in self.acks:
+            found += _ack_violations(ack, logs.get(ack.command.room))
+        for identity, command, code in self.refused:
+            log = logs.get(command.room)
+            if log is not None and (identity, command.id) in log.commands:
+                found.append(f"{command} was refused with {code}, and is in the log")
+        for (room, client), messages in self.seen.items():
+            found += [f"{client} in {room}: {wrong}" for wrong in _seen_violations(messages, logs.get(room))]
+        return found
+
+
+def _log_violations(log: RoomLog) -> list[str]:
+    """v counts 1, 2, 3, …; each match counts its plies so, by the rules, to one end."""
+    found: list[str] = []
+    if sorted(log.events) != list(range(1, log.head + 1)):
+        found.append(f"{log.room}: the head is {log.head}, the events are {sorted(log.events)}")
+        return found
+    created = log.events[1]
+    if not isinstance(created, Created):
+        return [f"{log.room}: the log starts with {created}"]
+    umpire: Referee | None = None
+    match, ply = "", 0
+    for v, event in sorted(log.events.items()):
+        where = f"{log.room} v {v}"
+        if isinstance(event, Started):
+            if umpire is not None:
+                found.append(f"{where}: a match began before the one before it was over")
+            umpire, match, ply = referee(created.game, created.options), event.match, 0
+        elif isinstance(event, Moved):
+            if umpire is None or (event.match, event.ply, event.seat) != (match, ply, umpire.turn):
+                return [*found, f"{where}: {event} where ply {ply} of {match} was to come"]
+            try:
+                umpire.play(event.move)
+            except Foul as foul:
+                return [*found, f"{where}: {foul}"]
+            ply += 1
+        elif isinstance(event, Finished):
+            if umpire is None or event.match != match:
+                return [*found, f"{where}: {event}, but no such match was running"]
+            on_board = event.how == "board"
+            if on_board != umpire.over or (on_board and event.winner != umpire.winner):
+                found.append(f"{where}: {event}, but the umpire says otherwise")
+            umpire = None
+    return found
+
+
+def _ack_violations(ack: Acked, log: RoomLog | None) -> list[str]:
+    if log is None:
+        return [f"{ack}: there is no such room"]
+    made = log.commands.get((ack.identity, ack.command.id))
+    if made is None or made[1] != ack.v:
+        return [f"{ack}: the log has {made} for it"]
+    if isinstance(ack.command, Move):
+        event = log.events.get(made[0])
+        if not isinstance(event, Moved) or (event.ply, event.move) != (ack.command.ply, ack.command.move):
+            return [f"{ack}: the log has {event} for it"]
+    return []
+
+
+def _seen_violations(messages: list[Happened | int], log: RoomLog | None) -> list[str]:
+    """A client saw each event once, without a gap (a snapshot may jump), and as the log has it."""
+    if log is None:
+        return ["there is no such room"]
+    found: list[str] = []
+    v = 0
+    for message in messages:
+        if isinstance(message, int):
+            if message < v:
+                found.append(f"a snapshot of v {message} after v {v}")
+            v = message
+            continue
+        if message.v != v + 1:
+            found.append(f"v {message.v} came after v {v}")
+        v = message.v
+        if message.event != log.events.get(v) and not isinstance(message.event, Hidden):
+            found.append(f"saw {message}, the log has {log.events.get(v)}")
+    return found

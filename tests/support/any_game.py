@@ -1,0 +1,102 @@
+"""Somebody who plays any game by its legal moves: on a page by clicks on the board, on a terminal by typing."""
+
+from playwright.async_api import expect
+
+from tests.support.browsers import Person
+from tests.support.pseudo_terminal import Screen
+
+# Runs in the page. A move is its path of cells, each pressed where it is drawn, then whatever is asked; labels without
+# cells are buttons. Only what every board has is known here.
+DRIVER = """async ([seed, most, patience]) => {
+    const board = document.querySelector("ply-board");
+    board.setPointerCapture = () => {}; // there is no such pointer, for these are events of a script
+    const chance = () => {
+        seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+        return seed / 2 ** 32;
+    };
+    const press = (cell) => {
+        const ground = board.querySelector(`[role=gridcell][data-cell="${CSS.escape(cell)}"] .ground`);
+        const { x, y, width, height } = ground.getBoundingClientRect();
+        const at = { clientX: x + width / 2, clientY: y + height / 2, pointerId: 1, button: 0, bubbles: true };
+        for (const type of ["pointerdown", "pointerup"]) board.dispatchEvent(new PointerEvent(type, at));
+    };
+    const touch = (element, { targets = {} }, pieces) => {
+        const cells = targets[element];
+        if (cells === undefined) press(element);
+        else if (cells.length > 0) press(cells.find((cell) => !(cell in pieces)) ?? cells[0]);
+        else [...board.querySelectorAll(".beside button")].find((one) => one.dataset.label === element).click();
+    };
+    const until = async (holds, what) => {
+        const end = performance.now() + patience;
+        while (!holds()) {
+            if (performance.now() > end) throw new Error(`${what} did not come`);
+            await new Promise((resolve) => setTimeout(resolve, 4));
+        }
+    };
+    const over = () => document.querySelector(".state.over") !== null;
+    let played = 0;
+    while (played < most) {
+        await until(() => over() || (board.scene.moves.length > 0 && !board.scene.pending), "my turn");
+        if (over()) break;
+        const { moves, board: view, position } = board.scene;
+        const move = moves[Math.floor(chance() * moves.length)];
+        for (const element of move.path) touch(element, view, position.pieces);
+        const asked = document.querySelector("dialog.choice");
+        if (asked) asked.querySelector(`button[value="${CSS.escape(move.id)}"]`).click();
+        const gone = () => board.scene.moves !== moves;
+        await new Promise((resolve) => setTimeout(resolve));
+        // A path that longer ones go on from is finished by a second click on its end.
+        if (!gone()) press(move.path.at(-1));
+        await until(gone, `${move.id}, which is ${move.path.join(" ")},`);
+        played += 1;
+    }
+    return played;
+}"""
+
+
+async def play_on(person: Person, most: int, seed: int = 1) -> int:
+    """Plays so many legal moves by clicks, or to the end if that comes sooner; returns how many."""
+    return int(await person.page.evaluate(DRIVER, [seed, most, 60_000]))
+
+
+async def play_by_hand(person: Person, moves: int) -> None:
+    """The first moves by a real mouse or finger: any cells that may be clicked, until it is a move; or to the end."""
+    over = person.page.locator(".state.over")
+    tap = bool(await person.page.evaluate("matchMedia('(pointer: coarse)').matches"))
+    for _ in range(moves):
+        await expect(over.or_(person.page.locator("ply-board.playable"))).to_be_visible()
+        if await over.count():
+            return
+        before = len(await person.moves())
+        seen: set[str] = set()
+        while len(await person.moves()) == before:
+            cells: list[str] = await person.page.locator("ply-board .cell.next").evaluate_all(
+                "cells => cells.map(cell => cell.dataset.cell)"
+            )
+            fresh = [cell for cell in cells if cell not in seen]
+            if not fresh:
+                break
+            seen.add(fresh[0])
+            ground = person.page.locator(f"ply-board [data-cell='{fresh[0]}'] .ground")
+            await (ground.tap(force=True) if tap else ground.click(force=True))
+            confirm = person.page.locator("ply-board .beside button.only")
+            if tap and await confirm.count():
+                await confirm.tap()
+            await person.page.wait_for_timeout(0)
+        await expect(person.page.locator(".moves .move").nth(before)).to_be_visible()
+
+
+def type_on(screen: Screen, most: int) -> int:
+    """Plays on a terminal by typing moves that it lists, to the end or so many; returns how many."""
+    played = 0
+    while played < most:
+        asked = screen.expect_one("Your move (or help)", "rematch or quit")
+        if asked == "rematch or quit":
+            break
+        screen.type("moves")
+        screen.expect("Moves: ")
+        tokens = screen.expect("\n").strip().split(", ")
+        screen.expect("Your move (or help)")
+        screen.type(tokens[(7 * played) % len(tokens)])
+        played += 1
+    return played

@@ -1,0 +1,60 @@
+"""A real Chromium for tests, and pages in it that remember everything that went wrong on them."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Browser, Page, Route, async_playwright
+
+ROOT = Path(__file__).parents[2]
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run",
+]  # fmt: skip
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+MIME = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".json": "application/json"}
+FILES = "http://files.test"
+"""Where a page sees the files of this repository."""
+
+
+@asynccontextmanager
+async def open_chromium() -> AsyncIterator[Browser]:
+    """The Chromium of this system; RuntimeError says how to get one."""
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        raise RuntimeError("there is no Chromium here; `make system` installs it")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+def watch_faults(page: Page) -> list[str]:
+    """A list that fills with what goes wrong on a page: errors, warnings, violations of its content security policy."""
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+    page.on("console", lambda said: faults.append(f"{said.type}: {said.text}") if said.type in BAD else None)
+    return faults
+
+
+BAD = ("error", "warning", "assert")
+
+
+async def open_files(browser: Browser, **context: Any) -> Page:
+    """A page that can import this repository's modules: `import("/client/web/model.js")`."""
+    page = await (await browser.new_context(**context)).new_page()
+    await page.route(f"{FILES}/**", _serve_file)
+    await page.goto(f"{FILES}/blank")
+    return page
+
+
+async def _serve_file(route: Route) -> None:
+    path = ROOT / route.request.url.removeprefix(f"{FILES}/")
+    if path.is_file():
+        await route.fulfill(body=path.read_bytes(), content_type=MIME.get(path.suffix, "text/plain"))
+    else:
+        await route.fulfill(body="<!doctype html><title>blank</title>", content_type="text/html")

@@ -1,0 +1,121 @@
+"""People with a browser: pages on a real server that are used as people use them, and remember what went wrong."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from playwright.async_api import Browser, Locator, Page, expect
+
+from tests.support.browser import watch_faults
+
+TURN = re.compile(r"^Your turn")
+PATIENCE_MS = 60_000
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+expect.set_options(timeout=PATIENCE_MS)
+
+
+class Person:
+    """Somebody at a page of the server. `faults` stays empty as long as all is well."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.url = url
+        self.faults = watch_faults(page)
+
+    async def go(self, path: str) -> None:
+        await self.page.goto(self.url + path)
+
+    async def reload(self) -> None:
+        """Presses F5 and waits until the board is there again."""
+        await self.page.reload()
+        await self.board.wait_for()
+
+    # --- what they see
+
+    @property
+    def board(self) -> Locator:
+        return self.page.locator("ply-board svg.board")
+
+    @property
+    def status(self) -> Locator:
+        return self.page.locator(".state .status")
+
+    @property
+    def banner(self) -> Locator:
+        return self.page.locator(".banner")
+
+    @property
+    def said(self) -> Locator:
+        """What a screen reader was told last."""
+        return self.page.locator("#announcer")
+
+    def cell(self, cell: str) -> Locator:
+        return self.page.locator(f"ply-board [role=gridcell][data-cell='{cell}']")
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    async def pieces(self) -> dict[str, str]:
+        """What screen readers read of every cell that is not empty: its name and its piece."""
+        labels: list[str] = await self.page.locator("ply-board [role=gridcell]").evaluate_all(
+            "cells => cells.map(cell => cell.getAttribute('aria-label'))"
+        )
+        read = [label.split(", ") for label in labels]
+        return {cell: piece for cell, piece, *_ in read if piece != "empty"}
+
+    async def moves(self) -> list[str]:
+        return await self.page.locator(".moves .move").all_inner_texts()
+
+    # --- what they do
+
+    async def create(self, game: str, opponent: str, *, level: int | None = None, side: str | None = None) -> None:
+        """Makes a room in the lobby by its form and waits for the board."""
+        await self.go("/")
+        await self.pick("Game", game)
+        await self.pick("Against", opponent)
+        if level is not None:
+            await self.pick("Level", str(level))
+        if side is not None:
+            await self.pick("You play", side)
+        await self.button("Create the room").click()
+        await self.page.wait_for_url("**/room/*")
+        await self.board.wait_for()
+
+    async def pick(self, group: str, choice: str) -> None:
+        """Clicks one of a few choices in the lobby's form."""
+        await self.page.get_by_role("group", name=group, exact=True).locator("label", has_text=choice).first.click()
+
+    async def turn(self) -> None:
+        """Waits for their turn."""
+        await expect(self.page).to_have_title(TURN)
+
+    async def play(self, cell: str) -> None:
+        """Waits for their turn, clicks a cell and sees that the move was taken."""
+        await self.turn()
+        before = len(await self.moves())
+        await self.cell(cell).click()
+        await expect(self.page.locator(".moves .move").nth(before)).to_be_visible()
+
+    async def chat(self, text: str) -> None:
+        await self.page.get_by_label("Say something").fill(text)
+        await self.page.keyboard.press("Enter")
+
+    async def heard(self, text: str) -> None:
+        """Waits until a line of chat is there."""
+        await expect(self.page.locator(".chat .said", has_text=text)).to_have_count(1)
+
+
+@asynccontextmanager
+async def people(browser: Browser, url: str, *contexts: dict[str, Any]) -> AsyncIterator[list[Person]]:
+    """Somebody for each browser context given; at the end nothing may have gone wrong on any page."""
+    opened = [await browser.new_context(**context) for context in contexts]
+    group = [Person(await context.new_page(), url) for context in opened]
+    for person in group:
+        person.page.set_default_timeout(PATIENCE_MS)
+    yield group
+    assert [person.faults for person in group] == [[] for _ in group]
+    for context in opened:
+        await context.close()

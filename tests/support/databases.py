@@ -1,0 +1,132 @@
+"""Databases of both kinds under one name, and a store full of real matches in them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pytest
+from sqlalchemy import Connection, select
+
+from server.deploy.postgres import Postgres
+from server.protocol import messages as wire
+from server.store import schema
+from server.store.postgres import in_transaction, open_postgres
+from server.store.sql import SqlStore, open_sqlite
+from server.store.tables import metadata
+from tests.support.fake_server import Client, World
+from tests.support.log_entries import new_database
+
+T = TypeVar("T")
+KINDS = ["sqlite", "postgres"]
+
+
+class Database(Protocol):
+    """A database with nothing in it at first."""
+
+    async def run(self, work: Callable[[Connection], T], snapshot: bool = False) -> T:
+        """Runs a function in a transaction, as the commands of an operator do."""
+
+    def open(self) -> AbstractAsyncContextManager[SqlStore]:
+        """The store in it."""
+
+
+class SqliteDatabase:
+    """A file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    async def run(self, work: Callable[[Connection], T], snapshot: bool = False) -> T:
+        def in_thread() -> T:
+            with schema.sqlite_engine(self.path, "BEGIN" if snapshot else "BEGIN IMMEDIATE").begin() as connection:
+                return work(connection)
+
+        return await asyncio.to_thread(in_thread)
+
+    def open(self) -> AbstractAsyncContextManager[SqlStore]:
+        return open_sqlite(self.path)
+
+
+class PostgresDatabase:
+    """One of a server's."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    async def run(self, work: Callable[[Connection], T], snapshot: bool = False) -> T:
+        return await in_transaction(self.url, work, snapshot)
+
+    def open(self) -> AbstractAsyncContextManager[SqlStore]:
+        return open_postgres(self.url)
+
+
+@asynccontextmanager
+async def bare_database(kind: str, request: pytest.FixtureRequest, name: str = "store") -> AsyncIterator[Database]:
+    """A database of that kind without tables."""
+    if kind == "sqlite":
+        folder: Path = request.getfixturevalue("tmp_path")
+        yield SqliteDatabase(folder / f"{name}.sqlite3")
+    else:
+        postgres: Postgres = request.getfixturevalue("postgres")
+        async with postgres.bare_database() as made:
+            yield PostgresDatabase(postgres.url(made))
+
+
+@asynccontextmanager
+async def empty_database(kind: str, request: pytest.FixtureRequest, name: str = "store") -> AsyncIterator[Database]:
+    """A database of that kind with our tables and nothing in them."""
+    if kind == "sqlite":
+        folder: Path = request.getfixturevalue("tmp_path")
+        made = new_database(folder)
+        yield SqliteDatabase(made.rename(folder / f"{name}.sqlite3"))
+    else:
+        postgres: Postgres = request.getfixturevalue("postgres")
+        async with postgres.database() as taken:
+            yield PostgresDatabase(postgres.url(taken))
+
+
+def migrate(connection: Connection) -> tuple[str | None, str]:
+    """What `plyroom migrate` does."""
+    return schema.migrate(connection, "here")
+
+
+def content(connection: Connection) -> dict[str, list[dict[str, Any]]]:
+    """All rows of all tables, in the order of their keys."""
+    return {
+        name: sorted(
+            (dict(row._mapping) for row in connection.execute(select(table))),
+            key=lambda row: [str(row[one.name]) for one in table.primary_key.columns],
+        )
+        for name, table in metadata.tables.items()
+    }
+
+
+async def play_matches(store: SqlStore) -> list[str]:
+    """Rooms as people leave them: a finished match and its rematch, one against the AI, a private one with chat among
+    spectators, one in the middle of a match, and one that waits.
+    """
+    world = World(store=store)
+    async with world.hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        open_seat = (wire.MySeat(), wire.OpenSeat())
+        full = await ada.create("tic-tac-toe", seats=open_seat)
+        await ben.ack(ben.sit(full, 1))
+        for ply, move in enumerate(["a1", "b1", "a2", "b2", "a3"]):
+            await (ada, ben)[ply % 2].ack((ada, ben)[ply % 2].move(full, ply, move))
+        for one in (ada, ben):
+            await one.ack(one.plain(wire.Rematch, full))
+        private = await ada.create("sticks", seats=open_seat, visibility="unlisted", options={"rows": "1-2-3"})
+        await ben.ack(ben.chat(private, "psst 🎲", "spectators"))
+        await ben.ack(ben.sit(private, 1))
+        await ben.ack(ben.plain(wire.Resign, private))
+        half = await ben.create("connect-four", seats=open_seat)
+        await ada.ack(ada.sit(half, 1))
+        await ben.ack(ben.move(half, 0, "d"))
+        waiting = await ada.create("tic-tac-toe", seats=open_seat)
+        against_ai = await ada.create("sticks", seats=(wire.MySeat(), wire.AiSeat(1)), options={"rows": "1-2-3"})
+        await ada.ack(ada.join(against_ai))
+        await ada.ack(ada.move(against_ai, 0, (await ada.until(lambda m: m["t"] == "turn"))["moves"][0]["id"]))
+        await ada.until(lambda m: m["t"] == "event" and m["room"] == against_ai and m.get("ply") == 1)
+        return [full, private, half, waiting, against_ai]

@@ -1,0 +1,162 @@
+"""A room on a scripted connection that plays by the server's rule book; its AI always plays the first move."""
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from engine.rules.registry import load_game
+from server.protocol.codec import event_frame, format_event_body, format_message, parse_message
+from server.protocol.messages import (
+    AiSeat,
+    Create,
+    Finished,
+    Moved,
+    MySeat,
+    OpenSeat,
+    Presence,
+    RoomCommand,
+    RoomEvent,
+    Started,
+    Thinking,
+    View,
+)
+from server.rooms.model import AI_IDENTITY, AiMove, Author, Command, CommandRejected, Room
+from server.rooms.rules import create, decide, evolve, first
+from server.rooms.views import description, snapshot, turn, view
+from tests.support.scripted_server import Close, Link, Message
+
+ADA, BOB = Author("i1", "Ada"), Author("i2", "Bob")
+Logged = tuple[int, RoomEvent]
+
+
+class House:
+    """One room. `serve` is a script for a connection of Ada's, `act` does something in another's name.
+
+    After committing a command of a type in `cut_before_ack` the connection is cut, once, and nothing of it is told.
+    """
+
+    def __init__(
+        self,
+        game: str = "tic-tac-toe",
+        seats: Sequence[MySeat | OpenSeat | AiSeat] = (MySeat(), AiSeat(1)),
+        options: dict[str, str] | None = None,
+        host: Author = ADA,
+    ) -> None:
+        self._ids = map(str, count(1))
+        command = Create(id="c", game=game, seats=tuple(seats), options=options or {})
+        opening = create(host, command, load_game(game), self._new_id)
+        self.room: Room = first("r", opening[0], 0, load_game)
+        self.log: list[Logged] = [(1, opening[0])]
+        for event in opening[1:]:
+            self._apply(event)
+        self.cut_before_ack: set[str] = set()
+        self._acked: dict[str, int] = {}
+        self._link: Link | None = None
+
+    def _new_id(self) -> str:
+        return f"m{next(self._ids)}"
+
+    def _apply(self, event: RoomEvent) -> Logged:
+        self.room = evolve(self.room, event, 0)
+        self.log.append((self.room.v, event))
+        return self.log[-1]
+
+    async def serve(self, link: Link) -> None:
+        """Welcomes, then answers whatever comes."""
+        await link.hello()
+        self._link = link
+        while True:
+            await self._answer(await link.receive(), link)
+
+    async def act(self, author: Author, command: Command) -> None:
+        """Somebody else's command."""
+        await self._tell(self.decide(author, command))
+
+    def play_out(self) -> None:
+        """The AI's turns, as long as it has one, before anybody came."""
+        while (seat := self.room.ai_to_move()) is not None:
+            self._ai_move(seat)
+
+    async def presence(self, *seats: bool) -> None:
+        """Who is here."""
+        await self._send(format_message(Presence(room="r", seats=seats, watching=0)))
+
+    async def _answer(self, message: Message, link: Link) -> None:
+        match message["t"]:
+            case "join":
+                await self._join(message, link)
+                await self._ai()
+            case "leave":
+                await link.ack(message)
+            case _ if message["id"] in self._acked:
+                await link.ack(message, self._acked[message["id"]])
+            case _:
+                await self._command(message, link)
+                await self._ai()
+
+    async def _command(self, message: Message, link: Link) -> None:
+        command = parse_message(msgspec.json.encode(message))
+        assert isinstance(command, RoomCommand)
+        try:
+            events = self.decide(ADA, command)
+        except CommandRejected as rejected:
+            await link.refuse(message, rejected.code)
+            return
+        self._acked[command.id] = self.room.v
+        if message["t"] in self.cut_before_ack:
+            self.cut_before_ack.discard(message["t"])
+            raise Close(1006)
+        await link.ack(message, self.room.v)
+        await self._tell(events)
+
+    def decide(self, author: Author, command: Command) -> list[Logged]:
+        return [self._apply(event) for event in decide(self.room, author, command, self._new_id)]
+
+    async def _join(self, message: Message, link: Link) -> None:
+        since = message.get("since", 0)
+        await link.ack(message)
+        joined: dict[str, Any] = {"t": "joined", "room": "r", "v": self.room.v, "epoch": "e1"}
+        await link.send({**joined, "description": msgspec.to_builtins(description(self.room))})
+        if not since:
+            await self._send(format_message(snapshot(self.room, player=True)))
+        await self._tell([one for one in self.log if since and one[0] > since], draw=True)
+
+    async def _tell(self, events: Sequence[Logged], draw: bool = False) -> None:
+        """The events, and after those that change the picture the picture and Ada's moves."""
+        for v, event in events:
+            await self._send(event_frame("r", v, 0, format_event_body(event)))
+        match = self.room.match
+        if match is None or not (draw or any(isinstance(event, Started | Moved | Finished) for _, event in events)):
+            return
+        assert match.position is not None
+        for message in (view(self.room, match), turn(self.room, match)):
+            mine = match.seats[match.position.turn].identity == ADA.identity
+            if message is not None and (mine or isinstance(message, View)):
+                await self._send(format_message(message))
+
+    async def _ai(self) -> None:
+        """The AI's turns, as long as it has one: it thinks in two frames and plays the first move."""
+        while (seat := self.room.ai_to_move()) is not None:
+            match = self.room.match
+            assert match is not None
+            assert match.position is not None
+            token = match.position.tokens()[0]
+            begun = Thinking(room="r", match=match.id, ply=match.ply, seat=seat, state="searching")
+            done = msgspec.structs.replace(begun, state="done", depth=2, score=7, nodes=1234, pv=(token,))
+            await self._send(format_message(begun))
+            await self._send(format_message(done))
+            await self._tell(self._ai_move(seat))
+
+    def _ai_move(self, seat: int) -> list[Logged]:
+        match = self.room.match
+        assert match is not None
+        assert match.position is not None
+        token = match.position.tokens()[0]
+        move = AiMove(f"ai:{self.room.v}", match.id, seat, match.digest, token)
+        return self.decide(Author(AI_IDENTITY, "AI"), move)
+
+    async def _send(self, frame: bytes) -> None:
+        assert self._link is not None
+        await self._link.send(frame.decode())

@@ -1,0 +1,472 @@
+"""A world for hubs and rooms: a store that fails on command, engines that follow a script, clients that read frames.
+
+Time is the event loop's: on virtual time (see `virtual`) a test of minutes takes milliseconds.
+"""
+
+import asyncio
+import functools
+import itertools
+import json
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, ParamSpec, TypeVar
+
+from engine.game import Game
+from engine.rules.registry import load_game
+from engine.search.job import Info, Job, Load, Result, RootMove
+from server.bus.base import Beat, Bus, BusMessage, BusNumbers, Lapse, Missed, Receive, ReceiveNode
+from server.bus.local import LocalBus
+from server.limits import by_address as limits
+from server.ports import OnInfo, Ports
+from server.protocol import messages as wire
+from server.rooms.model import Author
+from server.runtime.hub import Hub, open_hub
+from server.runtime.requests import Request
+from server.settings import Settings
+from server.store.base import (
+    Append,
+    CommandKey,
+    DaySpan,
+    Identity,
+    NewRoom,
+    Page,
+    RoomHead,
+    Store,
+    StoredEvent,
+    StoreUnavailable,
+    Thought,
+)
+from server.store.memory import MemoryStore
+from tests.support.virtual_time import run_virtual
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Message = dict[str, Any]
+START_MS = 1_700_000_000_000
+COMMANDS = itertools.count(1)
+
+
+def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Runs an async test on virtual time; what nobody caught, in a timer or a forgotten task, fails it, too."""
+
+    async def main(*args: P.args, **kwargs: P.kwargs) -> None:
+        uncaught: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: uncaught.append(context))
+        await test(*args, **kwargs)
+        assert uncaught == []
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        run_virtual(main(*args, **kwargs))
+
+    return run
+
+
+def loop_ms() -> int:
+    """The world's time: the event loop's, from a day in the past on."""
+    return START_MS + int(asyncio.get_running_loop().time() * 1000)
+
+
+# --- the store --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Fault:
+    """How one call fails: without having done anything, or after it was done (then nobody knows)."""
+
+    after: bool = False
+    error: Exception = field(default_factory=lambda: StoreUnavailable("a fault of the test"))
+
+
+class FaultyStore(MemoryStore):
+    """The store in memory, whose calls fail or wait when a test says so. `calls` counts them."""
+
+    def __init__(self) -> None:
+        super().__init__(loop_ms)
+        self.faults: dict[str, list[Fault]] = {}
+        self.down = False
+        self.gates: dict[str, asyncio.Event] = {}
+        self.waiting: dict[str, asyncio.Event] = {}
+        self.calls: dict[str, int] = {}
+
+    def fail(self, call: str, *faults: Fault) -> None:
+        """The next calls of that name fail so."""
+        self.faults.setdefault(call, []).extend(faults or [Fault()])
+
+    def hold(self, call: str) -> asyncio.Event:
+        """Calls of that name wait until the event is set; `waiting` tells that one does."""
+        self.waiting[call] = asyncio.Event()
+        self.gates[call] = asyncio.Event()
+        return self.gates[call]
+
+    async def _through(self, call: str, work: Coroutine[Any, Any, T]) -> T:
+        self.calls[call] = self.calls.get(call, 0) + 1
+        fault = self.faults[call].pop(0) if self.faults.get(call) else None
+        if self.down or (fault is not None and not fault.after):
+            work.close()
+            raise fault.error if fault is not None else StoreUnavailable("the store is down")
+        if call in self.gates and not self.gates[call].is_set():
+            self.waiting[call].set()
+            try:
+                await self.gates[call].wait()
+            except asyncio.CancelledError:
+                work.close()
+                raise
+        result = await work
+        if fault is not None:
+            raise fault.error
+        return result
+
+    async def append(self, append: Append) -> None:
+        await self._through("append", super().append(append))
+
+    async def create_room(self, new: NewRoom) -> str | None:
+        return await self._through("create_room", super().create_room(new))
+
+    async def created_room(self, host: str, create_id: str) -> str | None:
+        return await self._through("created_room", super().created_room(host, create_id))
+
+    async def head(self, room: str) -> RoomHead | None:
+        return await self._through("head", super().head(room))
+
+    async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
+        return await self._through("heads", super().heads(rooms))
+
+    async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
+        return await self._through("due_rooms", super().due_rooms(now_ms, node, all_nodes, limit))
+
+    async def alive_nodes(self) -> frozenset[str]:
+        return await self._through("alive_nodes", super().alive_nodes())
+
+    async def thoughts(self, match: str) -> list[Thought]:
+        return await self._through("thoughts", super().thoughts(match))
+
+    async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
+        return await self._through("events", super().events(room, after_v, limit))
+
+    async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
+        return await self._through("find_command", super().find_command(room, key))
+
+    async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
+        await self._through("add_identity", super().add_identity(identity, token_hash, created_ms))
+
+    async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
+        return await self._through("saw_identities", super().saw_identities(identities, day))
+
+    async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
+        return await self._through("saw_rooms", super().saw_rooms(rooms, day))
+
+    async def mark_sat(self, identity: str) -> None:
+        await self._through("mark_sat", super().mark_sat(identity))
+
+    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
+        return await self._through("expire_rooms", super().expire_rooms(after, span, limit))
+
+    async def heartbeat(self, node: str, alive_for_ms: int) -> int:
+        return await self._through("heartbeat", super().heartbeat(node, alive_for_ms))
+
+    async def rooms(self, limit: int) -> list[Any]:
+        return await self._through("rooms", super().rooms(limit))
+
+    async def check(self) -> None:
+        await self._through("check", super().check())
+
+
+class UnreliableStore(FaultyStore):
+    """Fails by chance, from a seed: before the work, and after it unless `after` is False."""
+
+    def __init__(self, seed: int, rate: float, after: bool = True) -> None:
+        super().__init__()
+        self._chance = random.Random(seed)
+        self._rate = rate
+        self._after = after
+
+    async def _through(self, call: str, work: Coroutine[Any, Any, T]) -> T:
+        if call not in ("add_identity", "heartbeat") and self._chance.random() < self._rate:
+            self.fail(call, Fault(after=self._after and self._chance.random() < 0.5))
+        return await super()._through(call, work)
+
+
+# --- the bus ----------------------------------------------------------------------------------------------------------
+
+
+class BadBus:
+    """A bus that loses, doubles, delays and reorders messages by chance, from a seed; `faults` 0 does none of it.
+    With a later beat of a node it says that something of that node was missed, as the bus over MQTT does.
+    """
+
+    def __init__(self, seed: int = 0, faults: float = 0.0, delay_s: float = 0.02) -> None:
+        self._chance = random.Random(seed)
+        self.faults = faults
+        self._delay_s = delay_s
+        self._inner = LocalBus()
+        self._missed: set[str] = set()
+        self.cut = False
+        """Nothing gets through at all."""
+        self.flows = True
+        """Whether it knows of that."""
+
+    def publish(self, message: BusMessage) -> None:
+        if self.cut:
+            return
+        if self._chance.random() < self.faults:
+            self._missed.add(message.node)
+            return
+        if isinstance(message, Beat) and message.node in self._missed:
+            self._missed.remove(message.node)
+            asyncio.get_running_loop().call_soon(self._inner.publish, Missed(message.node))
+        copies = 2 if self._chance.random() < self.faults else 1
+        for _ in range(copies):
+            if self._chance.random() < self.faults:
+                delay_s = self._chance.random() * self._delay_s
+                asyncio.get_running_loop().call_later(delay_s, self._inner.publish, message)
+            else:
+                asyncio.get_running_loop().call_soon(self._inner.publish, message)
+
+    def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
+        return self._inner.subscribe(room, receive)
+
+    def listen(self, receive: ReceiveNode) -> Callable[[], None]:
+        return self._inner.listen(receive)
+
+    def on_lapse(self, call: Lapse) -> Callable[[], None]:
+        return self._inner.on_lapse(call)
+
+    def numbers(self) -> BusNumbers:
+        return self._inner.numbers()
+
+
+# --- the engines ------------------------------------------------------------------------------------------------------
+
+Answer = Callable[[Job], Awaitable[str]]
+
+
+async def first_legal(job: Job) -> str:
+    """The first legal move, at once."""
+    game = load_game(job.game)
+    position = game.position(job.start, job.options)
+    for token in job.moves:
+        position = position.play(position.parse_move(token))
+    return position.tokens()[0]
+
+
+class ScriptedEngines:
+    """Engines that answer as a test says; `jobs` are those that were asked for, `asked` tells of each."""
+
+    def __init__(self, answer: Answer = first_legal) -> None:
+        self.answer = answer
+        self.jobs: list[Job] = []
+        self.cancelled: list[Job] = []
+        self.asked = asyncio.Event()
+        self.warm = True
+        self.percent = 0
+        self.warming = False
+        self.expected: list[str] = []
+        self.score = 0
+
+    def is_warm(self, game_id: str) -> bool:
+        return self.warm
+
+    def warm_percent(self, game_id: str) -> int:
+        return 100 if self.warm else self.percent
+
+    def expect(self, game_id: str) -> None:
+        self.expected.append(game_id)
+
+    def load(self) -> Load:
+        return Load(len(self.jobs), 0, 1)
+
+    async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
+        self.jobs.append(job)
+        self.asked.set()
+        try:
+            move = await self.answer(job)
+        except asyncio.CancelledError:
+            self.cancelled.append(job)
+            raise
+        info = Info(1, self.score, 1, 1, 1, (move,), (RootMove(move, self.score),), self.warming)
+        on_info(info)
+        return Result(move, info)
+
+
+# --- clients ----------------------------------------------------------------------------------------------------------
+
+
+def parse_frames(data: bytes) -> list[Message]:
+    """The messages in unmasked text frames (RFC 6455, section 5.2)."""
+    messages: list[Message] = []
+    while data:
+        assert data[0] == 0x81, "a whole text frame"
+        length, start = data[1], 2
+        if length == 126:
+            length, start = int.from_bytes(data[2:4], "big"), 4
+        elif length == 127:
+            length, start = int.from_bytes(data[2:10], "big"), 10
+        messages.append(json.loads(data[start : start + length]))
+        data = data[start + length :]
+    return messages
+
+
+class Client:
+    """Somebody connected to a hub, as a room sees a connection (`server.ports.Follower`)."""
+
+    def __init__(self, hub: Hub, identity: str, name: str | None = None) -> None:
+        self.author = Author(identity, name or identity.title())
+        self.hub = hub
+        self.closed = False
+        self.messages: list[Message] = []
+        self._read = 0
+        self._heard = asyncio.Event()
+        self._rooms: set[str] = set()
+
+    @property
+    def identity(self) -> str:
+        return self.author.identity
+
+    def send(self, frames: bytes) -> None:
+        self.messages += parse_frames(frames)
+        self._heard.set()
+
+    def send_ephemeral(self, frames: bytes) -> None:
+        self.send(frames)
+
+    def close(self) -> None:
+        """The connection is gone."""
+        self.closed = True
+        self.hub.forget(self, self._rooms)
+
+    # --- saying ---
+
+    def say(self, command: wire.RoomCommand) -> None:
+        """Sends a command to its room."""
+        self._rooms.add(command.room)
+        self.hub.submit(command.room, Request(self.author, command, self))
+
+    async def ask(self, command: wire.RoomCommand) -> Message:
+        """Sends a command and waits for its answer."""
+        self.say(command)
+        return await self.answer(command.id)
+
+    async def ack(self, command: wire.RoomCommand) -> int | None:
+        """Sends a command that must be acknowledged; returns its v."""
+        answer = await self.ask(command)
+        assert answer["t"] == "ack", answer
+        v: int | None = answer["v"]
+        return v
+
+    async def refused(self, command: wire.RoomCommand) -> str:
+        """Sends a command that must be refused; returns the code."""
+        answer = await self.ask(command)
+        assert answer["t"] == "error", answer
+        return str(answer["code"])
+
+    async def create(self, game: str = "tic-tac-toe", key: str | None = None, **fields: Any) -> str:
+        """Makes a room and returns its id."""
+        command = wire.Create(id=key or self.new_id(), game=game, **fields)
+        ack = await self.hub.create(self.author, command)
+        assert isinstance(ack.room, str)
+        return ack.room
+
+    def new_id(self) -> str:
+        return f"{self.identity}-{next(COMMANDS)}"
+
+    def join(self, room: str, since: int = 0, epoch: str | None = None) -> wire.Join:
+        return wire.Join(id=self.new_id(), room=room, since=since, epoch=epoch)
+
+    def sit(self, room: str, seat: int) -> wire.Sit:
+        return wire.Sit(id=self.new_id(), room=room, seat=seat)
+
+    def move(self, room: str, ply: int, move: str, key: str | None = None) -> wire.Move:
+        return wire.Move(id=key or self.new_id(), room=room, ply=ply, move=move)
+
+    def chat(self, room: str, text: str, to: wire.ChatTo = "room", key: str | None = None) -> wire.Chat:
+        return wire.Chat(id=key or self.new_id(), room=room, text=text, to=to)
+
+    def plain(self, kind: type[wire.RoomCommand], room: str) -> wire.RoomCommand:
+        return kind(id=self.new_id(), room=room)
+
+    # --- hearing ---
+
+    async def until(self, wanted: Callable[[Message], bool], since: int = 0) -> Message:
+        """The first message that is wanted, heard already (from the one numbered `since` on) or yet to come."""
+        at = since
+        async with asyncio.timeout(60):
+            while True:
+                while at < len(self.messages):
+                    if wanted(self.messages[at]):
+                        return self.messages[at]
+                    at += 1
+                self._heard.clear()
+                await self._heard.wait()
+
+    async def answer(self, key: str) -> Message:
+        """The answer to a command; it must be the only one."""
+        return await self.until(lambda m: m["t"] in ("ack", "error") and m["id"] == key)
+
+    async def event(self, kind: str, since: int = 0) -> Message:
+        """The first event of that kind."""
+        return await self.until(lambda m: m["t"] == "event" and m["kind"] == kind, since)
+
+    async def at_v(self, v: int) -> None:
+        """Waits until the event v has come, or a snapshot beyond it."""
+        await self.until(lambda m: m["t"] in ("event", "snapshot") and m["v"] >= v)
+
+    def events(self) -> list[Message]:
+        """The events in the order in which they came."""
+        return [m for m in self.messages if m["t"] == "event"]
+
+    def of(self, t: str) -> list[Message]:
+        """The messages of a type."""
+        return [m for m in self.messages if m["t"] == t]
+
+    def answers(self, key: str) -> list[Message]:
+        """All answers to a command."""
+        return [m for m in self.messages if m["t"] in ("ack", "error") and m["id"] == key]
+
+
+# --- everything together ----------------------------------------------------------------------------------------------
+
+
+class World:
+    """One store, one bus, and what hubs need besides."""
+
+    def __init__(self, find_game: Callable[[str], Game] = load_game, store: Store | None = None) -> None:
+        self.settings = Settings(sole_node=False, ai_pace_ms=0, ai_duel_pace_ms=0, workers=1)
+        self.store = FaultyStore()
+        self._instead = store
+        self.bus: Bus = BadBus()
+        self.engines = ScriptedEngines()
+        self.find_game = find_game
+        self._ids = itertools.count(1)
+
+    def unlimited(self) -> "World":
+        """The same without limits of chat and of addresses, for tests that only want many events."""
+        self.settings = replace(self.settings, **limits.OFF)
+        return self
+
+    def now_ms(self) -> int:
+        return loop_ms()
+
+    def new_id(self) -> str:
+        return f"id{next(self._ids)}"
+
+    def ports(self, node: str, **changes: Any) -> Ports:
+        ports = Ports(
+            node=node, settings=self.settings, store=self._instead or self.store, bus=self.bus, engines=self.engines,
+            find_game=self.find_game, now_ms=self.now_ms, new_id=self.new_id,
+        )  # fmt: skip
+        return replace(ports, **changes)
+
+    @asynccontextmanager
+    async def hub(self, node: str = "n1", **changes: Any) -> AsyncIterator[Hub]:
+        """A node's hub."""
+        async with open_hub(self.ports(node, **changes)) as hub:
+            yield hub
+
+
+async def settle() -> None:
+    """Lets everything happen that can happen now, without time passing."""
+    for _ in range(100):
+        await asyncio.sleep(0)

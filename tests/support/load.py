@@ -1,0 +1,357 @@
+"""A crowd of clients who play, chat, err, hop from node to node, send again and cut connections, and write it all down.
+
+They know the rules from tests/oracle/referee.py and the rooms from what they are told. Everything goes into a
+`History`.
+"""
+
+import asyncio
+import itertools
+import json
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, WebSocketException
+
+from tests.oracle.history import READER, History, Message
+from tests.oracle.referee import Referee, referee
+
+WAIT_S = 15.0
+TO = ["room", "spectators"]
+LONGEST = 450
+"""A room with so many events is left alone: a client that is further behind than 500 gets a snapshot."""
+
+
+@dataclass
+class Known:
+    """A room as one connection has been told of it."""
+
+    v: int = 0
+    game: str = ""
+    options: dict[str, str] = field(default_factory=dict)
+    seats: list[str | None] = field(default_factory=lambda: [None, None])
+    match: str = ""
+    umpire: Referee | None = None
+    over: bool = True
+    offers: list[int] = field(default_factory=list)
+    plies: int = 0
+
+    def take(self, message: Message) -> None:
+        """Follows what is told."""
+        match message["t"]:
+            case "joined":
+                self.game, self.options = message["description"]["game"], message["description"]["options"]
+            case "snapshot":
+                self.v = message["v"]
+                self.seats = [one["identity"] if one else None for one in message["seats"]]
+                self.offers = list(message.get("offers", ()))
+                match = message["match"]
+                if match is not None:
+                    self._start(match["id"])
+                    for one in match["moves"]:
+                        self._move(one["move"])
+                    self.over = "over" in match
+            case "event" if message["v"] == self.v + 1:
+                self.v += 1
+                self._event(message)
+
+    def _event(self, event: Message) -> None:
+        match event["kind"]:
+            case "seat_taken":
+                self.seats[event["seat"]] = event["occupant"]["identity"]
+            case "seat_left":
+                self.seats[event["seat"]] = None
+            case "started":
+                self.seats = [one["identity"] for one in event["seats"]]
+                self.offers = []
+                self._start(event["match"])
+            case "moved":
+                self._move(event["move"])
+                self.offers = [seat for seat in self.offers if seat == event["seat"]]
+            case "finished":
+                self.over, self.offers = True, []
+            case "offered":
+                self.offers.append(event["seat"])
+            case "declined":
+                self.offers = []
+
+    def _start(self, match: str) -> None:
+        self.match, self.over, self.plies = match, False, 0
+        self.umpire = referee(self.game, self.options)
+
+    def _move(self, token: str) -> None:
+        self.plies += 1
+        if self.umpire is not None:
+            # A planted fault may have let an illegal move through: finding that is for the checker.
+            with suppress(Exception):
+                self.umpire.play(token)
+
+    def my_turn(self, identity: str) -> bool:
+        umpire = self.umpire
+        return not self.over and umpire is not None and not umpire.over and self.seats[umpire.turn] == identity
+
+
+class Link:
+    """One connection of a client to a node."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self, client: "CrowdClient", connection: ClientConnection) -> None:
+        self.session = next(Link.numbers)
+        self.rooms: dict[str, Known] = {}
+        self.open = True
+        self._client = client
+        self._connection = connection
+        self._answers: dict[str, list[asyncio.Future[Message | None]]] = {}
+        self._record("open")
+        self._reading = asyncio.create_task(self._read())
+
+    def _record(self, way: str, message: Message | None = None) -> None:
+        now_s = asyncio.get_running_loop().time()
+        self._client.history.add(now_s, self._client.name, self.session, way, message)  # type: ignore[arg-type]
+
+    async def _read(self) -> None:
+        with suppress(ConnectionClosed):
+            while True:
+                message: Message = json.loads(await self._connection.recv())
+                self._record("in", message)
+                self._heard(message)
+        self._ended()
+
+    def _heard(self, message: Message) -> None:
+        if message["t"] == "welcome":
+            self._client.identity = message["identity"]
+            self._client.token = message.get("token", self._client.token)
+            self._resolve("hello", message)
+        elif message["t"] in ("ack", "error"):
+            self._resolve(str(message["id"]), message)
+        elif message["t"] in ("joined", "snapshot", "event"):
+            self.rooms.setdefault(message["room"], Known()).take(message)
+
+    def _resolve(self, key: str, message: Message | None) -> None:
+        waiting = self._answers.get(key)
+        if waiting:
+            future = waiting.pop(0)
+            if not future.done():
+                future.set_result(message)
+
+    def _ended(self) -> None:
+        if self.open:
+            self.open = False
+            self._record("close")
+        for key in self._answers:
+            while self._answers[key]:
+                self._resolve(key, None)
+
+    async def send(self, message: Message) -> "asyncio.Future[Message | None]":
+        """Sends a message; the future is its answer, None when the connection closed before."""
+        future: asyncio.Future[Message | None] = asyncio.get_running_loop().create_future()
+        if not self.open:
+            future.set_result(None)
+            return future
+        self._answers.setdefault(str(message.get("id", "hello")), []).append(future)
+        if self._client.gives_up_s is not None:
+            asyncio.get_running_loop().call_later(self._client.gives_up_s, self._give_up, future)
+        self._record("out", message)
+        try:
+            await self._connection.send(json.dumps(message))
+        except ConnectionClosed:
+            self._ended()
+        return future
+
+    def _give_up(self, answer: "asyncio.Future[Message | None]") -> None:
+        """As real clients do when nothing comes for long."""
+        if not answer.done():
+            self._connection.transport.abort()
+
+    async def ask(self, message: Message) -> Message | None:
+        """Sends a message and waits for its answer; None when there was none, which the checker judges."""
+        return await patiently(await self.send(message))
+
+    async def close(self) -> None:
+        """Ends the connection, whatever is under way."""
+        self._connection.transport.abort()
+        await self._reading
+
+    async def cut(self, message: Message) -> None:
+        """Sends a message and cuts the connection at once: nobody knows whether it arrived."""
+        await self.send(message)
+        await self.close()
+
+
+async def patiently(answer: "asyncio.Future[Message | None]") -> Message | None:
+    """An answer that is waited for, but not for ever."""
+    with suppress(TimeoutError):
+        return await asyncio.wait_for(answer, WAIT_S)
+    return None
+
+
+class CrowdClient:
+    """Somebody with an identity and a connection to each node. `urls` says where those are at the moment. A connection
+    is there within `linked_s`; it is given up when an answer takes longer than `gives_up_s`, if that is set: then
+    nobody can see that an answer never comes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        urls: list[str],
+        history: History,
+        seed: int,
+        linked_s: float = WAIT_S,
+        gives_up_s: float | None = None,
+    ) -> None:
+        self.name = name
+        self.identity = ""
+        self.token: str | None = None
+        self.history = history
+        self.chance = random.Random(f"{name} {seed}")
+        self.rooms: list[str] = []
+        self.links: list[Link | None] = [None] * len(urls)
+        self.sent: list[Message] = []
+        self.commands = 0
+        self.gives_up_s = gives_up_s
+        self._linked_s = linked_s
+        self._urls = urls
+        self._ids = itertools.count(1)
+        self._seen: dict[str, int] = {}
+
+    # --- connections ---
+
+    async def link(self, number: int) -> Link:
+        """The connection to a node, made anew if need be; it follows all rooms from where the client was."""
+        link = self.links[number]
+        async with asyncio.timeout(self._linked_s):
+            while link is None or not link.open:
+                link = await self._connect(number)
+        return link
+
+    async def _connect(self, number: int) -> Link | None:
+        try:
+            connection = await connect(
+                self._urls[number], compression=None, ping_interval=None, close_timeout=1, proxy=None, max_queue=None
+            )
+        except (OSError, WebSocketException):
+            await asyncio.sleep(0.02)
+            return None
+        before = self.links[number]
+        link = self.links[number] = Link(self, connection)
+        if await link.ask({"t": "hello", "protocol": 1, "name": self.name, "token": self.token}) is None:
+            return None
+        joining = []
+        for room in self.rooms:
+            known = before.rooms.get(room) if before is not None else None
+            if known is not None and self.chance.random() < 0.7:
+                link.rooms[room] = known
+                joining.append(self.join(link, room, known.v))
+            else:
+                joining.append(self.join(link, room, 0))
+        await asyncio.gather(*joining)
+        return link if link.open else None
+
+    async def join(self, link: Link, room: str, since: int) -> None:
+        """Follows a room from a v, as long as it takes."""
+        while link.open:
+            answer = await link.ask({"t": "join", "id": self.new_id(), "room": room, "since": since})
+            if answer is not None and answer["t"] == "ack":
+                return
+
+    def new_id(self) -> str:
+        return f"{self.name}{next(self._ids)}"
+
+    # --- commands ---
+
+    async def command(self, link: Link, t: str, room: str, **fields: object) -> Message | None:
+        """Sends a new command and waits for its answer."""
+        return await self.again(link, {"t": t, "id": self.new_id(), "room": room, **fields})
+
+    async def again(self, link: Link, message: Message) -> Message | None:
+        """Sends a command, new or not, and waits for its answer."""
+        self.commands += 1
+        self.sent.append(message)
+        return await link.ask(message)
+
+    async def play(self, commands: int) -> None:
+        """Sends so many commands, sensible and other ones."""
+        while self.commands < commands:
+            link = await self.link(self.chance.randrange(len(self.links)))
+            known = [(room, one) for room, one in link.rooms.items() if one.v < LONGEST]
+            mine = [(room, one) for room, one in known if one.my_turn(self.identity)]
+            if mine and self.chance.random() < 0.75:
+                await self._move(link, *self.chance.choice(mine))
+            elif known:
+                await self._something_else(link, *self.chance.choice(known))
+            await asyncio.sleep(0)
+
+    async def _move(self, link: Link, room: str, known: Known) -> None:
+        """A legal move, as far as one knows; sometimes sent twice, to two nodes, or into a cut connection."""
+        assert known.umpire is not None
+        token = self.chance.choice(known.umpire.moves())
+        message = {"t": "move", "id": self.new_id(), "room": room, "ply": known.plies, "move": token}
+        luck = self.chance.random()
+        if luck < 0.88:
+            await self.again(link, message)
+        elif luck < 0.92:
+            self.commands += 1
+            for future in [await link.send(message), await link.send(message)]:
+                await patiently(future)
+        elif luck < 0.96:
+            self.commands += 1
+            links = [await self.link(number) for number in range(len(self.links))]
+            for future in [await one.send(message) for one in links]:
+                await patiently(future)
+        else:
+            self.commands += 1
+            await link.cut(message)
+            await self.again(await self.link(self.chance.randrange(len(self.links))), message)
+
+    async def _something_else(self, link: Link, room: str, known: Known) -> None:
+        chance, seated = self.chance, self.identity in known.seats
+        if known.offers and seated and chance.random() < 0.2:
+            await self.command(link, chance.choice(["decline", "accept"]), room)
+            return
+        if known.over and seated and None not in known.seats and chance.random() < 0.6:
+            await self.command(link, "rematch", room)
+            return
+        if known.over and seated and chance.random() < 0.2:
+            await self.command(link, chance.choice(["resign", "abort"]), room)
+            return
+        noise: list[Callable[[], object]] = [
+            lambda: self.command(link, "chat", room, text=f"{self.name} {len(self.sent)}", to=chance.choice(TO)),
+            lambda: self.command(link, "move", room, ply=max(0, known.plies - 1), move=self._token(known)),
+            lambda: self.command(link, "move", room, ply=known.plies, move=self._token(known)),
+            lambda: self.command(link, "move", room, ply=known.plies + 1, move=self._token(known)),
+            lambda: self.command(link, "move", room, ply=known.plies, move=chance.choice(["", "zz", "\u202e", "9x9"])),
+            lambda: self.command(link, "sit", room, seat=chance.randrange(2)),
+            lambda: self.command(link, chance.choice(["decline", "offer_draw", "accept", "claim"]), room),
+            lambda: self.command(link, "add_ai", room, seat=chance.randrange(2), level=1),
+            lambda: self.again(link, chance.choice(self.sent[-60:] or [{"t": "abort", "id": "x", "room": room}])),
+            lambda: self.command(link, chance.choice(["resign", "abort", "stand"]), room),
+            lambda: self.join(link, room, chance.choice([0, known.v, max(1, known.v - 3)])),
+            link.close,
+        ]  # fmt: skip
+        weights = [6, 4, 4, 2, 2, 1, 1, 1, 6, 1, 2, 1]
+        await chance.choices(noise, weights)[0]()  # type: ignore[misc]
+
+    def _token(self, known: Known) -> str:
+        """A move of this game, legal or not."""
+        fresh = referee(known.game, known.options)
+        return self.chance.choice(fresh.moves())
+
+    # --- the end ---
+
+    def behind(self, heads: dict[str, int]) -> list[str]:
+        """The rooms in which one of the open connections has not seen everything yet."""
+        open_links = [link for link in self.links if link is not None and link.open]
+        return [room for link in open_links for room, known in link.rooms.items() if known.v < heads[room]]
+
+
+async def read_everything(url: str, rooms: list[str], history: History) -> None:
+    """The last word: joins every room on a node that was not there before, from the first event on."""
+    reader = CrowdClient(READER, [url], history, 0)
+    link = await reader.link(0)
+    for room in rooms:
+        await reader.join(link, room, 1)
+    await link.close()

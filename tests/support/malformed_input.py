@@ -1,0 +1,268 @@
+"""Seeded nonsense of every layer: bytes that are no request, handshakes that are none, broken frames and messages."""
+
+import json
+import random
+from typing import Any
+
+import msgspec
+
+from server.protocol import messages as wire
+from server.protocol.codec import ProtocolError, parse_message
+from tests.support.raw_websocket import BINARY, CLOSE, PING, PONG, TEXT, frame, handshake
+
+Json = dict[str, Any]
+
+BIG = 10**30
+STRANGE: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1, 2, 3, 0.5, -0.0, 2**31, 2**53 - 1, 2**53, 2**63, 2**64, BIG, -BIG, "", " ", "0", "\0",
+    "x", "x" * 36, "x" * 37, "x" * 5000, "../../etc/passwd", "'; DROP TABLE rooms; --", "%00", "\ud800", "\u202e",
+    "🎲" * 9, "ai", "hello", [], [[]], [None], {}, {"t": "move"}, {"": ""}, [1, [2, [3, [4, [5, [6, [7, [8]]]]]]]],
+)  # fmt: skip
+"""Values that stand where others belong."""
+
+RAW = (b"NaN", b"-Infinity", b"1e999", b"-", b"0x1", b"01", b"'x'", b'"\\x"', b'"\\ud800"', b"9" * 400, b"undefined")
+"""Text that stands where a JSON value belongs and is none, or a strange one."""
+
+
+class Nonsense:
+    """What a hostile client may send; `rooms` are those that it would like to disturb. Same seed, same nonsense."""
+
+    def __init__(self, seed: int, rooms: list[str]) -> None:
+        self._random = random.Random(seed)
+        self._rooms = rooms
+
+    # --- messages
+
+    def command(self) -> Json:
+        """A well-formed command, mostly for a room where one has no business."""
+        one = self._random
+        room = one.choice([*self._rooms, *self._rooms, "abcdefghijkm", "x"])
+        sits = one.randrange(2)
+        made: wire.Incoming = one.choice(
+            [
+                wire.Hello(protocol=1),
+                wire.Hello(protocol=1, token="x" * 43, name="Eve"),
+                wire.Ping(id="p"),
+                wire.Create(id="c", game="chess-960"),
+                wire.Create(id="c", game="tic-tac-toe", options={"size": "9"}),
+                wire.Create(id="c", game="sticks", seats=(wire.MySeat(), wire.MySeat())),
+                wire.Join(id="j", room=room),
+                wire.Join(id="j", room=room, since=2**53 - 1, epoch="other"),
+                wire.Leave(id="l", room=room),
+                wire.Sit(id="s", room=room, seat=sits),
+                wire.Stand(id="s", room=room),
+                wire.AddAi(id="a", room=room, seat=sits, level=1),
+                wire.RemoveAi(id="r", room=room, seat=sits),
+                wire.Move(id="m", room=room, ply=one.randrange(4), move="b2"),
+                wire.Resign(id="r", room=room),
+                wire.Abort(id="a", room=room),
+                wire.Rematch(id="r", room=room),
+                wire.Decline(id="d", room=room),
+                wire.Chat(id="c", room=room, text=" \u202e\0"),
+                wire.Chat(id="c", room=room, text="x" * 401),
+                wire.WatchLobby(id="w"),
+            ]
+        )
+        made_json = msgspec.to_builtins(made)
+        assert isinstance(made_json, dict)
+        return made_json
+
+    def message(self) -> bytes:
+        """A text frame's payload: a command that is out of place, or was broken in some way."""
+        one = self._random
+        breaks = (self._as_it_is, self._field, self._bytes, self._raw_value, self._depth, self._no_object, self._keys)
+        payload = one.choices(breaks, (2, 6, 4, 2, 1, 1, 1))[0](self.command())
+        return self._harmless(payload) if len(payload) <= wire.MAX_FRAME_BYTES else self.message()
+
+    def _as_it_is(self, command: Json) -> bytes:
+        return _encode(command)
+
+    def _field(self, command: Json) -> bytes:
+        """A field is missing, strange, or another's."""
+        one = self._random
+        for _ in range(one.choice((1, 1, 1, 2, 3))):
+            name = one.choice([*command, "t", "id", "room", "seat", "kind"])
+            if one.random() < 0.2:
+                command.pop(name, None)
+            elif one.random() < 0.2:
+                command[name] = one.choice(list(self.command().values()))
+            else:
+                command[name] = one.choice(STRANGE)
+        return _encode(command)
+
+    def _bytes(self, command: Json) -> bytes:
+        """Some bytes are changed, missing or too many; what is left is UTF-8 (see `bad_frames` for what is not)."""
+        one = self._random
+        data = bytearray(_encode(command))
+        for _ in range(one.choice((1, 1, 2, 8))):
+            at = one.randrange(len(data) + 1)
+            match one.randrange(4):
+                case 0:
+                    data[at : at + 1] = bytes([one.choice(b'{}[]":,\\ 0azA\x00\x7f')])
+                case 1:
+                    del data[at : at + one.randrange(1, 9)]
+                case 2:
+                    data[at:at] = data[: one.randrange(len(data) + 1)]
+                case _:
+                    data[at:at] = bytes([one.randrange(128)])
+        return bytes(data)
+
+    def _raw_value(self, command: Json) -> bytes:
+        name = self._random.choice(list(command))
+        command[name] = msgspec.Raw(self._random.choice(RAW))
+        return _encode(command)
+
+    def _depth(self, command: Json) -> bytes:
+        """Nested deeper than anybody needs; not always closed again."""
+        one = self._random
+        depth = one.choice((7, 8, 9, 10, 100, 1000, 4000))
+        opening, closing = one.choice(((b"[", b"]"), (b'{"x":', b"}")))
+        depth = min(depth, 7000 // len(opening + closing))
+        nested = opening * depth + b"0" + closing * one.choice((depth, depth, depth - 1, 0))
+        if one.random() < 0.5:
+            return nested
+        return _encode(command)[:-1] + b',"x":' + nested + b"}"
+
+    def _no_object(self, command: Json) -> bytes:
+        one = self._random
+        whole = _encode(command)
+        return one.choice((b"", b" ", b"null", b"0", b'"hello"', b"[" + whole + b"]", whole + whole, *RAW))
+
+    def _keys(self, command: Json) -> bytes:
+        """The same key twice, a thousand keys, or keys that nobody knows."""
+        whole = _encode(command)
+        more = self._random.choice(
+            (
+                whole[1:-1],
+                b'"t":"ping"',
+                b'"id":"2","id":"3"',
+                b",".join(b'"k%d":0' % n for n in range(700)),
+                b'"__proto__":{}',
+            )
+        )
+        return whole[:-1] + b"," + more + b"}"
+
+    def _harmless(self, payload: bytes) -> bytes:
+        """The message, unless anybody may give it in these rooms: to chat is no crime."""
+        try:
+            found = parse_message(payload)
+        except ProtocolError:
+            return payload
+        if isinstance(found, wire.Chat) and found.room in self._rooms:
+            return _encode({"t": "chat", "id": "c", "room": found.room, "text": ""})
+        return payload
+
+    # --- frames
+
+    def bad_frames(self) -> bytes:
+        """Bytes after a handshake that no server may take for messages: it has to close the connection."""
+        one = self._random
+        text = _encode(self.command())
+        return one.choice(
+            (
+                lambda: frame(text, mask=False),
+                lambda: frame(text, rsv=one.randrange(1, 8)),
+                lambda: frame(text, one.choice((3, 4, 5, 6, 7, 11, 12, 13, 14, 15))),
+                lambda: frame(b"\xff\xfe" + text),
+                lambda: frame(text[:9] + b"\xc3", TEXT),
+                lambda: frame(b'"\xed\xa0\x80"'),
+                lambda: frame(b"x" * (wire.MAX_FRAME_BYTES + 1)),
+                lambda: frame(b"x" * 70_000),
+                lambda: frame(text, length=2**62),
+                lambda: frame(text, length=2**64 - 1),
+                lambda: b"".join(frame(b"x" * 999, TEXT if n == 0 else 0, fin=False) for n in range(10)),
+                lambda: frame(text, 0),
+                lambda: frame(text, fin=False) + frame(text),
+                lambda: frame(b"x" * 126, PING),
+                lambda: frame(b"x", PING, fin=False),
+                lambda: frame(b"\x03", CLOSE),
+                lambda: frame(b"\x00\x00", CLOSE),
+                lambda: frame(b"\x03\xe8\xff\xff", CLOSE),
+                lambda: frame(b"", CLOSE),
+                lambda: b"\xff" + one.randbytes(one.randrange(20, 400)),
+            )
+        )()
+
+    def odd_frames(self) -> bytes:
+        """Frames that are allowed and seldom seen: fragments with pings in between, pongs unasked, binary."""
+        one = self._random
+        text = _encode({"t": "ping", "id": "p"})
+        at = one.randrange(len(text))
+        return one.choice(
+            (
+                frame(text[:at], fin=False) + frame(b"!", PING) + frame(text[at:], 0),
+                b"".join(frame(text[n : n + 1], 0 if n else TEXT, fin=n == len(text) - 1) for n in range(len(text))),
+                frame(b"", PONG) + frame(text),
+                frame(text, BINARY),
+                frame(b"", TEXT, fin=False) + frame(b"", 0, fin=False) + frame(text, 0),
+            )
+        )
+
+    # --- connections
+
+    def greeting(self) -> bytes:
+        """The first bytes of a connection that is no client of ours."""
+        one = self._random
+        host = one.choice(
+            ("127.0.0.1", "localhost", "[::1", "[", "", "evil.example", "x" * 300, "127.0.0.1:99999", "\udcff")
+        )
+        path = one.choice(
+            ("/ws", "/ws", "/", "/ws?x=" + "y" * 999, "//ws", "/ws/../ws", "/%00", "*", "ws", "http://x/ws")
+        )
+        odd_header = one.choice(
+            (
+                "Origin: http://evil.example", "Origin: null", "Origin: http://[", "Origin: " + "x" * 5000,
+                "Origin: \udcff", "Cookie: plyroom=" + "x" * 4000, "Cookie: =;;=", "Cookie: plyroom=\udcff",
+                'Cookie: plyroom="\\',
+                "Cookie: a[]=1; plyroom=x", "Upgrade: h2c", "Connection: close", "Sec-WebSocket-Version: 8",
+                "Sec-WebSocket-Key: x", "Sec-WebSocket-Extensions: permessage-deflate; x=\"", "Content-Length: 5",
+                "Content-Length: -1", "Transfer-Encoding: chunked", "Expect: 100-continue", "Host: again",
+                ": x", "x", "\0: \0",
+            )
+        )  # fmt: skip
+        shake = handshake(host, odd_header, path=path)
+        return one.choice(
+            (
+                lambda: shake,
+                lambda: shake,
+                lambda: shake.replace(b"GET", one.choice((b"POST", b"get", b"G\0T", b"", b"PRI"))),
+                lambda: shake.replace(b"HTTP/1.1", one.choice((b"HTTP/1.0", b"HTTP/9.9", b"HTTQ/1.1", b""))),
+                lambda: shake.replace(b"\r\n", one.choice((b"\n", b"\r", b"\r\n\r\n"))),
+                lambda: shake[: one.randrange(len(shake))],
+                lambda: self._scattered(shake),
+                lambda: shake.replace(b": websocket", one.choice((b": WebSocket, h2c", b":", b""))),
+                lambda: one.randbytes(one.randrange(1, 3000)),
+                lambda: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + one.randbytes(500),
+                lambda: b"GET / HTTP/1.1\r\n" + b"x: " + b"y" * 40_000,
+                lambda: _request("POST /api/guest", "Content-Length: 99999999") + b"{",
+                lambda: _request("POST /api/guest", "Transfer-Encoding: chunked") + b"zz\r\n",
+                lambda: _request("POST /api/guest", "Content-Length: 4000") + b"[" * 4000,
+                lambda: _request("GET /api/matches?limit=" + one.choice(("-1", "x", "9" * 99, "%ff"))),
+                lambda: _request("GET /api/matches?before=" + one.choice(("1", "-", "9" * 15 + "-", "%00-%00"))),
+                lambda: _request("GET /api/matches/" + one.choice(("x", "%00", "%2e%2e", "x" * 3000))),
+                lambda: _request("GET /static/../../server/app.py"),
+                lambda: _request("GET /livez") + shake,
+                lambda: b"\r\n\r\n",
+                lambda: b"\0" * 1000,
+            )
+        )()  # fmt: skip
+
+    def _scattered(self, data: bytes) -> bytes:
+        changed = bytearray(data)
+        for _ in range(3):
+            changed[self._random.randrange(len(changed))] = self._random.randrange(256)
+        return bytes(changed)
+
+
+def _request(line: str, *headers: str) -> bytes:
+    return "\r\n".join([f"{line} HTTP/1.1", "Host: x", *headers, "", ""]).encode()
+
+
+def _encode(command: Json) -> bytes:
+    """JSON in ASCII, raw values as they are, lone surrogates as escapes."""
+    parts = (json.dumps(name).encode() + b":" + _encode_value(value) for name, value in command.items())
+    return b"{" + b",".join(parts) + b"}"
+
+
+def _encode_value(value: Any) -> bytes:
+    return bytes(value) if isinstance(value, msgspec.Raw) else json.dumps(value).encode()

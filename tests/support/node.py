@@ -1,0 +1,203 @@
+"""A whole node in this process, on a port of its own: real sockets over the store and the engines of a test."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from http.cookies import SimpleCookie
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from server.app import Running, open_node
+from server.protocol import messages as wire
+from server.protocol.codec import format_message
+from server.web.pages import client_folder
+from tests.support.fake_server import Message, World
+
+WAIT_S = 60.0
+"""Nothing takes so long: whoever waits for more waits for ever."""
+
+
+class Socket:
+    """A client's WebSocket. Messages that are waited for come in order; the others are kept in `messages`."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+        self.messages: list[Message] = []
+        self.identity = ""
+        self.token: str | None = None
+        self._ids = 0
+
+    async def send(self, message: wire.Incoming | Message | str | bytes) -> None:
+        if isinstance(message, wire.Incoming):
+            message = format_message(message).decode()
+        elif isinstance(message, dict):
+            message = json.dumps(message)
+        await self.connection.send(message)
+
+    async def receive(self) -> Message:
+        """The next message."""
+        async with asyncio.timeout(WAIT_S):
+            message: Message = json.loads(await self.connection.recv())
+        self.messages.append(message)
+        return message
+
+    async def expect(self, t: str, **fields: Any) -> Message:
+        """The next message of that type with these fields."""
+        while True:
+            message = await self.receive()
+            if message["t"] == t and all(message.get(name) == value for name, value in fields.items()):
+                return message
+
+    async def hello(self, token: str | None = None, name: str | None = None) -> Message:
+        """Says hello, and is welcome."""
+        await self.send(wire.Hello(protocol=wire.PROTOCOL, token=token, name=name))
+        welcome = await self.expect("welcome")
+        self.identity, self.token = welcome["identity"], welcome.get("token")
+        return welcome
+
+    async def ask(self, t: str, **fields: Any) -> Message:
+        """Sends a command and returns its answer."""
+        self._ids += 1
+        key = fields.pop("id", f"c{self._ids}")
+        await self.send({"t": t, "id": key, **fields})
+        while True:
+            message = await self.receive()
+            if message["t"] in ("ack", "error") and message["id"] == key:
+                return message
+
+    async def ack(self, t: str, **fields: Any) -> Message:
+        """Sends a command that must be acknowledged."""
+        answer = await self.ask(t, **fields)
+        assert answer["t"] == "ack", answer
+        return answer
+
+    async def refused(self, t: str, **fields: Any) -> str:
+        """Sends a command that must be refused; returns the code."""
+        answer = await self.ask(t, **fields)
+        assert answer["t"] == "error", answer
+        return str(answer["code"])
+
+    async def closed(self) -> tuple[int, str]:
+        """Code and reason with which the server closes."""
+        async with asyncio.timeout(WAIT_S):
+            with contextlib.suppress(ConnectionClosed):
+                while True:
+                    self.messages.append(json.loads(await self.connection.recv()))
+        assert self.connection.close_code is not None
+        return self.connection.close_code, self.connection.close_reason or ""
+
+
+@dataclass
+class Response:
+    """An HTTP response."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    cookies: "SimpleCookie"
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Http:
+    """One HTTP connection, spoken by hand."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
+        self.reader = reader
+        self.writer = writer
+        self._host = host
+
+    async def request(
+        self, target: str, method: str = "GET", headers: dict[str, str] | None = None, body: bytes = b""
+    ) -> Response:
+        """A request and its response, on this connection."""
+        sent = {"Host": self._host, **(headers or {})}
+        if body:
+            sent["Content-Length"] = str(len(body))
+        lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())]
+        self.writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+        return await self.response()
+
+    async def response(self) -> Response:
+        """The next response."""
+        async with asyncio.timeout(WAIT_S):
+            head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            first, *lines = head.strip().split("\r\n")
+            headers: dict[str, str] = {}
+            cookies: SimpleCookie = SimpleCookie()
+            for line in lines:
+                name, _, value = line.partition(": ")
+                headers[name.lower()] = value
+                if name.lower() == "set-cookie":
+                    cookies.load(value)
+            body = await self.reader.readexactly(int(headers.get("content-length", 0)))
+        return Response(int(first.split()[1]), headers, body, cookies)
+
+    async def ended(self) -> bytes:
+        """What still comes until the server closes the connection."""
+        async with asyncio.timeout(WAIT_S):
+            try:
+                return await self.reader.read()
+            except ConnectionError:
+                return b""
+
+
+class Node:
+    """A running server, and clients for it."""
+
+    def __init__(self, world: World, running: Running) -> None:
+        self.world = world
+        self.running = running
+        self.hub = running.hub
+        self.host = f"127.0.0.1:{running.port}"
+
+    @asynccontextmanager
+    async def socket(self, headers: dict[str, str] | None = None, **options: Any) -> AsyncIterator[Socket]:
+        """A WebSocket that has not said hello yet."""
+        async with connect(
+            f"ws://{self.host}/ws",
+            additional_headers=headers,
+            compression=None,
+            ping_interval=None,
+            close_timeout=1,
+            proxy=None,
+            **options,
+        ) as one:
+            yield Socket(one)
+
+    @asynccontextmanager
+    async def guest(self, token: str | None = None, name: str | None = None) -> AsyncIterator[Socket]:
+        """A WebSocket of somebody who is welcome."""
+        async with self.socket() as socket:
+            await socket.hello(token, name)
+            yield socket
+
+    @asynccontextmanager
+    async def http(self, host: str | None = None) -> AsyncIterator[Http]:
+        """An HTTP connection."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.running.port)
+        try:
+            yield Http(reader, writer, host or self.host)
+        finally:
+            writer.close()
+
+    async def get(self, target: str, **headers: str) -> Response:
+        """One GET on a connection of its own."""
+        async with self.http() as http:
+            return await http.request(target, headers=headers)
+
+
+@asynccontextmanager
+async def serve(world: World | None = None, node: str = "n1", **settings: Any) -> AsyncIterator[Node]:
+    """A node over a world, with settings of the test's."""
+    world = world or World()
+    world.settings = replace(world.settings, host="127.0.0.1", port=0, **settings)
+    async with open_node(world.ports(node), client_folder()) as running:
+        yield Node(world, running)

@@ -1,0 +1,152 @@
+"""Simple players over real sockets: they play seeded legal moves, and everything they are told goes into a journal."""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+import msgspec
+
+from client.connection import Connection, Timing, connect
+from client.errors import Refused
+from client.messages import Happened
+from client.model import Model, apply
+from server.protocol.codes import Code
+from server.protocol.messages import AiSeat, Create, Move, MySeat, OpenSeat, Rematch, RoomCommand, Sit, Snapshot
+from tests.oracle.journal import Journal
+
+HASTY = Timing(ping_s=0.5, silence_s=3, retry_s=0.1, retry_max_s=0.4)
+"""A client that comes back sooner than people's do, so that tests need not wait for it."""
+
+PATIENT = Timing(ping_s=2.5, silence_s=30, retry_s=4, retry_max_s=4)
+"""A client that sends a refused command again for as long as a database takes to come back."""
+
+LONG_STICKS = {"rows": "9-9-9-9"}
+"""Options for matches of some twenty moves that cost next to nothing."""
+
+
+class Player:
+    """Follows a room and plays where it has a seat, match after match, until `enough` is set and the last one is over.
+
+    The host asks for each further match, the guest accepts.
+    """
+
+    def __init__(
+        self, connection: Connection, room: str, journal: Journal, seed: int, enough: asyncio.Event, host: bool
+    ) -> None:
+        self.model = Model(room=room, me=connection.identity)
+        self._connection = connection
+        self._journal = journal
+        self._random = random.Random(seed)
+        self._enough = enough
+        self._host = host
+        self._answered = ("", -1)
+        self._changed = asyncio.Condition()
+
+    async def run(self) -> None:
+        """Plays; returns as host when it is enough, as guest never."""
+        seen = self._journal.seen[self.model.room, f"{self._connection.identity}#{id(self)}"]
+        async for message in self._connection.follow(self.model.room):
+            if isinstance(message, Snapshot):
+                seen.append(message.v)
+            elif isinstance(message, Happened):
+                seen.append(message)
+            self.model = apply(self.model, message)
+            async with self._changed:
+                self._changed.notify_all()
+            if isinstance(message, Snapshot | Happened) and self._is_over:
+                if self._host and self._enough.is_set() and not self.model.offers:
+                    return
+                await self._go_on()
+            await self._move()
+
+    async def until(self, holds: Callable[[Model], bool]) -> Model:
+        """The first model of which that holds."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: holds(self.model))
+        return self.model
+
+    @property
+    def _is_over(self) -> bool:
+        return self.model.match is not None and self.model.match.over is not None
+
+    async def _go_on(self) -> None:
+        offers, seat = self.model.offers, self.model.my_seat
+        if (self._host and not offers) or (not self._host and seat is not None and (1 - seat) in offers):
+            await self._say(Rematch(id=self._connection.new_id(), room=self.model.room))
+
+    async def _move(self) -> None:
+        model = self.model
+        if not model.moves or model.match is None or self._answered == (model.match.id, model.ply):
+            return
+        self._answered = (model.match.id, model.ply)
+        move = self._random.choice(model.moves)
+        await self._say(Move(id=self._connection.new_id(), room=model.room, ply=model.ply, move=move.id))
+
+    async def _say(self, command: RoomCommand) -> None:
+        try:
+            ack = await self._connection.command(command)
+        except Refused as refusal:
+            if refusal.code == Code.STORE_RETRY:  # nobody knows whether it happened; the same command again tells
+                await self._say(command)
+                return
+            self._journal.refused.append((self._connection.identity, command, refusal.code))
+            raise
+        self._journal.acked(self._connection.identity, command, ack.v)
+
+
+async def make_room(
+    host: Connection,
+    game: str,
+    options: dict[str, str] | None = None,
+    seats: tuple[MySeat | OpenSeat | AiSeat, ...] = (MySeat(), OpenSeat()),
+) -> str:
+    """A new room's id."""
+    ack = await host.command(Create(id=host.new_id(), game=game, options=options or {}, seats=seats))
+    assert not isinstance(ack.room, msgspec.UnsetType), "the ack of create names the room"
+    return ack.room
+
+
+async def two_people(
+    url: str,
+    game: str,
+    options: dict[str, str],
+    journal: Journal,
+    seed: int,
+    enough: asyncio.Event,
+    timing: Timing = HASTY,
+) -> Model:
+    """Two clients play each other until it is enough; returns what both saw at the end."""
+    async with connect(url, timing=timing) as ada, connect(url, timing=timing) as bob:
+        room = await make_room(ada, game, options)
+        host = Player(ada, room, journal, seed, enough, host=True)
+        guest = Player(bob, room, journal, seed + 1, enough, host=False)
+        await bob.command(Sit(id=bob.new_id(), room=room, seat=1))
+        async with asyncio.TaskGroup() as playing:
+            guests = playing.create_task(guest.run())
+            await host.run()
+            await guest.until(lambda model: model.v >= host.model.v)
+            guests.cancel()
+        assert guest.model.match == host.model.match, "both saw the same"
+        return host.model
+
+
+async def person_and_ai(
+    url: str, game: str, options: dict[str, str], level: int, journal: Journal, seed: int, enough: asyncio.Event
+) -> Model:
+    """A client plays the AI until it is enough."""
+    async with connect(url, timing=HASTY) as ada:
+        room = await make_room(ada, game, options, (MySeat(), AiSeat(level=level)))
+        host = Player(ada, room, journal, seed, enough, host=True)
+        await host.run()
+        return host.model
+
+
+async def ai_and_ai(
+    url: str, game: str, options: dict[str, str], level: int, journal: Journal, enough: asyncio.Event
+) -> Model:
+    """A client lets the AI play itself until it is enough, and watches."""
+    async with connect(url, timing=HASTY) as ada:
+        room = await make_room(ada, game, options, (AiSeat(level=level), AiSeat(level=level)))
+        host = Player(ada, room, journal, 0, enough, host=True)
+        await host.run()
+        return host.model

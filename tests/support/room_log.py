@@ -1,0 +1,190 @@
+"""A room as a test plays it: commands in, events out, and the log that they make, all without a server."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
+
+import pytest
+
+from engine.game import Game, GameFault, Rules
+from engine.rules.registry import load_game
+from server.protocol import messages as wire
+from server.protocol.codec import format_event_body, parse_event_body
+from server.protocol.codes import Code
+from server.rooms import rules
+from server.rooms.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, Room
+
+ADA, BEN, CYD = Author("ada", "Ada"), Author("ben", "Ben"), Author("cyd", "Cyd")
+AI = Author(AI_IDENTITY, "AI")
+ROOM = "r1"
+
+
+T = TypeVar("T")
+
+
+def attempt(work: Callable[[], T]) -> T | CommandRejected | GameFault:
+    """What it returns, or the typed error that it raises."""
+    try:
+        return work()
+    except (CommandRejected, GameFault) as error:
+        return error
+
+
+def altered(game_id: str, changes: dict[str, object] | None = None, digest: str | None = None) -> Game:
+    """A game whose rules file differs from the real one in these names."""
+    module = SimpleNamespace(**{**vars(load_game(game_id).rules), **(changes or {})})
+    return Game(cast(Rules, module), digest or load_game(game_id).digest)
+
+
+def raises(*_arguments: object) -> Any:
+    """A rule that fails."""
+    raise ZeroDivisionError("a defect of this game")
+
+
+class Played:
+    """A room with its log. `do` and `refuse` give commands; each has an id of its own."""
+
+    def __init__(self, find_game: Callable[[str], Game] = load_game) -> None:
+        self.find_game = find_game
+        self.log: list[tuple[int, bytes]] = []
+        self.now_ms = 1_000
+        self._ids = 0
+        self._room: Room | None = None
+
+    @property
+    def room(self) -> Room:
+        assert self._room is not None
+        return self._room
+
+    @property
+    def match(self) -> Any:
+        assert self.room.match is not None
+        return self.room.match
+
+    def new_id(self) -> str:
+        self._ids += 1
+        return f"id{self._ids}"
+
+    def create(self, author: Author = ADA, game: str = "tic-tac-toe", **fields: Any) -> list[wire.RoomEvent]:
+        """Makes the room: Ada against whoever comes, unless the fields of `create` say otherwise."""
+        command = wire.Create(id="c", game=game, **fields)
+        events = rules.create(author, command, self.find_game(game), self.new_id)
+        self._happen(events)
+        return events
+
+    def do(self, author: Author, command: Command) -> list[wire.RoomEvent]:
+        """The events that a command makes."""
+        events = rules.decide(self.room, author, command, self.new_id)
+        assert events, "a command makes events or is rejected"
+        self._happen(events)
+        return events
+
+    def refuse(self, author: Author, command: Command) -> Code:
+        """Why a command is rejected; that it changed nothing is checked."""
+        before, v = self.fold(), self.room.v
+        with pytest.raises(CommandRejected) as rejected:
+            rules.decide(self.room, author, command, self.new_id)
+        assert self.room.v == v
+        assert self.room == before
+        assert rejected.value.message
+        return rejected.value.code
+
+    def _happen(self, events: list[wire.RoomEvent]) -> None:
+        self.now_ms += 7
+        for event in events:
+            self.append(event)
+
+    def append(self, event: wire.RoomEvent) -> None:
+        """An event in the log, wherever it came from."""
+        if self._room is None:
+            self._room = rules.first(ROOM, event, self.now_ms, self.find_game)
+        else:
+            self._room = rules.evolve(self._room, event, self.now_ms)
+        self.log.append((self.now_ms, format_event_body(event)))
+
+    def fold(self, find_game: Callable[[str], Game] | None = None) -> Room:
+        """The room as a server reads it from the log."""
+        room: Room | None = None
+        for at_ms, body in self.log:
+            event = parse_event_body(body)
+            if room is None:
+                room = rules.first(ROOM, event, at_ms, find_game or self.find_game)
+            else:
+                room = rules.evolve(room, event, at_ms)
+        assert room is not None
+        return room
+
+    # --- commands in short ---
+
+    def move(self, token: str, ply: int | None = None) -> wire.Move:
+        """A move at the next ply, unless another is given."""
+        if ply is None:
+            ply = self.room.match.ply if self.room.match else 0
+        return wire.Move(id="m", room=ROOM, ply=ply, move=token)
+
+    def moves(self, tokens: str, first: Author = ADA, second: Author = BEN) -> None:
+        """Some moves in turn, from the first ply on."""
+        for number, token in enumerate(tokens.split()):
+            self.do((first, second)[number % 2], self.move(token))
+
+    def ai_move(self, token: str, **changes: Any) -> AiMove:
+        """The AI's answer to the position as it is, unless changed."""
+        fields = {
+            "id": "ai", "match": self.match.id, "seat": self.match.position.turn, "digest": self.match.digest,
+            "move": token,
+        }  # fmt: skip
+        return AiMove(**{**fields, **changes})
+
+    def ai_failure(self, **changes: Any) -> AiFailure:
+        """The AI gives up in the position as it is, unless changed."""
+        fields = {
+            "id": "ai", "match": self.match.id, "seat": self.match.position.turn, "digest": self.match.digest,
+            "reason": "it broke",
+        }  # fmt: skip
+        return AiFailure(**{**fields, **changes})
+
+
+def sit(seat: int) -> wire.Sit:
+    return wire.Sit(id="s", room=ROOM, seat=seat)
+
+
+def plain(kind: type[wire.RoomCommand]) -> wire.RoomCommand:
+    """A command that has no fields of its own."""
+    return kind(id="p", room=ROOM)
+
+
+def chat(text: str, to: wire.ChatTo = "room") -> wire.Chat:
+    return wire.Chat(id="t", room=ROOM, text=text, to=to)
+
+
+def add_ai(seat: int, level: int = 1) -> wire.AddAi:
+    return wire.AddAi(id="a", room=ROOM, seat=seat, level=level)
+
+
+def remove_ai(seat: int) -> wire.RemoveAi:
+    return wire.RemoveAi(id="a", room=ROOM, seat=seat)
+
+
+def seated(find_game: Callable[[str], Game] = load_game, game: str = "tic-tac-toe", **fields: Any) -> Played:
+    """Ada against Ben, at the first move."""
+    played = Played(find_game)
+    played.create(ADA, game, **fields)
+    played.do(BEN, sit(1))
+    return played
+
+
+AI_SEAT = wire.AiSeat(level=2)
+ME, OPEN = wire.MySeat(), wire.OpenSeat()
+
+
+def created(author: Any = ADA, game: str = "tic-tac-toe", **fields: Any) -> Played:
+    played = Played()
+    played.create(author, game, **fields)
+    return played
+
+
+def finished(tokens: str = "a1 b1 a2 b2 a3") -> Played:
+    """A match that Ada has won, unless the moves say otherwise."""
+    played = seated()
+    played.moves(tokens)
+    return played

@@ -1,0 +1,248 @@
+"""A server that follows a script, one coroutine a connection: in memory (on virtual time) or on a real WebSocket.
+
+A script reads like a transcript: `await link.hello()`, `await link.expect("move")`, `await link.send(...)`, `raise
+Close(1012)`. When it returns, the connection is cut without a word.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Protocol
+
+from websockets.asyncio.server import ServerConnection, serve
+
+from client.connection import Connection, connect
+from client.errors import Unreachable
+from client.messages import Happened, RoomMessage
+from client.transport import Cut, Dial, Socket
+from server.protocol.messages import Chat
+
+Message = dict[str, Any]
+
+
+class Link:
+    """One connection, seen from the server."""
+
+    def __init__(self, receive: Callable[[], Awaitable[str]], send: Callable[[str], Awaitable[None]]) -> None:
+        self._receive = receive
+        self._send = send
+        self.seen: list[Message] = []
+
+    async def receive(self) -> Message:
+        """The next message that is no ping."""
+        while True:
+            message: Message = json.loads(await self._receive())
+            if message["t"] != "ping":
+                self.seen.append(message)
+                return message
+            await self.send({"t": "pong", "at": 0})
+
+    async def expect(self, t: str) -> Message:
+        """The next message, which must be of that type."""
+        message = await self.receive()
+        assert message["t"] == t, f"expected {t}, got {message}"
+        return message
+
+    async def send(self, message: Message | str) -> None:
+        await self._send(message if isinstance(message, str) else json.dumps(message))
+
+    async def hello(self, epoch: str = "e1", token: str | None = "secret") -> Message:
+        """hello, answered by a welcome."""
+        hello = await self.expect("hello")
+        await self.send(welcome(epoch, token))
+        return hello
+
+    async def ack(self, command: Message, v: int | None = None) -> None:
+        await self.send({"t": "ack", "id": command["id"], "v": v})
+
+    async def refuse(self, command: Message, code: str) -> None:
+        await self.send({"t": "error", "id": command["id"], "code": code, "message": f"no: {code}"})
+
+    async def joined(self, v: int = 0, epoch: str = "e1", snapshot: bool = True) -> Message:
+        """join, answered by joined and (where asked) a snapshot."""
+        join = await self.expect("join")
+        await self.ack(join)
+        await self.send(joined(join["room"], v, epoch))
+        if snapshot:
+            await self.send(snapshot_at(join["room"], v))
+        return join
+
+    async def idle(self, seconds: float | None = None) -> None:
+        """Answers pings until the client goes away, or for so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while True:
+                    await self.receive()
+
+
+def welcome(epoch: str = "e1", token: str | None = "secret") -> Message:
+    return {
+        "t": "welcome",
+        "protocol": 1,
+        "identity": "i1",
+        "name": "Ada",
+        "epoch": epoch,
+        "at": 0,
+        **({"token": token} if token else {}),
+    }
+
+
+def joined(room: str, v: int, epoch: str = "e1") -> Message:
+    view = {"board": {"kind": "grid", "cols": 3, "rows": 3}, "kinds": {}, "seats": []}
+    description = {
+        "game": "tic-tac-toe",
+        "title": "Tic-tac-toe",
+        "options": {},
+        "visibility": "public",
+        "host": "i1",
+        "created_ms": 0,
+        "levels": 4,
+        "view": view,
+    }
+    return {"t": "joined", "room": room, "v": v, "epoch": epoch, "description": description}
+
+
+def snapshot_at(room: str, v: int) -> Message:
+    return {"t": "snapshot", "room": room, "v": v, "seats": [None, None], "match": None}
+
+
+def said(room: str, v: int) -> Message:
+    """An event, recognisable by its v."""
+    who = {"identity": "i2", "name": "Bob"}
+    return {"t": "event", "room": room, "v": v, "at": v * 1000, "kind": "said", "text": f"line {v}", **who}
+
+
+Script = Callable[[Link], Awaitable[None]]
+
+
+class Close(Exception):
+    """Raised in a script: the server closes with this code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Backend(Protocol):
+    """A place where scripts run: one after the other, a connection each; a further connection is refused."""
+
+    def __call__(self, *scripts: Script, **settings: Any) -> Any: ...
+
+
+class MemorySocket:
+    """The client's end of an in-memory connection."""
+
+    def __init__(self) -> None:
+        self.to_client: asyncio.Queue[str | Cut] = asyncio.Queue()
+        self.to_server: asyncio.Queue[str] = asyncio.Queue()
+        self._cut: Cut | None = None
+
+    async def send(self, frame: str) -> None:
+        if self._cut:
+            raise self._cut
+        self.to_server.put_nowait(frame)
+
+    async def receive(self) -> bytes:
+        item = self._cut or await self.to_client.get()
+        if isinstance(item, Cut):
+            self._cut = item
+            raise item
+        return item.encode()
+
+
+def memory_dial(scripts: list[Script]) -> Dial:
+    """Dials scripts: the n-th call meets the n-th script."""
+    remaining = iter(scripts)
+
+    @asynccontextmanager
+    async def dial(url: str) -> AsyncIterator[Socket]:
+        script = next(remaining, None)
+        if script is None:
+            raise Unreachable("no script is left")
+        socket = MemorySocket()
+
+        async def send(frame: str) -> None:
+            socket.to_client.put_nowait(frame)
+
+        async def play() -> None:
+            code = 1006
+            try:
+                await script(Link(socket.to_server.get, send))
+            except Close as close:
+                code = close.code
+            finally:
+                socket.to_client.put_nowait(Cut(code))
+
+        playing = asyncio.create_task(play())
+        try:
+            yield socket
+        finally:
+            playing.cancel()
+            await asyncio.wait([playing])
+            if not playing.cancelled():
+                playing.result()
+
+    return dial
+
+
+@asynccontextmanager
+async def memory(*scripts: Script, **settings: Any) -> AsyncIterator[Connection]:
+    """A connection to scripts in memory."""
+    defaults: dict[str, Any] = {"dial": memory_dial(list(scripts)), "jitter": lambda: 1.0}
+    async with connect("http://script", **(defaults | settings)) as c:
+        yield c
+
+
+@asynccontextmanager
+async def websocket(*scripts: Script, **settings: Any) -> AsyncIterator[Connection]:
+    """A connection to scripts behind a real WebSocket on this machine."""
+    remaining = iter(scripts)
+    failures: list[BaseException] = []
+
+    async def handle(socket: ServerConnection) -> None:
+        script = next(remaining, None)
+        code = 1006
+        try:
+            if script is not None:
+                await script(Link(lambda: socket.recv(decode=True), socket.send))
+        except Close as close:
+            code = close.code
+        except AssertionError as error:
+            failures.append(error)
+        if code == 1006:
+            socket.transport.abort()
+        else:
+            await socket.close(code)
+
+    async with serve(handle, "127.0.0.1", 0, compression=None, close_timeout=1) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        defaults: dict[str, Any] = {"jitter": lambda: 0.0}
+        async with connect(f"http://127.0.0.1:{port}", **(defaults | settings)) as c:
+            yield c
+    if failures:
+        raise failures[0]
+
+
+def chat(c: Connection, text: str = "hi") -> Chat:
+    return Chat(id=c.new_id(), room="r", text=text)
+
+
+def short(messages: list[RoomMessage]) -> list[object]:
+    """Events by their v, the rest by the names of their types."""
+    return [m.v if isinstance(m, Happened) else type(m).__name__ for m in messages]
+
+
+async def take(messages: AsyncIterator[RoomMessage], count: int) -> list[RoomMessage]:
+    return [await anext(messages) for _ in range(count)]
+
+
+async def greet(link: Link) -> None:
+    """A script that only greets."""
+    await link.hello()
+    await link.idle()
+
+
+async def silent(link: Link) -> None:
+    """A script that never says a word."""
+    await asyncio.Event().wait()

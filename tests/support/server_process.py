@@ -1,0 +1,187 @@
+"""A Plyroom server in a process of its own, started as a user starts it, and killed as nobody should.
+
+async with serving(tmp_path / "data", ai_pace_ms=0) as server:
+    async with connect(server.url) as client: ...
+"""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from server.limits import by_address as limits
+
+ROOT = Path(__file__).parents[2]
+START_S = STOP_S = 60.0
+"""Only what hangs takes so long."""
+KILLED_FORKSERVER = re.compile(r"Traceback .*\n(  .*\n)*?  .*multiprocessing/forkserver\.py.*\n(  .*\n)*EOFError\n")
+"""What Python's forkserver says when its parent is killed while asking it for a process: nobody could catch that."""
+UNHURRIED: dict[str, Any] = {
+    "messages_per_s": 1_000_000,
+    "messages_burst": 1_000_000,
+    "rooms_per_minute": 1_000_000,
+    "rooms_burst": 1_000_000,
+    **limits.OFF,
+}
+"""Settings that lift every rate limit, for tests that are faster than people."""
+
+
+class ServerProcess:
+    """A server process on a data folder. It may be started again after its end: on the same port, on the same data.
+
+    Settings are those of `server.settings`; they go through the environment. Standard error of all its lives is kept.
+    Without search workers, unless they are asked for, it starts and ends in half the time: only AI seats need them.
+    """
+
+    def __init__(self, data: Path, *, host: str = "127.0.0.1", port: int = 0, workers: int = 0, **settings: object):
+        self.data = data
+        self.host = host
+        self.port = port
+        self.announced: list[str] = []
+        self._workers = workers
+        self._settings = _variables(settings)
+        self._errors = data.with_name(f"{data.name}-stderr.txt")
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        return self._running.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._running.returncode
+
+    @property
+    def errors(self) -> str:
+        """What it wrote to standard error."""
+        return self._errors.read_text("utf-8", "replace") if self._errors.exists() else ""
+
+    @property
+    def rss(self) -> int:
+        """Resident memory in bytes, without the search workers'."""
+        return int(psutil.Process(self.pid).memory_info().rss)
+
+    def connections(self) -> int:
+        """How many connections it holds."""
+        sockets = psutil.Process(self.pid).net_connections("tcp")
+        return sum(one.laddr.port == self.port and one.status != psutil.CONN_LISTEN for one in sockets)
+
+    def descendants(self) -> list[psutil.Process]:
+        """The processes that it started, and theirs: the search workers among them."""
+        return psutil.Process(self.pid).children(recursive=True)
+
+    async def start(self, **settings: object) -> None:
+        """Returns when it has told its address; RuntimeError with its last words when it ends instead.
+
+        The settings given here are for this life only.
+        """
+        await self._spawn(settings)
+        async with asyncio.timeout(START_S):
+            while (line := await self._line()) is not None:
+                self.announced.append(line)
+                if line.startswith("Everything is kept in"):
+                    break
+        if not self.announced:
+            await self._running.wait()
+            raise RuntimeError(f"the server did not start ({self._running.returncode}): {self.errors}")
+        self.port = int(self.announced[0].rstrip("/").rpartition(":")[2])
+
+    async def end(self) -> int:
+        """Starts it, waits for its end and returns the exit code: for starts that must fail."""
+        await self._spawn()
+        return await self.wait()
+
+    async def wait(self, within_s: float = STOP_S) -> int:
+        """The exit code, once it has ended."""
+        async with asyncio.timeout(within_s):
+            return await self._running.wait()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """To the server alone."""
+        self._running.send_signal(number)
+
+    def send_signal_to_all(self, number: signal.Signals) -> None:
+        """To the server and all its processes: what Ctrl-C on a terminal does, and systemd's stop."""
+        os.killpg(self.pid, number)
+
+    async def kill(self) -> None:
+        """kill -9, and it is gone."""
+        self._running.kill()
+        await self._running.wait()
+
+    async def stop(self) -> int:
+        """SIGTERM, and its exit code."""
+        self.send_signal(signal.SIGTERM)
+        return await self.wait()
+
+    async def _spawn(self, settings: dict[str, object] | None = None) -> None:
+        self.data.parent.mkdir(parents=True, exist_ok=True)
+        self.announced = []
+        environ = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("PLYROOM_") or name == "PLYROOM_CACHE"
+        }
+        with self._errors.open("ab") as errors:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "server",
+                "--host", self.host, "--port", str(self.port), "--data", str(self.data),
+                "--workers", str(self._workers), "--until-eof",  # should the tests be killed
+                cwd=ROOT, env=environ | self._settings | _variables(settings or {}), start_new_session=True,
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors,
+            )  # fmt: skip
+
+    async def _line(self) -> str | None:
+        assert self._running.stdout is not None, "its standard output is a pipe"
+        return (await self._running.stdout.readline()).decode().strip() or None
+
+    @property
+    def _running(self) -> asyncio.subprocess.Process:
+        assert self._process is not None, "it was never started"
+        return self._process
+
+
+def _variables(settings: dict[str, object]) -> dict[str, str]:
+    return {f"PLYROOM_{name.upper()}": str(value) for name, value in settings.items()}
+
+
+@asynccontextmanager
+async def serving(
+    data: Path, *, host: str = "127.0.0.1", port: int = 0, workers: int = 0, **settings: object
+) -> AsyncIterator[ServerProcess]:
+    """A started server; at the end it is killed if it still runs. Whoever wants a clean end says `stop`."""
+    server = ServerProcess(data, host=host, port=port, workers=workers, **settings)
+    try:
+        await server.start()
+        yield server
+    finally:
+        if server._process is not None and server._process.returncode is None:
+            await server.kill()
+
+
+async def eventually(holds: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
+    """Waits for what no event tells of (another process's file or memory); AssertionError when it does not come."""
+    try:
+        async with asyncio.timeout(within_s):
+            while not holds():
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(f"not within {within_s:g} s: {what}") from None
+
+
+def assert_no_traceback(server: ServerProcess) -> None:
+    """Nothing that the server met in any of its lives was a surprise to it."""
+    errors = KILLED_FORKSERVER.sub("", server.errors)
+    assert "Traceback" not in errors, errors[-5000:]
+    assert "exception" not in errors.lower(), errors[-5000:]

@@ -1,0 +1,25 @@
+"""Two who play in a room of a world."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from server.protocol import messages as wire
+from server.runtime.hub import Hub
+from tests.support.fake_server import Client, World
+
+ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
+
+
+@asynccontextmanager
+async def playing(
+    game: str = "tic-tac-toe", world: World | None = None
+) -> AsyncIterator[tuple[World, Hub, str, Client, Client]]:
+    """Ada against Ben, both following, at the first move."""
+    world = world or World()
+    async with world.hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create(game)
+        await ada.ack(ada.join(room))
+        await ben.ack(ben.join(room))
+        await ben.ack(ben.sit(room, 1))
+        yield world, hub, room, ada, ben

@@ -1,0 +1,105 @@
+"""Writes what the browser client has from `server.protocol`: its types in TypeScript's words, and the golden frames.
+
+python -m tests.support.wire_files      after any change of the wire; the tests say when it is due
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import inspect
+
+from engine.search.job import Info
+from server.protocol import messages as wire
+from tests.support.wire_samples import frames
+
+ROOT = Path(__file__).parents[2]
+TYPES = ROOT / "client/web/protocol.d.ts"
+GOLDEN = ROOT / "tests/data/messages"
+
+HEAD = "// The wire, version 1. Written by `python -m tests.support.wire_files` from server/protocol/messages.py.\n"
+TAIL = """
+/** One event of a room: what its log says at v. */
+export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;
+/** An event that this viewer may not see. */
+export type HiddenMessage = { t: "event"; room: string; v: number; at: number; kind: "hidden" };
+/** Everything that the server sends. */
+export type Message = ServerMessage | EventMessage | HiddenMessage;
+"""
+
+
+def typescript() -> str:
+    """The file protocol.d.ts: an interface for every struct; a question mark where a field may be left out."""
+    structs: dict[str, str] = {}
+    unions = {
+        "ClientMessage": inspect.type_info(wire.ClientMessage),
+        "ServerMessage": inspect.type_info(wire.ServerMessage),
+        "RoomEvent": inspect.type_info(wire.RoomEvent),
+    }
+    named = [f"export type {name} = {_type(union, structs)};\n" for name, union in unions.items()]
+    _type(inspect.type_info(Info), structs)
+    return "\n".join([HEAD, *structs.values(), *named]) + TAIL
+
+
+def _type(info: inspect.Type, structs: dict[str, str]) -> str:
+    """A type in TypeScript's words; the structs in it are added to `structs`."""
+    match info:
+        case inspect.Metadata(type=inner_type):
+            return _type(inner_type, structs)
+        case inspect.StructType(cls=cls):
+            if cls.__name__ not in structs:
+                structs[cls.__name__] = ""
+                structs[cls.__name__] = _interface(info, structs)
+            return cls.__name__
+        case inspect.UnionType(types=types):
+            return " | ".join(_type(one, structs) for one in types)
+        case inspect.VarTupleType(item_type=item):
+            inner = _type(item, structs)
+            return f"({inner})[]" if " " in inner else f"{inner}[]"
+        case inspect.TupleType(item_types=items):
+            return f"[{', '.join(_type(item, structs) for item in items)}]"
+        case inspect.DictType(key_type=key, value_type=value):
+            return f"Record<{_type(key, structs)}, {_type(value, structs)}>"
+        case inspect.LiteralType(values=values):
+            return " | ".join(f'"{value}"' for value in values)
+        case inspect.EnumType(cls=cls):
+            members = " | ".join(f'"{member.value}"' for member in cls)
+            structs.setdefault(cls.__name__, f"export type {cls.__name__} = {members};\n")
+            return cls.__name__
+        case inspect.StrType():
+            return "string"
+        case inspect.IntType() | inspect.FloatType():
+            return "number"
+        case inspect.BoolType():
+            return "boolean"
+        case inspect.NoneType():
+            return "null"
+        case _:
+            raise TypeError(f"the wire has no {type(info).__name__}")
+
+
+def _interface(info: inspect.StructType, structs: dict[str, str]) -> str:
+    return "\n".join([*_doc(info.cls), f"export interface {info.cls.__name__} {{", *_fields(info, structs), "}", ""])
+
+
+def _doc(cls: type) -> Iterator[str]:
+    if cls.__doc__:
+        yield f"/** {' '.join(cls.__doc__.split())} */"
+
+
+def _fields(info: inspect.StructType, structs: dict[str, str]) -> Iterator[str]:
+    if info.tag_field is not None:
+        yield f'    {info.tag_field}: "{info.tag}";'
+    for field in info.fields:
+        yield f"    {field.encode_name}{'' if field.required else '?'}: {_type(field.type, structs)};"
+
+
+def write() -> None:
+    """Writes all files; nothing else is touched."""
+    TYPES.write_text(typescript(), "utf-8")
+    GOLDEN.mkdir(parents=True, exist_ok=True)
+    for name, frame in frames().items():
+        (GOLDEN / f"{name}.json").write_bytes(frame + b"\n")
+
+
+if __name__ == "__main__":
+    write()

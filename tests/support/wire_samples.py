@@ -1,0 +1,154 @@
+"""One sample of every message of the wire: together they tell one short connect-four match in one room."""
+
+from engine.search.job import RootMove
+from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
+from server.protocol import messages as wire
+from server.protocol.codec import HIDDEN_BODY, event_frame, format_event_body, format_message
+from server.protocol.codes import Code
+from server.protocol.messages import Occupant
+
+ROOM, MATCH, EPOCH, AT = "r7Kq2", "m91xZ", "e-1", 1_760_000_000_000
+ADA = Occupant("g-ada", "Ada <b>&</b> 阿达")
+AI = Occupant("ai", "AI level 5", "ai", 5)
+TURN = MoveView("d", ("d",), "d", ghost=("d1", "R"))
+
+CLIENT: tuple[wire.Incoming, ...] = (
+    wire.Hello(protocol=1, token="secret", name="Ada"),
+    wire.Ping(id="p1"),
+    wire.Create(
+        id="c1",
+        game="sticks",
+        options={"rows": "1-3-5-7"},
+        visibility="unlisted",
+        seats=(wire.AiSeat(3), wire.MySeat()),
+    ),
+    wire.Join(id="c2", room=ROOM, since=4, epoch=EPOCH),
+    wire.Leave(id="c3", room=ROOM),
+    wire.Sit(id="c4", room=ROOM, seat=1),
+    wire.Stand(id="c5", room=ROOM),
+    wire.AddAi(id="c6", room=ROOM, seat=1, level=5),
+    wire.RemoveAi(id="c7", room=ROOM, seat=1),
+    wire.Move(id="c8", room=ROOM, ply=0, move="d"),
+    wire.Resign(id="c9", room=ROOM),
+    wire.Abort(id="c10", room=ROOM),
+    wire.Claim(id="c15", room=ROOM),
+    wire.OfferDraw(id="c16", room=ROOM),
+    wire.Accept(id="c17", room=ROOM),
+    wire.Rematch(id="c11", room=ROOM),
+    wire.Decline(id="c12", room=ROOM),
+    wire.Chat(id="c13", room=ROOM, text="a good <i>move</i>?", to="spectators"),
+    wire.WatchLobby(id="c14", on=False),
+)
+
+EVENTS: tuple[wire.AnyEvent, ...] = (
+    wire.Created("connect-four", {}, "public", "g-ada"),
+    wire.SeatTaken(0, ADA),
+    wire.Started(MATCH, 1, "......./......./......./......./......./.......", "0123456789abcdef", (ADA, AI)),
+    wire.Moved(MATCH, 0, 0, "d", "fedcba9876543210", text="d1", number="1."),
+    wire.Said("g-kim", "Kim", "a good <i>move</i>?"),
+    wire.Hidden(),
+    wire.Finished(MATCH, 1, "resign", "Red resigned"),
+    wire.Offered(0, "draw"),
+    wire.Declined(0, "draw"),
+    wire.SeatLeft(0),
+)
+"""What happened in the room, in order from v 1."""
+
+BOARD = BoardView(
+    board=Grid(cols=7, rows=6, style="holes", gravity=True),
+    kinds={"R": Kind("red", side=0, text="R"), "Y": Kind("yellow", side=1, text="Y")},
+    seats=(SeatView("Red", "#c0392b"), SeatView("Yellow", "#e1a700")),
+    targets={"d": ("d1", "d2", "d3", "d4", "d5", "d6")},
+)
+
+SERVER: tuple[wire.Outgoing, ...] = (
+    wire.Welcome(protocol=1, identity="g-ada", name="Ada", epoch=EPOCH, at=AT, token="secret"),
+    wire.Ack("c1", 3, ROOM),
+    wire.Error("c8", Code.MOVE_ILLEGAL, "d is not allowed here"),
+    wire.Pong(at=AT, id="p1"),
+    wire.Joined(
+        room=ROOM,
+        v=4,
+        epoch=EPOCH,
+        description=wire.RoomDescription(
+            game="connect-four",
+            title="Connect four",
+            options={},
+            visibility="public",
+            host="g-ada",
+            created_ms=AT,
+            levels=8,
+            view=BOARD,
+        ),
+        seat=0,
+    ),
+    wire.Snapshot(
+        room=ROOM,
+        v=4,
+        seats=(ADA, AI),
+        match=wire.MatchState(
+            id=MATCH,
+            number=1,
+            start="......./......./......./......./......./.......",
+            rules="0123456789abcdef",
+            seats=(ADA, AI),
+            moves=(wire.Played("d", "d1", "1."),),
+        ),
+        chat=(wire.ChatLine(2, AT, "Kim", "hello", "spectators"),),
+    ),
+    wire.View(
+        room=ROOM,
+        v=4,
+        match=MATCH,
+        ply=1,
+        view=PositionView({"d1": "R"}, 1, "Yellow to move", {"last": ("d1",)}, ("d1",)),
+    ),
+    wire.Turn(room=ROOM, v=3, match=MATCH, ply=0, moves=(TURN,), claim="the same position 3 times"),
+    wire.Thinking(
+        room=ROOM,
+        match=MATCH,
+        ply=1,
+        seat=1,
+        state="searching",
+        depth=9,
+        score=-12,
+        nodes=48_211,
+        nps=3_100_000,
+        time_ms=16,
+        pv=("d", "d", "c"),
+        moves=(RootMove("d", -12), RootMove("c", -40, "upper")),
+        number="2.",
+    ),
+    wire.Presence(room=ROOM, seats=(True, True), watching=7),
+    wire.Lobby(
+        full=False,
+        rooms=(
+            wire.RoomSummary(
+                room=ROOM,
+                game="connect-four",
+                title="Connect four",
+                options={},
+                seats=(ADA, None),
+                state="playing",
+                created_ms=AT,
+                ply=1,
+                length="1 move",
+            ),
+        ),
+        gone=("gone1",),
+    ),
+)
+
+
+def frames() -> dict[str, bytes]:
+    """Every sample as its frame, by the name of its golden file."""
+    named = {f"client-{_tag(message)}": format_message(message) for message in CLIENT}
+    named |= {f"server-{_tag(message)}": format_message(message) for message in SERVER}
+    for v, event in enumerate(EVENTS, 1):
+        body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
+        named[f"event-{_tag(event)}"] = event_frame(ROOM, v, AT + v, body)
+    return named
+
+
+def _tag(message: wire.Incoming | wire.Outgoing | wire.AnyEvent) -> str:
+    return str(message.__struct_config__.tag)

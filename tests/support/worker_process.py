@@ -1,0 +1,86 @@
+"""An engine worker in a process of its own, as `plyroom worker` starts it."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from server.bus.broker import Broker
+from tests.support.server_process import ROOT, START_S
+
+
+class WorkerProcess:
+    """A worker; it may be started again after its end. Standard error of all its lives is kept."""
+
+    def __init__(self, folder: Path, bus: Broker, name: str, games: str, cores: int = 1) -> None:
+        self.name = name
+        self.id = ""
+        """What it is called at the broker, in this life."""
+        user = f"{bus.user}:{bus.password}@" if bus.user else ""
+        self._url = f"mqtt://{user}{bus.host}:{bus.port}"
+        self._arguments = ("--games", games, "--cores", str(cores), "--name", name)
+        self._errors = folder / f"{name}-stderr.txt"
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def errors(self) -> str:
+        """What it wrote to standard error."""
+        return self._errors.read_text("utf-8", "replace") if self._errors.exists() else ""
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it was never started"
+        return self._process.pid
+
+    async def start(self) -> None:
+        """Returns when it runs; its advert comes a moment later."""
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("PLYROOM_")}
+        if cache := os.environ.get("PLYROOM_CACHE"):
+            environ["PLYROOM_CACHE"] = cache
+        with self._errors.open("ab") as errors:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "server.worker", *self._arguments,
+                cwd=ROOT, env=environ | {"PLYROOM_BUS": self._url},
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=errors,
+            )  # fmt: skip
+        assert self._process.stdout is not None
+        async with asyncio.timeout(START_S):
+            line = (await self._process.stdout.readline()).decode()
+        assert line, self.errors
+        self.id = line.split()[0]
+
+    async def kill(self) -> None:
+        """kill -9, and it is gone; its search processes end when they see that."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+    async def stop(self) -> int:
+        """SIGTERM, and its exit code."""
+        self.send_signal(signal.SIGTERM)
+        assert self._process is not None
+        async with asyncio.timeout(START_S):
+            return await self._process.wait()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """To the worker, not to its search processes."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+
+@asynccontextmanager
+async def working(folder: Path, bus: Broker, name: str, games: str, cores: int = 1) -> AsyncIterator[WorkerProcess]:
+    """A started worker; at the end it is killed if it still runs."""
+    worker = WorkerProcess(folder, bus, name, games, cores)
+    await worker.start()
+    try:
+        yield worker
+    finally:
+        await worker.kill()
