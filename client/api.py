@@ -11,7 +11,7 @@ from msgspec import Struct
 from client.address import Address
 from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
 from engine.view import BoardView, PositionView
-from server.protocol.messages import Occupant, Over, Played
+from server.protocol.messages import MatchResult, Occupant, Played
 
 TIMEOUT_S = 10
 MAX_BODY_BYTES = 16 * 2**20
@@ -58,7 +58,7 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     title: str
     number: int
     seats: tuple[Occupant, ...]
-    over: Over | None
+    over: MatchResult | None
     plies: int
     length: str = ""
     """How long it is in words, as its game counts moves."""

@@ -20,11 +20,11 @@ from server.protocol.messages import (
     Finished,
     Hidden,
     Joined,
+    MatchResult,
     MatchState,
     Moved,
     Occupant,
     Offered,
-    Over,
     Played,
     Presence,
     RoomDescription,
@@ -191,7 +191,7 @@ def _moved(model: Model, event: Moved) -> Model:
 def _finished(model: Model, event: Finished) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
-    match = msgspec.structs.replace(model.match, over=Over(event.winner, event.how, event.reason))
+    match = msgspec.structs.replace(model.match, over=MatchResult(event.winner, event.how, event.reason))
     return msgspec.structs.replace(model, match=match, offers=())
 
 

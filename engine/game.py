@@ -14,13 +14,14 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from msgspec import structs
 
+from engine.jit import RULE
 from engine.rules.overflow import wrapping
 from engine.view import BoardView, MoveView, PositionView
 
 State = tuple[np.uint64, ...]
 
-GOES_ON, WON, LOST, DRAWN = 0, 1, 2, 3
-"""What `status` and `stuck` return, seen from the side to move."""
+ONGOING, WON, LOST, DRAWN = 0, 1, 2, 3
+"""What `status` and `no_moves_result` return, seen from the side to move."""
 
 REPEATED = 4
 """What a position is besides: a draw because it has been there too often."""
@@ -111,7 +112,7 @@ class Rules(Protocol):
     def play(self, s: State, m: int) -> State:
         """(rule) The state after the legal move m, the other side to move."""
 
-    def stuck(self, s: State) -> int:
+    def no_moves_result(self, s: State) -> int:
         """(rule) The result for the side to move when the state goes on but there is no move."""
 
     def key(self, s: State) -> np.uint64:
@@ -187,14 +188,14 @@ class MoreRules(Protocol):
     NUMBERING: str
     """What a number counts when moves are listed: "move", the default, both sides' moves, as in chess (3. Bc4 Nf6);
     "ply" each of them (5. d3 6. c4)."""
-    WITHOUT: Sequence[str]
+    DISABLED: Sequence[str]
     """The techniques of the search that do not pay for this game (names of `engine.search.layout.TECHNIQUE`)."""
 
     def drawn(self, s: State) -> int:
         """(rule) 1 where the match is a draw although moves are left: by a count of moves, or for want of material.
 
-        Asked only where `status` goes on; where no move is left it must be 0, unless `stuck` is a draw as well. A
-        perft does not ask. Default 0.
+        Asked only where `status` goes on; where no move is left it must be 0, unless `no_moves_result` is a draw as
+        well. A perft does not ask. Default 0.
         """
 
     def repetition(self, s: State) -> np.uint64:
@@ -208,17 +209,17 @@ class MoreRules(Protocol):
     def count(self, s: State, buf: Any) -> int:
         """(rule) What `moves` would return, found sooner; buf may be used as scratch. Default: `moves`."""
 
-    def noisy(self, s: State, buf: Any) -> int:
+    def tactical(self, s: State, buf: Any) -> int:
         """(rule) Writes those legal moves to buf that may change the evaluation much, captures above all, and returns
         how many; a search goes on with these at its horizon, where the state is not tense. Default: none.
         """
 
-    def tense(self, s: State) -> int:
+    def unstable(self, s: State) -> int:
         """(rule) 1 where an evaluation says little because the side to move has no free choice: it is in check, or must
         capture. A search looks deeper there. Default 0.
         """
 
-    def forced(self, s: State, buf: Any) -> int:
+    def evasions(self, s: State, buf: Any) -> int:
         """(rule) Writes the moves that a tense state leaves to buf and returns how many: after each other move the
         other side wins with its next one. 0, the default: they are not known, or there are none.
         """
@@ -255,6 +256,24 @@ def _times(count: int) -> str:
     return {2: "twice"}.get(count, f"{count} times")
 
 
+RENAMED = {
+    "tense": "unstable", "noisy": "tactical", "forced": "evasions", "stuck": "no_moves_result", "WITHOUT": "DISABLED",
+}  # fmt: skip
+"""What a rules file may define under the name of an earlier version, and its name now."""
+
+
+def __getattr__(name: str) -> NoReturn:
+    if name == "GOES_ON":
+        raise ImportError("engine.game.GOES_ON is called ONGOING now")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _old_names(rules: object) -> list[str]:
+    """What a rules file defines by the name of an earlier version; a name that is no rule may be its own."""
+    found = [name for name in RENAMED if hasattr(rules, name)]
+    return [name for name in found if name.isupper() or hasattr(getattr(rules, name), RULE)]
+
+
 class Game:
     """A game as the rest of the house sees it: checked entry points around one rules file.
 
@@ -270,6 +289,9 @@ class Game:
 
     def __init__(self, rules: Rules, digest: str) -> None:
         file = getattr(rules, "__file__", rules)
+        if old := _old_names(rules):
+            told = ", ".join(f"{name} is called {RENAMED[name]} now" for name in old)
+            raise GameFault(f"the rules file {file} has names of an earlier version: {told}")
         missing = [name for name in REQUIRED if not hasattr(rules, name)]
         if missing:
             raise GameFault(f"the rules file {file} does not define {', '.join(missing)}")
@@ -352,20 +374,20 @@ class Game:
         try:
             with wrapping():
                 result = int(rules.status(state))
-                if result != GOES_ON:
+                if result != ONGOING:
                     return result, []
                 hook = "moves"
                 buffer = [0] * rules.MAX_MOVES
                 moves = buffer[: rules.moves(state, buffer)]
                 if not moves:
-                    hook = "stuck"
-                    return int(rules.stuck(state)), []
+                    hook = "no_moves_result"
+                    return int(rules.no_moves_result(state)), []
                 hook = "drawn"
                 if self.drawn is not None and self.drawn(state):
                     return DRAWN, []
         except Exception as error:
             self._fault(hook, error)
-        return GOES_ON, moves
+        return ONGOING, moves
 
     def _fault(self, hook: str, error: Exception) -> NoReturn:
         raise GameFault(f"the rules of {self.id} failed in {hook}: {type(error).__name__}: {error}") from error
@@ -499,7 +521,7 @@ class Position:
     def outcome(self) -> Outcome | None:
         """How the match ended here, or None."""
         result = self._settle()[0]
-        if result == GOES_ON:
+        if result == ONGOING:
             return None
         if result == REPEATED:
             return Outcome(None, f"the same position {_times(self.game.repetition_times)}")
@@ -515,7 +537,7 @@ class Position:
     def claim(self) -> str | None:
         """Why the player to move may claim a draw here, in words; None when there is no reason or the match is over."""
         times, reason = self.game.claim_repetition, self.game.claim
-        if (reason is None and not times) or self._settle()[0] != GOES_ON:
+        if (reason is None and not times) or self._settle()[0] != ONGOING:
             return None
         if times and self._occurrences() >= times:
             return f"the same position {_times(times)}"
@@ -583,7 +605,7 @@ class Position:
         if self._settled is None:
             self._settled = self.game.settle(self.state)
             times = self.game.repetition_times
-            if times and self._settled[0] == GOES_ON and self._occurrences() >= times:
+            if times and self._settled[0] == ONGOING and self._occurrences() >= times:
                 self._settled = REPEATED, []
         return self._settled
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from client.model import Model
 from engine.view import BoardView, PositionView
-from server.protocol.messages import Occupant, Over, Played, Thinking
+from server.protocol.messages import MatchResult, Occupant, Played, Thinking
 
 WIN = 30_000
 """A won position scores this minus the plies to its end."""
@@ -47,7 +47,7 @@ def move_line(board: BoardView | None, ply: int, seat: int, played: Played, afte
     return f"{move_number(ply, played)} {side_name(board, seat)}: {text}"
 
 
-def result_text(board: BoardView | None, over: Over) -> str:
+def result_text(board: BoardView | None, over: MatchResult) -> str:
     """How a match ended: "Red wins: four in a row." """
     if over.winner is not None:
         name = side_name(board, over.winner)

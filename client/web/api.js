@@ -1,7 +1,7 @@
 /**
  * What the server offers over HTTP, typed. Everything here may be asked at any time; an answer that is an error becomes ApiError.
  *
- * @import {BoardView, Info, Occupant, Over, Played, PositionView} from "./protocol.js"
+ * @import {BoardView, Info, Occupant, MatchResult, Played, PositionView} from "./protocol.js"
  */
 
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
@@ -14,7 +14,7 @@
  * @property {string} title
  * @property {number} number
  * @property {Occupant[]} seats
- * @property {Over | null} [over]
+ * @property {MatchResult | null} [over]
  * @property {number} plies
  * @property {string} length how many moves, in words, as the game counts them
  * @property {number} started_ms

@@ -312,7 +312,7 @@ export interface MatchState {
     rules: string;
     seats: Occupant[];
     moves: Played[];
-    over?: Over | null;
+    over?: MatchResult | null;
 }
 
 /** One move of a match: its token, its notation in games that have one, its number as in `moved`; in matches of old logs too, unless their game is gone. Forced: the server played it, because it was a pass with nothing else to play. */
@@ -324,7 +324,7 @@ export interface Played {
 }
 
 /** How a match ended. */
-export interface Over {
+export interface MatchResult {
     winner: number | null;
     how: "abort" | "agreement" | "board" | "claim" | "failure" | "resign";
     reason: string;

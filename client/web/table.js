@@ -1,7 +1,7 @@
 /**
  * The board with the bars of both players, as a live room and a replay both show it.
  *
- * @import {MatchState, Occupant, Over} from "./protocol.js"
+ * @import {MatchState, Occupant, MatchResult} from "./protocol.js"
  * @import {Scene} from "./board.js"
  * @import {Content, Description} from "./elements.js"
  * @import {Player} from "./players.js"
@@ -56,7 +56,7 @@ export function drawFlip(turn) {
 
 /**
  * What the end of a match means for a seat.
- * @param {Over | null | undefined} over
+ * @param {MatchResult | null | undefined} over
  * @param {number} seat
  * @returns {Player["result"]}
  */

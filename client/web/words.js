@@ -1,7 +1,7 @@
 /**
  * How numbers, results and people are put into words. Pure.
  *
- * @import {AddAi, BoardView, MatchState, Occupant, Over, Played, RootMove} from "./protocol.js"
+ * @import {AddAi, BoardView, MatchState, Occupant, MatchResult, Played, RootMove} from "./protocol.js"
  */
 
 /** A won position scores this minus the plies to its end (engine/search/job.py). */
@@ -102,7 +102,7 @@ export function aiTitle({ level, persona }) {
 
 /**
  * The result of a match: "Red wins", "Draw", "Aborted".
- * @param {Over} over
+ * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
  */
 export function resultText(over, board) {
@@ -115,7 +115,7 @@ export function resultText(over, board) {
 
 /**
  * The result as a score for the sides: "1 – 0"; nothing for a match without a result.
- * @param {Over} over
+ * @param {MatchResult} over
  */
 export function scoreLine(over) {
     if (over.winner !== null) return over.winner === 0 ? "1 – 0" : "0 – 1";
@@ -126,7 +126,7 @@ const DRAWS = new Set(["board", "claim", "agreement"]);
 
 /**
  * Did a match end with half a point for both? An aborted one did not.
- * @param {Over} over
+ * @param {MatchResult} over
  */
 export function isDraw(over) {
     return over.winner === null && DRAWS.has(over.how);

@@ -69,14 +69,14 @@ CASES = (
 )
 
 
-def node_counts(techniques: int = layout.ALL, table_bits: int = TABLE_BITS) -> dict[str, int]:
+def node_counts(features: int = layout.ALL, table_bits: int = TABLE_BITS) -> dict[str, int]:
     """The signature: nodes by game, each search with an empty table."""
     searchers: dict[str, Searcher] = {}
     counts: dict[str, int] = {}
     for case in CASES:
         searcher = searchers.setdefault(case.game, Searcher(load_game(case.game)))
         report = searcher.search(
-            case.position(), Limit(depth=case.depth), Table(table_bits), Control(), techniques=techniques
+            case.position(), Limit(depth=case.depth), Table(table_bits), Control(), features=features
         )
         counts[case.game] = counts.get(case.game, 0) + report.nodes
     return counts
@@ -87,12 +87,12 @@ def ablation(table_bits: int) -> dict[str, tuple[int, int]]:
     tree (where fewer nodes do the same work).
     """
 
-    def nodes(techniques: int) -> int:
-        return node_counts(techniques, table_bits)["connect-four"]
+    def nodes(features: int) -> int:
+        return node_counts(features, table_bits)["connect-four"]
 
     return {
         name: (nodes(layout.ALL & ~bit), nodes(layout.SOUND & ~bit))
-        for name, bit in {"nothing": 0, **layout.TECHNIQUE}.items()
+        for name, bit in {"nothing": 0, **layout.FEATURE}.items()
     }
 
 
@@ -149,7 +149,7 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
         table.fill(0)
         control.fill(0)
         work[layout.KILLERS : layout.HISTORY] = -1
-        work[layout.TECHNIQUES] = layout.BASIC
+        work[layout.FEATURES] = layout.BASIC
         work[layout.NODE_LIMIT] = 1 << 62
         work[layout.TABLE_SHIFT] = 64 - TABLE_BITS
         order = position.moves()
@@ -260,7 +260,7 @@ def told_ablation(asked: argparse.Namespace) -> str:
     counts = ablation(asked.table_bits)
     if asked.json:
         return as_json({name: {"all": every, "same_tree": same} for name, (every, same) in counts.items()})
-    head = f"{f'without, table 2**{asked.table_bits}':22} {'all techniques':>16} {'the same tree':>16}"
+    head = f"{f'without, table 2**{asked.table_bits}':22} {'all features':>16} {'the same tree':>16}"
     return "\n".join([head, *(f"{name:22} {every:16,} {same:16,}" for name, (every, same) in counts.items())])
 
 
@@ -274,7 +274,7 @@ def told_depths(asked: argparse.Namespace) -> str:
 
 
 def signature_text(every: dict[str, int], basic: dict[str, int]) -> str:
-    head = f"{'signature, in nodes':22} {'all techniques':>16} {'basic':>16}"
+    head = f"{'signature, in nodes':22} {'all features':>16} {'basic':>16}"
     return "\n".join([head, *(f"{name:22} {nodes:16,} {basic[name]:16,}" for name, nodes in every.items())])
 
 

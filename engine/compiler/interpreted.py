@@ -21,14 +21,14 @@ from engine.rules.parts import names_of
 from engine.search import kernel
 from engine.search.job import RulesChanged
 
-HOOKS = ("status", "moves", "play", "stuck", "key", "evaluate")
+HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
 OPTIONAL_HOOKS = (
-    "drawn", "repetition", "reversible", "count", "noisy", "tense", "rank", "may_pass", "pass_turn",
-    "probe", "forced",
+    "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass", "pass_turn",
+    "probe", "evasions",
 )  # fmt: skip
 """The rules that take the place of stubs, as in `engine.compiler.native`."""
 
-TAKE_MEMORY = ("moves", "evaluate", "count", "noisy", "forced", "probe")
+TAKE_MEMORY = ("moves", "evaluate", "count", "tactical", "evasions", "probe")
 """Those whose second argument is memory."""
 
 POLL_NODES = 16
@@ -101,7 +101,7 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), POLL_NODES=POLL_NODES)
     namespace.update(
         REPEATS=int(game.repetition_times != 0 or game.claim_repetition != 0),
-        NOISE=int("noisy" in names), TENSION=int("tense" in names), KNOWLEDGE=int("probe" in names),
+        HAS_TACTICAL=int("tactical" in names), HAS_UNSTABLE=int("unstable" in names), HAS_PROBE=int("probe" in names),
         MARGIN=int(getattr(game.rules, "MARGIN", 0)),
     )  # fmt: skip
     functions = {

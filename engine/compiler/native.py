@@ -58,12 +58,12 @@ from numba.extending import (  # noqa: E402
 
 numba.config.reload_config()  # somebody may have imported numba before us
 
-HOOKS = ("status", "moves", "play", "stuck", "key", "evaluate")
+HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
 """The rules that the kernel calls by name."""
 
 OPTIONAL_HOOKS = (
-    "drawn", "repetition", "reversible", "count", "noisy", "tense", "rank", "may_pass", "pass_turn",
-    "probe", "forced",
+    "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass", "pass_turn",
+    "probe", "evasions",
 )  # fmt: skip
 """The same, where the kernel has its own for a game that leaves them out. A template may name others of a game's rules
 in MORE_HOOKS."""
@@ -468,7 +468,9 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     hooks = {name: rules[name] for name in wanted if name in rules}
     repeats = int(game.repetition_times != 0 or game.claim_repetition != 0)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
-    namespace.update(NOISE=int("noisy" in rules), TENSION=int("tense" in rules), KNOWLEDGE=int("probe" in rules))
+    namespace.update(
+        HAS_TACTICAL=int("tactical" in rules), HAS_UNSTABLE=int("unstable" in rules), HAS_PROBE=int("probe" in rules)
+    )
     namespace.update(MARGIN=int(getattr(module, "MARGIN", 0)))
     inner = _inner(template)
     functions = {name: f for name, f in _own_functions(template).items() if name not in hooks}

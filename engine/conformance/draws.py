@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.conformance.playouts import expect, playouts, positions, spread
-from engine.game import DRAWN, GOES_ON, Game, Position, State
+from engine.game import DRAWN, ONGOING, Game, Position, State
 
 SHUFFLED_POSITIONS = 40
 TRIED_MOVES = 4
@@ -22,12 +22,12 @@ def check_draws(game: Game) -> None:
         return
     with np.errstate(over="ignore"):
         for position in positions(game):
-            if rules.status(position.state) != GOES_ON:
+            if rules.status(position.state) != ONGOING:
                 continue
             drawn, where = int(rules.drawn(position.state)), position.text()
             expect(drawn in (0, 1), "drawn is 0 or 1", where, drawn)
             if drawn and not int(rules.moves(position.state, [0] * rules.MAX_MOVES)):
-                is_draw = int(rules.stuck(position.state)) == DRAWN
+                is_draw = int(rules.no_moves_result(position.state)) == DRAWN
                 expect(is_draw, "where no move is left and stuck is no draw, drawn is 0: look for a move first", where)
 
 
@@ -73,7 +73,7 @@ def what_counts(position: Position) -> tuple[object, ...]:
     """The side to move, the pieces and the moves: what makes two positions the same."""
     rules: Any = position.game.rules
     moves: list[int] = []
-    if int(rules.status(position.state)) == GOES_ON:
+    if int(rules.status(position.state)) == ONGOING:
         buffer = [0] * rules.MAX_MOVES
         moves = sorted(int(move) for move in buffer[: int(rules.moves(position.state, buffer))])
     pieces = tuple(sorted(rules.view(position.state, None).pieces.items()))
@@ -152,7 +152,7 @@ class OwnPieces:
 
 def _steps(rules: Any, state: State, chance: random.Random, count: int) -> list[tuple[int, State]]:
     """Some moves that can be taken back, and what they lead to."""
-    if int(rules.status(state)) != GOES_ON or (hasattr(rules, "drawn") and rules.drawn(state)):
+    if int(rules.status(state)) != ONGOING or (hasattr(rules, "drawn") and rules.drawn(state)):
         return []
     buffer = [0] * rules.MAX_MOVES
     moves = [int(move) for move in buffer[: int(rules.moves(state, buffer))]]

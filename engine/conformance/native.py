@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.conformance.playouts import PLAYOUTS, expect, playouts, positions, spread
-from engine.game import GOES_ON, Game, Position, State
+from engine.game import ONGOING, Game, Position, State
 from engine.rules.data import load_data
 from engine.search.report import Report
 
@@ -30,7 +30,7 @@ def check_compiled_rules(game: Game) -> None:
         for position in everywhere:
             both.check_values(position)
         for position in spread(everywhere, MOVED_POSITIONS):
-            if game.rules.status(position.state) == GOES_ON:
+            if game.rules.status(position.state) == ONGOING:
                 both.check_moves(position)
 
 
@@ -47,7 +47,7 @@ class Both:
         self.buffer = np.zeros(game.rules.MAX_MOVES, np.int64)
         self.memory = Memory(self.buffer)
         self.optional = [name for name in OPTIONAL_HOOKS if name != "count" and hasattr(game.rules, name)]
-        required = ("status", "moves", "play", "stuck", "key", "evaluate", "count")
+        required = ("status", "moves", "play", "no_moves_result", "key", "evaluate", "count")
         self.compiled = {name: native.function(f"rule_{name}") for name in (*required, *self.optional)}
         of_any = [name for name in self.optional if name in ("drawn", "repetition", "reversible")]
         self.of_a_state = ("status", "key", *of_any)
@@ -78,18 +78,18 @@ class Both:
             expect(self.compiled["play"](words, move) == after, "play: compiled = uncompiled", where, move)
         self.check_hints(position, expected)
         if number == 0:
-            result = int(self.rules.stuck(state))
-            expect(self.compiled["stuck"](words) == result, "stuck: compiled = uncompiled", where)
+            result = int(self.rules.no_moves_result(state))
+            expect(self.compiled["no_moves_result"](words) == result, "stuck: compiled = uncompiled", where)
 
     def check_hints(self, position: Position, moves: list[int]) -> None:
         """What a game tells the search of a state that goes on: noise, tension, order, and passing."""
         rules, state, words, where = self.rules, position.state, _ints(position.state), position.text()
-        for name in ("tense", "may_pass"):
+        for name in ("unstable", "may_pass"):
             if name in self.optional:
                 hint = int(getattr(rules, name)(state))
                 expect(hint in (0, 1), f"{name} is 0 or 1", where, hint)
                 expect(self.compiled[name](words) == hint, f"{name}: compiled = uncompiled", where)
-        for name in ("noisy", "forced") if moves else ():
+        for name in ("tactical", "evasions") if moves else ():
             if name in self.optional:
                 buffer = [0] * rules.MAX_MOVES
                 number = int(getattr(rules, name)(state, buffer))
@@ -97,8 +97,8 @@ class Both:
                 expect(len(set(some)) == len(some) and set(some) <= set(moves), f"{name} moves are legal", where, some)
                 expect(self.compiled[name](words, self.memory) == number, f"{name}: compiled = uncompiled", where)
                 expect(self.buffer[:number].tolist() == some, f"{name}: compiled = uncompiled", where, some)
-        if "forced" in self.optional and moves and int(rules.tense(state)):
-            self.check_forced(position, moves)
+        if "evasions" in self.optional and moves and int(rules.unstable(state)):
+            self.check_evasions(position, moves)
         if "probe" in self.optional:
             known = int(rules.probe(state, self.data))
             expect(self.compiled["probe"](words, self.native_data) == known, "probe: compiled = uncompiled", where)
@@ -111,10 +111,10 @@ class Both:
             expect(rules.turn(passed) == 1 - rules.turn(state), "passing gives the turn to the other side", where)
             expect(self.compiled["pass_turn"](words) == _ints(passed), "pass_turn: compiled = uncompiled", where)
 
-    def check_forced(self, position: Position, moves: list[int]) -> None:
+    def check_evasions(self, position: Position, moves: list[int]) -> None:
         """Where a tense state is said to leave some moves, all others lose at once."""
         buffer = [0] * self.rules.MAX_MOVES
-        left = buffer[: int(self.rules.forced(position.state, buffer))]
+        left = buffer[: int(self.rules.evasions(position.state, buffer))]
         for move in spread([move for move in moves if left and move not in left], 8):
             after = position.play(move)
             replies = (after.play(reply).outcome() for reply in after.moves())
@@ -216,12 +216,12 @@ def minimax(position: Position, depth: int, ply: int) -> int:
     rules, state = position.game.rules, position.state
     with np.errstate(over="ignore"):
         result = int(rules.status(state))
-        if result == GOES_ON:
+        if result == ONGOING:
             if position.game.drawn is not None and position.game.drawn(state):
                 return 0
             if depth == 0:
                 return int(rules.evaluate(state, data_of(position.game)))
-    if result == GOES_ON:
+    if result == ONGOING:
         result, moves = position.game.settle(state)
         if moves:
             return max(-minimax(position.play(move), depth - 1, ply + 1) for move in moves)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import GOES_ON, LOST, Option, State
+from engine.game import LOST, ONGOING, Option, State
 from engine.jit import U, lsb, msb, popcount, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
@@ -26,7 +26,7 @@ LEVEL_TABLE = (
 )
 OPTIONS: Mapping[str, Option] = {}
 MARGIN = 120
-WITHOUT = ("null-move", "replies")  # see docs/ablations.md
+DISABLED = ("null-move", "replies")  # see docs/ablations.md
 DATA = ("data/breakthrough.txt",)
 RULES = """White and Black have sixteen men each on the two rows next to them. White begins.
 
@@ -74,8 +74,8 @@ def init(options: Mapping[str, str]) -> State:
 @rule
 def status(s: State) -> int:
     if s[2] == NONE:
-        return LOST if s[1] & ROW_1 or s[0] == NONE else GOES_ON
-    return LOST if s[0] & ROW_8 or s[1] == NONE else GOES_ON
+        return LOST if s[1] & ROW_1 or s[0] == NONE else ONGOING
+    return LOST if s[0] & ROW_8 or s[1] == NONE else ONGOING
 
 
 @rule
@@ -116,7 +116,7 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     return LOST
 
 
@@ -247,7 +247,7 @@ def evaluate(s: State, data: Any) -> int:
 
 
 @rule
-def noisy(s: State, buf: Any) -> int:
+def tactical(s: State, buf: Any) -> int:
     """Captures, and steps to the far side."""
     if s[2] == NONE:
         goals = ROW_8 & ~s[0]
@@ -261,13 +261,13 @@ def noisy(s: State, buf: Any) -> int:
 
 
 @rule
-def tense(s: State) -> int:
+def unstable(s: State) -> int:
     """A man of the other side is one step from the far side: it must be captured."""
     return int((s[1] & ROW_2 if s[2] == NONE else s[0] & ROW_7) != NONE)
 
 
 @rule
-def forced(s: State, buf: Any) -> int:
+def evasions(s: State, buf: Any) -> int:
     """Wins with this move, else the captures of the man that is one step from the far side."""
     if s[2] == NONE:
         last, near = s[0] & ROW_7, s[1] & ROW_2

@@ -10,19 +10,44 @@ from engine.games.chess_parts import board as board_part
 from engine.games.chess_parts import drawing, evaluation, exchange, fen, movement
 from engine.games.chess_parts import ending as ending_part
 from engine.games.chess_parts import notation as notation_part
-from engine.games.chess_parts.board import tense, turn
+from engine.games.chess_parts.board import turn, unstable
 from engine.games.chess_parts.drawing import board, move_view, view
-from engine.games.chess_parts.ending import claim, drawn, ending, key, repetition, reversible, status, stuck
+from engine.games.chess_parts.ending import claim, drawn, ending, key, no_moves_result, repetition, reversible, status
 from engine.games.chess_parts.evaluation import evaluate
 from engine.games.chess_parts.exchange import rank
 from engine.games.chess_parts.fen import format_position, init, parse_position
-from engine.games.chess_parts.movement import MAX_MOVES, count, may_pass, moves, noisy, pass_turn, play
+from engine.games.chess_parts.movement import MAX_MOVES, count, may_pass, moves, pass_turn, play, tactical
 from engine.games.chess_parts.notation import format_move, notation, parse_move
 
 __all__ = [
-    "MAX_MOVES", "board", "claim", "count", "drawn", "ending", "evaluate", "format_move", "format_position", "init",
-    "key", "may_pass", "move_view", "moves", "noisy", "notation", "parse_move", "parse_position", "pass_turn", "play",
-    "rank", "repetition", "reversible", "status", "stuck", "tense", "turn", "view",
+    "MAX_MOVES",
+    "board",
+    "claim",
+    "count",
+    "drawn",
+    "ending",
+    "evaluate",
+    "format_move",
+    "format_position",
+    "init",
+    "key",
+    "may_pass",
+    "move_view",
+    "moves",
+    "no_moves_result",
+    "notation",
+    "parse_move",
+    "parse_position",
+    "pass_turn",
+    "play",
+    "rank",
+    "repetition",
+    "reversible",
+    "status",
+    "tactical",
+    "turn",
+    "unstable",
+    "view",
 ]  # fmt: skip
 
 NAME = "chess"
@@ -38,7 +63,7 @@ LEVEL_TABLE = (
     (17_000, 5, 67),
     (24_000, 4, 20),
 )
-WITHOUT = ("mate-distance",)  # see docs/ablations.md
+DISABLED = ("mate-distance",)  # see docs/ablations.md
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/chess.txt",)
 PARTS = (board_part, movement, exchange, evaluation, ending_part, fen, notation_part, drawing)

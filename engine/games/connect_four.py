@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import DRAWN, GOES_ON, LOST, Option, State
+from engine.game import DRAWN, LOST, ONGOING, Option, State
 from engine.jit import U, popcount, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
@@ -28,7 +28,7 @@ OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/connect_four_book.bin",)
 SOLVER = "engine.solvers.connect_four"
 PATIENCE_MS = 3000
-WITHOUT = ("iir", "mate-distance")  # see docs/ablations.md
+DISABLED = ("iir", "mate-distance")  # see docs/ablations.md
 RULES = """Red and Yellow take turns to drop a disc into one of the seven columns; it falls to the lowest free cell.
 Red begins. Whoever first has four of their own in a row, across, up or diagonally, wins.
 A full board without such a row is a draw."""
@@ -73,7 +73,7 @@ def status(s: State) -> int:
         return LOST
     if s[1] == BOARD:
         return DRAWN
-    return GOES_ON
+    return ONGOING
 
 
 @rule
@@ -92,7 +92,7 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     return DRAWN
 
 

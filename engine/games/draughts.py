@@ -5,13 +5,23 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.game import GOES_ON, LOST, Option, State
+from engine.game import LOST, ONGOING, Option, State
 from engine.games.draughts_parts import board as board_part
 from engine.games.draughts_parts import evaluation, movement, tables
 from engine.games.draughts_parts import notation as notation_part
 from engine.games.draughts_parts.board import COUNTED_PLIES, DRAW_PLIES, NUMBER, ONE, ROW_BITS, ZERO, turn
 from engine.games.draughts_parts.evaluation import evaluate
-from engine.games.draughts_parts.movement import MAX_MOVES, can_move, count, moves, noisy, play, rank, taken, tense
+from engine.games.draughts_parts.movement import (
+    MAX_MOVES,
+    can_move,
+    count,
+    moves,
+    play,
+    rank,
+    tactical,
+    taken,
+    unstable,
+)
 from engine.games.draughts_parts.notation import (
     format_move,
     format_position,
@@ -27,9 +37,26 @@ from engine.jit import U, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 __all__ = [
-    "MAX_MOVES", "SLICES", "TABLES_AT", "TABLE_BYTES", "TABLE_PIECES", "count", "evaluate", "format_move",
-    "format_position", "moves", "noisy", "notation", "parse_move", "parse_position", "play", "probe", "rank",
-    "table_index", "tense", "turn",
+    "MAX_MOVES",
+    "SLICES",
+    "TABLES_AT",
+    "TABLE_BYTES",
+    "TABLE_PIECES",
+    "count",
+    "evaluate",
+    "format_move",
+    "format_position",
+    "moves",
+    "notation",
+    "parse_move",
+    "parse_position",
+    "play",
+    "probe",
+    "rank",
+    "table_index",
+    "tactical",
+    "turn",
+    "unstable",
 ]  # fmt: skip
 
 NAME = "draughts"
@@ -50,7 +77,7 @@ DATA = ("data/draughts.txt",)
 PARTS = (board_part, movement, evaluation, tables, notation_part)
 SOLVER = "engine.solvers.draughts"
 REPETITION = 3
-WITHOUT = ("extensions", "quiet-table", "malus")
+DISABLED = ("extensions", "quiet-table", "malus")
 """Captures are played out at the horizon: a ply for each made the trees 15 times as large. A look into the table at
 each state there costs more time than it saves. The rest: docs/ablations.md."""
 RULES = """Twelve men a side stand on the dark squares of the three rows nearest to their player. The dark squares have
@@ -83,11 +110,11 @@ def init(options: Mapping[str, str]) -> State:
 
 @rule
 def status(s: State) -> int:
-    return GOES_ON if s[0] else LOST
+    return ONGOING if s[0] else LOST
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     return LOST
 
 

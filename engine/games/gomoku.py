@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import DRAWN, GOES_ON, LOST, Option, State
+from engine.game import DRAWN, LOST, ONGOING, Option, State
 from engine.games.gomoku_parts import board as board_part
 from engine.games.gomoku_parts import lines
 from engine.games.gomoku_parts import threats as threats_part
@@ -47,7 +47,7 @@ LEVEL_TABLE = (
     (9_000, 1, 22),
 )
 MARGIN = 40
-WITHOUT = ("quiescence", "history", "malus")  # see docs/ablations.md
+DISABLED = ("quiescence", "history", "malus")  # see docs/ablations.md
 NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {
     "win": Option("A row that wins", "five-or-more", ("five-or-more", "exactly-five")),
@@ -85,7 +85,7 @@ def init(options: Mapping[str, str]) -> State:
 def status(s: State) -> int:
     if s[8] & HAS_WON:
         return LOST
-    return DRAWN if s[8] >= ALL_STONES else GOES_ON
+    return DRAWN if s[8] >= ALL_STONES else ONGOING
 
 
 @rule
@@ -128,7 +128,7 @@ def moves(s: State, buf: Any) -> int:
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     return DRAWN
 
 
@@ -173,19 +173,19 @@ def evaluate(s: State, data: Any) -> int:
 
 
 @rule
-def tense(s: State) -> int:
+def unstable(s: State) -> int:
     """The other side has a row of four: it must be stopped, unless one can win at once."""
     return int(count_of(s[10], 4) != 0 and count_of(s[9], 4) == 0)
 
 
 @rule
-def forced(s: State, buf: Any) -> int:
+def evasions(s: State, buf: Any) -> int:
     """The stones that stop a row of four."""
     return write(threats(s), buf, 0)
 
 
 @rule
-def noisy(s: State, buf: Any) -> int:
+def tactical(s: State, buf: Any) -> int:
     """Fives, else what must be stopped. Not fours: the horizon has no limit, and chains of fours take no end there."""
     if count_of(s[9], 4):
         return write(wins(s), buf, 0)

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from engine.game import GOES_ON, LOST, Option, State
+from engine.game import LOST, ONGOING, Option, State
 from engine.jit import U, lsb, popcount, rule
 from engine.view import BoardView, Border, Kind, MoveView, PositionView, SeatView, Site, Sites
 
@@ -29,7 +29,7 @@ LEVEL_TABLE = (
 NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {"swap": Option("The second player may swap", "yes", ("yes", "no"))}
 DATA = ()
-WITHOUT = ("killers",)  # see docs/ablations.md
+DISABLED = ("killers",)  # see docs/ablations.md
 RULES = """Red and Blue take turns to put a stone on any empty cell of the board. Red begins. Stones never move.
 
 The top and bottom edges belong to Red, the left and right edges to Blue; a corner cell belongs to both edges that meet
@@ -77,7 +77,7 @@ def init(options: Mapping[str, str]) -> State:
 
 @rule
 def status(s: State) -> int:
-    return LOST if (s[8] & s[10]) | (s[9] & s[11]) else GOES_ON
+    return LOST if (s[8] & s[10]) | (s[9] & s[11]) else ONGOING
 
 
 @rule
@@ -161,7 +161,7 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     return LOST
 
 

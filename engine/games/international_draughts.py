@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.game import GOES_ON, LOST, Option, State
+from engine.game import LOST, ONGOING, Option, State
 from engine.games.international_draughts_parts import board as board_part
 from engine.games.international_draughts_parts import evaluation, movement
 from engine.games.international_draughts_parts import notation as notation_part
@@ -27,11 +27,11 @@ from engine.games.international_draughts_parts.movement import (
     can_move,
     count,
     moves,
-    noisy,
     play,
     rank,
+    tactical,
     taken,
-    tense,
+    unstable,
 )
 from engine.games.international_draughts_parts.notation import (
     format_move,
@@ -47,8 +47,20 @@ from engine.jit import U, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 __all__ = [
-    "MAX_MOVES", "count", "evaluate", "format_move", "format_position", "moves", "noisy", "notation", "parse_move",
-    "parse_position", "play", "rank", "tense", "turn",
+    "MAX_MOVES",
+    "count",
+    "evaluate",
+    "format_move",
+    "format_position",
+    "moves",
+    "notation",
+    "parse_move",
+    "parse_position",
+    "play",
+    "rank",
+    "tactical",
+    "turn",
+    "unstable",
 ]  # fmt: skip
 
 NAME = "international-draughts"
@@ -64,7 +76,7 @@ LEVEL_TABLE = (
     (25_000, 2, 70),
     (48_000, 1, 24),
 )
-WITHOUT = ("extensions", "replies")  # see docs/ablations.md
+DISABLED = ("extensions", "replies")  # see docs/ablations.md
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/international_draughts.txt",)
 PARTS = (board_part, movement, evaluation, notation_part)
@@ -103,11 +115,11 @@ def init(options: Mapping[str, str]) -> State:
 
 @rule
 def status(s: State) -> int:
-    return GOES_ON if s[0] else LOST
+    return ONGOING if s[0] else LOST
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     return LOST
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import GOES_ON, LOST, Option, State
+from engine.game import LOST, ONGOING, Option, State
 from engine.jit import U, lsb, popcount, rule
 from engine.view import BoardView, Kind, MoveView, PositionView, SeatView, Site, Sites
 
@@ -28,7 +28,7 @@ LEVEL_TABLE = (
 )
 OPTIONS: Mapping[str, Option] = {"flying": Option("With three men left, fly to any point", "yes", ("yes", "no"))}
 DATA = ("data/nine_mens_morris.txt",)
-WITHOUT = ("killers", "quiet-table")  # see docs/ablations.md
+DISABLED = ("killers", "quiet-table")  # see docs/ablations.md
 MARGIN = 40
 REPETITION = 3
 RULES = """The board has 24 points on three squares that lie inside each other, joined by four lines.
@@ -89,7 +89,7 @@ def init(options: Mapping[str, str]) -> State:
 
 @rule
 def status(s: State) -> int:
-    return LOST if popcount(s[0]) + np.int64(s[2] & HAND) < 3 else GOES_ON
+    return LOST if popcount(s[0]) + np.int64(s[2] & HAND) < 3 else ONGOING
 
 
 @rule
@@ -179,7 +179,7 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     return LOST
 
 
@@ -244,7 +244,7 @@ def evaluate(s: State, data: Any) -> int:
 
 
 @rule
-def noisy(s: State, buf: Any) -> int:
+def tactical(s: State, buf: Any) -> int:
     """The moves that close a mill: they capture."""
     if s[2] & HAND:
         return write(NOWHERE, closing(s[0]) & FULL & ~(s[0] | s[1]), victims(s[1]), buf, 0)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import DRAWN, GOES_ON, LOST, WON, Option, State
+from engine.game import DRAWN, LOST, ONGOING, WON, Option, State
 from engine.jit import U, lsb, msb, popcount, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
@@ -147,7 +147,7 @@ def flips(cell: int, p: np.uint64, o: np.uint64) -> np.uint64:
 
 @rule
 def status(s: State) -> int:
-    return GOES_ON
+    return ONGOING
 
 
 @rule
@@ -183,7 +183,7 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     lead = popcount(s[0]) - popcount(s[1])
     if lead == 0:
         return DRAWN

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import GOES_ON, LOST, Option, State
+from engine.game import LOST, ONGOING, Option, State
 from engine.jit import U, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
@@ -26,7 +26,7 @@ LEVEL_TABLE = (
     (625, 0, 76),
     (1_003, 0, 45),
 )
-WITHOUT = ("killers",)  # see docs/ablations.md
+DISABLED = ("killers",)  # see docs/ablations.md
 NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {"rows": Option("Sticks in each row", "1-2-3", ("1-2-3", "1-3-5-7"), free=True)}
 DATA = ()
@@ -54,7 +54,7 @@ def status(s: State) -> int:
     rows = s[0] & ROWS
     if rows & SINGLES == rows and rows & (rows - ONE) == U(0):
         return LOST
-    return GOES_ON
+    return ONGOING
 
 
 @rule
@@ -78,7 +78,7 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     return LOST
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import DRAWN, GOES_ON, LOST, Option, State
+from engine.game import DRAWN, LOST, ONGOING, Option, State
 from engine.jit import U, lsb, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
@@ -46,7 +46,7 @@ def status(s: State) -> int:
             return LOST
     if (s[0] | s[1]) == FULL:
         return DRAWN
-    return GOES_ON
+    return ONGOING
 
 
 @rule
@@ -66,7 +66,7 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     return DRAWN
 
 

@@ -15,16 +15,16 @@ from pathlib import Path
 from engine.command_line import between, count
 from engine.game import Game, GameError
 from engine.match.description import DescriptionError
+from engine.match.features import check_usable
+from engine.match.features import usable as usable
 from engine.match.ladder import MAX_PLIES, SEED, options_of
 from engine.match.log import Header, Log, LogError, read_log
 from engine.match.openings import default_plies, longest
 from engine.match.run import MOST_PROCESSES, WorkerLost, openings_of, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
-from engine.match.techniques import check_usable
-from engine.match.techniques import usable as usable
 from engine.rules.registry import load_game
 from engine.search import layout
-from engine.search.driver import usual_techniques
+from engine.search.driver import default_features
 
 FOLDER = Path("tests/data/ablations")
 GAMES = 400
@@ -44,7 +44,7 @@ FULL_TABLE = ("buckets",)
 
 def in_use(game: Game, technique: str) -> bool:
     """Is the technique among the game's usual ones?"""
-    return bool(usual_techniques(game) & layout.TECHNIQUE[technique])
+    return bool(default_features(game) & layout.FEATURE[technique])
 
 
 def header_of(game: Game, technique: str, nodes: int) -> Header:

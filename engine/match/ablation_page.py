@@ -41,9 +41,9 @@ nodes, or of which nothing could be told there, did at five to ten times as many
 morris, null-move in chess, the depth less without a table move in draughts, gomoku and morris), and extensions in
 international draughts paid at few and do not at many. Theirs is the match with more nodes.
 
-What harms in a game or does not pay is not in use there: its rules file names it in `WITHOUT`. What pays is in use, and
-so is what makes no difference. What cannot be told is in use as well, unless the table says no: then an earlier match
-spoke against it, or it takes more time than nodes tell, and the rules file says so. With more than a hundred
+What harms in a game or does not pay is not in use there: its rules file names it in `DISABLED`. What pays is in use,
+and so is what makes no difference. What cannot be told is in use as well, unless the table says no: then an earlier
+match spoke against it, or it takes more time than nodes tell, and the rules file says so. With more than a hundred
 matches a few of these verdicts must be wrong, as bounds of 95 % are.
 
 Buckets, which matter when the table is full, were measured with a table of fewer entries than nodes. A match was

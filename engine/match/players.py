@@ -10,9 +10,9 @@ from msgspec import structs
 from engine.deadline import expiring
 from engine.game import Position
 from engine.match.description import Clock, Description, DescriptionError, ponders
+from engine.match.features import SETTINGS, check_usable, techniques_of
 from engine.match.play import Choice, PlayerFailed, Situation
 from engine.match.pondering import Around, Pondering
-from engine.match.techniques import SETTINGS, check_usable, techniques_of
 from engine.search import layout
 from engine.search.driver import Control, Running, Searcher, Table, answer
 from engine.search.job import PERSONAS, Job, Limit, Persona, RootMove, SearchError
@@ -45,7 +45,7 @@ class SearchPlayer:
         self._level = Level(
             description.limit, number("margin", 0), number("slip", 0), plain=description.limit.nodes == 1
         )
-        self._techniques = techniques_of(description, searcher.techniques)
+        self._techniques = techniques_of(description, searcher.features)
         named = {name for setting in SETTINGS for name in description.names(setting)}
         check_usable(searcher.game, named - {"basic"})
         if "probe" in (*description.names("with"), *description.names("only")):
@@ -100,7 +100,7 @@ class SearchPlayer:
             self._table = Table(self._bits)
         return self._searcher.search(
             position, limit, self._table, control, margin=level.margin, exact_depth=level.plain,
-            techniques=self._techniques, contempt=self._contempt, threads=self._threads, pondering=pondering,
+            features=self._techniques, contempt=self._contempt, threads=self._threads, pondering=pondering,
             around=around,
         )  # fmt: skip
 

@@ -16,7 +16,7 @@ Reason = Literal["failed", "fault", "rules_changed", "cancelled"]
 """A job that names nothing has failed; a fault is the game's own."""
 
 
-class Run(Struct, frozen=True, tag=True):
+class SearchCommand(Struct, frozen=True, tag=True):
     """Search this; `time_ms` caps the job's own time on a second try. Uncompiled, with the kernel as plain Python, when
     the machine code is not there yet; it may be compiled here when the cache has failed the pool (`may_compile`).
     """
@@ -28,7 +28,7 @@ class Run(Struct, frozen=True, tag=True):
     may_compile: bool = False
 
 
-class Warm(Struct, frozen=True, tag=True):
+class CompileCommand(Struct, frozen=True, tag=True):
     """Compile a step of this game, with exactly these rules, into the cache; idle: give way to everything else from now
     on.
     """
@@ -39,7 +39,7 @@ class Warm(Struct, frozen=True, tag=True):
     step: Step = "search"
 
 
-Order = Run | Warm
+WorkerCommand = SearchCommand | CompileCommand
 
 
 class Ready(Struct, frozen=True, tag=True):
@@ -48,13 +48,13 @@ class Ready(Struct, frozen=True, tag=True):
     pid: int
 
 
-class Taken(Struct, frozen=True, tag=True):
+class Accepted(Struct, frozen=True, tag=True):
     """The worker is alive and has the order; said at once, and again now and then while it loads the game."""
 
     number: int
 
 
-class Started(Struct, frozen=True, tag=True):
+class SearchStarted(Struct, frozen=True, tag=True):
     """The game is loaded and the search begins."""
 
     number: int
@@ -78,7 +78,7 @@ class Failed(Struct, frozen=True, tag=True):
     message: str
 
 
-class Cold(Struct, frozen=True, tag=True):
+class NotCompiled(Struct, frozen=True, tag=True):
     """The cache does not hold what the job needs: nothing was searched, and nothing is compiled here."""
 
     number: int
@@ -91,7 +91,7 @@ class Compiling(Struct, frozen=True, tag=True):
     cpu_ms: int
 
 
-class Warmed(Struct, frozen=True, tag=True):
+class Compiled(Struct, frozen=True, tag=True):
     """What was to be compiled is in the cache, or why it cannot be; `is_changed`: the game's files are others now."""
 
     game: str
@@ -99,8 +99,8 @@ class Warmed(Struct, frozen=True, tag=True):
     is_changed: bool = False
 
 
-News = Ready | Taken | Started | Progress | Answered | Failed | Cold | Compiling | Warmed
+WorkerMessage = Ready | Accepted | SearchStarted | Progress | Answered | Failed | NotCompiled | Compiling | Compiled
 
 encode = msgpack.Encoder().encode
-decode_order = msgpack.Decoder(Order).decode
-decode_news = msgpack.Decoder(News).decode
+decode_command = msgpack.Decoder(WorkerCommand).decode
+decode_message = msgpack.Decoder(WorkerMessage).decode

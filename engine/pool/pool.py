@@ -19,10 +19,20 @@ from typing import Any
 
 from engine.game import GameError
 from engine.pool.fair_queue import FairQueue
-from engine.pool.messages import Answered, Cold, Failed, News, Progress, Ready, Run, Started, Taken
+from engine.pool.messages import (
+    Accepted,
+    Answered,
+    Failed,
+    NotCompiled,
+    Progress,
+    Ready,
+    SearchCommand,
+    SearchStarted,
+    WorkerMessage,
+)
 from engine.pool.process import DEFAULT_START, StartMethod, WorkerProcess, default_workers
 from engine.pool.quarantine import Quarantine
-from engine.pool.slot import Seat, Ticket
+from engine.pool.slot import PendingSearch, WorkerSlot
 from engine.pool.warmer import Warmer, WarmState
 from engine.rules.registry import game_ids, load_game
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError, SearchFailed
@@ -60,7 +70,7 @@ class PoolClosed(SearchError):
 
 
 @dataclass(slots=True)
-class Counts:
+class PoolCounters:
     """Since the pool was opened: searches answered, failed and tried again, and workers that died or were killed."""
 
     answered: int = 0
@@ -90,25 +100,25 @@ class Pool:
         self._size = default_workers() if workers is None else workers
         if self._size < 1:
             raise ValueError("a pool has at least one worker")
-        self._waiting: FairQueue[Ticket] = FairQueue(queue_size)
+        self._waiting: FairQueue[PendingSearch] = FairQueue(queue_size)
         self._table_bytes = table_bytes
         self._method: StartMethod = start_method
         self._on_warm = on_warm
         self._warmer = Warmer(
-            lambda on_news, on_end: WorkerProcess(start_method, 0, on_news, on_end),
+            lambda on_message, on_end: WorkerProcess(start_method, 0, on_message, on_end),
             game_ids() if warm is None else warm,
             self._on_change,
             self._on_settled,
             self._on_warmer_end,
         )
         self._cold_told: Counter[str] = Counter()
-        self._seats: list[Seat] = []
-        self._home: dict[str, Seat] = {}
+        self._slots: list[WorkerSlot] = []
+        self._home: dict[str, WorkerSlot] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._bad_starts = 0
         self._quarantine = Quarantine()
         self._is_open = False
-        self.counts = Counts()
+        self.counts = PoolCounters()
 
     # --- what the house calls
 
@@ -116,8 +126,8 @@ class Pool:
         """Returns at once; the workers start meanwhile, and jobs wait for them."""
         self._is_open = True
         for index in range(self._size):
-            self._seats.append(Seat(self._new_process()))
-            self._spawn(self._start(self._seats[index]), f"search-worker-{index}")
+            self._slots.append(WorkerSlot(self._new_process()))
+            self._spawn(self._start(self._slots[index]), f"search-worker-{index}")
         self._spawn(self._warmer.run(), "search-warmer")
         return self
 
@@ -126,15 +136,15 @@ class Pool:
     ) -> None:
         """Fails what is waiting or running with PoolClosed, and leaves no process behind."""
         self._is_open = False
-        for ticket in [*self._waiting, *(seat.ticket for seat in self._seats if seat.ticket is not None)]:
-            self._fail(ticket, PoolClosed("the search pool is closed"))
-        for seat in self._seats:
-            seat.unwatch()
+        for pending in [*self._waiting, *(slot.pending for slot in self._slots if slot.pending is not None)]:
+            self._fail(pending, PoolClosed("the search pool is closed"))
+        for slot in self._slots:
+            slot.unwatch()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(seat.process.close() for seat in self._seats))
-        self._seats.clear()
+        await asyncio.gather(*(slot.process.close() for slot in self._slots))
+        self._slots.clear()
 
     async def search(
         self, job: Job, on_info: Callable[[Info], None] | None = None, time_ms: int | None = None
@@ -145,16 +155,16 @@ class Pool:
         Raises RulesChanged, PoolBusy, PoolClosed, GameQuarantined or another SearchFailed. Cancelling the caller ends
         the search within milliseconds.
         """
-        ticket = self._admit(job, on_info)
-        if time_ms is not None and ticket.level.limit.time_ms is not None:
-            ticket.begun = asyncio.get_running_loop().time() - max(0, ticket.level.limit.time_ms - time_ms) / 1000
-        self._waiting.put(ticket)
+        pending = self._admit(job, on_info)
+        if time_ms is not None and pending.level.limit.time_ms is not None:
+            pending.begun = asyncio.get_running_loop().time() - max(0, pending.level.limit.time_ms - time_ms) / 1000
+        self._waiting.put(pending)
         self._ask_for(job)
         self._dispatch()
         try:
-            return await ticket.answer
+            return await pending.answer
         except asyncio.CancelledError:
-            self._drop(ticket)
+            self._drop(pending)
             raise
 
     async def warm(self, game_id: str, *, idle: bool = False) -> None:
@@ -195,11 +205,11 @@ class Pool:
     @property
     def running(self) -> int:
         """The searches that are under way."""
-        return sum(seat.ticket is not None for seat in self._seats)
+        return sum(slot.pending is not None for slot in self._slots)
 
     @property
     def ready_workers(self) -> int:
-        return sum(seat.ready for seat in self._seats)
+        return sum(slot.ready for slot in self._slots)
 
     def load(self) -> Load:
         """How busy the pool is."""
@@ -208,11 +218,11 @@ class Pool:
     @property
     def pids(self) -> list[int]:
         """The processes of the workers that are ready."""
-        return [seat.process.pid for seat in self._seats if seat.ready and seat.process.pid is not None]
+        return [slot.process.pid for slot in self._slots if slot.ready and slot.process.pid is not None]
 
     # --- jobs
 
-    def _admit(self, job: Job, on_info: Callable[[Info], None] | None) -> Ticket:
+    def _admit(self, job: Job, on_info: Callable[[Info], None] | None) -> PendingSearch:
         if not self._is_open:
             raise PoolClosed("the search pool is closed")
         if self._waiting.is_full:
@@ -231,184 +241,184 @@ class Pool:
         if self._is_refused(job):
             raise self._warmer.error(job.game)
         level = level_for(job, game)
-        return Ticket(job, level, on_info, asyncio.get_running_loop().create_future())
+        return PendingSearch(job, level, on_info, asyncio.get_running_loop().create_future())
 
     def _dispatch(self) -> None:
         """Gives waiting jobs to idle workers: each to the one that holds its room's table, if that is idle."""
-        while self._is_open and (idle := [seat for seat in self._seats if seat.ready and not seat.busy]):
-            ticket = self._waiting.take(lambda ticket: self._is_uncompiled(ticket.job) is not None)
-            if ticket is None:
+        while self._is_open and (idle := [slot for slot in self._slots if slot.ready and not slot.busy]):
+            pending = self._waiting.take(lambda pending: self._is_uncompiled(pending.job) is not None)
+            if pending is None:
                 return
-            home = self._home.get(ticket.affinity)
-            seat = home if home in idle else min(idle, key=lambda seat: seat.used)
+            home = self._home.get(pending.affinity)
+            slot = home if home in idle else min(idle, key=lambda slot: slot.used)
             try:
-                self._give(ticket, seat)
+                self._give(pending, slot)
             except SearchError as error:
-                self._release(seat)
-                self._fail(ticket, error)
+                self._release(slot)
+                self._fail(pending, error)
 
-    def _give(self, ticket: Ticket, seat: Seat) -> None:
+    def _give(self, pending: PendingSearch, slot: WorkerSlot) -> None:
         now = asyncio.get_running_loop().time()
-        left = ticket.left(now)
-        self._home[ticket.affinity] = seat
+        left = pending.left(now)
+        self._home[pending.affinity] = slot
         if len(self._home) > 10_000:
             del self._home[next(iter(self._home))]
-        seat.number += 1
-        seat.ticket, seat.busy, seat.is_loading, seat.nodes, seat.ends, seat.used = ticket, True, True, -1, None, now
-        seat.is_uncompiled = self._is_uncompiled(ticket.job) or self._must_go_on_uncompiled(ticket.job, seat)
-        ticket.tries += 1
-        seat.watch(now + TAKE_S, self._hung)
-        time_ms = None if left is None or ticket.begun is None else max(1, round(left * 1000))
-        may_compile = self._may_compile(ticket.job.game)
-        seat.process.send(Run(seat.number, ticket.job, time_ms, seat.is_uncompiled, may_compile))
+        slot.number += 1
+        slot.pending, slot.busy, slot.is_loading, slot.nodes, slot.ends, slot.used = pending, True, True, -1, None, now
+        slot.is_uncompiled = self._is_uncompiled(pending.job) or self._must_go_on_uncompiled(pending.job, slot)
+        pending.tries += 1
+        slot.watch(now + TAKE_S, self._hung)
+        time_ms = None if left is None or pending.begun is None else max(1, round(left * 1000))
+        may_compile = self._may_compile(pending.job.game)
+        slot.process.send(SearchCommand(slot.number, pending.job, time_ms, slot.is_uncompiled, may_compile))
 
-    def _on_news(self, process: WorkerProcess, news: News) -> None:
-        seat = self._seat_of(process)
-        if seat is None:
+    def _on_message(self, process: WorkerProcess, message: WorkerMessage) -> None:
+        slot = self._slot_of(process)
+        if slot is None:
             return
-        match news:
+        match message:
             case Ready():
-                seat.ready = True
+                slot.ready = True
                 self._bad_starts = 0
                 self._dispatch()
-            case Taken(number=number) if number == seat.number:
-                self._on_taken(seat)
-            case Started(number=number) if number == seat.number:
-                self._on_started(seat)
-            case Progress(number=number, info=info) if number == seat.number:
-                self._on_progress(seat, info)
-            case Answered(number=number, result=result) if number == seat.number:
-                self._on_answer(seat, result)
-            case Failed(number=number) as failed if number == seat.number:
-                self._on_failure(seat, failed)
-            case Cold(number=number) if number == seat.number:
-                self._on_cold(seat)
+            case Accepted(number=number) if number == slot.number:
+                self._on_taken(slot)
+            case SearchStarted(number=number) if number == slot.number:
+                self._on_started(slot)
+            case Progress(number=number, info=info) if number == slot.number:
+                self._on_progress(slot, info)
+            case Answered(number=number, result=result) if number == slot.number:
+                self._on_answer(slot, result)
+            case Failed(number=number) as failed if number == slot.number:
+                self._on_failure(slot, failed)
+            case NotCompiled(number=number) if number == slot.number:
+                self._on_cold(slot)
             case _:
                 pass  # late news of an earlier job
 
-    def _on_taken(self, seat: Seat) -> None:
+    def _on_taken(self, slot: WorkerSlot) -> None:
         """Time to load a game, for a worker that does not have it yet."""
-        if seat.ticket is not None and seat.is_loading and seat.wanted not in seat.loaded:
-            seat.watch(min(asyncio.get_running_loop().time() + STALL_S, seat.used + LOAD_S), self._hung)
+        if slot.pending is not None and slot.is_loading and slot.wanted not in slot.loaded:
+            slot.watch(min(asyncio.get_running_loop().time() + STALL_S, slot.used + LOAD_S), self._hung)
 
-    def _on_started(self, seat: Seat) -> None:
-        if seat.ticket is None:
+    def _on_started(self, slot: WorkerSlot) -> None:
+        if slot.pending is None:
             return
-        seat.is_loading = False
-        seat.loaded.add(seat.wanted)
+        slot.is_loading = False
+        slot.loaded.add(slot.wanted)
         now = asyncio.get_running_loop().time()
-        if seat.ticket.begun is None:
-            seat.ticket.begun = now
-        left = seat.ticket.left(now)
-        if left is not None and not seat.is_uncompiled:  # what is played in full uncompiled may take longer
-            seat.ends = now + max(0.0, left) + GRACE_S
-        self._watch_search(seat, now)
+        if slot.pending.begun is None:
+            slot.pending.begun = now
+        left = slot.pending.left(now)
+        if left is not None and not slot.is_uncompiled:  # what is played in full uncompiled may take longer
+            slot.ends = now + max(0.0, left) + GRACE_S
+        self._watch_search(slot, now)
 
-    def _watch_search(self, seat: Seat, now: float) -> None:
-        stalled = now + (UNCOMPILED_STALL_S if seat.is_uncompiled else STALL_S)
-        seat.watch(stalled if seat.ends is None else min(stalled, seat.ends), self._hung)
+    def _watch_search(self, slot: WorkerSlot, now: float) -> None:
+        stalled = now + (UNCOMPILED_STALL_S if slot.is_uncompiled else STALL_S)
+        slot.watch(stalled if slot.ends is None else min(stalled, slot.ends), self._hung)
 
-    def _on_progress(self, seat: Seat, info: Info) -> None:
-        ticket = seat.ticket
-        if ticket is None:
+    def _on_progress(self, slot: WorkerSlot, info: Info) -> None:
+        pending = slot.pending
+        if pending is None:
             return
-        if ticket.latest is None or info.depth >= ticket.latest.depth:  # an earlier try may have seen further
-            ticket.latest = info
-        if info.nodes > seat.nodes:
-            seat.nodes = info.nodes
-            self._watch_search(seat, asyncio.get_running_loop().time())
-        if ticket.on_info is not None and not ticket.answer.done():
+        if pending.latest is None or info.depth >= pending.latest.depth:  # an earlier try may have seen further
+            pending.latest = info
+        if info.nodes > slot.nodes:
+            slot.nodes = info.nodes
+            self._watch_search(slot, asyncio.get_running_loop().time())
+        if pending.on_info is not None and not pending.answer.done():
             try:
-                ticket.on_info(info)
+                pending.on_info(info)
             except Exception as error:
-                self._fail(ticket, error)
-                self._stop(seat)
+                self._fail(pending, error)
+                self._stop(slot)
 
-    def _on_answer(self, seat: Seat, result: Result) -> None:
-        if seat.ticket is not None and not seat.ticket.answer.done():
+    def _on_answer(self, slot: WorkerSlot, result: Result) -> None:
+        if slot.pending is not None and not slot.pending.answer.done():
             self.counts.answered += 1
-            self._quarantine.answered(seat.ticket.job.game, seat.ticket.job.rules)
-            seat.ticket.answer.set_result(result)
-        self._release(seat)
+            self._quarantine.answered(slot.pending.job.game, slot.pending.job.rules)
+            slot.pending.answer.set_result(result)
+        self._release(slot)
         self._dispatch()
 
-    def _on_failure(self, seat: Seat, failed: Failed) -> None:
-        if failed.reason == "rules_changed" and self._can_go_on_uncompiled(seat):
+    def _on_failure(self, slot: WorkerSlot, failed: Failed) -> None:
+        if failed.reason == "rules_changed" and self._can_go_on_uncompiled(slot):
             return
-        if seat.ticket is not None:
+        if slot.pending is not None:
             kind = RulesChanged if failed.reason == "rules_changed" else SearchFailed
-            self._fail(seat.ticket, kind(failed.message or "the search was cancelled"))
+            self._fail(slot.pending, kind(failed.message or "the search was cancelled"))
             if failed.reason == "fault":
-                self._blame(seat.ticket.job, failed.message)
-        self._release(seat)
+                self._blame(slot.pending.job, failed.message)
+        self._release(slot)
         self._dispatch()
 
-    def _release(self, seat: Seat) -> None:
-        seat.unwatch()
-        seat.ticket, seat.busy = None, False
+    def _release(self, slot: WorkerSlot) -> None:
+        slot.unwatch()
+        slot.pending, slot.busy = None, False
 
-    def _fail(self, ticket: Ticket, error: Exception) -> None:
-        if not ticket.answer.done():
+    def _fail(self, pending: PendingSearch, error: Exception) -> None:
+        if not pending.answer.done():
             self.counts.failed += 1
-            ticket.answer.set_exception(error)
+            pending.answer.set_exception(error)
 
-    def _drop(self, ticket: Ticket) -> None:
+    def _drop(self, pending: PendingSearch) -> None:
         """Nobody waits for this job any more."""
-        self._waiting.remove(ticket)
-        for seat in self._seats:
-            if seat.ticket is ticket:
-                self._stop(seat)
+        self._waiting.remove(pending)
+        for slot in self._slots:
+            if slot.pending is pending:
+                self._stop(slot)
 
-    def _stop(self, seat: Seat) -> None:
+    def _stop(self, slot: WorkerSlot) -> None:
         """Cancels a running search; its worker stays busy until it says that it has stopped, or is killed."""
-        seat.ticket = None
-        seat.process.cancel()
-        seat.watch(asyncio.get_running_loop().time() + IGNORED_CANCEL_S, self._hung)
+        slot.pending = None
+        slot.process.cancel()
+        slot.watch(asyncio.get_running_loop().time() + IGNORED_CANCEL_S, self._hung)
 
     # --- workers that die or hang
 
-    def _hung(self, seat: Seat) -> None:
-        if seat.ticket is not None and seat.ticket.begun is None:
-            seat.ticket.begun = seat.used  # what was lost here is not given to the next try
-        seat.process.kill()
+    def _hung(self, slot: WorkerSlot) -> None:
+        if slot.pending is not None and slot.pending.begun is None:
+            slot.pending.begun = slot.used  # what was lost here is not given to the next try
+        slot.process.kill()
 
     def _on_end(self, process: WorkerProcess) -> None:
-        seat = self._seat_of(process)
-        if seat is None or not self._is_open:
+        slot = self._slot_of(process)
+        if slot is None or not self._is_open:
             return
         self.counts.ended += 1
-        if not seat.ready:
+        if not slot.ready:
             self._bad_starts += 1
-        ticket = seat.ticket
-        self._release(seat)
-        self._seats[self._seats.index(seat)] = replacement = Seat(self._new_process())
+        pending = slot.pending
+        self._release(slot)
+        self._slots[self._slots.index(slot)] = replacement = WorkerSlot(self._new_process())
         self._spawn(self._replace(process, replacement), "search-worker-replacement")
         self._give_up_waiting()
-        if ticket is not None and not ticket.answer.done():
-            self._try_again(ticket)
+        if pending is not None and not pending.answer.done():
+            self._try_again(pending)
 
-    def _try_again(self, ticket: Ticket) -> None:
+    def _try_again(self, pending: PendingSearch) -> None:
         now = asyncio.get_running_loop().time()
-        left = ticket.left(now)
+        left = pending.left(now)
         is_late = left is not None and left < WORTH_A_TRY_S
-        if ticket.latest is not None and (ticket.tries >= TRIES or is_late):
-            self._answer_from(ticket, ticket.latest)
-        elif ticket.tries >= TRIES:
-            message = f"{ticket.tries} workers died or hung over this job"
-            self._fail(ticket, SearchFailed(message))
-            self._blame(ticket.job, message)
+        if pending.latest is not None and (pending.tries >= TRIES or is_late):
+            self._answer_from(pending, pending.latest)
+        elif pending.tries >= TRIES:
+            message = f"{pending.tries} workers died or hung over this job"
+            self._fail(pending, SearchFailed(message))
+            self._blame(pending.job, message)
         else:
             self.counts.retried += 1
-            if left is not None and ticket.latest is not None:
-                asyncio.get_running_loop().call_at(now + left + GRACE_S, self._time_is_over, ticket)
-            self._waiting.put_first(ticket)
+            if left is not None and pending.latest is not None:
+                asyncio.get_running_loop().call_at(now + left + GRACE_S, self._time_is_over, pending)
+            self._waiting.put_first(pending)
             self._dispatch()
 
-    def _time_is_over(self, ticket: Ticket) -> None:
+    def _time_is_over(self, pending: PendingSearch) -> None:
         """A job that lost its worker waits for another one no longer than its time: nobody knows when that is ready."""
-        if ticket.latest is not None and not ticket.answer.done():
-            self._waiting.remove(ticket)
-            self._answer_from(ticket, ticket.latest)
+        if pending.latest is not None and not pending.answer.done():
+            self._waiting.remove(pending)
+            self._answer_from(pending, pending.latest)
 
     def _blame(self, job: Job, message: str) -> None:
         """A game whose searches keep failing gets no more of them; what waits for it fails now."""
@@ -416,32 +426,32 @@ class Pool:
             return
         error = self._quarantine.error(job.game, job.rules)
         assert error is not None, "it was quarantined just now"
-        for ticket in [one for one in self._waiting if (one.job.game, one.job.rules) == (job.game, job.rules)]:
-            self._waiting.remove(ticket)
-            self._fail(ticket, error)
+        for pending in [one for one in self._waiting if (one.job.game, one.job.rules) == (job.game, job.rules)]:
+            self._waiting.remove(pending)
+            self._fail(pending, error)
 
-    def _answer_from(self, ticket: Ticket, info: Info) -> None:
+    def _answer_from(self, pending: PendingSearch, info: Info) -> None:
         """The move that the level would choose by what the lost worker had told."""
         try:
-            result = best_so_far(ticket.job, load_game(ticket.job.game), info)
+            result = best_so_far(pending.job, load_game(pending.job.game), info)
         except SearchError as error:
-            self._fail(ticket, error)
+            self._fail(pending, error)
             return
         self.counts.answered += 1
-        ticket.answer.set_result(result)
+        pending.answer.set_result(result)
 
     def _new_process(self) -> WorkerProcess:
-        return WorkerProcess(self._method, self._table_bytes, self._on_news, self._on_end)
+        return WorkerProcess(self._method, self._table_bytes, self._on_message, self._on_end)
 
-    async def _start(self, seat: Seat) -> None:
+    async def _start(self, slot: WorkerSlot) -> None:
         """Starts a seat's process, after a pause when the last ones did not come up."""
         await asyncio.sleep(START_BACKOFF_S[min(self._bad_starts, len(START_BACKOFF_S) - 1)])
-        await seat.process.start()
+        await slot.process.start()
 
-    async def _replace(self, old: WorkerProcess, seat: Seat) -> None:
+    async def _replace(self, old: WorkerProcess, slot: WorkerSlot) -> None:
         """Closes what is left of a dead worker and starts another one in its place."""
         closing = asyncio.create_task(old.close(), name="search-worker-close")
-        await self._start(seat)
+        await self._start(slot)
         await closing
 
     def _give_up_waiting(self) -> None:
@@ -451,8 +461,8 @@ class Pool:
                 self._waiting.remove(waiting)
                 self._fail(waiting, SearchFailed("the search workers do not start"))
 
-    def _seat_of(self, process: WorkerProcess) -> Seat | None:
-        return next((seat for seat in self._seats if seat.process is process), None)
+    def _slot_of(self, process: WorkerProcess) -> WorkerSlot | None:
+        return next((slot for slot in self._slots if slot.process is process), None)
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -484,37 +494,37 @@ class Pool:
             return False
         return not (isinstance(self._warmer.error(job.game), RulesChanged) and is_answered_cold(job))
 
-    def _must_go_on_uncompiled(self, job: Job, seat: Seat) -> bool:
+    def _must_go_on_uncompiled(self, job: Job, slot: WorkerSlot) -> bool:
         """Has this worker the rules from before, which it can search uncompiled only?"""
-        return job.game in seat.only_uncompiled and is_answered_cold(job)
+        return job.game in slot.only_uncompiled and is_answered_cold(job)
 
-    def _can_go_on_uncompiled(self, seat: Seat) -> bool:
+    def _can_go_on_uncompiled(self, slot: WorkerSlot) -> bool:
         """Gives the job back to a worker that has the rules and cannot load their compiled search: the game's files
         are others now.
         """
-        ticket = seat.ticket
-        if ticket is None or ticket.answer.done() or seat.is_uncompiled or not is_answered_cold(ticket.job):
+        pending = slot.pending
+        if pending is None or pending.answer.done() or slot.is_uncompiled or not is_answered_cold(pending.job):
             return False
-        seat.only_uncompiled.add(ticket.job.game)
-        ticket.tries -= 1
-        self._release(seat)
-        self._waiting.put_first(ticket)
+        slot.only_uncompiled.add(pending.job.game)
+        pending.tries -= 1
+        self._release(slot)
+        self._waiting.put_first(pending)
         self._dispatch()
         return True
 
-    def _on_cold(self, seat: Seat) -> None:
+    def _on_cold(self, slot: WorkerSlot) -> None:
         """The cache has lost a game: it is compiled anew, and searched uncompiled meanwhile. Where the workers find
         nothing once more, because they share no folder, they compile.
         """
-        ticket = seat.ticket
-        self._release(seat)
-        if ticket is not None and not ticket.answer.done():
-            game_id = ticket.job.game
+        pending = slot.pending
+        self._release(slot)
+        if pending is not None and not pending.answer.done():
+            game_id = pending.job.game
             self._cold_told[game_id] += 1
             if not self._may_compile(game_id) and self._warmer.state(game_id) == "warm":
                 self._warmer.forget(game_id)
-            ticket.tries -= 1
-            self._waiting.put_first(ticket)
+            pending.tries -= 1
+            self._waiting.put_first(pending)
         self._dispatch()
 
     def _may_compile(self, game_id: str) -> bool:
@@ -526,9 +536,9 @@ class Pool:
 
     def _on_settled(self, game_id: str) -> None:
         """The game is ready, or the jobs fail that need it to be."""
-        for ticket in [one for one in self._waiting if one.job.game == game_id and self._is_refused(one.job)]:
-            self._waiting.remove(ticket)
-            self._fail(ticket, self._warmer.error(game_id))
+        for pending in [one for one in self._waiting if one.job.game == game_id and self._is_refused(one.job)]:
+            self._waiting.remove(pending)
+            self._fail(pending, self._warmer.error(game_id))
         self._dispatch()
 
     def _on_warmer_end(self) -> None:

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any, Literal
 
-from engine.pool.messages import MAX_BYTES, News, Order, decode_news, encode
+from engine.pool.messages import MAX_BYTES, WorkerCommand, WorkerMessage, decode_message, encode
 from engine.pool.worker import main
 from engine.search import layout
 from engine.search.job import SearchFailed
@@ -32,14 +32,14 @@ class WorkerProcess:
         self,
         method: StartMethod,
         table_bytes: int,
-        on_news: Callable[["WorkerProcess", News], None],
+        on_message: Callable[["WorkerProcess", WorkerMessage], None],
         on_end: Callable[["WorkerProcess"], None],
     ) -> None:
         self._context: Any = multiprocessing.get_context(method)
         if method == "forkserver":
             self._context.set_forkserver_preload(["engine.pool.preload"])
         self._table_bytes = table_bytes
-        self._on_news = on_news
+        self._on_message = on_message
         self._on_end = on_end
         self._process: Any = None
         self._pipe: Connection | None = None
@@ -67,9 +67,9 @@ class WorkerProcess:
             return
         self._listen()
 
-    def send(self, order: Order) -> None:
+    def send(self, command: WorkerCommand) -> None:
         """Hands an order to an idle worker; SearchFailed when it is too big."""
-        content = encode(order)
+        content = encode(command)
         if len(content) > MAX_BYTES:
             raise SearchFailed(f"a job has at most {MAX_BYTES} bytes, not {len(content)}")
         self._control[layout.CANCEL] = 0
@@ -128,13 +128,13 @@ class WorkerProcess:
             except (EOFError, OSError):
                 self._gone()
                 return
-            self._on_news(self, decode_news(content))
+            self._on_message(self, decode_message(content))
 
     def _read_by_thread(self, loop: asyncio.AbstractEventLoop, pipe: Connection) -> None:
         try:
             while True:
-                news = decode_news(pipe.recv_bytes())
-                loop.call_soon_threadsafe(self._on_news, self, news)
+                message = decode_message(pipe.recv_bytes())
+                loop.call_soon_threadsafe(self._on_message, self, message)
         except (EOFError, OSError):
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._gone)

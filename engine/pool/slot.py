@@ -10,7 +10,7 @@ from engine.search.levels import Level
 
 
 @dataclass(eq=False, slots=True)
-class Ticket:
+class PendingSearch:
     """A job on its way through the pool."""
 
     job: Job
@@ -33,13 +33,13 @@ class Ticket:
 
 
 @dataclass(eq=False, slots=True)
-class Seat:
+class WorkerSlot:
     """A place for one worker process: what it is doing, and until when it may."""
 
     process: WorkerProcess
     ready: bool = False
     number: int = 0
-    ticket: Ticket | None = None
+    pending: PendingSearch | None = None
     busy: bool = False
     is_loading: bool = False
     is_uncompiled: bool = False
@@ -54,11 +54,11 @@ class Seat:
     @property
     def wanted(self) -> tuple[str, bool, bool, bool]:
         """What the job needs to have loaded: the game, compiled or not, its solver, its personas."""
-        assert self.ticket is not None, "asked of a seat with a job"
-        job = self.ticket.job
-        return job.game, self.is_uncompiled, self.ticket.level.limit.nodes is None, job.persona is not None
+        assert self.pending is not None, "asked of a seat with a job"
+        job = self.pending.job
+        return job.game, self.is_uncompiled, self.pending.level.limit.nodes is None, job.persona is not None
 
-    def watch(self, at: float, call: Callable[["Seat"], None]) -> None:
+    def watch(self, at: float, call: Callable[["WorkerSlot"], None]) -> None:
         """Replaces the seat's one alarm."""
         self.unwatch()
         self.alarm = asyncio.get_running_loop().call_at(at, call, self)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.compiler import code_cache
-from engine.pool.messages import Compiling, News, Step, Warm, Warmed
+from engine.pool.messages import CompileCommand, Compiled, Compiling, Step, WorkerMessage
 from engine.pool.process import WorkerProcess
 from engine.rules.registry import load_game
 from engine.search import uncompiled as cold
@@ -28,7 +28,7 @@ BETTER: tuple[Step, ...] = ("solver", "persona")
 
 WarmState = Literal["cold", "warming", "warm", "failed"]
 Key = tuple[str, Step]
-MakeProcess = Callable[[Callable[[WorkerProcess, News], None], Callable[[WorkerProcess], None]], WorkerProcess]
+MakeProcess = Callable[[Callable[[WorkerProcess, WorkerMessage], None], Callable[[WorkerProcess], None]], WorkerProcess]
 
 
 class _Preempted(Exception):
@@ -177,7 +177,7 @@ class Warmer:
         if self._gives_way and not is_idle:
             await self._close()
         if self.process is None:
-            self.process = self._make_process(self._on_news, self._on_process_end)
+            self.process = self._make_process(self._on_message, self._on_process_end)
             await self.process.start()
         self._gives_way = is_idle
         if not await self._compile_in(self.process, key, is_idle):
@@ -196,7 +196,7 @@ class Warmer:
         elif process.pid is None:  # it did not even start
             answer.set_exception(EOFError())
         else:
-            process.send(Warm(key[0], load_game(key[0]).digest, idle=is_idle, step=key[1]))
+            process.send(CompileCommand(key[0], load_game(key[0]).digest, idle=is_idle, step=key[1]))
         try:
             async with asyncio.timeout(IDLE_LOAD_S if is_idle else LOAD_S):
                 error = await answer
@@ -221,16 +221,16 @@ class Warmer:
             process, self.process = self.process, None
             await process.close()
 
-    def _on_news(self, process: WorkerProcess, news: News) -> None:
+    def _on_message(self, process: WorkerProcess, message: WorkerMessage) -> None:
         running = self._running
         if running is None or process is not self.process or running.answer.done():
             return
-        match news:
-            case Warmed():
-                kind = RulesChanged if news.is_changed else SearchFailed
-                running.answer.set_result(None if news.error is None else kind(news.error))
+        match message:
+            case Compiled():
+                kind = RulesChanged if message.is_changed else SearchFailed
+                running.answer.set_result(None if message.error is None else kind(message.error))
             case Compiling():
-                self._warmth(running.key).cpu_ms = news.cpu_ms
+                self._warmth(running.key).cpu_ms = message.cpu_ms
             case _:
                 pass
 

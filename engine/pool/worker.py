@@ -20,21 +20,21 @@ from typing import Any
 from engine.compiler import code_cache
 from engine.game import GameFault
 from engine.pool.messages import (
+    Accepted,
     Answered,
-    Cold,
+    CompileCommand,
+    Compiled,
     Compiling,
     Failed,
-    News,
-    Order,
+    NotCompiled,
     Progress,
     Ready,
     Reason,
-    Run,
-    Started,
-    Taken,
-    Warm,
-    Warmed,
-    decode_order,
+    SearchCommand,
+    SearchStarted,
+    WorkerCommand,
+    WorkerMessage,
+    decode_command,
     encode,
 )
 from engine.rules.registry import load_game
@@ -64,7 +64,7 @@ class Worker:
         self._pipe = pipe
         self._sending = threading.Lock()
         self._telling = threading.Lock()
-        self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[WorkerCommand] = queue.SimpleQueue()
         self._control = driver.Control(control_words)
         self._searchers: dict[tuple[str, bool], Any] = {}
         self._personas: dict[tuple[str, bool], Any] = {}
@@ -77,37 +77,37 @@ class Worker:
         threading.Thread(target=self._read, name="reader", daemon=True).start()
         self._send(Ready(os.getpid()))
         while True:
-            match self._orders.get():
-                case Run() as order:
-                    self._send(self._run(order))
-                case Warm() as order:
-                    self._send(self._warm(order))
+            match self._commands.get():
+                case SearchCommand() as command:
+                    self._send(self._run(command))
+                case CompileCommand() as command:
+                    self._send(self._warm(command))
 
     def _read(self) -> None:
         while True:
             try:
                 while not self._pipe.poll(BEAT_S):
                     self._beat()
-                order = decode_order(self._pipe.recv_bytes())
+                command = decode_command(self._pipe.recv_bytes())
             except (EOFError, OSError):
                 os._exit(0)  # the pool is gone, and nobody waits for the search that may be running
-            if isinstance(order, Run):
-                self._loading = order.number
+            if isinstance(command, SearchCommand):
+                self._loading = command.number
                 self._beat()
-            self._orders.put(order)
+            self._commands.put(command)
 
     def _beat(self) -> None:
         """Tells that the worker is alive while it loads a game, or how far it has come with compiling one."""
         number, compiling = self._loading, self._compiling
         if number is not None:
-            self._send(Taken(number))
+            self._send(Accepted(number))
         if compiling is not None:
             game_id, begun_s = compiling
             self._send(Compiling(game_id, round((time.process_time() - begun_s) * 1000)))
 
-    def _send(self, news: News) -> None:
+    def _send(self, message: WorkerMessage) -> None:
         with self._sending, contextlib.suppress(BrokenPipeError):  # the reader sees the end of the pipe too
-            self._pipe.send_bytes(encode(news))
+            self._pipe.send_bytes(encode(message))
 
     def _tell(self, number: int, look: Callable[[], Info | None]) -> None:
         """Tells how far a search has come, looked at and sent in one: a completed depth waits until the companion has
@@ -118,72 +118,72 @@ class Worker:
             if info is not None:
                 self._send(Progress(number, info))
 
-    def _run(self, order: Run) -> News:
+    def _run(self, command: SearchCommand) -> WorkerMessage:
         """Whatever goes wrong in the rules of a game is the answer to this order only."""
         try:
-            if self._is_missing(order):
-                return Cold(order.number)
-            searcher = self._searcher(order.job.game, compiled=not order.uncompiled)
-            personas = None if order.job.persona is None else self._personas_of(searcher)
-            self._find_solver(searcher, order)
+            if self._is_missing(command):
+                return NotCompiled(command.number)
+            searcher = self._searcher(command.job.game, compiled=not command.uncompiled)
+            personas = None if command.job.persona is None else self._personas_of(searcher)
+            self._find_solver(searcher, command)
             self._loading = None
-            self._send(Started(order.number))
-            result = self._answer(order, searcher, personas)
+            self._send(SearchStarted(command.number))
+            result = self._answer(command, searcher, personas)
         except self._driver.Cancelled:
-            return _failed(order, "cancelled", "")
+            return _failed(command, "cancelled", "")
         except RulesChanged as error:
-            return _failed(order, "rules_changed", str(error))
+            return _failed(command, "rules_changed", str(error))
         except SearchFailed as error:
             reason: Reason = "fault" if isinstance(error.__cause__, GameFault) else "failed"
-            return _failed(order, reason, f"{type(error).__name__}: {error}")
+            return _failed(command, reason, f"{type(error).__name__}: {error}")
         except Exception as error:
-            return _failed(order, "fault", f"{type(error).__name__}: {error}")
+            return _failed(command, "fault", f"{type(error).__name__}: {error}")
         finally:
             self._loading = None
-        return Answered(order.number, result)
+        return Answered(command.number, result)
 
-    def _answer(self, order: Run, searcher: Any, personas: Any) -> Result:
+    def _answer(self, command: SearchCommand, searcher: Any, personas: Any) -> Result:
         """Lets the search, or the persona that is asked for, find its move, and tells of it meanwhile."""
         told: dict[str, Any] = {
-            "on_info": lambda info: self._tell(order.number, lambda: info),
-            "watch": lambda running: self._watch(order.number, running),
-            "time_ms": order.time_ms,
+            "on_info": lambda info: self._tell(command.number, lambda: info),
+            "watch": lambda running: self._watch(command.number, running),
+            "time_ms": command.time_ms,
         }
         if personas is not None:
-            found: Result = personas.answer(order.job, self._control, **told)
+            found: Result = personas.answer(command.job, self._control, **told)
             return found
-        job = order.job
+        job = command.job
         result: Result = self._driver.answer(
             job, searcher, lambda: self._table(job.affinity, job.game), self._control, **told
         )
         return result
 
-    def _warm(self, order: Warm) -> News:
-        if order.idle:
+    def _warm(self, command: CompileCommand) -> WorkerMessage:
+        if command.idle:
             give_way()
-        self._compiling = (order.game, time.process_time())
+        self._compiling = (command.game, time.process_time())
         try:
-            game = load_game(order.game)
-            if game.digest != order.rules:
-                raise RulesChanged(f"the rules of {game.id} are {game.digest} here, wanted are {order.rules}")
+            game = load_game(command.game)
+            if game.digest != command.rules:
+                raise RulesChanged(f"the rules of {game.id} are {game.digest} here, wanted are {command.rules}")
             searcher = self._searcher(game.id, compiled=True)
-            if order.step == "solver":
+            if command.step == "solver":
                 searcher.add_solver()
-            elif order.step == "persona":
+            elif command.step == "persona":
                 self._personas_of(searcher)
         except Exception as error:
             is_changed = isinstance(error, RulesChanged)
-            return Warmed(order.game, f"{type(error).__name__}: {error}"[:1000], is_changed)
+            return Compiled(command.game, f"{type(error).__name__}: {error}"[:1000], is_changed)
         finally:
             self._compiling = None
-        return Warmed(order.game, None)
+        return Compiled(command.game, None)
 
-    def _is_missing(self, order: Run) -> bool:
+    def _is_missing(self, command: SearchCommand) -> bool:
         """Would this job wait here for a compilation? Not if the code is loaded, or in the cache and undamaged."""
-        if order.uncompiled or order.may_compile or (order.job.game, True) in self._searchers:
+        if command.uncompiled or command.may_compile or (command.job.game, True) in self._searchers:
             return False
-        game = load_game(order.job.game)
-        if order.job.rules != game.digest:
+        game = load_game(command.job.game)
+        if command.job.rules != game.digest:
             return False  # that is refused for another reason
         return not code_cache.has_search(game.id, game.digest)
 
@@ -196,11 +196,11 @@ class Worker:
             self._searchers[key] = searcher
         return self._searchers[key]
 
-    def _find_solver(self, searcher: Any, order: Run) -> None:
+    def _find_solver(self, searcher: Any, command: SearchCommand) -> None:
         """Gives a search the game's solver once the cache has it: only what has time alone for its limit asks it."""
-        if order.uncompiled or searcher.solver is not None or order.job.persona is not None:
+        if command.uncompiled or searcher.solver is not None or command.job.persona is not None:
             return
-        if order.job.level not in (None, searcher.game.levels) or not getattr(searcher.game.rules, "SOLVER", ""):
+        if command.job.level not in (None, searcher.game.levels) or not getattr(searcher.game.rules, "SOLVER", ""):
             return
         if code_cache.is_ready(searcher.game.id, searcher.game.digest, "solver"):
             searcher.add_solver()
@@ -266,5 +266,5 @@ def _live(running: Any) -> Info | None:
     return info
 
 
-def _failed(order: Run, reason: Reason, message: str) -> Failed:
-    return Failed(order.number, reason, message[:1000])
+def _failed(command: SearchCommand, reason: Reason, message: str) -> Failed:
+    return Failed(command.number, reason, message[:1000])

@@ -23,7 +23,7 @@ from engine.search import kernel, layout
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import TIME_MS, choose
 from engine.search.report import Report, level_for, line_tokens, nodes_per_second, resolve, solved_info, to_info
-from engine.search.threads import assistants
+from engine.search.threads import helper_threads
 from engine.search.timeman import Pace, budget
 from engine.search.uncompiled import LOOK_MS, plays_in_full
 from engine.search.work import NO_LIMIT as NO_LIMIT
@@ -106,13 +106,13 @@ def unwatched(running: Running) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def usual_techniques(game: Game) -> int:
+def default_features(game: Game) -> int:
     """The techniques that pay for a game: all but those that its rules file names in WITHOUT."""
     bits = layout.ALL
-    for name in getattr(game.rules, "WITHOUT", ()):
-        if name not in layout.TECHNIQUE:
-            raise GameFault(f"{game.id} names {name!r} in WITHOUT; techniques are {', '.join(layout.TECHNIQUE)}")
-        bits &= ~layout.TECHNIQUE[name]
+    for name in getattr(game.rules, "DISABLED", ()):
+        if name not in layout.FEATURE:
+            raise GameFault(f"{game.id} names {name!r} in WITHOUT; techniques are {', '.join(layout.FEATURE)}")
+        bits &= ~layout.FEATURE[name]
     return bits
 
 
@@ -131,7 +131,7 @@ class Searcher:
         # a NativeGame or an InterpretedGame; checks use what only the first one has
         self.native: Any = compile_game(game, template) if compiled else interpret_game(game, template)
         self.solver = named_solver(game) if compiled and with_solver else None
-        self.techniques = usual_techniques(game)
+        self.features = default_features(game)
         self._works = [Work(int(game.rules.MAX_MOVES))]
         self._data: Any = self.native.data
         self._clock: Callable[[], float] = time.perf_counter
@@ -177,7 +177,7 @@ class Searcher:
         *,
         margin: int = 0,
         exact_depth: bool = False,
-        techniques: int | None = None,
+        features: int | None = None,
         lines: int = 1,
         contempt: int = 0,
         among: Sequence[int] = (),
@@ -197,7 +197,7 @@ class Searcher:
         the game. For the rest see Settings.
         """
         self.native.function("root")
-        chosen = self.techniques if techniques is None else techniques
+        chosen = self.features if features is None else features
         settings = Settings(margin, lines, exact_depth, chosen, contempt)
         if threads < 1:
             raise ValueError(f"threads are 1 or more, not {threads}")
@@ -210,7 +210,7 @@ class Searcher:
         control.clear_shown()
         self._clock = clock
         self._counts_from = None if pondering else clock()
-        with around(), assistants(self.native, self._works[1:threads], position, table.memory, self._data):
+        with around(), helper_threads(self.native, self._works[1:threads], position, table.memory, self._data):
             return self._deepen(position, limit, table, control, margin, threads, on_depth)
 
     def _deepen(
@@ -345,7 +345,7 @@ def answer(
         margin=level.margin,
         exact_depth=level.plain,
         # a worker may not have the tables
-        techniques=searcher.techniques & ~layout.PROBE if is_alone else searcher.techniques,
+        features=searcher.features & ~layout.PROBE if is_alone else searcher.features,
         threads=1 if is_alone else threads,
         on_depth=found,
         around=lambda: watch(running),

@@ -9,10 +9,10 @@ the game's data D, as the kernel does.
 
 from typing import Any
 
-from engine.game import DRAWN, GOES_ON, WON, State
+from engine.game import DRAWN, ONGOING, WON, State
 from engine.jit import at, put
 from engine.search import hooks
-from engine.search.hooks import drawn, evaluate, moves, play, status, stuck
+from engine.search.hooks import drawn, evaluate, moves, no_moves_result, play, status
 from engine.search.layout import CANCEL, MATE, MAX_MOVES, POLL_NODES, SEEN_NODES
 
 PARTS = (hooks,)
@@ -25,7 +25,7 @@ MAX_DEPTH = 32
 NODES, POLL, NODE_LIMIT, EXPIRED, STOP = range(5)
 BUFFERS = 8
 
-SIGNATURES = {"mean": "i8(state, i8, i8, i8*, i8*, i8*)"}
+SIGNATURES = {"expectimax": "i8(state, i8, i8, i8*, i8*, i8*)"}
 CALLS: dict[str, tuple[str, ...]] = {}
 
 
@@ -52,7 +52,7 @@ def look(W: Any, C: Any) -> int:
     return int(W[STOP])
 
 
-def mean(s: State, depth: int, ply: int, W: Any, C: Any, D: Any) -> int:
+def expectimax(s: State, depth: int, ply: int, W: Any, C: Any, D: Any) -> int:
     """The value of s in UNITs for the side to move, `depth` plies deep: at an even ply its best move's, at an odd one
     the mean of all. It means nothing once W[STOP] is set.
     """
@@ -60,7 +60,7 @@ def mean(s: State, depth: int, ply: int, W: Any, C: Any, D: Any) -> int:
     if W[NODES] >= W[POLL] and look(W, C) != 0:
         return 0
     result = status(s)
-    if result != GOES_ON:
+    if result != ONGOING:
         return end_value(result, ply)
     if drawn(s) != 0:
         return 0
@@ -69,11 +69,11 @@ def mean(s: State, depth: int, ply: int, W: Any, C: Any, D: Any) -> int:
     buffer = at(W, BUFFERS + ply * MAX_MOVES)
     n = moves(s, buffer)
     if n == 0:
-        return end_value(stuck(s), ply)
+        return end_value(no_moves_result(s), ply)
     best = LEAST
     total = 0
     for i in range(n):
-        v = -mean(play(s, buffer[i]), depth - 1, ply + 1, W, C, D)
+        v = -expectimax(play(s, buffer[i]), depth - 1, ply + 1, W, C, D)
         if W[STOP] != 0:
             return 0
         total += v

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import GOES_ON, State
+from engine.game import ONGOING, State
 from engine.search.layout import U
 
 
@@ -20,7 +20,7 @@ def play(s: State, m: int) -> State:
     raise NotImplementedError
 
 
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     raise NotImplementedError
 
 
@@ -51,15 +51,15 @@ def count(s: State, buf: Any) -> int:
     return moves(s, buf)
 
 
-def noisy(s: State, buf: Any) -> int:
+def tactical(s: State, buf: Any) -> int:
     return 0
 
 
-def tense(s: State) -> int:
+def unstable(s: State) -> int:
     return 0
 
 
-def forced(s: State, buf: Any) -> int:
+def evasions(s: State, buf: Any) -> int:
     return 0
 
 
@@ -76,4 +76,4 @@ def pass_turn(s: State) -> State:
 
 
 def probe(s: State, data: Any) -> int:
-    return GOES_ON
+    return ONGOING

@@ -1,4 +1,4 @@
-"""The search: iterative deepening calls `root`, which calls `nega`, an alpha-beta search with null windows.
+"""The search: iterative deepening calls `root`, which calls `alpha_beta`, an alpha-beta search with null windows.
 
 These functions, and those of the PARTS, are written once; `engine.compiler.native` compiles a copy of them for each
 game with the game's rules in place of the stubs in `hooks`, and MAX_MOVES of the game. They use 64-bit memory only (see
@@ -11,10 +11,11 @@ game with the game's rules in place of the stubs in `hooks`, and MAX_MOVES of th
   writes the rest
 - D, the game's data
 
-Techniques are switched on and off by the bits of W[TECHNIQUES] (see `layout.TECHNIQUE`). BASIC ones change how soon a
+Techniques are switched on and off by the bits of W[TECHNIQUES] (see `layout.FEATURE`). BASIC ones change how soon a
 value is found; the others change what is looked at.
 
-The contract of `nega`: with the game's rules and `depth` more plies, it returns v for the side to move in s such that
+The contract of `alpha_beta`: with the game's rules and `depth` more plies, it returns v for the side to move in s such
+that
     v <= alpha          means the true value is at most v,
     v >= beta           means the true value is at least v,
     alpha < v < beta    means v is the true value,
@@ -30,38 +31,43 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import DRAWN, GOES_ON, State
+from engine.game import DRAWN, ONGOING, State
 from engine.jit import at, prefetch
 from engine.search import hooks, reference, steps
 from engine.search import tt as entries
 from engine.search.hooks import (
     drawn,
     evaluate,
-    forced,
+    evasions,
     key,
     may_pass,
     moves,
-    noisy,
+    no_moves_result,
     pass_turn,
     play,
     probe,
     rank,
     status,
-    stuck,
-    tense,
+    tactical,
+    unstable,
 )  # fmt: skip
 from engine.search.layout import (
     BAD_CAPTURES,
     BUFFERS,
     COMPLETE,
-    DECIDED,
+    COUNTER_MOVE_ORDER,
+    COUNTER_MOVES,
+    CURRENT_MOVE,
     EXACT,
     EXACT_DEPTH,
     EXTENSIONS,
+    FEATURES,
     FUTILITY,
     FUTILITY_DEPTH,
     GOLDEN,
-    GUESSES,
+    HAS_PROBE,
+    HAS_TACTICAL,
+    HAS_UNSTABLE,
     HISTORY,
     HISTORY_MOVES,
     HISTORY_ORDER,
@@ -72,7 +78,6 @@ from engine.search.layout import (
     INF,
     KILLERS,
     KILLERS_FIRST,
-    KNOWLEDGE,
     LATE_MOVES,
     LINES,
     LMR,
@@ -81,9 +86,9 @@ from engine.search.layout import (
     LOW_8,
     LOW_16,
     LOWER,
-    MADE,
     MARGIN,
     MATE,
+    MATE_BOUND,
     MATE_DISTANCE,
     MAX_LINES,
     MAX_MOVES,
@@ -92,7 +97,6 @@ from engine.search.layout import (
     NO_INDEX,
     NO_MOVE,
     NODES,
-    NOISE,
     NULL_DEPTH,
     NULL_FROM,
     NULL_MOVE,
@@ -106,78 +110,85 @@ from engine.search.layout import (
     RANKS,
     REPEATS,
     REPETITION,
-    REPLIES,
-    REPLIES_FIRST,
     ROOT_COUNT,
     ROOT_DEPTH,
     ROOT_DONE,
     SALT,
+    STATIC_EVAL,
     STOP,
     TABLE,
     TABLE_GUESS,
     TABLE_SHIFT,
-    TECHNIQUES,
-    TENSION,
     TOP,
     UNBOUNDED,
     UPPER,
     VERIFY_DEPTH,
     U,
 )
-from engine.search.steps import arrange, end_value, is_repeated, keep_line, lead, learn, poll, reduction, show
-from engine.search.tt import closes, lookup, remember, score_here
+from engine.search.steps import (
+    end_value,
+    is_repeated,
+    poll,
+    publish_pv,
+    record_root_line,
+    reduction,
+    sort_moves,
+    update_history,
+    update_pv,
+)
+from engine.search.tt import cuts_off, tt_probe, tt_store, value_from_tt
 
 PARTS = (hooks, entries, steps, reference)
 """The other files of what is compiled."""
 
 SIGNATURES = {
     "end_value": "i8(i8, i8, i8*)",
-    "age_and_depth": "i8(u8, i8*)",
-    "credit": "void(i8*, i8, i8)",
-    "arrange": "void(i8*, i8*, i8, i8)",
+    "replacement_value": "i8(u8, i8*)",
+    "add_history_bonus": "void(i8*, i8, i8)",
+    "sort_moves": "void(i8*, i8*, i8, i8)",
     "poll": "i8(i8*, i8*)",
     "is_repeated": "i8(state, i8, i8*)",
-    "show": "void(i8, i8, i8*, i8*)",
-    "keep_line": "void(i8, i8, i8, i8*)",
-    "lead": "void(i8, i8, i8*)",
-    "learn": "void(i8*, i8*, i8, i8, i8, i8*)",
-    "lookup": "i8(u8, i8*, u8*)",
-    "score_here": "i8(u8, i8)",
-    "closes": "i8(i8, u8, i8, i8)",
-    "remember": "void(i8, u8, i8, i8, i8, i8, i8, i8*, u8*)",
+    "publish_pv": "void(i8, i8, i8*, i8*)",
+    "record_root_line": "void(i8, i8, i8, i8*)",
+    "update_pv": "void(i8, i8, i8*)",
+    "update_history": "void(i8*, i8*, i8, i8, i8, i8*)",
+    "tt_probe": "i8(u8, i8*, u8*)",
+    "value_from_tt": "i8(u8, i8)",
+    "cuts_off": "i8(i8, u8, i8, i8)",
+    "tt_store": "void(i8, u8, i8, i8, i8, i8, i8, i8*, u8*)",
     "reduction": "i8(i8, i8, i8, i8, i8)",
     "quiesce": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
-    "nega": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
+    "alpha_beta": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "root": "i8(state, i8, i8, i8*, u8*, i8*, i8*)",
     "perft": "i8(state, i8, i8, i8*)",
     "plain": "i8(state, i8, i8, i8*, i8*)",
     "rule_status": "i8(state)",
     "rule_moves": "i8(state, i8*)",
     "rule_play": "state(state, i8)",
-    "rule_stuck": "i8(state)",
+    "rule_no_moves_result": "i8(state)",
     "rule_key": "u8(state)",
     "rule_evaluate": "i8(state, i8*)",
     "rule_drawn": "i8(state)",
     "rule_repetition": "u8(state)",
     "rule_reversible": "i8(state)",
     "rule_count": "i8(state, i8*)",
-    "rule_noisy": "i8(state, i8*)",
+    "rule_tactical": "i8(state, i8*)",
     "rule_probe": "i8(state, i8*)",
-    "rule_tense": "i8(state)",
-    "rule_forced": "i8(state, i8*)",
+    "rule_unstable": "i8(state)",
+    "rule_evasions": "i8(state, i8*)",
     "rule_rank": "i8(state, i8)",
     "rule_may_pass": "i8(state)",
     "rule_pass_turn": "state(state)",
 }
 CALLS = {
-    "remember": ("age_and_depth",),
-    "learn": ("credit",),
-    "quiesce": ("end_value", "poll", "lookup", "score_here", "closes", "remember", "lead"),
-    "nega": (
-        "end_value", "poll", "is_repeated", "lookup", "score_here", "closes", "remember", "reduction", "lead", "learn",
-        "arrange", "quiesce",
+    "tt_store": ("replacement_value",),
+    "update_history": ("add_history_bonus",),
+    "quiesce": ("end_value", "poll", "tt_probe", "value_from_tt", "cuts_off", "tt_store", "update_pv"),
+    "alpha_beta": (
+        "end_value", "poll", "is_repeated", "tt_probe", "value_from_tt", "cuts_off", "tt_store", "reduction",
+        "update_pv", "update_history", "sort_moves", "quiesce",
     ),
-    "root": ("nega", "show", "keep_line", "lead", "is_repeated", "reduction"),
+    "root": ("alpha_beta", "publish_pv", "record_root_line", "update_pv", "is_repeated", "reduction"),
     "plain": ("end_value",),
 }  # fmt: skip
 """What each function calls of these; callees are compiled first, with the one signature that they have."""
@@ -197,7 +208,7 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
     if REPEATS != 0:
         is_repeated(s, 0, W)
     may_reduce = 0
-    if (W[TECHNIQUES] & LMR) != 0 and margin == 0 and W[LINES] == 1 and depth >= LMR_DEPTH and tense(s) == 0:
+    if (W[FEATURES] & LMR) != 0 and margin == 0 and W[LINES] == 1 and depth >= LMR_DEPTH and unstable(s) == 0:
         may_reduce = 1
     history = at(W, HISTORY)
     W[ROOT_DONE] = 0
@@ -208,7 +219,7 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         W[TOP + t] = -INF
     for i in range(W[ROOT_COUNT]):
         move = W[moves_at + i]
-        W[MADE] = move
+        W[CURRENT_MOVE] = move
         child = play(s, move)
         floor = best - margin
         if W[LINES] > 1:
@@ -218,13 +229,13 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         v = floor + 1
         if floor > -INF:
             less: Any = np.int64(0)
-            if may_reduce != 0 and i >= LMR_MOVES and rank(s, move) <= 0 and tense(child) == 0:
+            if may_reduce != 0 and i >= LMR_MOVES and rank(s, move) <= 0 and unstable(child) == 0:
                 less = reduction(depth, i, history[move & (HISTORY_MOVES - 1)], 1, 1)
-            v = -nega(child, depth - 1 - less, -floor - 1, -floor, 1, W, T, C, D)
+            v = -alpha_beta(child, depth - 1 - less, -floor - 1, -floor, 1, W, T, C, D)
             if less > 0 and v > floor and W[STOP] == 0:
-                v = -nega(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
+                v = -alpha_beta(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
         if v > floor and W[STOP] == 0:
-            v = -nega(child, depth - 1, -INF, -max(floor, -INF), 1, W, T, C, D)
+            v = -alpha_beta(child, depth - 1, -INF, -max(floor, -INF), 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
         W[scores_at + i] = v
@@ -232,16 +243,16 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         W[ROOT_DONE] = i + 1
         # 2. An exact score comes with its line, and to its place among the best; a new best one is shown.
         if v > floor:
-            keep_line(i, move, v, W)
+            record_root_line(i, move, v, W)
         if v > best:
             best = v
-            lead(move, 0, W)
-            show(depth, best, W, C)
+            update_pv(move, 0, W)
+            publish_pv(depth, best, W, C)
     return best
 
 
-def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any) -> int:
-    """The value of s, within a window, when only noisy moves are made from here: `nega`'s contract for that tree.
+def quiesce(s: State, known_unstable: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any) -> int:
+    """The value of s, within a window, when only noisy moves are made from here: `alpha_beta`'s contract for that tree.
 
     The side to move may stand pat, that is take the evaluation instead; where the state is tense it may not, and all
     moves are looked at, or those that the game says it leaves. Noisy moves that the game ranks below 0 are left out.
@@ -249,18 +260,18 @@ def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any,
     # 1. A finished state has its exact value.
     W[PV_LENGTH + ply] = 0
     result = status(s)
-    if result != GOES_ON:
+    if result != ONGOING:
         return end_value(result, ply, W)
     if drawn(s) != 0:
         return end_value(DRAWN, ply, W)
-    if KNOWLEDGE != 0 and (W[TECHNIQUES] & PROBE) != 0:
+    if HAS_PROBE != 0 and (W[FEATURES] & PROBE) != 0:
         known_end = probe(s, D)
-        if known_end != GOES_ON:
+        if known_end != ONGOING:
             return end_value(known_end & 3, ply + (known_end >> 2), W)
 
     # 2. Whoever may stand pat has the evaluation. It is asked for before the table, whose entry is under way meanwhile.
     W[HORIZONS] += 1
-    is_tense = tense(s) if known_tense < 0 else known_tense
+    is_tense = unstable(s) if known_unstable < 0 else known_unstable
     is_last = ply >= MAX_PLY - 1 or W[NODES] >= W[QUIET_END]
     may_stand = is_tense == 0 or is_last
     best = -INF
@@ -272,14 +283,14 @@ def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any,
     table_move: Any = np.int64(-1)
     k = U(0)
     slot: Any = np.int64(0)
-    uses_table = (W[TECHNIQUES] & (TABLE | QUIET_TABLE)) == TABLE | QUIET_TABLE
+    uses_table = (W[FEATURES] & (TABLE | QUIET_TABLE)) == TABLE | QUIET_TABLE
     if uses_table:
         k = key(s) ^ U(W[SALT])
-        slot = lookup(k, W, T)
+        slot = tt_probe(k, W, T)
         entry = T[slot + 1]
         if T[slot] ^ entry == k:
-            known = score_here(entry, ply)
-            if closes(known, entry, alpha, beta) != 0:
+            known = value_from_tt(entry, ply)
+            if cuts_off(known, entry, alpha, beta) != 0:
                 return known
             if (entry >> U(16)) & LOW_8 == U(0):
                 table_move = np.int64((entry >> U(32)) & LOW_16)
@@ -292,13 +303,13 @@ def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any,
             return best
         if best > low:
             low = best
-        n = noisy(s, buffer)
+        n = tactical(s, buffer)
     else:
-        n = forced(s, buffer)
+        n = evasions(s, buffer)
         if n == 0:
             n = moves(s, buffer)
         if n == 0:
-            return end_value(stuck(s), ply, W)
+            return end_value(no_moves_result(s), ply, W)
 
     # 5. The moves, the most promising first.
     order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
@@ -313,7 +324,7 @@ def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any,
         for t in range(i + 1, n):
             if order[t] > order[j]:
                 j = t
-        if is_tense == 0 and order[j] < 0 and (W[TECHNIQUES] & BAD_CAPTURES) != 0:
+        if is_tense == 0 and order[j] < 0 and (W[FEATURES] & BAD_CAPTURES) != 0:
             break  # what the game ranks below the quiet moves is no reason to go on
         move = buffer[j]
         place = order[j]
@@ -334,7 +345,7 @@ def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any,
             if v > low:
                 low = v
                 best_index = 65535 - (place & 65535)
-                lead(move, ply, W)
+                update_pv(move, ply, W)
             if v >= beta:
                 break
     if uses_table and W[NODES] < W[QUIET_END]:
@@ -343,33 +354,33 @@ def quiesce(s: State, known_tense: int, alpha: int, beta: int, ply: int, W: Any,
             bound = LOWER
         elif best <= alpha:
             bound = UPPER
-        remember(slot, k, best, bound, 0, best_index, ply, W, T)
+        tt_store(slot, k, best, bound, 0, best_index, ply, W, T)
     return best
 
 
-def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any) -> int:
+def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any) -> int:
     """The value of s to a depth within a window, alpha < beta: see the contract above."""
     # 1. Count, and now and then look whether to stop.
     W[NODES] += 1
     if W[NODES] >= W[POLL] and poll(W, C) != 0:
         return 0
     W[PV_LENGTH + ply] = 0
-    techniques = W[TECHNIQUES]
+    features = W[FEATURES]
 
     # 2. A finished state has its exact value; so has a draw by rule, and whoever can repeat a position can draw.
     result = status(s)
-    if result != GOES_ON:
+    if result != ONGOING:
         return end_value(result, ply, W)
     if drawn(s) != 0:
         return end_value(DRAWN, ply, W)
-    if REPEATS != 0 and (techniques & REPETITION) != 0 and is_repeated(s, ply, W) != 0:
+    if REPEATS != 0 and (features & REPETITION) != 0 and is_repeated(s, ply, W) != 0:
         W[HORIZONS] += 1  # the value belongs to this path: no table entry above may take it for complete
         return end_value(DRAWN, ply, W)
-    if KNOWLEDGE != 0 and (techniques & PROBE) != 0:
+    if HAS_PROBE != 0 and (features & PROBE) != 0:
         known_end = probe(s, D)
-        if known_end != GOES_ON:
+        if known_end != ONGOING:
             return end_value(known_end & 3, ply + (known_end >> 2), W)
-    if (techniques & MATE_DISTANCE) != 0:  # nothing is sooner than a loss here or a win with the next move
+    if (features & MATE_DISTANCE) != 0:  # nothing is sooner than a loss here or a win with the next move
         alpha = max(alpha, ply - MATE)
         beta = min(beta, MATE - ply - 1)
         if alpha >= beta:
@@ -378,12 +389,12 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     # 3. A tense state is looked at a ply deeper, up to twice the depth of the root. At the horizon the game's
     #    evaluation stands for the rest, once the noise is over.
     is_tense = 0
-    if TENSION != 0 and (techniques & (EXTENSIONS | NULL_MOVE | LMR | FUTILITY | QUIESCENCE)) != 0:
-        is_tense = tense(s)
-        if is_tense != 0 and (techniques & EXTENSIONS) != 0 and ply < 2 * W[ROOT_DEPTH]:
+    if HAS_UNSTABLE != 0 and (features & (EXTENSIONS | NULL_MOVE | LMR | FUTILITY | QUIESCENCE)) != 0:
+        is_tense = unstable(s)
+        if is_tense != 0 and (features & EXTENSIONS) != 0 and ply < 2 * W[ROOT_DEPTH]:
             depth += 1
     if depth <= 0 or ply >= MAX_PLY - 1:
-        if NOISE != 0 and (techniques & QUIESCENCE) != 0 and ply < MAX_PLY - 1:
+        if HAS_TACTICAL != 0 and (features & QUIESCENCE) != 0 and ply < MAX_PLY - 1:
             return quiesce(s, is_tense, alpha, beta, ply, W, T, C, D)
         W[HORIZONS] += 1
         return evaluate(s, D)
@@ -391,22 +402,22 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     # 4. The table may know the value, or a bound that closes the window, or at least the move to try first. Where the
     #    trend counts the evaluation is due in any case: before the table, whose entry is under way meanwhile.
     guess: Any = np.int64(-INF)
-    wants_trend = MARGIN != 0 and (techniques & IMPROVING) != 0 and is_tense == 0
+    wants_trend = MARGIN != 0 and (features & IMPROVING) != 0 and is_tense == 0
     if wants_trend:
         guess = evaluate(s, D)
     k = key(s) ^ U(W[SALT])
-    slot = lookup(k, W, T)
+    slot = tt_probe(k, W, T)
     entry = T[slot + 1]
     table_move: Any = np.int64(-1)
     known: Any = np.int64(-INF)
-    is_known = (techniques & TABLE) != 0 and T[slot] ^ entry == k
+    is_known = (features & TABLE) != 0 and T[slot] ^ entry == k
     if is_known:
-        known = score_here(entry, ply)
+        known = value_from_tt(entry, ply)
         known_depth: Any = np.int64((entry >> U(16)) & LOW_8)
         if known_depth != 0 and (entry >> U(32)) & LOW_16 != U(NO_INDEX):
             table_move = np.int64((entry >> U(32)) & LOW_16)
         is_deep = known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0)
-        if is_deep and closes(known, entry, alpha, beta) != 0:
+        if is_deep and cuts_off(known, entry, alpha, beta) != 0:
             if known_depth != COMPLETE:
                 W[HORIZONS] += 1
             return int(known)
@@ -416,20 +427,20 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     may_prune = 0
     is_improving = 1
     is_free: Any = np.int64(0)
-    W[GUESSES + ply] = -INF
+    W[STATIC_EVAL + ply] = -INF
     if is_tense == 0:
-        if beta - alpha == 1 and -DECIDED < beta < DECIDED:
+        if beta - alpha == 1 and -MATE_BOUND < beta < MATE_BOUND:
             is_free = may_pass(s)
-            if MARGIN != 0 and (techniques & FUTILITY) != 0 and depth <= FUTILITY_DEPTH:
+            if MARGIN != 0 and (features & FUTILITY) != 0 and depth <= FUTILITY_DEPTH:
                 may_prune = 1
         if wants_trend or may_prune != 0 or (depth >= NULL_DEPTH and is_free != 0):
             if not wants_trend:
                 guess = evaluate(s, D)
-            W[GUESSES + ply] = guess
-            if wants_trend and ply >= 3 and guess <= W[GUESSES + ply - 2]:
+            W[STATIC_EVAL + ply] = guess
+            if wants_trend and ply >= 3 and guess <= W[STATIC_EVAL + ply - 2]:
                 is_improving = 0
-            may_tell = is_known and (techniques & TABLE_GUESS) != 0 and -DECIDED < known < DECIDED
-            if may_tell and closes(known, entry, guess, guess) != 0:
+            may_tell = is_known and (features & TABLE_GUESS) != 0 and -MATE_BOUND < known < MATE_BOUND
+            if may_tell and cuts_off(known, entry, guess, guess) != 0:
                 guess = known
     if may_prune != 0 and is_free != 0 and ply >= W[NULL_FROM] and guess - MARGIN * depth >= beta:
         W[HORIZONS] += 1
@@ -437,69 +448,69 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
 
     # 6. Null move: if not even passing lets the other side back into the window, no move needs to be tried. Deep in the
     #    tree a shallower search has to agree that takes no guess for it, for passing may be better than any move.
-    made_before = W[MADE + ply - 1]
+    made_before = W[CURRENT_MOVE + ply - 1]
     if (
-        (techniques & NULL_MOVE) != 0
+        (features & NULL_MOVE) != 0
         and depth >= NULL_DEPTH
         and made_before != NO_MOVE
         and is_free != 0
         and ply >= W[NULL_FROM]
         and guess >= beta
     ):
-        W[MADE + ply] = NO_MOVE
+        W[CURRENT_MOVE + ply] = NO_MOVE
         null_depth = depth - 4 - depth // 4
         if MARGIN != 0:
             null_depth -= min((guess - beta) // (2 * MARGIN), 3)
-        v = -nega(pass_turn(s), null_depth, -beta, 1 - beta, ply + 1, W, T, C, D)
+        v = -alpha_beta(pass_turn(s), null_depth, -beta, 1 - beta, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
         if v >= beta:
             W[HORIZONS] += 1
             if depth < VERIFY_DEPTH:
-                return beta if v > DECIDED else v
+                return beta if v > MATE_BOUND else v
             kept = W[NULL_FROM]
             W[NULL_FROM] = ply + (3 * (null_depth + 1)) // 4
-            checked = nega(s, null_depth, alpha, beta, ply, W, T, C, D)
+            checked = alpha_beta(s, null_depth, alpha, beta, ply, W, T, C, D)
             W[NULL_FROM] = kept
             if W[STOP] != 0:
                 return 0
             if checked >= beta:
-                return beta if v > DECIDED else v
+                return beta if v > MATE_BOUND else v
 
     # 7. The moves, and an order: table move, moves that the game ranks, killer moves, the reply that refuted the move
     #    before, then by how often a move closed the window before.
-    if (techniques & IIR) != 0 and table_move < 0 and depth >= IIR_DEPTH:
+    if (features & IIR) != 0 and table_move < 0 and depth >= IIR_DEPTH:
         depth -= 1  # without a move to begin with the node is worth less; it is there the next time
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
     n: Any = np.int64(0)
     if is_tense != 0:
-        n = forced(s, buffer)
+        n = evasions(s, buffer)
     if n == 0:
         n = moves(s, buffer)
     if n == 0:
-        return end_value(stuck(s), ply, W)
+        return end_value(no_moves_result(s), ply, W)
     order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
     history = at(W, HISTORY + (ply & 1) * HISTORY_MOVES)
     killers = at(W, KILLERS + 2 * ply)
     killer_1 = killers[0]
     killer_2 = killers[1]
-    reply = W[REPLIES + (made_before & (HISTORY_MOVES - 1))] if (techniques & REPLIES_FIRST) != 0 else NO_MOVE
+    reply = W[COUNTER_MOVES + (made_before & (HISTORY_MOVES - 1))] if (features & COUNTER_MOVE_ORDER) != 0 else NO_MOVE
     first: Any = np.int64(0)
     for i in range(n):
         move = buffer[i]
         worth: Any = np.int64(0)
-        if (techniques & HISTORY_ORDER) != 0:
+        if (features & HISTORY_ORDER) != 0:
             worth = history[move & (HISTORY_MOVES - 1)]
         ranked: Any = np.int64(0)
-        if (techniques & RANKS) != 0:
+        if (features & RANKS) != 0:
             ranked = rank(s, move)
         if i == table_move:
             worth = 1 << 44
         elif ranked > 0:
             worth = (3 << 42) + ranked
-        elif (techniques & KILLERS_FIRST) != 0 and move == killer_1:
+        elif (features & KILLERS_FIRST) != 0 and move == killer_1:
             worth = 1 << 43
-        elif (techniques & KILLERS_FIRST) != 0 and move == killer_2:
+        elif (features & KILLERS_FIRST) != 0 and move == killer_2:
             worth = 1 << 42
         elif move == reply:
             worth = 1 << 41
@@ -524,35 +535,35 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
     low = alpha
     for i in range(n):
         if i == 1:
-            arrange(buffer, order, 1, n)
+            sort_moves(buffer, order, 1, n)
         move = buffer[i]
         place = order[i]
-        W[MADE + ply] = move
+        W[CURRENT_MOVE + ply] = move
         child = play(s, move)
-        if may_prune != 0 and i > 0 and best > -DECIDED and (place >> 17) < 1 << 41:
+        if may_prune != 0 and i > 0 and best > -MATE_BOUND and (place >> 17) < 1 << 41:
             # 9. Futility: a quiet move that would have to gain too much, or comes late, is left out; not a check.
             is_hopeless = guess + MARGIN * (depth + 1) <= low
             is_late = i >= (LATE_MOVES + depth * depth) >> (1 - is_improving)
-            if (is_hopeless or is_late) and tense(child) == 0:
+            if (is_hopeless or is_late) and unstable(child) == 0:
                 W[HORIZONS] += 1
                 order[i] = 0  # it was not searched: nothing is known against it
                 continue
-        if (techniques & TABLE) != 0:
+        if (features & TABLE) != 0:
             next_slot: Any = np.int64(((key(child) ^ U(W[SALT])) * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
             prefetch(T, next_slot)
         if i == 0:
-            v = -nega(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
+            v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         else:
             less: Any = np.int64(0)
-            may_reduce = (techniques & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_tense == 0
-            if may_reduce and (place >> 17) < 1 << 41 and tense(child) == 0:
+            may_reduce = (features & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_tense == 0
+            if may_reduce and (place >> 17) < 1 << 41 and unstable(child) == 0:
                 worth = (place >> 17) if (place & 65536) != 0 else 0
                 less = reduction(depth, i, worth, 1 if beta - alpha > 1 else 0, is_improving)
-            v = -nega(child, depth - 1 - less, -low - 1, -low, ply + 1, W, T, C, D)
+            v = -alpha_beta(child, depth - 1 - less, -low - 1, -low, ply + 1, W, T, C, D)
             if less > 0 and v > low and W[STOP] == 0:
-                v = -nega(child, depth - 1, -low - 1, -low, ply + 1, W, T, C, D)
+                v = -alpha_beta(child, depth - 1, -low - 1, -low, ply + 1, W, T, C, D)
             if v > low and v < beta and W[STOP] == 0:
-                v = -nega(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
+                v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
 
@@ -562,24 +573,24 @@ def nega(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, 
             best_index = 65535 - (place & 65535)
             if v > low:
                 low = v
-                lead(move, ply, W)
+                update_pv(move, ply, W)
             if v >= beta:
                 if (place & 65536) != 0:  # a quiet one: what the game ranks is in its place without being remembered
-                    learn(buffer, order, i, depth, ply, W)
+                    update_history(buffer, order, i, depth, ply, W)
                 break
 
     # 11. Store the value with what it means. Where no move came above the window none is the best one.
-    if (techniques & TABLE) == 0:
+    if (features & TABLE) == 0:
         return best
     bound = EXACT
     if best >= beta:
         bound = LOWER
     elif best <= alpha:
         bound = UPPER
-        if (techniques & IIR) != 0:
+        if (features & IIR) != 0:
             best_index = table_move if table_move >= 0 else NO_INDEX
     stored_depth = depth
     if W[HORIZONS] == horizons and W[EXACT_DEPTH] == 0:
         stored_depth = COMPLETE
-    remember(slot, k, best, bound, stored_depth, best_index, ply, W, T)
+    tt_store(slot, k, best, bound, stored_depth, best_index, ply, W, T)
     return best

@@ -11,7 +11,7 @@ U = np.uint64
 MATE = 30_000
 INF = 32_000
 MAX_PLY = 128
-DECIDED = MATE - 1_000
+MATE_BOUND = MATE - 1_000
 """A score beyond this, either way, is a forced end: one that the search sees, or that `probe` knows further away."""
 POLL_NODES = 2048
 EXACT, LOWER, UPPER = 0, 1, 2
@@ -32,7 +32,7 @@ COMPLETE_WORTH = 4
     TABLE_SHIFT,
     ROOT_COUNT,
     PAST,
-    TECHNIQUES,
+    FEATURES,
     ROOT_DEPTH,
     NULL_FROM,
     DRAW_VALUE,
@@ -58,22 +58,22 @@ MAX_PAST = 512
 """So many repetition keys of the match's last positions are known, W[PAST] of them; then come those of the path."""
 PATH = HISTORY + 2 * HISTORY_MOVES + MAX_PAST
 """The repetition key of the root; those of its children follow by ply."""
-GUESSES = PATH + MAX_PLY + 1
+STATIC_EVAL = PATH + MAX_PLY + 1
 """What the evaluation said at each ply of the path; -INF where it was not asked."""
-MADE = GUESSES + MAX_PLY + 1
+CURRENT_MOVE = STATIC_EVAL + MAX_PLY + 1
 """The move that was made at each ply of the path; NO_MOVE for a null move."""
-REPLIES = MADE + MAX_PLY + 1
+COUNTER_MOVES = CURRENT_MOVE + MAX_PLY + 1
 """The move that refuted each move before."""
-BUFFERS = REPLIES + HISTORY_MOVES
+BUFFERS = COUNTER_MOVES + HISTORY_MOVES
 MAX_MOVES = 1
-REPEATS = NOISE = TENSION = KNOWLEDGE = MARGIN = 0
-"""These stand for the game's own: 1 where positions can come again and that matters, where the game gives `noisy`,
-`tense`, and `probe`; and its MARGIN. What a game does not have is not compiled."""
+REPEATS = HAS_TACTICAL = HAS_UNSTABLE = HAS_PROBE = MARGIN = 0
+"""These stand for the game's own: 1 where positions can come again and that matters, where the game gives `tactical`,
+`unstable`, and `probe`; and its MARGIN. What a game does not have is not compiled."""
 NO_MOVE = -1
 LINE_WORDS = 32
 """The length of the line after a root move, and its moves as far as there is room."""
 
-TECHNIQUE = {
+FEATURE = {
     name: 1 << bit
     for bit, name in enumerate(
         (
@@ -85,13 +85,14 @@ TECHNIQUE = {
 }  # fmt: skip
 """The techniques that can be left out, by the names that an ablation match knows them by."""
 (
-    TABLE, KILLERS_FIRST, HISTORY_ORDER, REPETITION, REPLIES_FIRST, RANKS, QUIESCENCE, EXTENSIONS, NULL_MOVE, LMR, IIR,
+    TABLE, KILLERS_FIRST, HISTORY_ORDER, REPETITION, COUNTER_MOVE_ORDER, RANKS, QUIESCENCE, EXTENSIONS, NULL_MOVE, LMR,
+    IIR,
     BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES, PROBE, FUTILITY, QUIET_TABLE, IMPROVING, TABLE_GUESS,
-) = TECHNIQUE.values()  # fmt: skip
+) = FEATURE.values()  # fmt: skip
 BASIC = TABLE | KILLERS_FIRST | HISTORY_ORDER
-SOUND = BASIC | REPETITION | REPLIES_FIRST | RANKS | BUCKETS | MALUS | MATE_DISTANCE | PROBE
+SOUND = BASIC | REPETITION | COUNTER_MOVE_ORDER | RANKS | BUCKETS | MALUS | MATE_DISTANCE | PROBE
 """What changes the order of moves and the windows, but not the tree: a seen end is as near as it gets."""
-ALL = (1 << len(TECHNIQUE)) - 1
+ALL = (1 << len(FEATURE)) - 1
 
 NULL_DEPTH, VERIFY_DEPTH, LMR_DEPTH, LMR_MOVES, IIR_DEPTH = 3, 10, 3, 3, 4
 FUTILITY_DEPTH, LATE_MOVES = 6, 3
@@ -106,13 +107,13 @@ REDUCTIONS = np.array(
     np.int64,
 )
 """How much less deep a late move is looked at, by depth and number of the move."""
-MOST_HISTORY = 1 << 14
+MAX_HISTORY = 1 << 14
 """What is remembered of a move is at most so much, either way: then it counts for two plies of reduction."""
 NO_INDEX = 65_535
 """In a table entry: no move is known to be best."""
 QUIET_NODES = 20_000
 """At so many nodes the quiescence of the first depth, which nothing stops, is to end: then the evaluation stands for
-the rest. No game of ours comes near it; one whose `noisy` never calms down would not answer at all."""
+the rest. No game of ours comes near it; one whose `tactical` never calms down would not answer at all."""
 UNBOUNDED = 1 << 62
 
 # C: one writer for CANCEL, one for all else

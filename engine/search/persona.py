@@ -19,7 +19,7 @@ from engine.compiler.code_cache import note_ready
 from engine.compiler.interpreted import Bound, interpret_game
 from engine.compiler.native import Memory, compile_game
 from engine.game import Game, Position
-from engine.search import expectimax as mean
+from engine.search import expectimax as expectimax
 from engine.search import layout
 from engine.search.driver import (
     NO_LIMIT,
@@ -46,30 +46,30 @@ TRAP_NODES = 50_000
 """The same, for one move at most; where that is too little, a ply less for all of them."""
 
 
-class Averager:
+class Expectimax:
     """Average min-max for one game, compiled or not."""
 
     def __init__(self, game: Game, compiled: bool = True) -> None:
-        self._native: Bound = compile_game(game, mean) if compiled else interpret_game(game, mean)
-        self._words: Any = np.zeros(mean.work_words(int(game.rules.MAX_MOVES)), np.int64)
+        self._native: Bound = compile_game(game, expectimax) if compiled else interpret_game(game, expectimax)
+        self._words: Any = np.zeros(expectimax.work_words(int(game.rules.MAX_MOVES)), np.int64)
         self._memory = Memory(self._words)
 
     def prepare(self) -> None:
         """Compiles the function, or loads it from the cache."""
-        self._native.function("mean")
+        self._native.function("expectimax")
 
     def begin(self) -> None:
         """Counts from 0 again, and time is not over."""
-        self._words[: mean.BUFFERS] = 0
+        self._words[: expectimax.BUFFERS] = 0
 
     def expire(self) -> None:
         """Ends what is running; may be called from another thread."""
-        self._words[mean.EXPIRED] = 1
+        self._words[expectimax.EXPIRED] = 1
 
     @property
     def nodes(self) -> int:
         """How many positions were looked at since `begin`."""
-        return int(self._words[mean.NODES])
+        return int(self._words[expectimax.NODES])
 
     def value(self, position: Position, depth: int, ply: int, nodes: int | None, control: Control) -> Fraction | None:
         """What a position is worth to the side to move, who may err at an odd ply; None if so many nodes, or the time,
@@ -78,14 +78,14 @@ class Averager:
         Raises Cancelled when the control block says so.
         """
         words = self._words
-        words[mean.STOP] = 0
-        words[mean.POLL] = NO_LIMIT if nodes is None else 0
-        words[mean.NODE_LIMIT] = NO_LIMIT if nodes is None else words[mean.NODES] + nodes
+        words[expectimax.STOP] = 0
+        words[expectimax.POLL] = NO_LIMIT if nodes is None else 0
+        words[expectimax.NODE_LIMIT] = NO_LIMIT if nodes is None else words[expectimax.NODES] + nodes
         state = tuple(int(word) for word in position.state)
-        found = self._native.function("mean")(state, depth, ply, self._memory, control.memory, self._native.data)
+        found = self._native.function("expectimax")(state, depth, ply, self._memory, control.memory, self._native.data)
         if control.cancelled:
             raise Cancelled
-        return None if words[mean.STOP] else Fraction(int(found), mean.UNIT)
+        return None if words[expectimax.STOP] else Fraction(int(found), expectimax.UNIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Personas:
     def __init__(self, searcher: Searcher) -> None:
         self._searcher = searcher
         self._is_compiled = searcher.is_compiled
-        self._averager = Averager(searcher.game, searcher.is_compiled)
+        self._averager = Expectimax(searcher.game, searcher.is_compiled)
 
     def prepare(self) -> None:
         """Compiles what they need, or loads it from the cache."""
@@ -169,7 +169,7 @@ class Personas:
         """Deeper and deeper, until the nodes do not suffice for another ply or there is none."""
         worth: dict[int, Fraction] = {}
         info, nodes = Info(0, 0, 0, 0, 0, ()), -1
-        for depth in range(1, mean.MAX_DEPTH):
+        for depth in range(1, expectimax.MAX_DEPTH):
             before = self._averager.nodes
             found = self._worth(asked, asked.position.moves(), depth, None if depth == 1 else AVERAGE_NODES - before)
             if found is None:
@@ -190,13 +190,13 @@ class Personas:
         game = self._searcher.game
         margin = level_of(game, 1).margin
         report = self._search(asked, margin, seconds)
-        if report.score < -layout.DECIDED and self._is_compiled:
+        if report.score < -layout.MATE_BOUND and self._is_compiled:
             report = self._search(asked, ANY_MARGIN, seconds)
             margin = ANY_MARGIN
         info = to_info(asked.position, report)
         asked.on_info(info)
         good = [move for move, score, bound in report.moves if bound == layout.EXACT and score > report.score - margin]
-        if report.score > layout.DECIDED or len(good) < 2:
+        if report.score > layout.MATE_BOUND or len(good) < 2:
             return info.pv[0]
         for depth in range(TRAP_DEPTH, 0, -1):
             is_sure = depth == 1 and self._is_compiled
@@ -210,9 +210,9 @@ class Personas:
     def _search(self, asked: _Asked, margin: int, seconds: float) -> Report:
         limit = Limit(nodes=SWINDLER_NODES, time_ms=max(1, round(seconds * 1000)))
         table = Table(SMALL_TABLE_BITS)
-        techniques = self._searcher.techniques & ~layout.PROBE
+        features = self._searcher.features & ~layout.PROBE
         return self._searcher.search(
-            asked.position, limit, table, asked.control, margin=margin, techniques=techniques, clock=asked.clock
+            asked.position, limit, table, asked.control, margin=margin, features=features, clock=asked.clock
         )
 
     def _worth(self, asked: _Asked, moves: Sequence[int], depth: int, nodes: int | None) -> dict[int, Fraction] | None:

@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import DRAWN, GOES_ON, State
+from engine.game import DRAWN, ONGOING, State
 from engine.jit import at
 from engine.search.hooks import (
     count,
     drawn,
     evaluate,
-    forced,
+    evasions,
     key,
     may_pass,
     moves,
-    noisy,
+    no_moves_result,
     pass_turn,
     play,
     probe,
@@ -22,8 +22,8 @@ from engine.search.hooks import (
     repetition,
     reversible,
     status,
-    stuck,
-    tense,
+    tactical,
+    unstable,
 )  # fmt: skip
 from engine.search.layout import BUFFERS, INF, MAX_MOVES
 from engine.search.steps import end_value
@@ -33,7 +33,7 @@ def perft(s: State, depth: int, ply: int, W: Any) -> int:
     """The number of move sequences of a length; a finished game has no moves, a draw by rule still has."""
     if depth == 0:
         return 1
-    if status(s) != GOES_ON:
+    if status(s) != ONGOING:
         return 0
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
     if depth == 1:
@@ -46,9 +46,9 @@ def perft(s: State, depth: int, ply: int, W: Any) -> int:
 
 
 def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
-    """The value that `nega` promises, found by trying everything: for checks."""
+    """The value that `alpha_beta` promises, found by trying everything: for checks."""
     result = status(s)
-    if result != GOES_ON:
+    if result != ONGOING:
         return end_value(result, ply, W)
     if drawn(s) != 0:
         return end_value(DRAWN, ply, W)
@@ -57,7 +57,7 @@ def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
     n = moves(s, buffer)
     if n == 0:
-        return end_value(stuck(s), ply, W)
+        return end_value(no_moves_result(s), ply, W)
     best = -INF
     for i in range(n):
         v = -plain(play(s, buffer[i]), depth - 1, ply + 1, W, D)
@@ -78,8 +78,8 @@ def rule_play(s: State, m: int) -> State:
     return play(s, m)
 
 
-def rule_stuck(s: State) -> int:
-    return stuck(s)
+def rule_no_moves_result(s: State) -> int:
+    return no_moves_result(s)
 
 
 def rule_key(s: State) -> np.uint64:
@@ -106,16 +106,16 @@ def rule_count(s: State, buf: Any) -> int:
     return count(s, buf)
 
 
-def rule_noisy(s: State, buf: Any) -> int:
-    return noisy(s, buf)
+def rule_tactical(s: State, buf: Any) -> int:
+    return tactical(s, buf)
 
 
-def rule_tense(s: State) -> int:
-    return tense(s)
+def rule_unstable(s: State) -> int:
+    return unstable(s)
 
 
-def rule_forced(s: State, buf: Any) -> int:
-    return forced(s, buf)
+def rule_evasions(s: State, buf: Any) -> int:
+    return evasions(s, buf)
 
 
 def rule_rank(s: State, m: int) -> int:

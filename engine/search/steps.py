@@ -12,20 +12,22 @@ from engine.search.hooks import repetition, reversible
 from engine.search.layout import (
     BUFFERS,
     CANCEL,
+    COUNTER_MOVES,
+    CURRENT_MOVE,
     DRAW_VALUE,
     EXPIRED,
+    FEATURES,
     HISTORY,
     HISTORY_MOVES,
     KILLERS,
     LINE_WORDS,
     LINES,
-    MADE,
     MALUS,
     MATE,
+    MAX_HISTORY,
     MAX_MOVES,
     MAX_PLY,
     MAY_STOP,
-    MOST_HISTORY,
     NO_MOVE,
     NODE_LIMIT,
     NODES,
@@ -37,7 +39,6 @@ from engine.search.layout import (
     PV,
     PV_LENGTH,
     REDUCTIONS,
-    REPLIES,
     SEEN_DEPTH,
     SEEN_NODES,
     SEEN_PV,
@@ -45,7 +46,6 @@ from engine.search.layout import (
     SEEN_SCORE,
     SEQUENCE,
     STOP,
-    TECHNIQUES,
     TOP,
 )
 
@@ -68,39 +68,39 @@ def reduction(depth: int, number: int, worth: int, is_open: int, is_improving: i
         parts -= PLY
     if is_improving == 0:
         parts += PLY // 2
-    parts -= 2 * PLY * max(min(worth, MOST_HISTORY), -MOST_HISTORY) // MOST_HISTORY
+    parts -= 2 * PLY * max(min(worth, MAX_HISTORY), -MAX_HISTORY) // MAX_HISTORY
     return int(max(min(parts // PLY, depth - 2), 0))
 
 
-def credit(history: Any, move: int, depth: int) -> None:
+def add_history_bonus(history: Any, move: int, depth: int) -> None:
     """Moves what is remembered of a move towards MOST_HISTORY, or away from it where depth is negative."""
     at_move = move & (HISTORY_MOVES - 1)
     bonus = min(16 * depth * depth + 64 * abs(depth), 1600)
     if depth < 0:
         bonus = -bonus
-    history[at_move] += bonus - history[at_move] * abs(bonus) // MOST_HISTORY
+    history[at_move] += bonus - history[at_move] * abs(bonus) // MAX_HISTORY
 
 
-def learn(buffer: Any, order: Any, i: int, depth: int, ply: int, W: Any) -> None:
+def update_history(buffer: Any, order: Any, i: int, depth: int, ply: int, W: Any) -> None:
     """Remembers the i-th move at this ply, a quiet one that closed the window: as a killer move, as the reply to the
     move before, and in the history, there with those quiet ones that were searched before it and did not.
     """
     move = buffer[i]
     history = at(W, HISTORY + (ply & 1) * HISTORY_MOVES)
-    if (W[TECHNIQUES] & MALUS) != 0:
+    if (W[FEATURES] & MALUS) != 0:
         for t in range(i + 1):
             if (order[t] & 65536) != 0:
-                credit(history, buffer[t], depth if t == i else -depth)
+                add_history_bonus(history, buffer[t], depth if t == i else -depth)
     elif history[move & (HISTORY_MOVES - 1)] < 1 << 40:
         history[move & (HISTORY_MOVES - 1)] += depth * depth
-    W[REPLIES + (W[MADE + ply - 1] & (HISTORY_MOVES - 1))] = move
+    W[COUNTER_MOVES + (W[CURRENT_MOVE + ply - 1] & (HISTORY_MOVES - 1))] = move
     killers = at(W, KILLERS + 2 * ply)
     if killers[0] != move:
         killers[1] = killers[0]
         killers[0] = move
 
 
-def lead(move: int, ply: int, W: Any) -> None:
+def update_pv(move: int, ply: int, W: Any) -> None:
     """Makes a move, and the best line after it, the best line at this ply."""
     line = PV + ply * MAX_PLY
     W[line] = move
@@ -110,7 +110,7 @@ def lead(move: int, ply: int, W: Any) -> None:
     W[PV_LENGTH + ply] = length + 1
 
 
-def arrange(buffer: Any, order: Any, first: int, n: int) -> None:
+def sort_moves(buffer: Any, order: Any, first: int, n: int) -> None:
     """Sorts the moves from the first one on, the best one in front, by inserting: quiet moves nearly are in order."""
     for t in range(first + 1, n):
         place = order[t]
@@ -144,14 +144,14 @@ def is_repeated(s: State, ply: int, W: Any) -> int:
     if back > ply + W[PAST]:
         back = ply + W[PAST]
     for i in range(2, back + 1, 2):
-        if i <= ply and (W[MADE + ply - i] == NO_MOVE or W[MADE + ply - i + 1] == NO_MOVE):
+        if i <= ply and (W[CURRENT_MOVE + ply - i] == NO_MOVE or W[CURRENT_MOVE + ply - i + 1] == NO_MOVE):
             return 0  # whoever passed cannot come back to what was before
         if i >= 4 and W[PATH + ply - i] == here:
             return 1
     return 0
 
 
-def keep_line(i: int, move: int, v: int, W: Any) -> None:
+def record_root_line(i: int, move: int, v: int, W: Any) -> None:
     """Notes the line after the i-th root move, and sorts its score in among the best."""
     line: Any = np.int64(BUFFERS + 2 * MAX_PLY * MAX_MOVES + 3 * MAX_MOVES + i * LINE_WORDS)
     length = min(W[PV_LENGTH + 1], LINE_WORDS - 2)
@@ -166,7 +166,7 @@ def keep_line(i: int, move: int, v: int, W: Any) -> None:
     W[TOP + place] = v
 
 
-def show(depth: int, score: int, W: Any, C: Any) -> None:
+def publish_pv(depth: int, score: int, W: Any, C: Any) -> None:
     """Publishes the best line; SEQUENCE is odd while it changes, so that a reader can tell."""
     put(C, SEQUENCE, C[SEQUENCE] + 1)
     put(C, SEEN_NODES, W[NODES])

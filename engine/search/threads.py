@@ -18,7 +18,9 @@ from engine.search.work import Work
 
 
 @contextmanager
-def assistants(native: Bound, works: Sequence[Work], position: Position, table: Memory, data: Memory) -> Iterator[None]:
+def helper_threads(
+    native: Bound, works: Sequence[Work], position: Position, table: Memory, data: Memory
+) -> Iterator[None]:
     """Threads that search until the block ends, one for each of the works, which have begun the position."""
     if not works:
         yield
@@ -28,7 +30,7 @@ def assistants(native: Bound, works: Sequence[Work], position: Position, table: 
         for work in works:
             work.allow_stop(None)
         running = [
-            threads.submit(_assist, native, work, state, table, data, 1 + number % 2)
+            threads.submit(_run_helper, native, work, state, table, data, 1 + number % 2)
             for number, work in enumerate(works, start=1)
         ]
         try:
@@ -40,7 +42,9 @@ def assistants(native: Bound, works: Sequence[Work], position: Position, table: 
         one.result()  # raises what went wrong there
 
 
-def _assist(native: Bound, work: Work, state: tuple[int, ...], table: Memory, data: Memory, first_depth: int) -> None:
+def _run_helper(
+    native: Bound, work: Work, state: tuple[int, ...], table: Memory, data: Memory, first_depth: int
+) -> None:
     """Deepens as the main thread does, from another depth on, so that the threads are not all at the same place."""
     root = native.function("root")
     own_control = Memory(np.zeros(layout.CONTROL_WORDS, np.int64))

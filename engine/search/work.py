@@ -20,14 +20,14 @@ SALT_WORD = (1 << 62) - 1
 class Settings:
     """How to search. `lines` best moves, and those less than `margin` below the best one, get exact scores.
 
-    `exact_depth` is the profile in which the score is that of a plain minimax to the same depth. `techniques` are bits
+    `exact_depth` is the profile in which the score is that of a plain minimax to the same depth. `features` are bits
     of layout.TECHNIQUE. `contempt` is what a draw costs the side to move at the root.
     """
 
     margin: int = 0
     lines: int = 1
     exact_depth: bool = False
-    techniques: int = layout.ALL
+    features: int = layout.ALL
     contempt: int = 0
 
     def __post_init__(self) -> None:
@@ -60,10 +60,10 @@ class Work:
         is_exact = settings.exact_depth
         words[: layout.BUFFERS] = 0
         words[layout.KILLERS : layout.HISTORY] = -1
-        words[layout.MADE : layout.BUFFERS] = layout.NO_MOVE
+        words[layout.CURRENT_MOVE : layout.BUFFERS] = layout.NO_MOVE
         words[layout.NODE_LIMIT] = NO_LIMIT
         words[layout.EXACT_DEPTH] = is_exact
-        words[layout.TECHNIQUES] = settings.techniques & layout.BASIC if is_exact else settings.techniques
+        words[layout.FEATURES] = settings.features & layout.BASIC if is_exact else settings.features
         words[layout.TABLE_SHIFT] = 64 - table_bits
         words[layout.AGE] = age
         words[layout.LINES] = min(settings.lines, len(moves))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import DRAWN, GOES_ON, LOST, WON, Game, Position
+from engine.game import DRAWN, LOST, ONGOING, WON, Game, Position
 from engine.rules.data import load_data
 from engine.search.job import MATE, Limit
 from engine.solvers.base import Around, Batch, Control, Problem, Solution, SolvedMove
@@ -62,16 +62,16 @@ class DraughtsSolver:
     def reaches(self, position: Position, time_ms: int | None) -> bool:
         """Are the position and all that its moves lead to in the tables?"""
         moves = position.moves()
-        return bool(moves) and all(self._known(s) != GOES_ON for s in (position.state, *self._after(position, moves)))
+        return bool(moves) and all(self._known(s) != ONGOING for s in (position.state, *self._after(position, moves)))
 
     def _after(self, position: Position, moves: Sequence[int]) -> list[Any]:
         return [self._rules.play(position.state, move) for move in moves]
 
     def _known(self, state: Any) -> int:
         """What `probe` says, and of a side without pieces that it has lost."""
-        if self._rules.status(state) != GOES_ON:
+        if self._rules.status(state) != ONGOING:
             return LOST
-        return GOES_ON if self._data is None else int(self._rules.probe(state, self._data))
+        return ONGOING if self._data is None else int(self._rules.probe(state, self._data))
 
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
@@ -121,7 +121,7 @@ class DraughtsSolver:
         for position in positions:
             known = self._known(position.state)
             sign = {WON: 1, LOST: -1}.get(known & 3, 0)
-            scores.append(None if known == GOES_ON else sign * (known >> 2))
+            scores.append(None if known == ONGOING else sign * (known >> 2))
         return Batch(tuple(scores), (1,) * len(scores), time.perf_counter() - begun)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:

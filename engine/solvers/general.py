@@ -93,7 +93,7 @@ class SearchSolver:
     def _search(self, position: Position, limit: Limit, control: Control, margin: int = 0) -> Report:
         assert self._table is not None, "cleared"
         return self._searcher.search(
-            position, limit, self._table, control, margin=margin, techniques=layout.SOUND, around=self._still_in_time
+            position, limit, self._table, control, margin=margin, features=layout.SOUND, around=self._still_in_time
         )
 
     @contextmanager
@@ -162,9 +162,9 @@ def proven(report: Report, move: int, value: int, bound: int) -> SolvedMove:
     if report.solved:
         return SolvedMove(move, _sign(value), value, BOUNDS[bound])
     is_nearest = bound == layout.EXACT and _plies(value) <= report.depth
-    if value < -layout.DECIDED:
+    if value < -layout.MATE_BOUND:
         return SolvedMove(move, -1, value, "exact" if is_nearest else "upper")
-    if value > layout.DECIDED and bound == layout.EXACT:
+    if value > layout.MATE_BOUND and bound == layout.EXACT:
         return SolvedMove(move, 1, value, "exact" if is_nearest else "lower")
     return SolvedMove(move, _sign(report.score), report.score, "upper")
 

@@ -46,7 +46,7 @@ class SelfPlay:
         leads: list[int] = []
         while position.moves() and position.claim() is None and len(moves) < LONGEST:
             report = self._searcher.search(position, Limit(nodes=self.plan.nodes), self._table, self._control)
-            if abs(report.score) > layout.DECIDED:
+            if abs(report.score) > layout.MATE_BOUND:
                 return Played(number, " ".join(moves), _points(position.turn, report.score), tuple(kept), tuple(scores))
             leads.append(report.score if position.turn == 0 else -report.score)
             if self.plan.decided and is_decided(leads, self.plan.decided):
@@ -89,11 +89,11 @@ def is_quiet(position: Position, best: int) -> bool:
     rules: Any = position.game.rules
     state = position.state
     with np.errstate(over="ignore"):
-        if hasattr(rules, "tense") and rules.tense(state):
+        if hasattr(rules, "unstable") and rules.unstable(state):
             return False
-        if hasattr(rules, "noisy"):
+        if hasattr(rules, "tactical"):
             buffer = [0] * int(rules.MAX_MOVES)
-            return best not in buffer[: rules.noisy(state, buffer)]
+            return best not in buffer[: rules.tactical(state, buffer)]
     return True
 
 

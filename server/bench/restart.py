@@ -28,7 +28,7 @@ from server.app import DATABASE
 from server.bench.moves import connect, cpu_seconds, report
 from server.protocol import messages as wire
 from server.rooms import rules
-from server.rooms.model import Author
+from server.rooms.model import Actor
 from server.runtime.projections import projections, stored
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
 from server.store.sql import open_sqlite
@@ -36,7 +36,7 @@ from server.store.sql import open_sqlite
 AT_ONCE = 500
 READY_S, ANSWERED_S, UNANSWERED_S = 1.5, 2.0, 4.0
 CLIENTS = 50
-ADA, BEN = Author("ada", "Ada"), Author("ben", "Ben")
+ADA, BEN = Actor("ada", "Ada"), Actor("ben", "Ben")
 LINE = ("a1", "b1", "c1", "b2", "a2", "c2", "b3")
 """Moves of tic-tac-toe; nobody has won yet."""
 
@@ -69,8 +69,8 @@ def _room(number: int, is_due: bool) -> NewRoom:
             entries.append(stored(room, event, now_ms))
 
     happen(events[1:])
-    for author, command in _commands(room.id, is_due):
-        some = rules.decide(room, author, command, ids.__next__)
+    for actor, command in _commands(room.id, is_due):
+        some = rules.decide(room, actor, command, ids.__next__)
         happen(some)
         events += some
     first = Append(
@@ -80,9 +80,9 @@ def _room(number: int, is_due: bool) -> NewRoom:
     return NewRoom(first, room.game_id, True, ADA.identity, room.id, now_ms)
 
 
-def _commands(room: str, is_due: bool) -> list[tuple[Author, wire.RoomCommand]]:
+def _commands(room: str, is_due: bool) -> list[tuple[Actor, wire.RoomCommand]]:
     """What happens in the room until the AI is to move, or for some moves of two people."""
-    moves: list[tuple[Author, wire.RoomCommand]] = [
+    moves: list[tuple[Actor, wire.RoomCommand]] = [
         ((ADA, BEN)[ply % 2], wire.Move(id=f"m{ply}", room=room, ply=ply, move=move)) for ply, move in enumerate(LINE)
     ]
     return moves[:1] if is_due else [(BEN, wire.Sit(id="sit", room=room, seat=1)), *moves]

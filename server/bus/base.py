@@ -12,7 +12,7 @@ from server.protocol.messages import RoomSummary
 from server.store.base import StoredEvent
 
 
-class Grown(Struct, frozen=True):
+class EventsAppended(Struct, frozen=True):
     """Events that a node committed to a room's log."""
 
     room: str
@@ -20,7 +20,7 @@ class Grown(Struct, frozen=True):
     events: tuple[StoredEvent, ...]
 
 
-class Whisper(Struct, frozen=True):
+class Ephemeral(Struct, frozen=True):
     """A frame for everybody who follows the room, not in the log: an AI's thinking."""
 
     room: str
@@ -28,7 +28,7 @@ class Whisper(Struct, frozen=True):
     frame: bytes
 
 
-class Here(Struct, frozen=True):
+class PresenceReport(Struct, frozen=True):
     """Who follows a room on a node: the seated identities with a connection, and how many others.
     A node that asks wants to hear the same of the others.
     """
@@ -40,7 +40,7 @@ class Here(Struct, frozen=True):
     asks: bool = False
 
 
-class Listed(Struct, frozen=True):
+class LobbyChanged(Struct, frozen=True):
     """Entries of the lobby that changed on a node, and those that went."""
 
     node: str
@@ -48,30 +48,30 @@ class Listed(Struct, frozen=True):
     gone: tuple[str, ...] = ()
 
 
-class Beat(Struct, frozen=True):
+class Heartbeat(Struct, frozen=True):
     """The node is there; said about once a second."""
 
     node: str
 
 
-class Gone(Struct, frozen=True):
+class NodeDown(Struct, frozen=True):
     """The node has stopped, or the broker has lost it. The store's heartbeat decides; this only hastens the look."""
 
     node: str
 
 
-class Missed(Struct, frozen=True):
+class MessagesLost(Struct, frozen=True):
     """Messages of that node did not get through: compare the heads."""
 
     node: str
 
 
-RoomMessage = Grown | Whisper | Here
-NodeMessage = Listed | Beat | Gone | Missed
+RoomMessage = EventsAppended | Ephemeral | PresenceReport
+NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost
 BusMessage = RoomMessage | NodeMessage
 Receive = Callable[[RoomMessage], None]
 ReceiveNode = Callable[[NodeMessage], None]
-Lapse = Callable[[frozenset[str] | None], None]
+GapHandler = Callable[[frozenset[str] | None], None]
 """Told of rooms (None: of all) whose messages may have been missed."""
 
 
@@ -104,7 +104,7 @@ class Bus(Protocol):
     def listen(self, receive: ReceiveNode) -> Callable[[], None]:
         """The same for messages about nodes and the lobby."""
 
-    def on_lapse(self, call: Lapse) -> Callable[[], None]:
+    def on_gap(self, call: GapHandler) -> Callable[[], None]:
         """Calls when messages may have been missed, and when `flows` changes, until the returned function is called."""
 
     def numbers(self) -> BusNumbers:

@@ -12,7 +12,16 @@ from urllib.parse import quote, unquote
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from server.bus.base import Beat, BusMessage, Gone, Grown, Here, Listed, Missed, Whisper
+from server.bus.base import (
+    BusMessage,
+    Ephemeral,
+    EventsAppended,
+    Heartbeat,
+    LobbyChanged,
+    MessagesLost,
+    NodeDown,
+    PresenceReport,
+)
 from server.bus.link import MAX_BYTES, ROOT
 from server.protocol import messages as wire
 from server.protocol.codec import parse_event_body
@@ -52,19 +61,19 @@ class _Entry(Struct, forbid_unknown_fields=True):
     body: Raw
 
 
-class _Grown(Struct, forbid_unknown_fields=True):
+class _EventsAppended(Struct, forbid_unknown_fields=True):
     room: RoomId
     node: Node
     events: Annotated[list[_Entry], Meta(min_length=1, max_length=1000)]
 
 
-class _Whisper(Struct, forbid_unknown_fields=True):
+class _Ephemeral(Struct, forbid_unknown_fields=True):
     room: RoomId
     node: Node
     thinking: Raw
 
 
-class _Here(Struct, forbid_unknown_fields=True):
+class _PresenceReport(Struct, forbid_unknown_fields=True):
     room: RoomId
     node: Node
     identities: Annotated[list[Identity], Meta(max_length=100)]
@@ -72,7 +81,7 @@ class _Here(Struct, forbid_unknown_fields=True):
     asks: bool = False
 
 
-class _Listed(Struct, forbid_unknown_fields=True):
+class _LobbyChanged(Struct, forbid_unknown_fields=True):
     node: Node
     rooms: Annotated[tuple[wire.RoomSummary, ...], Meta(max_length=ENTRIES)] = ()
     gone: Annotated[tuple[RoomId, ...], Meta(max_length=ENTRIES)] = ()
@@ -84,11 +93,11 @@ class _Node(Struct, forbid_unknown_fields=True):
 
 _encode = msgspec.json.Encoder().encode
 _decode_sealed = msgspec.json.Decoder(_Sealed).decode
-_decode_grown = msgspec.json.Decoder(_Grown).decode
-_decode_whisper = msgspec.json.Decoder(_Whisper).decode
+_decode_events_appended = msgspec.json.Decoder(_EventsAppended).decode
+_decode_ephemeral = msgspec.json.Decoder(_Ephemeral).decode
 _decode_thinking = msgspec.json.Decoder(wire.Thinking).decode
-_decode_here = msgspec.json.Decoder(_Here).decode
-_decode_listed = msgspec.json.Decoder(_Listed).decode
+_decode_presence_report = msgspec.json.Decoder(_PresenceReport).decode
+_decode_lobby_changed = msgspec.json.Decoder(_LobbyChanged).decode
 _decode_node = msgspec.json.Decoder(_Node).decode
 
 ROOMS, NODES, LOBBY, MISSED = f"{ROOT}/rooms", f"{ROOT}/nodes", f"{ROOT}/lobby", f"{ROOT}/missed"
@@ -113,22 +122,26 @@ class Codec:
     def encode(self, message: BusMessage) -> Encoded:
         """The message as it goes to the broker."""
         match message:
-            case Grown(room=room, node=node, events=events):
-                says = _encode(_Grown(room, node, [_Entry(e.v, e.at_ms, e.audience, Raw(e.body)) for e in events]))
+            case EventsAppended(room=room, node=node, events=events):
+                says = _encode(
+                    _EventsAppended(room, node, [_Entry(e.v, e.at_ms, e.audience, Raw(e.body)) for e in events])
+                )
                 return self._sealed(room_topic(room), says, kept=True)
-            case Whisper(room=room, node=node, frame=frame):
-                says = _encode(_Whisper(room, node, Raw(_payload(frame))))
+            case Ephemeral(room=room, node=node, frame=frame):
+                says = _encode(_Ephemeral(room, node, Raw(_payload(frame))))
                 return self._sealed(f"{room_topic(room)}/thinking", says)
-            case Here(room=room, node=node):
-                says = _encode(_Here(room, node, sorted(message.identities)[:100], message.watching, message.asks))
+            case PresenceReport(room=room, node=node):
+                says = _encode(
+                    _PresenceReport(room, node, sorted(message.identities)[:100], message.watching, message.asks)
+                )
                 return self._sealed(f"{room_topic(room)}/here", says)
-            case Listed(node=node):
-                return self._sealed(LOBBY, _encode(_Listed(node, message.rooms, message.gone)))
-            case Beat(node=node):
+            case LobbyChanged(node=node):
+                return self._sealed(LOBBY, _encode(_LobbyChanged(node, message.rooms, message.gone)))
+            case Heartbeat(node=node):
                 return self._sealed(node_topic(node), _encode(_Node(node)))
-            case Missed(node=node):
+            case MessagesLost(node=node):
                 return self._sealed(MISSED, _encode(_Node(node)), kept=True)
-            case Gone(node=node):
+            case NodeDown(node=node):
                 return Encoded(node_topic(node), b"", kept=False)
 
     def _sealed(self, topic: str, says: bytes, kept: bool = False) -> Encoded:
@@ -142,7 +155,7 @@ class Codec:
         if len(payload) > MAX_BYTES:
             raise Refused("too long")
         if not payload and topic.startswith(f"{NODES}/"):
-            return Gone(unquote(topic[len(NODES) + 1 :]))  # a will has no key
+            return NodeDown(unquote(topic[len(NODES) + 1 :]))  # a will has no key
         try:
             sealed = _decode_sealed(payload)
             says = bytes(sealed.says)
@@ -156,36 +169,36 @@ class Codec:
 def _message(topic: str, says: bytes) -> BusMessage:
     """What a payload says that was sealed for this topic."""
     if topic == LOBBY:
-        listed = _decode_listed(says)
-        return Listed(listed.node, listed.rooms, listed.gone)
+        listed = _decode_lobby_changed(says)
+        return LobbyChanged(listed.node, listed.rooms, listed.gone)
     if topic == MISSED:
-        return Missed(_decode_node(says).node)
+        return MessagesLost(_decode_node(says).node)
     if topic.startswith(f"{NODES}/"):
-        beat = Beat(_decode_node(says).node)
+        beat = Heartbeat(_decode_node(says).node)
         return _at(topic, node_topic(beat.node), beat)
     if topic.endswith("/thinking"):
-        whisper = _decode_whisper(says)
+        whisper = _decode_ephemeral(says)
         thinking = bytes(whisper.thinking)
         if _decode_thinking(thinking).room != whisper.room:
             raise Refused("thinking of another room")
-        message = Whisper(whisper.room, whisper.node, text_frame(thinking))
+        message = Ephemeral(whisper.room, whisper.node, text_frame(thinking))
         return _at(topic, f"{room_topic(whisper.room)}/thinking", message)
     if topic.endswith("/here"):
-        here = _decode_here(says)
-        message_here = Here(here.room, here.node, frozenset(here.identities), here.watching, here.asks)
+        here = _decode_presence_report(says)
+        message_here = PresenceReport(here.room, here.node, frozenset(here.identities), here.watching, here.asks)
         return _at(topic, f"{room_topic(here.room)}/here", message_here)
     return _at(topic, room_topic((grown := _grown(says)).room), grown)
 
 
-def _grown(says: bytes) -> Grown:
-    grown = _decode_grown(says)
+def _grown(says: bytes) -> EventsAppended:
+    grown = _decode_events_appended(says)
     events = tuple(StoredEvent(one.v, one.at, one.audience, bytes(one.body)) for one in grown.events)
     for event, following in itertools.pairwise(events):
         if following.v != event.v + 1:
             raise Refused("events that do not follow each other")
     for event in events:
         parse_event_body(event.body)
-    return Grown(grown.room, grown.node, events)
+    return EventsAppended(grown.room, grown.node, events)
 
 
 def _at(topic: str, expected: str, message: BusMessage) -> BusMessage:

@@ -55,7 +55,7 @@ _quiet = logging.getLogger("plyroom.mqtt")
 _quiet.setLevel(logging.CRITICAL + 1)  # the link itself says what is the matter
 
 Receive = Callable[[str, bytes], None]
-Lapse = Callable[[frozenset[str] | None], None]
+GapHandler = Callable[[frozenset[str] | None], None]
 """Told of subscriptions (None: of all) whose messages may have been missed."""
 
 
@@ -92,7 +92,7 @@ class Link:
         self._status_changed = asyncio.Event()
         self._subscriptions: dict[str, _Subscription] = {}
         self._subscriptions_changed = asyncio.Event()
-        self._lapse: list[Lapse] = []
+        self._gap_handlers: list[GapHandler] = []
         self._under_way: dict[int, Letter] = {}
         self._echo_topic = f"{ROOT}/echo/{name}"
         self._echoes: dict[bytes, float] = {}  # when each was sent
@@ -142,11 +142,11 @@ class Link:
 
         return unsubscribe
 
-    def on_lapse(self, call: Lapse) -> None:
+    def on_gap(self, call: GapHandler) -> None:
         """Calls with the subscriptions of which messages may have been missed, or None when all are in doubt: flow has
         ended or begun.
         """
-        self._lapse.append(call)
+        self._gap_handlers.append(call)
 
     # --- the connection ---
 
@@ -282,7 +282,7 @@ class Link:
                 for topics, code in zip(new, codes, strict=True):
                     if isinstance(code, ReasonCode) and code.is_failure:
                         log.error("the broker refuses a subscription", topic=topics, reason=str(code))
-                self._tell_lapse(frozenset(new))
+                self._report_gap(frozenset(new))
             else:
                 await self._subscriptions_changed.wait()
 
@@ -325,10 +325,10 @@ class Link:
             if not self._told_away:
                 self._told_away = True
                 log.warning("messages do not flow", broker=str(self.broker))
-        self._tell_lapse(None)
+        self._report_gap(None)
 
-    def _tell_lapse(self, topics: frozenset[str] | None) -> None:
-        for call in self._lapse:
+    def _report_gap(self, topics: frozenset[str] | None) -> None:
+        for call in self._gap_handlers:
             call(topics)
 
     # --- in ---

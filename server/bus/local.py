@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from server.bus.base import BusMessage, BusNumbers, Grown, Here, Lapse, Receive, ReceiveNode, Whisper
+from server.bus.base import (
+    BusMessage,
+    BusNumbers,
+    Ephemeral,
+    EventsAppended,
+    GapHandler,
+    PresenceReport,
+    Receive,
+    ReceiveNode,
+)
 
 T = TypeVar("T")
 
@@ -16,10 +25,10 @@ class LocalBus:
     def __init__(self) -> None:
         self._receivers: dict[str, list[Receive]] = {}
         self._listeners: list[ReceiveNode] = []
-        self._lapse: list[Lapse] = []
+        self._gap_handlers: list[GapHandler] = []
 
     def publish(self, message: BusMessage) -> None:
-        if isinstance(message, Grown | Whisper | Here):
+        if isinstance(message, EventsAppended | Ephemeral | PresenceReport):
             for receive in tuple(self._receivers.get(message.room, ())):
                 receive(message)
         else:
@@ -40,8 +49,8 @@ class LocalBus:
     def listen(self, receive: ReceiveNode) -> Callable[[], None]:
         return _added(self._listeners, receive)
 
-    def on_lapse(self, call: Lapse) -> Callable[[], None]:
-        return _added(self._lapse, call)
+    def on_gap(self, call: GapHandler) -> Callable[[], None]:
+        return _added(self._gap_handlers, call)
 
     def numbers(self) -> BusNumbers:
         return BusNumbers()

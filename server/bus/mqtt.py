@@ -6,18 +6,18 @@ from contextlib import asynccontextmanager
 import structlog
 
 from server.bus.base import (
-    Beat,
     BusMessage,
     BusNumbers,
-    Gone,
-    Grown,
-    Here,
-    Lapse,
-    Listed,
-    Missed,
+    Ephemeral,
+    EventsAppended,
+    GapHandler,
+    Heartbeat,
+    LobbyChanged,
+    MessagesLost,
+    NodeDown,
+    PresenceReport,
     Receive,
     ReceiveNode,
-    Whisper,
 )
 from server.bus.broker import Broker
 from server.bus.codec import ENTRIES, LOBBY, MISSED, NODES, Codec, Refused, node_topic, room_topic
@@ -37,10 +37,10 @@ class MqttBus:
         self._receivers: dict[str, list[Receive]] = {}
         self._unsubscribe: dict[str, Callable[[], None]] = {}
         self._listeners: list[ReceiveNode] = []
-        self._lapse: list[Lapse] = []
+        self._gap_handlers: list[GapHandler] = []
         self._lost = 0
-        link.on_lapse(self._on_lapse)
-        link.set_status(self._codec.encode(Beat(node)).payload)
+        link.on_gap(self._on_gap)
+        link.set_status(self._codec.encode(Heartbeat(node)).payload)
         for topics in (f"{NODES}/+", LOBBY, MISSED):
             link.subscribe(topics, self._on_node)
 
@@ -50,17 +50,17 @@ class MqttBus:
 
     def publish(self, message: BusMessage) -> None:
         match message:
-            case Beat():
+            case Heartbeat():
                 self.link.set_status(self._codec.encode(message).payload)
                 if self.link.flows and self.link.outbox.lost > self._lost:
                     self._lost = self.link.outbox.lost
-                    self.publish(Missed(self._node))
-            case Gone():
+                    self.publish(MessagesLost(self._node))
+            case NodeDown():
                 pass  # the link takes the status back when it ends, and its will when it cannot
-            case Listed(node=node, rooms=rooms, gone=gone):
+            case LobbyChanged(node=node, rooms=rooms, gone=gone):
                 for start in range(0, max(len(rooms), len(gone), 1), ENTRIES):
                     part = slice(start, start + ENTRIES)
-                    self.link.publish(*self._encoded(Listed(node, rooms[part], gone[part])), kept=False)
+                    self.link.publish(*self._encoded(LobbyChanged(node, rooms[part], gone[part])), kept=False)
             case _:
                 topic, payload, kept = self._codec.encode(message)
                 self.link.publish(topic, payload, kept=kept)
@@ -91,9 +91,9 @@ class MqttBus:
         self._listeners.append(receive)
         return lambda: self._listeners.remove(receive)
 
-    def on_lapse(self, call: Lapse) -> Callable[[], None]:
-        self._lapse.append(call)
-        return lambda: self._lapse.remove(call)
+    def on_gap(self, call: GapHandler) -> Callable[[], None]:
+        self._gap_handlers.append(call)
+        return lambda: self._gap_handlers.remove(call)
 
     def numbers(self) -> BusNumbers:
         link = self.link
@@ -103,15 +103,15 @@ class MqttBus:
 
     def _on_room(self, topic: str, payload: bytes) -> None:
         message = self._read(topic, payload)
-        if isinstance(message, Grown | Whisper | Here):
+        if isinstance(message, EventsAppended | Ephemeral | PresenceReport):
             for receive in tuple(self._receivers.get(message.room, ())):
                 receive(message)
 
     def _on_node(self, topic: str, payload: bytes) -> None:
         message = self._read(topic, payload)
-        if isinstance(message, Listed | Beat | Gone | Missed):
-            if isinstance(message, Gone) and message.node == self._node:
-                self.publish(Beat(self._node))  # the will of a connection before this one
+        if isinstance(message, LobbyChanged | Heartbeat | NodeDown | MessagesLost):
+            if isinstance(message, NodeDown) and message.node == self._node:
+                self.publish(Heartbeat(self._node))  # the will of a connection before this one
                 return
             for receive in tuple(self._listeners):
                 receive(message)
@@ -126,10 +126,10 @@ class MqttBus:
                 log.warning("bus message refused", topic=topic[:80], reason=str(refused)[:80], refused=count)
             return None
 
-    def _on_lapse(self, topics: frozenset[str] | None) -> None:
+    def _on_gap(self, topics: frozenset[str] | None) -> None:
         rooms = None if topics is None else frozenset(self._rooms[one] for one in topics if one in self._rooms)
         if rooms is None or rooms:
-            for call in tuple(self._lapse):
+            for call in tuple(self._gap_handlers):
                 call(rooms)
 
 

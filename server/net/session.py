@@ -16,7 +16,7 @@ from server.protocol import messages as wire
 from server.protocol.codec import ProtocolError, format_message, parse_message
 from server.protocol.codes import Close, Code
 from server.protocol.frames import text_frame
-from server.rooms.model import Author, CommandRejected
+from server.rooms.model import Actor, CommandRejected
 from server.runtime.hub import Hub
 from server.runtime.requests import Request
 from server.store.base import StoreError, batched, day_of
@@ -40,22 +40,32 @@ class Session:
     """See `server.ports.Follower`. `run` serves the socket to its end."""
 
     __slots__ = (
-        "_address", "_author", "_bucket", "_closed", "_cookie_token", "_excess", "_hub", "_protocol", "_rooms",
-        "_socket", "_transport", "heard_s",
+        "_actor",
+        "_address",
+        "_bucket",
+        "_closed",
+        "_cookie_token",
+        "_excess",
+        "_hub",
+        "_protocol",
+        "_rooms",
+        "_socket",
+        "_transport",
+        "last_heard_s",
     )  # fmt: skip
 
     def __init__(self, socket: ServerConnection, hub: Hub, cookie_token: str | None, address: str) -> None:
         settings = hub.ports.settings
-        self.heard_s = time.monotonic()
+        self.last_heard_s = time.monotonic()
         self._socket = socket
         self._transport = socket.transport
         self._protocol = socket.protocol
         self._hub = hub
         self._cookie_token = cookie_token
         self._address = address
-        self._author: Author | None = None
+        self._actor: Actor | None = None
         self._rooms: set[str] = set()
-        self._bucket = Bucket(settings.messages_per_s, settings.messages_burst, self.heard_s)
+        self._bucket = Bucket(settings.messages_per_s, settings.messages_burst, self.last_heard_s)
         self._excess = 0
         self._closed = False
 
@@ -63,7 +73,7 @@ class Session:
 
     @property
     def identity(self) -> str:
-        return self._author.identity if self._author else ""
+        return self._actor.identity if self._actor else ""
 
     @property
     def closed(self) -> bool:
@@ -162,7 +172,7 @@ class Session:
                     identity, fresh = await new_guest(ports, self._hub.limits, self._address, hello.name)
         except CommandRejected as rejection:
             raise ProtocolError(rejection.code, rejection.message) from rejection
-        self._author = Author(identity.id, identity.name)
+        self._actor = Actor(identity.id, identity.name)
         return wire.Welcome(
             protocol=wire.PROTOCOL, identity=identity.id, name=identity.name, epoch=ports.store.epoch,
             at=ports.now_ms(), token=fresh,
@@ -170,7 +180,7 @@ class Session:
 
     async def _frame(self, frame: str | bytes) -> None:
         """Answers one frame; whatever is wrong with it is told, and changes nothing."""
-        self.heard_s = time.monotonic()
+        self.last_heard_s = time.monotonic()
         try:
             message = _parse(frame)
         except ProtocolError as error:
@@ -181,7 +191,7 @@ class Session:
             await self._dispatch(message)
 
     def _within_limits(self, command_id: str | None) -> bool:
-        if self._bucket.take(self.heard_s):
+        if self._bucket.take(self.last_heard_s):
             return True
         self._excess += 1
         if self._excess > EXCESS:
@@ -192,33 +202,33 @@ class Session:
         return False
 
     async def _dispatch(self, message: wire.ClientMessage) -> None:
-        author = self._author
-        assert author is not None, "nobody is served before hello"
+        actor = self._actor
+        assert actor is not None, "nobody is served before hello"
         match message:
             case wire.RoomCommand():
-                self._room_command(author, message)
+                self._room_command(actor, message)
             case wire.Ping(id=key):
                 self._say(wire.Pong(self._hub.ports.now_ms(), key))
             case wire.Create(id=key):
-                await self._create(author, message)
+                await self._create(actor, message)
             case wire.WatchLobby(id=key, on=on):
                 await self._watch_lobby(key, on)
             case wire.Hello():
                 self._error(None, Code.HELLO_TWICE, "hello was said already")
 
-    def _room_command(self, author: Author, message: wire.RoomCommand) -> None:
+    def _room_command(self, actor: Actor, message: wire.RoomCommand) -> None:
         if isinstance(message, wire.Join) and message.room not in self._rooms:
             if len(self._rooms) >= ROOMS:
                 self._error(message.id, Code.ROOM_LIMIT, f"one connection follows at most {ROOMS} rooms")
                 return
             self._rooms.add(message.room)
-        accepted = self._hub.submit(message.room, Request(author, message, self), self._address)
+        accepted = self._hub.submit(message.room, Request(actor, message, self), self._address)
         if accepted and isinstance(message, wire.Leave):
             self._rooms.discard(message.room)
 
-    async def _create(self, author: Author, message: wire.Create) -> None:
+    async def _create(self, actor: Actor, message: wire.Create) -> None:
         try:
-            self._say(await self._hub.create(author, message, self._address))
+            self._say(await self._hub.create(actor, message, self._address))
         except CommandRejected as rejection:
             self._error(message.id, rejection.code, rejection.message)
         except StoreError:
@@ -302,5 +312,5 @@ class Sessions:
                 noted_day = today
             before_s = time.monotonic() - silence_s
             for session in tuple(self._open):
-                if session.heard_s < before_s:
+                if session.last_heard_s < before_s:
                     session.cut(Close.POLICY, "silent")

@@ -277,7 +277,7 @@ class Moved(Event, frozen=True, tag="moved"):
     forced: bool = False
 
 
-How = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
+Termination = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
 Offer = Literal["rematch", "draw"]
 
 
@@ -286,7 +286,7 @@ class Finished(Event, frozen=True, tag="finished"):
 
     match: str
     winner: int | None
-    how: How
+    how: Termination
     reason: str
 
 
@@ -399,11 +399,11 @@ class Played(Struct, frozen=True, omit_defaults=True):
     forced: bool = False
 
 
-class Over(Struct, frozen=True):
+class MatchResult(Struct, frozen=True):
     """How a match ended."""
 
     winner: int | None
-    how: How
+    how: Termination
     reason: str
 
 
@@ -416,7 +416,7 @@ class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     rules: str
     seats: tuple[Occupant, ...]
     moves: tuple[Played, ...]
-    over: Over | None = None
+    over: MatchResult | None = None
 
 
 class ChatLine(Struct, frozen=True, omit_defaults=True):

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from engine.game import Game, GameFault, Position
 from server.protocol.codes import Code
-from server.protocol.messages import ChatLine, MatchState, Occupant, Over, Played, RoomCommand, Visibility
+from server.protocol.messages import ChatLine, MatchResult, MatchState, Occupant, Played, RoomCommand, Visibility
 from server.settings import CHAT_JUDGED as CHAT_JUDGED
 
 SEATS = 2
@@ -28,7 +28,7 @@ class CommandRejected(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class Actor:
     """Who gives a command: an identity with its name at this moment."""
 
     identity: str
@@ -100,7 +100,7 @@ class Match(Struct, frozen=True):
     first_v: int
     started_ms: int
     moves: tuple[Played, ...] = ()
-    over: Over | None = None
+    over: MatchResult | None = None
     draw_offers: tuple[int, ...] = (-1,) * SEATS
     """The ply at which each seat last offered a draw; -1 for never."""
     first: int = 0

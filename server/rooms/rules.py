@@ -31,10 +31,10 @@ from server.rooms.model import (
     CHAT_JUDGED,
     CHAT_KEPT,
     SEATS,
+    Actor,
     AiFailure,
     AiMove,
     AiReply,
-    Author,
     Command,
     CommandRejected,
     ForcedPass,
@@ -53,7 +53,7 @@ OFFER_AGAIN_PLIES = 10
 """Who has offered a draw may offer it again after so many moves: offers are not to wear anybody down."""
 
 
-def create(author: Author, command: wire.Create, game: Game, new_id: NewId) -> list[wire.RoomEvent]:
+def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> list[wire.RoomEvent]:
     """The first events of a new room; CommandRejected for options, levels or seats that cannot be."""
     try:
         start = game.start(command.options)
@@ -61,12 +61,12 @@ def create(author: Author, command: wire.Create, game: Game, new_id: NewId) -> l
         raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
     if sum(isinstance(seat, wire.MySeat) for seat in command.seats) > 1:
         raise CommandRejected(Code.SEAT_ALREADY, "one may sit on one seat only")
-    events: list[wire.RoomEvent] = [wire.Created(game.id, dict(start.options), command.visibility, author.identity)]
+    events: list[wire.RoomEvent] = [wire.Created(game.id, dict(start.options), command.visibility, actor.identity)]
     seats: list[Occupant | None] = [None] * SEATS
     for number, wanted in enumerate(command.seats):
         match wanted:
             case wire.MySeat():
-                seats[number] = Occupant(author.identity, author.name)
+                seats[number] = Occupant(actor.identity, actor.name)
             case wire.AiSeat(level=level, persona=persona):
                 seats[number] = _ai(game, level, persona)
             case wire.OpenSeat():
@@ -80,45 +80,45 @@ def create(author: Author, command: wire.Create, game: Game, new_id: NewId) -> l
     return events
 
 
-def decide(room: Room, author: Author, command: Command, new_id: NewId) -> list[wire.RoomEvent]:
+def decide(room: Room, actor: Actor, command: Command, new_id: NewId) -> list[wire.RoomEvent]:
     """The events that a command makes, at least one; CommandRejected says why there are none.
     GameFault: the rules are broken.
     """
     match command:
         case wire.Move():
-            return _move(room, author, command)
+            return _move(room, actor, command)
         case AiMove():
-            return _ai_move(room, author, command)
+            return _ai_move(room, actor, command)
         case ForcedPass():
-            return _forced_pass(room, author, command)
+            return _forced_pass(room, actor, command)
         case AiFailure():
-            return _ai_failure(room, author, command)
+            return _ai_failure(room, actor, command)
         case wire.Chat():
-            return _chat(room, author, command)
+            return _chat(room, actor, command)
         case wire.Sit():
-            return _sit(room, author, command.seat, new_id)
+            return _sit(room, actor, command.seat, new_id)
         case wire.Stand():
-            return _stand(room, author)
+            return _stand(room, actor)
         case wire.AddAi():
-            return _add_ai(room, author, command, new_id)
+            return _add_ai(room, actor, command, new_id)
         case wire.RemoveAi():
-            return _remove_ai(room, author, command.seat)
+            return _remove_ai(room, actor, command.seat)
         case wire.Resign():
-            return _resign(room, author)
+            return _resign(room, actor)
         case wire.Abort():
-            return _abort(room, author)
+            return _abort(room, actor)
         case wire.Claim():
-            return _claim(room, author)
+            return _claim(room, actor)
         case wire.OfferDraw():
-            return _offer_draw(room, author)
+            return _offer_draw(room, actor)
         case wire.Accept():
-            return _accept(room, author, new_id)
+            return _accept(room, actor, new_id)
         case AiReply():
-            return _ai_reply(room, author, command)
+            return _ai_reply(room, actor, command)
         case wire.Rematch():
-            return _rematch(room, author, new_id)
+            return _rematch(room, actor, new_id)
         case wire.Decline():
-            return _decline(room, author)
+            return _decline(room, actor)
         case _:
             raise CommandRejected(
                 Code.MESSAGE_UNKNOWN, f"{type(command).__name__} is not a command that changes a room"
@@ -128,8 +128,8 @@ def decide(room: Room, author: Author, command: Command, new_id: NewId) -> list[
 # --- moves ------------------------------------------------------------------------------------------------------------
 
 
-def _move(room: Room, author: Author, command: wire.Move) -> list[wire.RoomEvent]:
-    seat = _own_seat(room, author)
+def _move(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, actor)
     match = _running(room)
     if command.ply < match.ply:
         raise CommandRejected(Code.MOVE_STALE, f"ply {command.ply} is already played; the next is {match.ply}")
@@ -141,22 +141,22 @@ def _move(room: Room, author: Author, command: wire.Move) -> list[wire.RoomEvent
     return _play(match, position, seat, command.move)
 
 
-def _ai_move(room: Room, author: Author, command: AiMove) -> list[wire.RoomEvent]:
+def _ai_move(room: Room, actor: Actor, command: AiMove) -> list[wire.RoomEvent]:
     match = _running(room)
-    position = _ai_turn(room, author, match, command.match, command.seat, command.digest)
+    position = _ai_turn(room, actor, match, command.match, command.seat, command.digest)
     return _play(match, position, command.seat, command.move)
 
 
-def _ai_failure(room: Room, author: Author, command: AiFailure) -> list[wire.RoomEvent]:
+def _ai_failure(room: Room, actor: Actor, command: AiFailure) -> list[wire.RoomEvent]:
     match = _running(room)
-    _ai_turn(room, author, match, command.match, command.seat, command.digest)
+    _ai_turn(room, actor, match, command.match, command.seat, command.digest)
     return [wire.Finished(match.id, None, "failure", f"the AI could not move: {command.reason}"[:200])]
 
 
-def _forced_pass(room: Room, author: Author, command: ForcedPass) -> list[wire.RoomEvent]:
+def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.RoomEvent]:
     match = _running(room)
     position = _playable(room, match)
-    if author.identity != AI_IDENTITY:
+    if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the server passes for others")
     wanted = room.forced_pass()
     asked = (command.match, command.seat, command.digest, command.move)
@@ -165,10 +165,10 @@ def _forced_pass(room: Room, author: Author, command: ForcedPass) -> list[wire.R
     return _play(match, position, command.seat, command.move, forced=True)
 
 
-def _ai_turn(room: Room, author: Author, match: Match, match_id: str, seat: int, digest: str) -> Position:
+def _ai_turn(room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str) -> Position:
     """The position, if an answer for that match, seat and digest still belongs to it."""
     position = _playable(room, match)
-    if author.identity != AI_IDENTITY:
+    if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
     if match.id != match_id or match.digest != digest or position.turn != seat:
         raise CommandRejected(Code.MOVE_STALE, "the AI's answer is for another position")
@@ -195,16 +195,16 @@ def _play(match: Match, position: Position, seat: int, token: str, forced: bool 
     return events
 
 
-def _resign(room: Room, author: Author) -> list[wire.RoomEvent]:
-    seat = _own_seat(room, author)
+def _resign(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, actor)
     match = _running(room)
     return [wire.Finished(match.id, 1 - seat, "resign", f"{_side(room, seat)} resigned")]
 
 
-def _abort(room: Room, author: Author) -> list[wire.RoomEvent]:
+def _abort(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     match = _running(room)
-    seat = room.seat_of(author.identity)
-    if seat is None and not (author.identity == room.host and _only_ai(room)):
+    seat = room.seat_of(actor.identity)
+    if seat is None and not (actor.identity == room.host and _only_ai(room)):
         raise CommandRejected(Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats")
     if seat is not None and match.ply >= ABORT_PLIES and match.position is not None and room.frozen is None:
         raise CommandRejected(Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign")
@@ -214,8 +214,8 @@ def _abort(room: Room, author: Author) -> list[wire.RoomEvent]:
 # --- draws ------------------------------------------------------------------------------------------------------------
 
 
-def _claim(room: Room, author: Author) -> list[wire.RoomEvent]:
-    seat = _own_seat(room, author)
+def _claim(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, actor)
     match = _running(room)
     position = _playable(room, match)
     reason = position.claim() if position.turn == seat else None
@@ -226,8 +226,8 @@ def _claim(room: Room, author: Author) -> list[wire.RoomEvent]:
     return [wire.Finished(match.id, None, "claim", reason)]
 
 
-def _offer_draw(room: Room, author: Author) -> list[wire.RoomEvent]:
-    seat = _own_seat(room, author)
+def _offer_draw(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, actor)
     match = _running(room)
     if 1 - seat in room.offers:
         return [_agreed(match)]
@@ -237,16 +237,16 @@ def _offer_draw(room: Room, author: Author) -> list[wire.RoomEvent]:
     return [wire.Offered(seat, "draw")]
 
 
-def _accept(room: Room, author: Author, new_id: NewId) -> list[wire.RoomEvent]:
-    seat = _own_seat(room, author)
+def _accept(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, actor)
     if 1 - seat not in room.offers:
         raise CommandRejected(Code.OFFER_NONE, "the other side offers nothing")
-    return [_agreed(room.playing)] if room.playing is not None else _rematch(room, author, new_id)
+    return [_agreed(room.playing)] if room.playing is not None else _rematch(room, actor, new_id)
 
 
-def _ai_reply(room: Room, author: Author, command: AiReply) -> list[wire.RoomEvent]:
+def _ai_reply(room: Room, actor: Actor, command: AiReply) -> list[wire.RoomEvent]:
     match = _running(room)
-    if author.identity != AI_IDENTITY:
+    if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
     if match.id != command.match or room.ai_asked() != command.seat:
         raise CommandRejected(Code.OFFER_NONE, "the offer is not open any more")
@@ -260,30 +260,30 @@ def _agreed(match: Match) -> wire.Finished:
 # --- seats ------------------------------------------------------------------------------------------------------------
 
 
-def _sit(room: Room, author: Author, seat: int, new_id: NewId) -> list[wire.RoomEvent]:
+def _sit(room: Room, actor: Actor, seat: int, new_id: NewId) -> list[wire.RoomEvent]:
     if room.seats[seat] is not None:
         raise CommandRejected(Code.SEAT_TAKEN, "somebody sits there already")
-    if room.seat_of(author.identity) is not None:
+    if room.seat_of(actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "you have a seat already")
-    return _take(room, seat, Occupant(author.identity, author.name), new_id)
+    return _take(room, seat, Occupant(actor.identity, actor.name), new_id)
 
 
-def _stand(room: Room, author: Author) -> list[wire.RoomEvent]:
-    seat = _own_seat(room, author)
+def _stand(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, actor)
     if room.playing is not None:
         raise CommandRejected(Code.SEAT_LOCKED, "seats are kept while a match is running; you may resign")
     return [wire.SeatLeft(seat)]
 
 
-def _add_ai(room: Room, author: Author, command: wire.AddAi, new_id: NewId) -> list[wire.RoomEvent]:
-    _host(room, author)
+def _add_ai(room: Room, actor: Actor, command: wire.AddAi, new_id: NewId) -> list[wire.RoomEvent]:
+    _host(room, actor)
     if room.seats[command.seat] is not None:
         raise CommandRejected(Code.SEAT_TAKEN, "somebody sits there already")
     return _take(room, command.seat, _ai(_game(room), command.level, command.persona), new_id)
 
 
-def _remove_ai(room: Room, author: Author, seat: int) -> list[wire.RoomEvent]:
-    _host(room, author)
+def _remove_ai(room: Room, actor: Actor, seat: int) -> list[wire.RoomEvent]:
+    _host(room, actor)
     occupant = room.seats[seat]
     if occupant is None or occupant.kind != "ai":
         raise CommandRejected(Code.SEAT_EMPTY, "no AI sits there")
@@ -303,7 +303,7 @@ def _take(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list[wire
     return events
 
 
-def _rematch(room: Room, author: Author, new_id: NewId) -> list[wire.RoomEvent]:
+def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     if room.match is None:
         raise CommandRejected(Code.MATCH_NONE, "there has been no match yet")
     if room.match.over is None:
@@ -312,8 +312,8 @@ def _rematch(room: Room, author: Author, new_id: NewId) -> list[wire.RoomEvent]:
     filled = [one for one in room.seats if one is not None]
     if len(filled) < SEATS:
         raise CommandRejected(Code.SEAT_EMPTY, "a seat is empty")
-    seat = room.seat_of(author.identity)
-    if seat is None and not (author.identity == room.host and _only_ai(room)):
+    seat = room.seat_of(actor.identity)
+    if seat is None and not (actor.identity == room.host and _only_ai(room)):
         raise CommandRejected(
             Code.SEAT_NONE, "only players may ask for a rematch, or the host of a match between AI seats"
         )
@@ -324,8 +324,8 @@ def _rematch(room: Room, author: Author, new_id: NewId) -> list[wire.RoomEvent]:
     return [_started(_start(room, game), new_id(), _next_number(room), filled[::-1])]
 
 
-def _decline(room: Room, author: Author) -> list[wire.RoomEvent]:
-    seat = _own_seat(room, author)
+def _decline(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+    seat = _own_seat(room, actor)
     if not room.offers:
         raise CommandRejected(Code.OFFER_NONE, "no offer is open")
     return [wire.Declined(seat, "draw" if room.playing is not None else "rematch")]
@@ -356,13 +356,13 @@ def _ai(game: Game, level: int | None, persona: Persona | None) -> Occupant:
 # --- chat -------------------------------------------------------------------------------------------------------------
 
 
-def _chat(room: Room, author: Author, command: wire.Chat) -> list[wire.RoomEvent]:
+def _chat(room: Room, actor: Actor, command: wire.Chat) -> list[wire.RoomEvent]:
     text = clean_text(command.text)
     if not text:
         raise CommandRejected(Code.CHAT_EMPTY, "there is nothing to say in that")
-    if command.to == "spectators" and room.seat_of(author.identity) is not None:
+    if command.to == "spectators" and room.seat_of(actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
-    return [wire.Said(author.identity, author.name, text, command.to)]
+    return [wire.Said(actor.identity, actor.name, text, command.to)]
 
 
 def clean_text(text: str) -> str:
@@ -397,15 +397,15 @@ def _playable(room: Room, match: Match) -> Position:
     return match.position
 
 
-def _own_seat(room: Room, author: Author) -> int:
-    seat = room.seat_of(author.identity)
+def _own_seat(room: Room, actor: Actor) -> int:
+    seat = room.seat_of(actor.identity)
     if seat is None:
         raise CommandRejected(Code.SEAT_NONE, "you have no seat here")
     return seat
 
 
-def _host(room: Room, author: Author) -> None:
-    if author.identity != room.host:
+def _host(room: Room, actor: Actor) -> None:
+    if actor.identity != room.host:
         raise CommandRejected(Code.HOST_ONLY, "only the host of the room may do that")
 
 
@@ -465,7 +465,7 @@ def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
         case wire.Finished():
             if room.match is None:
                 return room
-            over = wire.Over(event.winner, event.how, event.reason)
+            over = wire.MatchResult(event.winner, event.how, event.reason)
             return replace(room, match=replace(room.match, over=over), offers=())
         case wire.Offered():
             return _evolve_offered(room, event)
@@ -481,7 +481,7 @@ def _evolve_started(room: Room, event: wire.Started) -> Room:
     position, digest, frozen = None, "", None
     try:
         if room.game is not None:
-            position = _sound(room.game.position(event.start, room.options), event.seats)
+            position = _check_start(room.game.position(event.start, room.options), event.seats)
             digest = position.digest()
     except (GameError, GameFault) as error:
         position, frozen = None, _frozen_by(error)
@@ -514,7 +514,7 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
     position, frozen = match.position, room.frozen
     if position is not None:
         try:
-            position = _sound(position.replay(event.move), match.seats)
+            position = _check_start(position.replay(event.move), match.seats)
             # Rules that have changed since the match began may go on only as long as they lead to the same positions.
             if match.rules != position.game.digest and position.digest() != event.digest:
                 position, frozen = None, Code.GAME_CHANGED
@@ -527,7 +527,7 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
     return replace(room, match=match, frozen=frozen)
 
 
-def _sound(position: Position, seats: Sequence[Occupant]) -> Position:
+def _check_start(position: Position, seats: Sequence[Occupant]) -> Position:
     """The position, if it is the turn of one of these seats."""
     if len(seats) != SEATS or position.turn not in range(SEATS):
         raise PositionError(f"seat {position.turn} of {len(seats)} is to move")

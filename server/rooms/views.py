@@ -40,7 +40,7 @@ def view(room: Room, match: Match) -> wire.View | None:
     return wire.View(room=room.id, v=room.v, match=match.id, ply=match.ply, view=picture)
 
 
-def _without_turn(picture: PositionView, over: wire.Over) -> PositionView:
+def _without_turn(picture: PositionView, over: wire.MatchResult) -> PositionView:
     """The picture of a match that ended off the board: nobody is to move, and the line says why."""
     return replace(picture, turn=None, text=over.reason)
 

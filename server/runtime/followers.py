@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 
-from server.bus.base import Here
+from server.bus.base import PresenceReport
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
@@ -14,7 +14,7 @@ PRESENCE_DELAY_S = 0.1
 """Comings and goings within so long are told at once."""
 
 
-class Audience:
+class Followers:
     """The followers of a room on this node, and the presence that they and the other nodes are told.
 
     `room` gives the room as last seen here, None before it is loaded; `changed` is called after presence was told.
@@ -30,7 +30,7 @@ class Audience:
         self._room = room
         self._changed = changed
         self._followers: dict[Follower, bool] = {}  # whether it holds a seat
-        self._elsewhere: dict[str, Here] = {}
+        self._elsewhere: dict[str, PresenceReport] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._told = b""
 
@@ -69,7 +69,7 @@ class Audience:
             self._followers[follower] = room.seat_of(follower.identity) is not None
         self.presence_changed()
 
-    def heard(self, here: Here) -> None:
+    def heard(self, here: PresenceReport) -> None:
         """Another node says who is there, and may ask who is here."""
         unheard_of = here.node not in self._elsewhere
         self._elsewhere[here.node] = here
@@ -116,7 +116,7 @@ class Audience:
 
     def _say_here(self, asks: bool = False) -> None:
         seated = frozenset(follower.identity for follower, player in self._followers.items() if player)
-        self._ports.bus.publish(Here(self._room_id, self._ports.node, seated, self._watching_here(), asks))
+        self._ports.bus.publish(PresenceReport(self._room_id, self._ports.node, seated, self._watching_here(), asks))
 
     def _tell_presence(self) -> None:
         """Tells everybody who is here, if that is news."""

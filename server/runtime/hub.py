@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from engine.game import UnknownGame
-from server.bus.base import Beat, Gone, Listed, Missed, NodeMessage
+from server.bus.base import Heartbeat, LobbyChanged, MessagesLost, NodeDown, NodeMessage
 from server.limits.by_address import LimitExceeded, Limits
 from server.limits.rate import Bucket
 from server.ports import Follower, Ports
@@ -18,11 +18,11 @@ from server.protocol.codec import format_message
 from server.protocol.codes import Code
 from server.protocol.frames import text_frame
 from server.rooms import rules
-from server.rooms.model import Author, CommandRejected, Room
+from server.rooms.model import Actor, CommandRejected, Room
 from server.runtime.expiry import LOOK_S, Expiry
 from server.runtime.lobby import Lobby
 from server.runtime.projections import projections, stored
-from server.runtime.requests import Look, Request, TakeOver
+from server.runtime.requests import Request, Resync, TakeOver
 from server.runtime.room_runner import RoomRunner
 from server.store.base import Append, CommandKey, NewRoom, StoredEvent, StoreError
 
@@ -39,9 +39,9 @@ STALLED_POLL_S = 1.0
 """How often heads are compared with the store while the bus does not flow."""
 SILENT_NODE_S = 4.0
 """A node that has not been heard of for so long is not there."""
-LAST_WORD_S = 1.0
+GOODBYE_S = 1.0
 """So long after the database ended the last statement of a node that is gone, its rooms are looked at once more."""
-HASTE_S = 0.2
+COMPARE_HEADS_S = 0.2
 """How often due rooms are looked for while the heartbeat of a node that is gone runs out."""
 
 QUICK_MS = 200
@@ -66,7 +66,7 @@ class Hub:
         self._sweeps = 0
         self._expiry = Expiry(ports)
         self._lapsed: set[str] | None = set()
-        self._lapse = asyncio.Event()
+        self._gap_handlers = asyncio.Event()
         self.clock_ahead_ms = 0
         """How far this node's clock is ahead of the store's; behind it, when negative."""
 
@@ -100,18 +100,18 @@ class Hub:
                 runner.forget(follower)
                 self._promised_s.pop(room_id, None)
 
-    async def create(self, author: Author, command: wire.Create, address: str = "") -> wire.Ack:
+    async def create(self, actor: Actor, command: wire.Create, address: str = "") -> wire.Ack:
         """Makes a room, once for each (author, id), and keeps a place for it until its maker has joined;
         CommandRejected or StoreError says why there is none.
         """
         # Not the author's own key: that belongs to the author's commands in the new room, which may have the same id.
-        key = CommandKey(f"create {author.identity}", command.id)
+        key = CommandKey(f"create {actor.identity}", command.id)
         now_ms = self.ports.now_ms()
         try:
-            room, entries, events = self._first_events(author, command, now_ms, address)
+            room, entries, events = self._first_events(actor, command, now_ms, address)
         except CommandRejected:
             # What was acknowledged once is acknowledged again, whatever the limits say by now.
-            earlier = await self.ports.store.created_room(author.identity, command.id)
+            earlier = await self.ports.store.created_room(actor.identity, command.id)
             if earlier is None:
                 raise
             return await self._made_before(earlier, key)
@@ -119,9 +119,9 @@ class Hub:
             room=room.id, expected_v=0, events=entries, node=self.ports.node, due_ms=room.due_ms(), command=key,
             projections=projections(room, events, None),
         )  # fmt: skip
-        new = NewRoom(append, room.game_id, room.visibility == "public", author.identity, command.id, now_ms)
+        new = NewRoom(append, room.game_id, room.visibility == "public", actor.identity, command.id, now_ms)
         try:
-            await self.ports.store.mark_sat(author.identity)
+            await self.ports.store.mark_sat(actor.identity)
             earlier = await self.ports.store.create_room(new)
         except BaseException:
             self.limits.places.free(room.id)
@@ -141,11 +141,11 @@ class Hub:
         return wire.Ack(key.id, made[1] if made else None, room)
 
     def _first_events(
-        self, author: Author, command: wire.Create, now_ms: int, address: str
+        self, actor: Actor, command: wire.Create, now_ms: int, address: str
     ) -> tuple[Room, tuple[StoredEvent, ...], list[wire.RoomEvent]]:
         try:
             game = self.ports.find_game(command.game)
-            events = rules.create(author, command, game, self.ports.new_id)
+            events = rules.create(actor, command, game, self.ports.new_id)
         except UnknownGame as error:
             raise CommandRejected(Code.GAME_UNKNOWN, str(error)) from error
         except CommandRejected:
@@ -154,7 +154,7 @@ class Hub:
             log.error("game fault", game=command.game, fault=str(fault), exc_info=True)
             raise CommandRejected(Code.GAME_FAULT, "the rules of this game failed at the start") from fault
         self._make_place(address)
-        self._limit(author.identity)
+        self._limit(actor.identity)
         self.limits.rooms.take(address, now_ms / 1000)
         room = rules.first(self.ports.new_id(), events[0], now_ms, self.ports.find_game)
         entries = [stored(room, events[0], now_ms)]
@@ -271,7 +271,7 @@ class Hub:
         for room_id, head in heads.items():
             runner = self._runners.get(room_id)
             if runner is not None and runner.room is not None and runner.room.v < head:
-                runner.submit(Look())
+                runner.submit(Resync())
 
     async def every(self, period_s: float, name: str) -> None:
         """Runs one of the hub's duties now and again, until cancelled; a store that fails is tried again next time."""
@@ -279,7 +279,7 @@ class Hub:
             try:
                 match name:
                     case "heartbeat":
-                        self.ports.bus.publish(Beat(self.ports.node))
+                        self.ports.bus.publish(Heartbeat(self.ports.node))
                         self._forget_silent_nodes()
                         await self.beat()
                         if not self.ports.settings.alone:
@@ -293,7 +293,7 @@ class Hub:
             except StoreError as error:
                 log.warning("store unavailable", duty=name, error=str(error))
             hasty = name == "heartbeat" and asyncio.get_running_loop().time() < self._hasty_until_s
-            await asyncio.sleep(min(period_s, HASTE_S) if hasty else period_s)
+            await asyncio.sleep(min(period_s, COMPARE_HEADS_S) if hasty else period_s)
 
     async def expire(self) -> None:
         """Lets go for good what nobody has seen for long, a page at a time, until cancelled."""
@@ -316,7 +316,7 @@ class Hub:
         node = message.node
         if node == self.ports.node:
             return
-        if isinstance(message, Gone):
+        if isinstance(message, NodeDown):
             self._forget_node(node)
             self._hasty_until_s = asyncio.get_running_loop().time() + 4 * self.ports.settings.heartbeat_s
             return
@@ -325,11 +325,11 @@ class Hub:
                 runner.say_who_is_here(asks=True)
         self._heard_s[node] = asyncio.get_running_loop().time()
         match message:
-            case Listed():
+            case LobbyChanged():
                 self.lobby.heard(message)
-            case Missed():
-                self.on_lapse(None)
-            case Beat():
+            case MessagesLost():
+                self.on_gap(None)
+            case Heartbeat():
                 pass
 
     def _forget_node(self, node: str) -> None:
@@ -345,7 +345,7 @@ class Hub:
         log.info("node in doubt", of=node)
         self._doubted_s[node] = asyncio.get_running_loop().time()
         self._lapsed = None
-        self._lapse.set()
+        self._gap_handlers.set()
 
     async def _compare_nodes(self) -> None:
         """Doubts the nodes that live by the store's word and that the bus does not bring, and no longer those that are
@@ -356,7 +356,7 @@ class Hub:
         unheard = alive - self._heard_s.keys() - {self.ports.node}
         for node in unheard - self._doubted_s.keys():
             self._doubt(node)
-        before_s = asyncio.get_running_loop().time() - self.ports.settings.database_statement_s - LAST_WORD_S
+        before_s = asyncio.get_running_loop().time() - self.ports.settings.database_statement_s - GOODBYE_S
         for node, since_s in tuple(self._doubted_s.items()):
             if since_s < before_s and node not in unheard:
                 del self._doubted_s[node]
@@ -366,8 +366,8 @@ class Hub:
         now_s = asyncio.get_running_loop().time()
         if not self.ports.bus.flows:
             self._heard_s = dict.fromkeys(self._heard_s, now_s)
-        for node, heard_s in tuple(self._heard_s.items()):
-            if heard_s < now_s - SILENT_NODE_S:
+        for node, last_heard_s in tuple(self._heard_s.items()):
+            if last_heard_s < now_s - SILENT_NODE_S:
                 self._forget_node(node)
 
     def _refresh_presence(self) -> None:
@@ -380,13 +380,13 @@ class Hub:
             if self._heard_s and number % REFRESHES == self._sweeps % REFRESHES:
                 runner.say_who_is_here()
 
-    def on_lapse(self, rooms: frozenset[str] | None) -> None:
+    def on_gap(self, rooms: frozenset[str] | None) -> None:
         """The bus may have missed messages about these rooms, or all."""
         self._lapsed = None if rooms is None or self._lapsed is None else self._lapsed | rooms
         for room_id in self._runners if rooms is None else rooms:
             if runner := self._runners.get(room_id):
                 runner.say_who_is_here(asks=True)
-        self._lapse.set()
+        self._gap_handlers.set()
 
     async def watch_heads(self) -> None:
         """Looks at the heads of rooms that the bus is in doubt of at once, and at all of them now and then: every
@@ -408,13 +408,13 @@ class Hub:
         unsure = failed or bool(self._doubted_s) or not self.ports.bus.flows
         with suppress(TimeoutError):
             async with asyncio.timeout(min(poll_s, STALLED_POLL_S) if unsure else poll_s):
-                await self._lapse.wait()
-        called = self._lapse.is_set()
+                await self._gap_handlers.wait()
+        called = self._gap_handlers.is_set()
         if not (called or unsure):
             self.ports.metrics.polls += 1
         rooms = self._lapsed if called and not failed else None
         self._lapsed = set()
-        self._lapse.clear()
+        self._gap_handlers.clear()
         return rooms
 
 
@@ -428,7 +428,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         hub = Hub(ports, tasks)
         settings = ports.settings
         duties: list[asyncio.Task[None]] = []
-        deaf = (ports.bus.listen(hub.on_node), ports.bus.on_lapse(hub.on_lapse))
+        deaf = (ports.bus.listen(hub.on_node), ports.bus.on_gap(hub.on_gap))
         try:
             await hub.beat()
             if settings.alone:
@@ -446,7 +446,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
                 unsubscribe()
             for task in [*duties, *hub._running.values()]:
                 task.cancel()
-            ports.bus.publish(Gone(ports.node))
+            ports.bus.publish(NodeDown(ports.node))
     if not ports.settings.alone:
         with suppress(StoreError):
             await ports.store.heartbeat(ports.node, -1)  # other nodes need not wait to take over what was due here

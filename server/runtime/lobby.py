@@ -7,7 +7,7 @@ from contextlib import suppress
 import msgspec
 import structlog
 
-from server.bus.base import Listed
+from server.bus.base import LobbyChanged
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
@@ -75,10 +75,10 @@ class Lobby:
     def gone(self, rooms: Sequence[str]) -> None:
         """The rooms are not there any more."""
         if rooms:
-            self._ports.bus.publish(Listed(self._ports.node, (), tuple(rooms)))
+            self._ports.bus.publish(LobbyChanged(self._ports.node, (), tuple(rooms)))
             self._show((), rooms)
 
-    def heard(self, listed: Listed) -> None:
+    def heard(self, listed: LobbyChanged) -> None:
         """What another node says of rooms; of one that is open here this node knows better."""
         rooms = [one for one in listed.rooms if not self._is_open(one.room)]
         self._show(rooms, [one for one in listed.gone if not self._is_open(one)])
@@ -132,7 +132,7 @@ class Lobby:
             elif room.visibility == "public":
                 gone.append(room_id)
         if rooms or gone:
-            self._ports.bus.publish(Listed(self._ports.node, tuple(rooms), tuple(gone)))
+            self._ports.bus.publish(LobbyChanged(self._ports.node, tuple(rooms), tuple(gone)))
             self._show(rooms, gone)
 
     def _show(self, rooms: Sequence[wire.RoomSummary], gone: Sequence[str]) -> None:

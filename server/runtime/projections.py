@@ -66,7 +66,7 @@ def projections(room: Room, events: Sequence[wire.RoomEvent], thought: bytes | N
                 )  # fmt: skip
             case wire.Finished():
                 relist = True
-                over = wire.Over(event.winner, event.how, event.reason)
+                over = wire.MatchResult(event.winner, event.how, event.reason)
                 plies = room.match.ply if room.match else 0
                 changes.append(MatchFinished(event.match, v, room.changed_ms, plies, _encode(over)))
             case wire.Created() | wire.SeatTaken() | wire.SeatLeft():

@@ -10,7 +10,7 @@ from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.protocol.codes import Code
 from server.protocol.frames import text_frame
-from server.rooms.model import Author, Command
+from server.rooms.model import Actor, Command
 
 log = structlog.get_logger()
 
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 class Request(Struct, frozen=True):
     """A command with whoever waits for the answer; `thought` goes with an AI's move."""
 
-    author: Author
+    actor: Actor
     command: Command | wire.Join | wire.Leave
     follower: Follower | None = None
     thought: bytes | None = None
@@ -30,7 +30,7 @@ class TakeOver:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Resync:
     """The store's head may be ahead of what this node has seen."""
 
 

@@ -11,26 +11,26 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from engine.game import GameFault
-from server.bus.base import Grown, Here, RoomMessage, Whisper
+from server.bus.base import Ephemeral, EventsAppended, PresenceReport, RoomMessage
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
 from server.protocol.codec import HIDDEN_BODY, event_frame, format_message, parse_event_body
 from server.protocol.codes import Code
 from server.protocol.frames import text_frame
 from server.rooms import chat, rules, views
-from server.rooms.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, ForcedPass, Room
+from server.rooms.model import AI_IDENTITY, Actor, AiFailure, AiMove, Command, CommandRejected, ForcedPass, Room
 from server.runtime.board_frames import turn_frame, view_frame
 from server.runtime.expiry import note_opened, note_seated
-from server.runtime.followers import Audience
+from server.runtime.followers import Followers
 from server.runtime.mailbox import Full, Mailbox
 from server.runtime.projections import projections, stored
-from server.runtime.requests import Look, Request, TakeOver, asked, refuse, reply
+from server.runtime.requests import Request, Resync, TakeOver, asked, refuse, reply
 from server.seats import ai
 from server.store.base import SPECTATORS, Append, CommandKey, Conflict, Duplicate, StoredEvent, StoreError
 
 log = structlog.get_logger()
 
-MAILBOX = 256
+MAILBOX_CAPACITY = 256
 """Requests that may wait for a room."""
 
 TRIES = 5
@@ -45,10 +45,10 @@ TAIL = 64
 PAGE = 1000
 """Events that are read from the store at once."""
 
-RESUME = 500
+RESUME_LIMIT = 500
 """Who is further behind than so many events gets a snapshot."""
 
-LOOK_AGAIN_S = 1.0
+RESYNC_S = 1.0
 """How long after the store failed a room looks again by itself."""
 
 FOLLOWING = (wire.Join, wire.Leave)
@@ -66,8 +66,23 @@ class RoomRunner:
     """See the module. `run` is its task; the other public methods are called from the event loop and return at once."""
 
     __slots__ = (
-        "_ai", "_audience", "_behind", "_busy", "_changed", "_keys", "_look_timer", "_mailbox", "_ports",
-        "_readiness", "_responsible", "_room", "_spawn", "_tail", "_thinking", "idle_since_ms", "room_id",
+        "_ai",
+        "_busy",
+        "_changed",
+        "_followers",
+        "_is_behind",
+        "_keys",
+        "_mailbox",
+        "_ports",
+        "_readiness",
+        "_responsible",
+        "_resync_timer",
+        "_room",
+        "_spawn",
+        "_tail",
+        "_thinking",
+        "idle_since_ms",
+        "room_id",
     )  # fmt: skip
 
     def __init__(
@@ -79,17 +94,17 @@ class RoomRunner:
         self._spawn = spawn
         self._changed = changed
         self._room: Room | None = known
-        self._audience = Audience(room_id, ports, lambda: self._room, changed)
-        self._mailbox: Mailbox[Request | Grown | TakeOver | Look] = Mailbox(MAILBOX)
+        self._followers = Followers(room_id, ports, lambda: self._room, changed)
+        self._mailbox: Mailbox[Request | EventsAppended | TakeOver | Resync] = Mailbox(MAILBOX_CAPACITY)
         self._keys: dict[CommandKey, int] = {}
         self._tail: list[StoredEvent] = []
         self._responsible = known is not None
-        self._behind = False
+        self._is_behind = False
         self._busy = False
         self._ai: tuple[str, asyncio.Task[None]] | None = None
         self._readiness: asyncio.Task[None] | None = None
         self._thinking = b""
-        self._look_timer: asyncio.TimerHandle | None = None
+        self._resync_timer: asyncio.TimerHandle | None = None
 
     # --- from outside ---
 
@@ -101,24 +116,24 @@ class RoomRunner:
     @property
     def watching(self) -> int:
         """How many follow the room without a seat, on all nodes."""
-        return self._audience.watching
+        return self._followers.watching
 
     @property
     def nodes_here(self) -> Iterable[str]:
         """The other nodes that said who is there."""
-        return self._audience.nodes
+        return self._followers.nodes
 
     @property
     def idle(self) -> bool:
         """Whether nobody would notice if the room left memory."""
-        return not (len(self._audience) or self._busy or self._ai or self._look_timer or len(self._mailbox))
+        return not (len(self._followers) or self._busy or self._ai or self._resync_timer or len(self._mailbox))
 
-    def submit(self, request: Request | TakeOver | Look) -> bool:
+    def submit(self, request: Request | TakeOver | Resync) -> bool:
         """Queues a request; False when too many wait already."""
         try:
             self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver))
         except Full:
-            self._behind = self._behind or isinstance(request, Look)
+            self._is_behind = self._is_behind or isinstance(request, Resync)
             return False
         return True
 
@@ -127,26 +142,26 @@ class RoomRunner:
         if message.node == self._ports.node:
             return
         match message:
-            case Grown():
+            case EventsAppended():
                 if not self._try_put(message):
-                    self._behind = True
-            case Whisper(frame=frame):
+                    self._is_behind = True
+            case Ephemeral(frame=frame):
                 self._thinking = frame
-                self._audience.tell_ephemeral(frame)
-            case Here():
-                self._audience.heard(message)
+                self._followers.tell_ephemeral(frame)
+            case PresenceReport():
+                self._followers.heard(message)
 
     def node_gone(self, node: str) -> None:
         """Nobody is here on that node any more."""
-        self._audience.node_gone(node)
+        self._followers.node_gone(node)
 
     def say_who_is_here(self, asks: bool = False) -> None:
         """Tells the other nodes once more who follows the room here, in case they have not heard."""
-        self._audience.say_here(asks)
+        self._followers.say_here(asks)
 
     def forget(self, follower: Follower) -> None:
         """A connection is gone."""
-        if self._audience.remove(follower):
+        if self._followers.remove(follower):
             self.idle_since_ms = self._ports.now_ms()
 
     async def run(self) -> None:
@@ -163,9 +178,9 @@ class RoomRunner:
                 self.idle_since_ms = self._ports.now_ms()
         finally:
             unsubscribe()
-            self._audience.close()
-            if self._look_timer is not None:
-                self._look_timer.cancel()
+            self._followers.close()
+            if self._resync_timer is not None:
+                self._resync_timer.cancel()
             for task in (self._ai[1] if self._ai is not None else None, self._readiness):
                 if task is not None:
                     task.cancel()
@@ -189,7 +204,7 @@ class RoomRunner:
                 message = "the store does not answer; send the same command again"
                 due = self._refuse_all(Code.STORE_RETRY, message) or due
                 if due:  # nobody else would ask for it again
-                    await asyncio.sleep(LOOK_AGAIN_S)
+                    await asyncio.sleep(RESYNC_S)
                     continue
             except Exception:
                 log.exception("room cannot be read", room=self.room_id)
@@ -236,17 +251,17 @@ class RoomRunner:
             self._responsible = head is not None and head.node == self._ports.node
             self._tell(page)
             if self._responsible:  # whoever lacks more than the newest reads the log
-                self._ports.bus.publish(Grown(self.room_id, self._ports.node, tuple(page[-TAIL:])))
+                self._ports.bus.publish(EventsAppended(self.room_id, self._ports.node, tuple(page[-TAIL:])))
             if len(page) < PAGE:
                 break
-        self._behind = False
+        self._is_behind = False
 
     # --- serving ---
 
-    async def _serve(self, item: Request | Grown | TakeOver | Look) -> None:
+    async def _serve(self, item: Request | EventsAppended | TakeOver | Resync) -> None:
         """Serves one item; a defect of ours costs that item, not the room."""
         try:
-            if self._behind:
+            if self._is_behind:
                 await self._catch_up()
             match item:
                 case Request(command=wire.Move()):
@@ -264,37 +279,37 @@ class RoomRunner:
                     await self._command(item)
                 case Request():
                     await self._command(item)
-                case Grown():
+                case EventsAppended():
                     await self._grown(item)
                 case TakeOver():
                     self._responsible = True
                     await self._catch_up()
-                case Look():
+                case Resync():
                     await self._catch_up()
             if self._loaded.offers:
                 await self._answer_offer()
             self._wake()
         except StoreError as error:
-            self._behind = True
-            self._look_later()
+            self._is_behind = True
+            self._resync_later()
             self._ports.metrics.store_failures += 1
             log.warning("store unavailable", room=self.room_id, command=asked(item), error=str(error))
             refuse(item, Code.STORE_RETRY, "the store does not answer; send the same command again")
         except Exception:
-            self._behind = True
+            self._is_behind = True
             self._ports.metrics.faults += 1
             log.exception("room request failed", room=self.room_id, request=type(item).__name__, command=asked(item))
             refuse(item, Code.SERVER_FAULT, "the server made a mistake with this; it is in its log")
 
-    def _look_later(self) -> None:
-        if self._look_timer is None:
-            self._look_timer = asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._look_again)
+    def _resync_later(self) -> None:
+        if self._resync_timer is None:
+            self._resync_timer = asyncio.get_running_loop().call_later(RESYNC_S, self._resync)
 
-    def _look_again(self) -> None:
-        self._look_timer = None
-        self.submit(Look())
+    def _resync(self) -> None:
+        self._resync_timer = None
+        self.submit(Resync())
 
-    async def _grown(self, grown: Grown) -> None:
+    async def _grown(self, grown: EventsAppended) -> None:
         room = self._loaded
         self._ports.metrics.bus_lag_s.observe(max(0, self._ports.now_ms() - grown.events[-1].at_ms) / 1000)
         if grown.events[-1].v <= room.v:
@@ -310,7 +325,7 @@ class RoomRunner:
         """Answers a command exactly once: with an ack after the commit, the ack that it had before, or an error."""
         command = request.command
         assert not isinstance(command, FOLLOWING), "those change nothing"
-        key = CommandKey(request.author.identity, command.id)
+        key = CommandKey(request.actor.identity, command.id)
         checked = False
         for _ in range(TRIES):
             if key in self._keys:
@@ -318,7 +333,7 @@ class RoomRunner:
                 reply(request, wire.Ack(command.id, self._keys[key]))
                 return
             try:
-                events = self._decide(request.author, command)
+                events = self._decide(request.actor, command)
             except CommandRejected as rejection:
                 if not checked and await self._was_behind(key):
                     checked = True
@@ -355,12 +370,12 @@ class RoomRunner:
                 await self._catch_up()
         reply(request, wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"))
 
-    def _decide(self, author: Author, command: Command) -> list[wire.RoomEvent]:
+    def _decide(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
         """The events that a command makes now; CommandRejected or GameFault says why there are none."""
         if isinstance(command, wire.Chat):
             limits = self._ports.settings.limit_chat, self._ports.settings.limit_chat_room
-            chat.check_pace(self._loaded, author.identity, self._ports.now_ms(), *limits)
-        return rules.decide(self._loaded, author, command, self._ports.new_id)
+            chat.check_pace(self._loaded, actor.identity, self._ports.now_ms(), *limits)
+        return rules.decide(self._loaded, actor, command, self._ports.new_id)
 
     async def _was_behind(self, key: CommandKey) -> bool:
         """Before a rejection is sent: whether the store knows more than this room did when it decided."""
@@ -404,7 +419,7 @@ class RoomRunner:
         self._responsible = True
         self._remember(key, after.v)
         self._tell(entries, request)
-        self._ports.bus.publish(Grown(self.room_id, self._ports.node, tuple(entries)))
+        self._ports.bus.publish(EventsAppended(self.room_id, self._ports.node, tuple(entries)))
 
     def _remember(self, key: CommandKey, v: int) -> None:
         self._keys[key] = v
@@ -423,17 +438,19 @@ class RoomRunner:
             moved = moved or event.body.startswith(BOARD)
             seating = seating or event.body.startswith(SEATING)
         if seating:
-            self._audience.seats_changed(room)
+            self._followers.seats_changed(room)
             if room.has_ai:
                 self._ports.engines.expect(room.game_id)
         picture = view_frame(room) if moved else b""
-        frames = {player: self._frames(events, player) + picture for player in {player for _, player in self._audience}}
+        frames = {
+            player: self._frames(events, player) + picture for player in {player for _, player in self._followers}
+        }
         moves, mover = turn_frame(room) if moved else (b"", None)
         asker = request.follower if request is not None else None
         ack = b""
         if request is not None and asker is not None:
             ack = text_frame(format_message(wire.Ack(request.command.id, room.v)))
-        for follower, player in self._audience:
+        for follower, player in self._followers:
             data = frames[player]
             if mover is not None and follower.identity == mover:
                 data += moves
@@ -468,7 +485,7 @@ class RoomRunner:
         room = self._loaded
         seat = room.seat_of(follower.identity)
         player = seat is not None
-        resume = same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME
+        resume = same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT
         missed = await self._since(join.since) if resume else []
         if follower.closed:
             return
@@ -486,9 +503,9 @@ class RoomRunner:
             moves if mover == follower.identity else b"",
             self._thinking,
         ]
-        self._audience.add(follower, player)
-        follower.send(b"".join(parts) + self._audience.presence(room))
-        self._audience.presence_changed()
+        self._followers.add(follower, player)
+        follower.send(b"".join(parts) + self._followers.presence(room))
+        self._followers.presence_changed()
 
     async def _since(self, v: int) -> list[StoredEvent]:
         room = self._loaded
@@ -525,10 +542,10 @@ class RoomRunner:
         try:
             thoughts = await self._ports.store.thoughts(room.match.id)
             reply = ai.reply(room, room.match, seat, thoughts)
-            await self._command(Request(Author(AI_IDENTITY, "AI"), reply))
+            await self._command(Request(Actor(AI_IDENTITY, "AI"), reply))
         except StoreError as error:  # whoever made the offer has their answer already
-            self._behind = True
-            self._look_later()
+            self._is_behind = True
+            self._resync_later()
             log.warning("store unavailable", room=self.room_id, error=str(error))
 
     async def _pass(self, room: Room, forced: ForcedPass) -> None:
@@ -537,14 +554,14 @@ class RoomRunner:
         left_ms = room.changed_ms + pause_ms - self._ports.now_ms()
         if left_ms > 0:
             await asyncio.sleep(min(left_ms, pause_ms) / 1000)
-        self._mailbox.put(Request(Author(AI_IDENTITY, "server"), forced), beyond_limit=True)
+        self._mailbox.put(Request(Actor(AI_IDENTITY, "server"), forced), beyond_limit=True)
 
     async def _answer(self, room: Room, seat: int) -> None:
         """Searches and puts the answer into the mailbox."""
         assert room.match is not None, "an AI moves in a match"
         was_cold = self._ports.engines.warm_percent(room.game_id) < 100
         try:
-            command, thought = await ai.answer(self._ports, room, room.match, seat, self._whisper)
+            command, thought = await ai.answer(self._ports, room, room.match, seat, self._tell_ephemeral)
         except Exception:
             log.exception("AI seat failed", room=self.room_id, game=room.game_id)
             key = ai.command_id(room.match, room.v)
@@ -552,21 +569,21 @@ class RoomRunner:
         if isinstance(command, AiFailure):
             log.error("AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason)
         # There is at most one such request at a time, and a match waits for it: it may go beyond the limit.
-        self._mailbox.put(Request(Author(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True)
+        self._mailbox.put(Request(Actor(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True)
         was_cold = was_cold or b'"ready":' in self._thinking
         if self._readiness is not None:
             was_cold = was_cold or not self._readiness.done()  # it still owes the last word
             self._readiness.cancel()
         if not was_cold:
             return
-        telling = ai.tell_readiness(self._ports, room, room.match, seat, self._whisper)
+        telling = ai.tell_readiness(self._ports, room, room.match, seat, self._tell_ephemeral)
         self._readiness = self._spawn(telling, f"readiness {self.room_id}")
 
-    def _whisper(self, frame: bytes) -> None:
+    def _tell_ephemeral(self, frame: bytes) -> None:
         """Tells it here and on the other nodes; who comes later hears the latest."""
         self._thinking = frame
-        self._audience.tell_ephemeral(frame)
-        self._ports.bus.publish(Whisper(self.room_id, self._ports.node, frame))
+        self._followers.tell_ephemeral(frame)
+        self._ports.bus.publish(Ephemeral(self.room_id, self._ports.node, frame))
 
     # --- small things ---
 
@@ -575,7 +592,7 @@ class RoomRunner:
         assert self._room is not None, "the log is read before anything is served"
         return self._room
 
-    def _try_put(self, item: Grown) -> bool:
+    def _try_put(self, item: EventsAppended) -> bool:
         try:
             self._mailbox.put(item)
         except Full:

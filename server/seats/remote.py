@@ -82,7 +82,7 @@ class _Worker:
     """A worker as this server knows it."""
 
     advert: Advert
-    heard_s: float
+    last_heard_s: float
     busy_until_s: float = 0.0
     mine: int = 0
     """Searches that this server has given it and that are not answered yet."""
@@ -185,7 +185,7 @@ class RemoteEngines:
         """By the worker's name: games, each with the digest of its rules. It outlives adverts, which come and go."""
         link.subscribe(f"{work.WORKERS}/+", self._on_advert)
         link.subscribe(work.news_topic(node), self._on_news)
-        link.on_lapse(self._on_lapse)
+        link.on_gap(self._on_gap)
 
     # --- what the house calls
 
@@ -276,7 +276,7 @@ class RemoteEngines:
         if not self._link.flows:
             return []
         since_s = _now_s() - ADVERT_S
-        return [worker for worker in self._workers.values() if worker.heard_s > since_s]
+        return [worker for worker in self._workers.values() if worker.last_heard_s > since_s]
 
     def _offers(self, worker: _Worker, offer: Offer | Warming | None, game_id: str, rules: str | None = None) -> bool:
         """Whether that offer of a worker is for the game, with these rules, and believed."""
@@ -433,7 +433,7 @@ class RemoteEngines:
             self._workers[advert.worker] = _Worker(advert, _now_s())
             log.info("engine worker", worker=_quoted(advert.worker), cores=advert.cores, games=len(advert.games))
         else:
-            known.advert, known.heard_s = advert, _now_s()
+            known.advert, known.last_heard_s = advert, _now_s()
 
     def _gone(self, topic: str) -> None:
         for name in [name for name in self._workers if work.worker_topic(name) == topic]:
@@ -443,7 +443,7 @@ class RemoteEngines:
                 if attempt.worker == name:
                     attempt.fail(_Lost("gone"))
 
-    def _on_lapse(self, topics: frozenset[str] | None) -> None:
+    def _on_gap(self, topics: frozenset[str] | None) -> None:
         """Without a broker no answer comes; the pool here need not wait for that."""
         if topics is None and not self._link.flows and self._local is not None:
             for attempt in tuple(self._attempts.values()):

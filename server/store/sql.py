@@ -159,7 +159,7 @@ class _Threads:
             with connection.begin():
                 return work(connection)
 
-        return await self._hop(in_transaction)
+        return await self._in_thread(in_transaction)
 
     async def run_raw(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs a function that makes its own transaction on the bare connection."""
@@ -167,9 +167,9 @@ class _Threads:
         def on_driver() -> T:
             return work(cast(sqlite3.Connection, self._connection().connection.driver_connection))
 
-        return await self._hop(on_driver)
+        return await self._in_thread(on_driver)
 
-    async def _hop(self, work: Callable[[], T]) -> T:
+    async def _in_thread(self, work: Callable[[], T]) -> T:
         try:
             done = asyncio.get_running_loop().run_in_executor(self._executor, work)
         except RuntimeError as error:

@@ -7,7 +7,7 @@ from client.terminal import words
 from client.terminal.commands import Do, Play, Say, Try, Unclear, Word, help_text, read_line
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
-from server.protocol.messages import MatchState, Over, Played, RoomDescription, Thinking, Turn
+from server.protocol.messages import MatchResult, MatchState, Played, RoomDescription, Thinking, Turn
 
 
 def room(board: BoardView, *moves: MoveView) -> Model:
@@ -126,13 +126,13 @@ def test_thinking_in_a_line() -> None:
 @pytest.mark.parametrize(
     ("over", "text"),
     [
-        (Over(0, "board", "four in a row"), "Red wins: four in a row."),
-        (Over(None, "board", "the board is full"), "Draw: the board is full."),
-        (Over(None, "abort", "the match was aborted"), "No result: the match was aborted."),
-        (Over(1, "resign", "Red resigned"), "Yellow wins: Red resigned."),
+        (MatchResult(0, "board", "four in a row"), "Red wins: four in a row."),
+        (MatchResult(None, "board", "the board is full"), "Draw: the board is full."),
+        (MatchResult(None, "abort", "the match was aborted"), "No result: the match was aborted."),
+        (MatchResult(1, "resign", "Red resigned"), "Yellow wins: Red resigned."),
     ],
 )
-def test_results(over: Over, text: str) -> None:
+def test_results(over: MatchResult, text: str) -> None:
     board = CONNECT_FOUR.description.view if CONNECT_FOUR.description else None
     assert words.result_text(board, over) == text
 

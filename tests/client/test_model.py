@@ -42,12 +42,12 @@ from server.protocol.messages import (
     Turn,
     View,
 )
-from server.rooms.model import Author, Room
+from server.rooms.model import Actor, Room
 from server.rooms.model import CommandRejected as Rejected
 from server.rooms.rules import create, decide, evolve, first
 from server.rooms.views import snapshot
 
-ADA, BOB = Author("ada", "Ada"), Author("bob", "Bob")
+ADA, BOB = Actor("ada", "Ada"), Actor("bob", "Bob")
 ROOM = "r"
 EMPTY = Model(room=ROOM, me="ada")
 HEAD = {"id": "x", "room": ROOM}
@@ -56,16 +56,16 @@ HEAD = {"id": "x", "room": ROOM}
 # --- the server's own rooms, as histories of events
 
 
-def room_history(commands: Sequence[tuple[Author, Incoming]]) -> list[tuple[Room, Happened]]:
+def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room, Happened]]:
     """Every event that a list of commands makes, as it reads on the wire, with the server's room after it."""
     ids = map(str, count())
     game = load_game("tic-tac-toe")
     opening = create(ADA, Create(id="c", game="tic-tac-toe", seats=(OpenSeat(), OpenSeat())), game, lambda: next(ids))
     room = first(ROOM, opening[0], 0, load_game)
     history = [(room, on_the_wire(room, opening[0]))]
-    for author, command in commands:
+    for actor, command in commands:
         try:
-            events = decide(room, author, command, lambda: next(ids))  # type: ignore[arg-type]
+            events = decide(room, actor, command, lambda: next(ids))  # type: ignore[arg-type]
         except Rejected:
             continue
         for event in events:
@@ -103,8 +103,8 @@ commands = st.one_of(
     st.builds(lambda text: Chat(text=text, id="x", room=ROOM), st.text(min_size=1, max_size=5)),
     st.sampled_from([kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]),
 )
-seated: list[tuple[Author, Incoming]] = [(ADA, Sit(seat=0, **HEAD)), (BOB, Sit(seat=1, **HEAD))]
-played: list[tuple[Author, Incoming]] = [
+seated: list[tuple[Actor, Incoming]] = [(ADA, Sit(seat=0, **HEAD)), (BOB, Sit(seat=1, **HEAD))]
+played: list[tuple[Actor, Incoming]] = [
     ((ADA, BOB)[ply % 2], Move(ply=ply, move=move, **HEAD)) for ply, move in enumerate(("a1", "b1", "a2", "b2", "a3"))
 ]
 openings = st.sampled_from([[], seated, seated + played])
@@ -295,9 +295,9 @@ def test_what_was_missing_comes_too_late_after_a_gap() -> None:
 
 def test_an_offer_of_a_draw_lapses_by_the_other_sides_move() -> None:
     """As in the server's room, after every event; a move of the side that offered leaves it open."""
-    ben = Author("ben", "Ben")
+    ben = Actor("ben", "Ben")
     moves = [Move(id=str(ply), room=ROOM, ply=ply, move=cell) for ply, cell in enumerate(("a1", "b1", "c1"))]
-    told: list[tuple[Author, Incoming]] = [
+    told: list[tuple[Actor, Incoming]] = [
         (ADA, Sit(id="s", room=ROOM, seat=0)), (ben, Sit(id="s", room=ROOM, seat=1)),
         (ADA, OfferDraw(id="o", room=ROOM)), (ADA, moves[0]), (ben, moves[1]),
         (ben, OfferDraw(id="o", room=ROOM)), (ADA, moves[2]),

@@ -18,15 +18,15 @@ from client.terminal.output import Output
 from client.terminal.replay import print_json, print_match, step_through
 from engine.rules.registry import load_game
 from engine.view import PositionView
-from server.protocol.messages import Occupant, Over, Played
+from server.protocol.messages import MatchResult, Occupant, Played
 
 MOVES = ("b2", "a1", "c2", "b1", "a2")
 
 
-WON = Over(0, "board", "three in a row")
+WON = MatchResult(0, "board", "three in a row")
 
 
-def match(over: Over | None = WON) -> tuple[MatchRecord, list[PositionView]]:
+def match(over: MatchResult | None = WON) -> tuple[MatchRecord, list[PositionView]]:
     """Ada beats the AI at tic-tac-toe."""
     position = load_game("tic-tac-toe").start()
     views = [position.view()]

@@ -13,7 +13,7 @@ from playwright.async_api import Page
 from engine.rules.registry import load_game
 from server.protocol import messages as wire
 from server.protocol.codec import event_frame, format_event_body, format_message
-from server.rooms.model import Author, CommandRejected, Room
+from server.rooms.model import Actor, CommandRejected, Room
 from server.rooms.rules import create, decide, evolve, first
 from server.rooms.views import snapshot
 from tests.support.browser import open_chromium, open_files
@@ -21,7 +21,7 @@ from tests.support.browser import open_chromium, open_files
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 HEAD = {"id": "x", "room": "r"}
-PEOPLE = (Author("ada", "Ada"), Author("bob", "Bob"))
+PEOPLE = (Actor("ada", "Ada"), Actor("bob", "Bob"))
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 
 FOLD = """async (histories) => {

@@ -16,7 +16,7 @@ from tests.support.load import CrowdClient, read_everything
 HANGS_S = 60.0
 """What has not healed by then never will."""
 NAMES = ["ada", "ben", "cyd", "dan"]
-GOES_ON = 50
+ONGOING = 50
 """So many acknowledged commands more show that all is well again."""
 CHAPTER = 300
 """So many commands of each client; then the history so far is checked, and others begin in new rooms."""
@@ -108,7 +108,7 @@ class Storm:
         loop = asyncio.get_running_loop()
         before, begun_s = self.acks, loop.time() - self._judged_s
         async with asyncio.timeout(HANGS_S):
-            while self.acks < before + GOES_ON:
+            while self.acks < before + ONGOING:
                 await asyncio.sleep(0.05)
         self.slowest_s = max(self.slowest_s, loop.time() - self._judged_s - begun_s)
 

@@ -141,14 +141,14 @@ class Ours:
         self._table.memory.array.fill(np.uint64(0))
         limit = Limit(depth=depth)
         report = self._searcher.search(
-            position, limit, self._table, self._control, exact_depth=True, techniques=layout.BASIC
+            position, limit, self._table, self._control, exact_depth=True, features=layout.BASIC
         )
         return report.score
 
-    def at_once(self, position: Position, depth: int, techniques: int) -> tuple[int, int]:
+    def at_once(self, position: Position, depth: int, features: int) -> tuple[int, int]:
         """The value by one call of the compiled kernel, without deepening; and the leaves at the horizon."""
         self._table.memory.array.fill(np.uint64(0))
-        self._work.begin(position, position.moves(), self._table.bits, 0, Settings(0, 1, True, techniques, 0))
+        self._work.begin(position, position.moves(), self._table.bits, 0, Settings(0, 1, True, features, 0))
         memories = self._work.memory, self._table.memory, self._control.memory, self._searcher.native.data
         state = tuple(int(word) for word in position.state)
         score = self._searcher.native.function("root")(state, depth, 0, *memories)

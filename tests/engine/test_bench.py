@@ -68,5 +68,5 @@ def test_depths_and_ablation_in_json(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr(bench, "CASES", (bench.Case("connect-four", "d d d d d", 5),))
     assert bench.main(["--ablation", "--table-bits", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert list(told) == ["nothing", *layout.TECHNIQUE]
+    assert list(told) == ["nothing", *layout.FEATURE]
     assert told["nothing"]["all"] == bench.node_counts(layout.ALL, 1)["connect-four"]

@@ -281,5 +281,5 @@ def test_a_wrong_float_is_found(plug_in: Callable[[str, str], Path]) -> None:
 def test_missing_names_are_told(plug_in: Callable[[str, str], Path]) -> None:
     """A rules file without a hook is refused by name when it is loaded."""
     plug_in("planted", SOURCE.replace("def stuck(", "def stuck_too("))
-    with pytest.raises(GameFault, match="stuck"):
+    with pytest.raises(GameFault, match="no_moves_result"):
         load_game("planted")

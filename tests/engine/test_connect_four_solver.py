@@ -101,7 +101,7 @@ def agrees_with_search(searcher: Searcher, by: ConnectFourSolver, count: int) ->
         outcome = after.outcome()
         if outcome is not None:
             return 0 if outcome.winner is None else MATE - 1
-        value = -searcher.search(after, Limit(), table, Control(), techniques=SOUND).score
+        value = -searcher.search(after, Limit(), table, Control(), features=SOUND).score
         return value - (value > 0) + (value < 0)
 
     for _ in range(count):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.compiler.interpreted import interpret_game
-from engine.pool.messages import Order, Warm
+from engine.pool.messages import CompileCommand, WorkerCommand
 from engine.pool.pool import Pool
 from engine.pool.process import WorkerProcess
 from engine.rules.registry import load_game
@@ -24,13 +24,13 @@ class Compiler:
     """Holds back the orders to compile until it is told to let them go."""
 
     def __init__(self) -> None:
-        self.held: list[tuple[WorkerProcess, Order]] = []
+        self.held: list[tuple[WorkerProcess, WorkerCommand]] = []
 
-    def hold(self, process: WorkerProcess, order: Order) -> None:
-        if isinstance(order, Warm):
-            self.held.append((process, order))
+    def hold(self, process: WorkerProcess, command: WorkerCommand) -> None:
+        if isinstance(command, CompileCommand):
+            self.held.append((process, command))
         else:
-            send(process, order)
+            send(process, command)
 
     def let_go(self) -> None:
         send(*self.held.pop())
@@ -39,7 +39,7 @@ class Compiler:
 @pytest.fixture
 def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
     held = Compiler()
-    monkeypatch.setattr(WorkerProcess, "send", lambda process, order: held.hold(process, order))
+    monkeypatch.setattr(WorkerProcess, "send", lambda process, command: held.hold(process, command))
     return held
 
 

@@ -12,7 +12,7 @@ from engine.compiler.interpreted import POLL_NODES, interpret_game
 from engine.compiler.native import compile_game
 from engine.game import Position, State
 from engine.rules.registry import game_ids, load_game
-from engine.search import expectimax as mean
+from engine.search import expectimax as expectimax
 from engine.search import kernel, layout
 from engine.search import uncompiled as cold
 from engine.search.driver import SMALL_TABLE_BITS, Cancelled, Control, Running, Searcher, Table, answer
@@ -102,10 +102,10 @@ def test_both_bindings_see_the_same_game(game_id: str) -> None:
     numbers.
     """
     game = load_game(game_id)
-    for template in (kernel, mean):
+    for template in (kernel, expectimax):
         compiled = compile_game(game, template)._kernel
         names = interpret_game(game, template)._functions["end_value"].__globals__
-        for name in ("MAX_MOVES", "REPEATS", "NOISE", "TENSION", "KNOWLEDGE", "MARGIN"):
+        for name in ("MAX_MOVES", "REPEATS", "HAS_TACTICAL", "HAS_UNSTABLE", "HAS_PROBE", "MARGIN"):
             assert names.get(name, 0) == compiled.get(name, 0) or name not in vars(template), name
         assert names["POLL_NODES"] == POLL_NODES != layout.POLL_NODES
 

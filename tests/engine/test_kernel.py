@@ -35,7 +35,7 @@ def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
     or some depths later with reductions.
     """
     searcher = searcher_of("tic-tac-toe")
-    basic = searcher.search(searcher.game.start(), Limit(), Table(14), Control(), techniques=layout.BASIC)
+    basic = searcher.search(searcher.game.start(), Limit(), Table(14), Control(), features=layout.BASIC)
     assert (basic.score, basic.depth, basic.solved) == (0, 9, True)
     report = searched(searcher, searcher.game.start(), Limit())
     assert (report.score, report.solved) == (0, True)
@@ -148,7 +148,7 @@ def test_mate_distances(searcher_of: Searchers) -> None:
     for depth, score in ((1, None), (2, None), (3, MATE - 3), (4, MATE - 3), (9, MATE - 3)):
         report = searched(searcher, mate_in_3, Limit(depth=depth))
         if score is None:
-            assert abs(report.score) < layout.DECIDED
+            assert abs(report.score) < layout.MATE_BOUND
         else:
             assert report.score == score
             assert report.depth == 3, "a seen end needs no deeper search"
@@ -273,7 +273,7 @@ def test_what_is_shown_is_never_torn(searcher_of: Searchers) -> None:
     assert len({(depth, line) for depth, line, _ in shown}) == len(shown)
     for depth, line, score in shown:
         assert 1 <= len(line_tokens(position, line)) == len(line) <= depth
-        assert abs(score) < layout.DECIDED
+        assert abs(score) < layout.MATE_BOUND
 
 
 def test_margin_gives_exact_scores_to_near_best_moves(searcher_of: Searchers) -> None:
@@ -309,7 +309,7 @@ def test_uncompiled_kernel_agrees(searcher_of: Searchers) -> None:
     for name, function in names.items():
         if name in kernel.SIGNATURES:
             namespace[name] = FunctionType(function.__code__, namespace)
-    for name in ("status", "moves", "play", "stuck", "key", "evaluate"):
+    for name in ("status", "moves", "play", "no_moves_result", "key", "evaluate"):
         namespace[name] = getattr(rules, name)
     work = np.zeros(layout.work_words(rules.MAX_MOVES), np.int64)
     work[layout.root_offset(rules.MAX_MOVES) :][: len(moves)] = moves

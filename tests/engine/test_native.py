@@ -15,7 +15,7 @@ from engine.compiler.native import CACHE, Memory, compile_game
 from engine.game import Game, GameFault
 from engine.games import tic_tac_toe
 from engine.rules.registry import load_game
-from engine.search import expectimax as mean
+from engine.search import expectimax as expectimax
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
@@ -311,13 +311,13 @@ def test_rules_must_be_an_imported_module() -> None:
 def test_each_part_of_a_game_has_its_own_lock() -> None:
     """Whoever loads the search does not wait for whoever compiles the personas, nor the other way round."""
     game = load_game("tic-tac-toe")
-    search, personas = compile_game(game), compile_game(game, mean)
+    search, personas = compile_game(game), compile_game(game, expectimax)
     assert {search.scope, personas.scope} == {"tic-tac-toe", "tic-tac-toe@expectimax"}
     assert search.tag != personas.tag
     with code_cache.locked(CACHE, personas.scope):
         search.function("root")
     with code_cache.locked(CACHE, search.scope):
-        personas.function("mean")
+        personas.function("expectimax")
 
 
 def test_a_step_is_noted_once_its_code_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,9 +194,9 @@ def passing(plug_in: Callable[[str, str], Path]) -> Game:
     return load_game("passing")
 
 
-def searched(searcher: Searcher, mode: str, seed: int, depth: int, techniques: int = WITH_PASSES) -> Report:
+def searched(searcher: Searcher, mode: str, seed: int, depth: int, features: int = WITH_PASSES) -> Report:
     position = searcher.game.position(f"{random.Random(seed).getrandbits(60)} 0", {"pass": mode})
-    return searcher.search(position, Limit(depth=depth), Table(14), Control(), techniques=techniques)
+    return searcher.search(position, Limit(depth=depth), Table(14), Control(), features=features)
 
 
 def told(report: Report) -> tuple[object, ...]:
@@ -207,7 +207,7 @@ def check_permission(searcher: Searcher) -> None:
     for seed in range(8):
         without = told(searched(searcher, "never", seed, 9, WITHOUT_PASSES))
         assert told(searched(searcher, "never", seed, 9)) == without
-        assert told(searched(searcher, "tense", seed, 9)) == without
+        assert told(searched(searcher, "unstable", seed, 9)) == without
         assert told(searched(searcher, "free", seed, 9)) != without, "where it may, it does"
         shallow = told(searched(searcher, "free", seed, layout.NULL_DEPTH, WITHOUT_PASSES))
         assert told(searched(searcher, "free", seed, layout.NULL_DEPTH)) == shallow
@@ -223,7 +223,7 @@ def check_once(searcher: Searcher) -> None:
 def check_ends(searcher: Searcher) -> None:
     for seed in range(8):
         report = searched(searcher, "wins", seed, 9)
-        assert all(abs(score) < layout.DECIDED for _, score, _ in report.moves)
+        assert all(abs(score) < layout.MATE_BOUND for _, score, _ in report.moves)
         assert told(report) != told(searched(searcher, "never", seed, 9)), "it does pass"
 
 
@@ -248,9 +248,9 @@ def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> Non
     """Chess: as long as no pawn can promote null move changes nothing there; with a knight for each it does."""
     searcher = searcher_of("chess")
 
-    def nodes(text: str, techniques: int) -> int:
+    def nodes(text: str, features: int) -> int:
         return searcher.search(
-            searcher.game.position(text), Limit(depth=7), Table(16), Control(), techniques=techniques
+            searcher.game.position(text), Limit(depth=7), Table(16), Control(), features=features
         ).nodes
 
     for text in PAWN_ENDINGS:
@@ -262,8 +262,8 @@ def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> Non
 def check_zugzwang(searcher: Searcher) -> None:
     start = searcher.game.start({"pass": "zugzwang"})
 
-    def found(depth: int, techniques: int) -> tuple[int, str]:
-        report = searcher.search(start, Limit(depth=depth), Table(14), Control(), techniques=techniques)
+    def found(depth: int, features: int) -> tuple[int, str]:
+        report = searcher.search(start, Limit(depth=depth), Table(14), Control(), features=features)
         return report.score, "trade" if report.line[0] == 0 else "squeeze"
 
     for depth in range(1, 18):

@@ -12,7 +12,7 @@ from engine.search import persona as personas_module
 from engine.search.driver import Cancelled, Control, Running, Searcher
 from engine.search.job import PERSONAS, Info, Job, Persona, Result, SearchFailed
 from engine.search.levels import level_of
-from engine.search.persona import Averager, Personas
+from engine.search.persona import Expectimax, Personas
 from engine.teach.explain import Plan, explain
 from engine.teach.state import GameState
 
@@ -58,7 +58,7 @@ def test_the_mean_is_that_of_the_textbook(game_id: str) -> None:
     """The compiled average min-max has the value of the one in `engine.teach`, to a millionth a ply."""
     control = Control()
     for position in middles(game_id):
-        averager = Averager(position.game)
+        averager = Expectimax(position.game)
         for depth in (0, 1, 2):
             averager.begin()
             ours = averager.value(position, depth, 0, 1 << 40, control)
@@ -94,7 +94,7 @@ def test_the_swindler_plays_on_where_all_is_lost() -> None:
         if len(position.moves()) > 3 and chosen(position, "swindler").info.score < -29_000
     )
     choice = chosen(lost, "swindler")
-    averager = Averager(game)
+    averager = Expectimax(game)
     worth = {
         token: averager.value(lost.replay(token), personas_module.TRAP_DEPTH, 1, 1 << 40, Control())
         for token in lost.tokens()
@@ -124,7 +124,7 @@ def test_time_and_the_asking_process_end_it() -> None:
     personas = personas_of("connect-four")
     control = Control()
 
-    class Over:
+    class MatchResult:
         """The companion of a search whose time is over at once."""
 
         def __init__(self, running: Running) -> None:
@@ -134,7 +134,7 @@ def test_time_and_the_asking_process_end_it() -> None:
 
         def __exit__(self, *_: object) -> None: ...
 
-    hurried = personas.answer(job_at(position, "average"), control, watch=Over)
+    hurried = personas.answer(job_at(position, "average"), control, watch=MatchResult)
     assert hurried.info.depth == 1
     control.memory.array[0] = 1
     with pytest.raises(Cancelled):

@@ -64,8 +64,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "no negation",
         exact_profile,
-        "v = -nega(child, depth - 1, -beta, -low, ply + 1",
-        "v = nega(child, depth - 1, -beta, -low, ply + 1",
+        "v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1",
+        "v = alpha_beta(child, depth - 1, -beta, -low, ply + 1",
     ),
     (
         "skipped child",
@@ -88,8 +88,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "end not counted from here",
         endgames,
-        "    if best > DECIDED:\n        stored += ply\n",
-        "    if best > DECIDED:\n        stored += 0\n",
+        "    if best > MATE_BOUND:\n        stored += ply\n",
+        "    if best > MATE_BOUND:\n        stored += 0\n",
     ),
     ("horizon forgotten", endgames, "        W[HORIZONS] += 1\n        return evaluate", "        return evaluate"),
     (
@@ -108,7 +108,7 @@ FAULTS: list[tuple[str, Check, str, str]] = [
 ]
 HINTED_FAULTS = {
     "quiescence without a horizon": ("    W[HORIZONS] += 1\n    is_tense = ", "    is_tense = "),
-    "not deeper where it is tense": ("            depth += 1\n", "            depth += 0\n"),
+    "not deeper where it is unstable": ("            depth += 1\n", "            depth += 0\n"),
 }
 PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
     "a pass that the game forbids": (test_null_move.check_permission, "        and is_free != 0\n", ""),
@@ -119,7 +119,7 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
     ),
     "a pass near the horizon": (test_null_move.check_permission, "depth >= NULL_DEPTH", "depth >= 2"),
     "two passes": (test_null_move.check_once, "        and made_before != NO_MOVE\n", ""),
-    "an end by passing": (test_null_move.check_ends, "return beta if v > DECIDED else v", "return v"),
+    "an end by passing": (test_null_move.check_ends, "return beta if v > MATE_BOUND else v", "return v"),
     "no verification": (test_null_move.check_zugzwang, "if depth < VERIFY_DEPTH:", "if depth < 1000:"),
     "verified by passing": (
         test_null_move.check_zugzwang,

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from engine.compiler import code_cache
 from engine.games import tic_tac_toe
-from engine.pool.messages import Cold, Order, Run, Warm, Warmed
+from engine.pool.messages import CompileCommand, Compiled, NotCompiled, SearchCommand, WorkerCommand
 from engine.pool.pool import Pool, PoolBusy, PoolClosed
 from engine.pool.process import WorkerProcess
 from engine.pool.quarantine import FAULTS_IN_A_ROW
@@ -80,7 +80,7 @@ async def running_search(pool: Pool, job: Job) -> tuple[asyncio.Task[Result], in
 
 def pid_of(pool: Pool, job: Job) -> int:
     """The process that runs a job."""
-    return next(pid for seat in pool._seats if seat.ticket and seat.ticket.job == job and (pid := seat.process.pid))
+    return next(pid for slot in pool._slots if slot.pending and slot.pending.job == job and (pid := slot.process.pid))
 
 
 async def test_a_search_streams_and_answers(pool: Pool) -> None:
@@ -119,7 +119,7 @@ async def test_cancelling_the_caller_ends_the_search(pool: Pool) -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()
-        await until(lambda: not any(seat.busy for seat in pool._seats))
+        await until(lambda: not any(slot.busy for slot in pool._slots))
         assert pid in pool.pids
     assert (await pool.search(timed(50))).move
 
@@ -128,12 +128,12 @@ async def test_a_killed_worker_costs_nothing_but_time(pool: Pool, monkeypatch: p
     """After SIGKILL in mid-search another worker gets the search at once, with what is left of its time; the other
     search is not disturbed.
     """
-    given: list[Order] = []
+    given: list[WorkerCommand] = []
     send = WorkerProcess.send
 
-    def noted(process: WorkerProcess, order: Order) -> None:
-        given.append(order)
-        send(process, order)
+    def noted(process: WorkerProcess, command: WorkerCommand) -> None:
+        given.append(command)
+        send(process, command)
 
     async with stopped_clock() as clock:
         other = asyncio.create_task(pool.search(timed(1500, "other")))
@@ -144,7 +144,7 @@ async def test_a_killed_worker_costs_nothing_but_time(pool: Pool, monkeypatch: p
         clock.turn(1.1)
         os.kill(pid, signal.SIGKILL)
         result = await task
-        assert [order.time_ms for order in given if isinstance(order, Run)] == [400]
+        assert [command.time_ms for command in given if isinstance(command, SearchCommand)] == [400]
         assert result.move in OPENING
         await other
     await until(lambda: pool.ready_workers == 2)
@@ -246,7 +246,7 @@ async def test_three_dead_workers_are_enough(pool: Pool) -> None:
     task = asyncio.create_task(pool.search(job))
     killed: set[int] = set()
     while not task.done() and len(killed) < 10:
-        pids = [seat.process.pid for seat in pool._seats if seat.ticket and seat.ticket.job == job]
+        pids = [slot.process.pid for slot in pool._slots if slot.pending and slot.pending.job == job]
         if pids and pids[0] is not None and pids[0] not in killed:
             killed.add(pids[0])
             os.kill(pids[0], signal.SIGKILL)
@@ -296,18 +296,18 @@ async def test_a_long_queue_is_refused() -> None:
 
 async def test_rooms_take_turns() -> None:
     """A room with many jobs in line does not hold up one that comes later."""
-    order: list[str] = []
+    command: list[str] = []
 
     async def ask(pool: Pool, room: str) -> None:
         await pool.search(job_of(room=room, limit=Limit(depth=4)))
-        order.append(room)
+        command.append(room)
 
     async with Pool(workers=1, warm=()) as small:
         await small.warm("othello")
         async with asyncio.TaskGroup() as group:
             for room in "aaaaab":
                 group.create_task(ask(small, room))
-    assert order.index("b") <= 2
+    assert command.index("b") <= 2
 
 
 async def test_closing_ends_everything() -> None:
@@ -410,7 +410,7 @@ async def test_a_failing_listener_fails_its_own_search(pool: Pool) -> None:
 
     with pytest.raises(LookupError, match="nobody"):
         await pool.search(job_of(), fail)
-    await until(lambda: not any(seat.busy for seat in pool._seats))
+    await until(lambda: not any(slot.busy for slot in pool._slots))
     assert (await pool.search(timed(50))).move
 
 
@@ -517,14 +517,14 @@ async def test_a_cold_game_is_played_uncompiled(
     of them as they are.
     """
     plug_in("planted", f"{SOURCE}# held back by {os.getpid()}\n")
-    held: list[tuple[WorkerProcess, Order]] = []
+    held: list[tuple[WorkerProcess, WorkerCommand]] = []
     send = WorkerProcess.send
 
-    def hold(process: WorkerProcess, order: Order) -> None:
-        if isinstance(order, Warm):
-            held.append((process, order))
+    def hold(process: WorkerProcess, command: WorkerCommand) -> None:
+        if isinstance(command, CompileCommand):
+            held.append((process, command))
         else:
-            send(process, order)
+            send(process, command)
 
     monkeypatch.setattr(WorkerProcess, "send", hold)
     async with Pool(workers=1, warm=()) as small:
@@ -535,7 +535,7 @@ async def test_a_cold_game_is_played_uncompiled(
         assert [one.info.warming for one in (*low, top, lot, average)] == [False, False, True, False, True]
         assert small.warm_state("planted") == "warming"
         assert small.warm_percent("planted") < 100
-        assert [order for _, order in held] == [Warm("planted", load_game("planted").digest, idle=False)]
+        assert [command for _, command in held] == [CompileCommand("planted", load_game("planted").digest, idle=False)]
         send(*held.pop())
         await small.warm("planted")
         assert small.warm_percent("planted") == 100
@@ -573,18 +573,18 @@ async def test_a_cache_that_lost_a_game(plug_in: Callable[[str, str], Path], los
 async def test_workers_that_share_no_cache_compile(plug_in: Callable[[str, str], Path], monkeypatch: Any) -> None:
     """Where each process has a folder of its own, a worker that finds nothing twice is told to compile for itself."""
     plug_in("planted", f"{SOURCE}# apart\n")
-    sent: list[Run] = []
+    sent: list[SearchCommand] = []
     send = WorkerProcess.send
 
-    def note(process: WorkerProcess, order: Order) -> None:
-        if isinstance(order, Run):
-            sent.append(order)
-            seat = small._seat_of(process)
-            if not order.uncompiled and not order.may_compile:
-                assert seat is not None
-                asyncio.get_running_loop().call_soon(small._on_news, process, Cold(order.number))
+    def note(process: WorkerProcess, command: WorkerCommand) -> None:
+        if isinstance(command, SearchCommand):
+            sent.append(command)
+            slot = small._slot_of(process)
+            if not command.uncompiled and not command.may_compile:
+                assert slot is not None
+                asyncio.get_running_loop().call_soon(small._on_message, process, NotCompiled(command.number))
                 return
-        send(process, order)
+        send(process, command)
 
     monkeypatch.setattr(WorkerProcess, "send", note)
     async with Pool(workers=1, warm=()) as small:
@@ -601,23 +601,23 @@ async def test_what_nobody_waits_for_is_compiled_by_a_process_that_gives_way(
     cold = f"{SOURCE}# nobody has compiled this, nor does anybody here\n"
     plug_in("planted", cold)
     plug_in("second", cold.replace('"planted"', '"second"'))
-    orders: list[tuple[str, bool, bool]] = []
+    commands: list[tuple[str, bool, bool]] = []
     given_way: set[int] = set()
 
-    def send(process: WorkerProcess, order: Order) -> None:
-        assert isinstance(order, Warm)
+    def send(process: WorkerProcess, command: WorkerCommand) -> None:
+        assert isinstance(command, CompileCommand)
         assert process.pid is not None
-        if order.step == "search":
-            orders.append((order.game, order.idle, process.pid in given_way))
-        if order.idle:
+        if command.step == "search":
+            commands.append((command.game, command.idle, process.pid in given_way))
+        if command.idle:
             given_way.add(process.pid)
-        small._warmer._on_news(process, Warmed(order.game, None))
+        small._warmer._on_message(process, Compiled(command.game, None))
 
     monkeypatch.setattr(WorkerProcess, "send", send)
     async with Pool(workers=1, warm=()) as small:
         await small.warm("planted", idle=True)
         await small.warm("second")
-    assert orders == [("planted", True, False), ("second", False, False)]
+    assert commands == [("planted", True, False), ("second", False, False)]
 
 
 async def test_giving_way() -> None:

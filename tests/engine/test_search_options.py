@@ -27,7 +27,7 @@ def test_several_lines(searcher_of: Searchers) -> None:
     for line in playouts(searcher.game, 8, seed=5):
         position = line[6]
         full = searcher.search(
-            position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE, techniques=layout.BASIC
+            position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE, features=layout.BASIC
         )
         wanted = sorted((score for _, score, _ in full.moves), reverse=True)
         found = searcher.search(position, Limit(depth=5), Table(12), Control(), exact_depth=True, lines=LINES)
@@ -88,7 +88,7 @@ def test_contempt(searcher_of: Searchers) -> None:
         for position in (start, after, after.play(after.moves()[0])):
             report = searcher.search(position, Limit(), table, Control(), contempt=contempt)
             assert (report.score, report.solved) == (-contempt, True)
-    assert searcher.search(start.play(0).play(1), Limit(), table, Control(), contempt=50).score > layout.DECIDED
+    assert searcher.search(start.play(0).play(1), Limit(), table, Control(), contempt=50).score > layout.MATE_BOUND
     with pytest.raises(ValueError, match="contempt"):
         searcher.search(start, Limit(), table, Control(), contempt=1001)
 
@@ -129,7 +129,7 @@ def test_more_threads(searcher_of: Searchers) -> None:
     table = Table(14)
     for position, score in endgames(11, 40):
         for threads in (2, 3):
-            report = searcher.search(position, Limit(), table, Control(), threads=threads, techniques=layout.SOUND)
+            report = searcher.search(position, Limit(), table, Control(), threads=threads, features=layout.SOUND)
             assert report.score == score, position.text()
     alone = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control())
     both = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control(), threads=2)
@@ -151,7 +151,7 @@ def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
         for _ in range(200):  # what two writers of one slot may leave: the data of another entry
             slot, other = (2 * chance.randrange(1 << 10) for _ in range(2))
             words[slot + 1] = words[other + 1]
-        assert searcher.search(position, Limit(), table, Control(), techniques=layout.SOUND).score == score
+        assert searcher.search(position, Limit(), table, Control(), features=layout.SOUND).score == score
 
 
 CONNECT_FOUR = Path(connect_four.__file__).read_text("utf-8").replace('"data/connect_four_book.bin",', "")
@@ -206,12 +206,12 @@ def check_hints(searcher: Searcher) -> None:
         assert report.solved or MATE - abs(report.score) <= report.depth
     win = searcher.game.position(OPEN_TWO)
     extended = layout.BASIC | layout.EXTENSIONS
-    for techniques in (layout.ALL, extended, layout.BASIC | layout.QUIESCENCE):
+    for features in (layout.ALL, extended, layout.BASIC | layout.QUIESCENCE):
         table = Table(14)
-        report = searcher.search(win, Limit(depth=2), table, Control(), techniques=techniques)
+        report = searcher.search(win, Limit(depth=2), table, Control(), features=features)
         is_seen = report.score == MATE - 3
         assert is_seen, "a win behind the horizon is seen where the answers are forced"
-    assert searcher.search(win, Limit(depth=2), Table(14), Control(), techniques=layout.BASIC).score < layout.DECIDED
+    assert searcher.search(win, Limit(depth=2), Table(14), Control(), features=layout.BASIC).score < layout.MATE_BOUND
 
 
 def test_hints_do_not_change_results(hinted: Game) -> None:

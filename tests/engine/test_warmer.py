@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from engine.compiler import code_cache
-from engine.pool.messages import Compiling, News, Step, Warm, Warmed
+from engine.pool.messages import CompileCommand, Compiled, Compiling, Step, WorkerMessage
 from engine.pool.process import WorkerProcess
 from engine.pool.warmer import TRIES, Warmer, WarmState
 from engine.rules.registry import load_game
@@ -21,9 +21,9 @@ Key = tuple[str, Step]
 class Compiler:
     """A process that is told what to compile, and compiles it when the test says so."""
 
-    def __init__(self, house: "House", on_news: Callable[..., None], on_end: Callable[..., None]) -> None:
+    def __init__(self, house: "House", on_message: Callable[..., None], on_end: Callable[..., None]) -> None:
         self.house = house
-        self.on_news = on_news
+        self.on_message = on_message
         self.on_end = on_end
         self.pid = len(house.processes) + 1
         self.closed = False
@@ -37,15 +37,15 @@ class Compiler:
         self.closed = True
         await asyncio.sleep(0)
 
-    def send(self, order: Warm) -> None:
+    def send(self, command: CompileCommand) -> None:
         assert not self.closed
-        assert order.idle or not self.given_way, "what somebody waits for does not give way"
-        self.given_way = self.given_way or order.idle
-        self.house.orders.append((order.game, order.step))
+        assert command.idle or not self.given_way, "what somebody waits for does not give way"
+        self.given_way = self.given_way or command.idle
+        self.house.commands.append((command.game, command.step))
         self.house.changed.set()
 
-    def says(self, news: News) -> None:
-        self.on_news(self, news)
+    def says(self, message: WorkerMessage) -> None:
+        self.on_message(self, message)
 
     def dies(self) -> None:
         self.on_end(self)
@@ -57,13 +57,13 @@ class House:
     def __init__(self, spare: tuple[str, ...], cached: set[Key]) -> None:
         self.cached = cached
         self.processes: list[Compiler] = []
-        self.orders: list[Key] = []
+        self.commands: list[Key] = []
         self.changes: list[tuple[str, WarmState]] = []
         self.settled: list[str] = []
         self.deaths = 0
         self.changed = asyncio.Event()
         self.warmer = Warmer(
-            lambda on_news, on_end: cast(WorkerProcess, Compiler(self, on_news, on_end)),
+            lambda on_message, on_end: cast(WorkerProcess, Compiler(self, on_message, on_end)),
             spare,
             lambda game_id, state: self.changes.append((game_id, state)),
             self.settled.append,
@@ -75,18 +75,18 @@ class House:
 
     async def ordered(self) -> Key:
         """The next thing that is compiled."""
-        number = len(self.orders)
-        while len(self.orders) == number:
+        number = len(self.commands)
+        while len(self.commands) == number:
             self.changed.clear()
             await self.changed.wait()
-        return self.orders[-1]
+        return self.commands[-1]
 
     def compiled(self, error: str | None = None, is_changed: bool = False) -> None:
         """What is being compiled is done."""
-        key = self.orders[-1]
+        key = self.commands[-1]
         if error is None:
             self.cached.add(key)
-        self.processes[-1].says(Warmed(key[0], error, is_changed))
+        self.processes[-1].says(Compiled(key[0], error, is_changed))
 
 
 async def a_moment() -> None:
@@ -128,7 +128,7 @@ async def test_searches_come_before_solvers_and_personas(warming: Any) -> None:
             house.compiled()
         assert found == [("chess", "search"), ("connect-four", "search"), ("connect-four", "solver")]
         await a_moment()
-        assert len(house.orders) == 3, "nobody has asked for a persona"
+        assert len(house.commands) == 3, "nobody has asked for a persona"
         house.warmer.ask("chess", "persona")
         assert await house.ordered() == ("chess", "persona")
         assert [change for change in house.changes if change[1] == "warm"] == [
@@ -144,7 +144,7 @@ async def test_what_is_asked_for_ends_an_idle_compilation(warming: Any) -> None:
         assert await house.ordered() == ("gomoku", "search")
         assert [process.closed for process in house.processes] == [True, False]
         assert house.warmer.state("chess") == "cold"
-        house.processes[0].says(Warmed("chess", None))  # too late
+        house.processes[0].says(Compiled("chess", None))  # too late
         await a_moment()
         assert house.warmer.state("chess") == "cold"
         assert house.warmer.state("gomoku") == "warming"
@@ -202,7 +202,7 @@ async def test_wanting_a_solver_does_not_end_the_search_of_its_game(warming: Any
         assert house.warmer.state("othello") == "warming"
         house.compiled()
         assert await house.ordered() == ("othello", "solver")
-        assert house.orders.count(("othello", "search")) == 1
+        assert house.commands.count(("othello", "search")) == 1
         assert [process.closed for process in house.processes] == [True, False], "the first one gives way"
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.pool import worker as worker_module
-from engine.pool.messages import Progress, decode_news
+from engine.pool.messages import Progress, decode_message
 from engine.pool.worker import LIVE_S, Worker
 from engine.rules.registry import load_game
 from engine.search.driver import Control, _live_info
@@ -49,9 +49,9 @@ def test_a_depth_does_not_overtake_a_count() -> None:
     search.join(60)
     told = []
     while ours.poll():
-        news = decode_news(ours.recv_bytes())
-        assert isinstance(news, Progress)
-        told.append((news.info.depth, news.info.nodes))
+        message = decode_message(ours.recv_bytes())
+        assert isinstance(message, Progress)
+        told.append((message.info.depth, message.info.nodes))
     assert told == [(1, 15), (2, 20)]
 
 

@@ -440,9 +440,9 @@ def _check_commands(entries: list[Entry], logs: dict[str, RoomLog], identities: 
     for log in logs.values():
         for v, event in log.events.items():
             if event["kind"] == "moved" and v in log.states:
-                author = log.states[v].player(event["seat"])
-                sent = moves[log.room, str(author), event["ply"], event["move"]]
-                if author != "ai" and not event.get("forced") and all(command.certainly_refused for command in sent):
+                actor = log.states[v].player(event["seat"])
+                sent = moves[log.room, str(actor), event["ply"], event["move"]]
+                if actor != "ai" and not event.get("forced") and all(command.certainly_refused for command in sent):
                     yield f"I13: nobody asked for the move at v {v} of room {log.room}, or it was refused"
 
 

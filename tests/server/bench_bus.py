@@ -20,7 +20,7 @@ from uvloop import new_event_loop
 from engine.pool.pool import Pool
 from engine.rules.registry import load_game
 from engine.search.job import Job
-from server.bus.base import Grown, RoomMessage
+from server.bus.base import EventsAppended, RoomMessage
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import mosquitto
 from server.protocol import messages as wire
@@ -41,8 +41,8 @@ BODY = format_event_body(
 )
 
 
-def move(v: int) -> Grown:
-    return Grown("r1", "n1", (StoredEvent(v, 1, 0, BODY),))
+def move(v: int) -> EventsAppended:
+    return EventsAppended("r1", "n1", (StoredEvent(v, 1, 0, BODY),))
 
 
 class Ear:
@@ -54,7 +54,7 @@ class Ear:
         self.done = asyncio.Event()
 
     def __call__(self, message: RoomMessage) -> None:
-        assert isinstance(message, Grown)
+        assert isinstance(message, EventsAppended)
         self.arrived_s[message.events[0].v] = time.perf_counter()
         if message.events[0].v == self.last:
             self.done.set()

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.bus.base import Beat, BusMessage, Gone, Grown, Here, Listed, Missed, Whisper
+from server.bus.base import (
+    BusMessage,
+    Ephemeral,
+    EventsAppended,
+    Heartbeat,
+    LobbyChanged,
+    MessagesLost,
+    NodeDown,
+    PresenceReport,
+)
 from server.bus.codec import Codec, Refused, room_topic
 from server.bus.link import MAX_BYTES, _filters
 from server.protocol import messages as wire
@@ -23,31 +32,31 @@ V = st.integers(1, 2**53 - 200)
 
 
 @st.composite
-def growths(draw: st.DrawFn) -> Grown:
+def growths(draw: st.DrawFn) -> EventsAppended:
     first = draw(V)
     texts = draw(st.lists(st.text(max_size=40), min_size=1, max_size=4))
     events = tuple(
         StoredEvent(first + number, draw(V), number % 2, format_event_body(wire.Said("ada", "Ada", text)))
         for number, text in enumerate(texts)
     )
-    return Grown(draw(TEXT), draw(TEXT), events)
+    return EventsAppended(draw(TEXT), draw(TEXT), events)
 
 
 @st.composite
-def whispers(draw: st.DrawFn) -> Whisper:
+def whispers(draw: st.DrawFn) -> Ephemeral:
     room = draw(TEXT)
     thinking = wire.Thinking(room=room, match="m", ply=draw(V), seat=1, state="done", pv=tuple(draw(st.lists(TEXT))))
-    return Whisper(room, draw(TEXT), text_frame(format_message(thinking)))
+    return Ephemeral(room, draw(TEXT), text_frame(format_message(thinking)))
 
 
 MESSAGE = st.one_of(
     growths(),
     whispers(),
-    st.builds(Here, TEXT, TEXT, st.frozensets(TEXT, max_size=5), V, st.booleans()),
-    st.builds(Beat, TEXT),
-    st.builds(Missed, TEXT),
-    st.builds(Gone, TEXT),
-    st.builds(Listed, TEXT, st.just((ENTRY,)), st.tuples(TEXT)),
+    st.builds(PresenceReport, TEXT, TEXT, st.frozensets(TEXT, max_size=5), V, st.booleans()),
+    st.builds(Heartbeat, TEXT),
+    st.builds(MessagesLost, TEXT),
+    st.builds(NodeDown, TEXT),
+    st.builds(LobbyChanged, TEXT, st.just((ENTRY,)), st.tuples(TEXT)),
 )
 
 
@@ -88,7 +97,7 @@ def test_random_bytes(payload: bytes, topic: str) -> None:
             CODEC.decode(topic, payload)
 
 
-GOOD = Grown("r1", "n1", (StoredEvent(3, 1, 0, format_event_body(wire.Said("ada", "Ada", "hi"))),))
+GOOD = EventsAppended("r1", "n1", (StoredEvent(3, 1, 0, format_event_body(wire.Said("ada", "Ada", "hi"))),))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +127,7 @@ def test_a_sealed_message_is_judged_all_the_same(change: dict[str, object]) -> N
 def test_thinking_is_nothing_but_thinking() -> None:
     """A frame for clients that is something else, or of another room, does not reach them."""
     for message in (wire.Pong(at=1), wire.Thinking(room="r2", match="m", ply=1, seat=0, state="done")):
-        topic, payload, _ = CODEC.encode(Whisper("r1", "n1", text_frame(format_message(message))))
+        topic, payload, _ = CODEC.encode(Ephemeral("r1", "n1", text_frame(format_message(message))))
         with pytest.raises(Refused):
             CODEC.decode(topic, payload)
 

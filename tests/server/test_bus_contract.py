@@ -8,7 +8,19 @@ from typing import NamedTuple
 
 import pytest
 
-from server.bus.base import Beat, Bus, BusMessage, Gone, Grown, Here, Listed, Missed, NodeMessage, RoomMessage, Whisper
+from server.bus.base import (
+    Bus,
+    BusMessage,
+    Ephemeral,
+    EventsAppended,
+    Heartbeat,
+    LobbyChanged,
+    MessagesLost,
+    NodeDown,
+    NodeMessage,
+    PresenceReport,
+    RoomMessage,
+)
 from server.bus.local import LocalBus
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import mosquitto
@@ -19,16 +31,16 @@ from tests.support.log_entries import entries
 
 THINKING = wire.Thinking(room="r1", match="m", ply=3, seat=0, state="searching", depth=5, pv=("a1", "b2"))
 MESSAGES: list[RoomMessage] = [
-    Grown("r1", "n1", entries(3, 2)),
-    Whisper("r1", "n1", text_frame(format_message(THINKING))),
-    Here("r1", "n1", frozenset({"ada", "ben"}), 3),
-    Here("r1", "n1", frozenset(), 0, asks=True),
+    EventsAppended("r1", "n1", entries(3, 2)),
+    Ephemeral("r1", "n1", text_frame(format_message(THINKING))),
+    PresenceReport("r1", "n1", frozenset({"ada", "ben"}), 3),
+    PresenceReport("r1", "n1", frozenset(), 0, asks=True),
 ]
 ENTRY = wire.RoomSummary(
     room="r1", game="sticks", title="Sticks", options={"rows": "1-3"}, created_ms=7, ply=2, watching=1,
     seats=(wire.Occupant("ada", "Ada"), None), state="open",
 )  # fmt: skip
-NODE_MESSAGES: list[NodeMessage] = [Listed("n1", (ENTRY,), ("r2",)), Missed("n1"), Beat("n1")]
+NODE_MESSAGES: list[NodeMessage] = [LobbyChanged("n1", (ENTRY,), ("r2",)), MessagesLost("n1"), Heartbeat("n1")]
 KEY = b"k" * 32
 
 
@@ -56,7 +68,7 @@ async def buses(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 async def flowing(bus: MqttBus) -> None:
     """Waits until messages come and go."""
     changed = asyncio.Event()
-    deaf = bus.on_lapse(lambda rooms: changed.set())
+    deaf = bus.on_gap(lambda rooms: changed.set())
     async with asyncio.timeout(60):
         while not bus.flows:
             changed.clear()
@@ -69,11 +81,11 @@ async def subscribe(bus: Bus, *wanted: tuple[str, "Receiver"]) -> list[Callable[
     lapsed: set[str] = set()
     changed = asyncio.Event()
 
-    def on_lapse(rooms: frozenset[str] | None) -> None:
+    def on_gap(rooms: frozenset[str] | None) -> None:
         lapsed.update(rooms or ())
         changed.set()
 
-    deaf = bus.on_lapse(on_lapse)
+    deaf = bus.on_gap(on_gap)
     made = [bus.subscribe(room, receiver) for room, receiver in wanted]
     async with asyncio.timeout(60):
         while isinstance(bus, MqttBus) and not lapsed >= {room for room, _ in wanted}:
@@ -122,7 +134,7 @@ async def test_messages_about_nodes_reach_every_listener_whole(buses: Buses) -> 
     for message in NODE_MESSAGES:
         buses.here.publish(message)
     heard = await receiver.until(lambda messages: all(message in messages for message in NODE_MESSAGES))
-    assert all(message in [*NODE_MESSAGES, Beat("n2")] for message in heard)
+    assert all(message in [*NODE_MESSAGES, Heartbeat("n2")] for message in heard)
     assert gone.messages == []
 
 
@@ -132,9 +144,9 @@ async def test_rooms_are_apart(buses: Buses) -> None:
     receivers = {name: Receiver() for name in names}
     await subscribe(buses.there, *receivers.items())
     for name in names:
-        buses.here.publish(Grown(name, "n1", entries(1)))
+        buses.here.publish(EventsAppended(name, "n1", entries(1)))
     for name, receiver in receivers.items():
-        assert await receiver.until(bool) == [Grown(name, "n1", entries(1))]
+        assert await receiver.until(bool) == [EventsAppended(name, "n1", entries(1))]
 
 
 async def test_unsubscribing_ends_it(buses: Buses) -> None:
@@ -194,9 +206,9 @@ async def test_a_node_that_ends_is_gone(tmp_path: Path) -> None:
         await flowing(there)
         async with open_mqtt_bus(broker.address, "n1", KEY) as here:
             await flowing(here)
-            await receiver.until(lambda messages: Beat("n1") in messages)
-        await receiver.until(lambda messages: Gone("n1") in messages)
+            await receiver.until(lambda messages: Heartbeat("n1") in messages)
+        await receiver.until(lambda messages: NodeDown("n1") in messages)
         async with open_mqtt_bus(broker.address, "n3", KEY) as third:
             third.listen(late)
-            await late.until(lambda messages: Beat("n2") in messages)
-            assert Beat("n1") not in late.messages
+            await late.until(lambda messages: Heartbeat("n2") in messages)
+            assert Heartbeat("n1") not in late.messages

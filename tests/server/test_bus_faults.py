@@ -17,7 +17,7 @@ import pytest
 from aiohttp import ClientSession
 
 from server.bus import link as link_module
-from server.bus.base import Grown
+from server.bus.base import EventsAppended
 from server.bus.broker import Broker
 from server.bus.codec import ROOMS, Codec, room_topic
 from server.bus.mqtt import MqttBus, open_mqtt_bus
@@ -130,7 +130,7 @@ class Chatter:
 
     def __init__(self, ada: Socket, ben: Socket, room: str) -> None:
         self.acked_s: dict[int, float] = {}
-        self.heard_s: dict[int, float] = {}
+        self.last_heard_s: dict[int, float] = {}
         self.heard: list[int] = []
         self._ada, self._ben, self._room = ada, ben, room
         self._news = asyncio.Event()
@@ -142,7 +142,7 @@ class Chatter:
         return int(ack["v"])
 
     async def until_heard(self, v: int) -> None:
-        while v not in self.heard_s:
+        while v not in self.last_heard_s:
             self._news.clear()
             await self._news.wait()
 
@@ -157,7 +157,7 @@ class Chatter:
             message = json.loads(await self._ben.connection.recv())
             if message["t"] == "event" and message["v"] in range(3, 10**9):
                 self.heard.append(message["v"])
-                self.heard_s[message["v"]] = asyncio.get_running_loop().time()
+                self.last_heard_s[message["v"]] = asyncio.get_running_loop().time()
                 self._news.set()
 
     def judge(self) -> None:
@@ -211,7 +211,7 @@ async def test_a_broker_that_is_not_there(end: End, tmp_path: Path) -> None:
             await end(broker)
             for _ in range(4):
                 v = await chatter.say()
-                await clock.until(lambda v=v: v in chatter.heard_s, within_s=LAG_S)  # type: ignore[misc]
+                await clock.until(lambda v=v: v in chatter.last_heard_s, within_s=LAG_S)  # type: ignore[misc]
         await come_back(broker)
         for bus in world.buses.values():
             await flowing(bus)
@@ -239,7 +239,7 @@ async def test_a_broker_that_is_not_there_for_a_minute(end: End, tmp_path: Path)
 
         await chatter.talk(asyncio.create_task(away()))
         chatter.judge()
-        assert max(at_s - chatter.acked_s[v] for v, at_s in chatter.heard_s.items()) < LAG_S + 0.25
+        assert max(at_s - chatter.acked_s[v] for v, at_s in chatter.last_heard_s.items()) < LAG_S + 0.25
 
 
 async def test_what_an_operator_sees_of_the_bus(tmp_path: Path) -> None:
@@ -293,9 +293,9 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
 def forgeries(room: str, chance: random.Random) -> list[tuple[str, bytes]]:
     """Nonsense, and what an enemy with an account at the broker might say, by topic and payload."""
     said = format_event_body(wire.Said("ada", "Ada", "never said"))
-    forged = Grown(room, "n9", (StoredEvent(chance.randrange(1, 60), 0, 0, said),))
+    forged = EventsAppended(room, "n9", (StoredEvent(chance.randrange(1, 60), 0, 0, said),))
     topic, payload, _ = Codec(b"x" * 32).encode(forged)
-    _, right, _ = Codec(KEY).encode(Grown("elsewhere", "n9", forged.events))
+    _, right, _ = Codec(KEY).encode(EventsAppended("elsewhere", "n9", forged.events))
     any_topic = chance.choice([topic, f"{topic}/here", f"{topic}/thinking", "plyroom/1/lobby", "plyroom/1/nodes/n9"])
     return [
         (topic, payload),

@@ -159,7 +159,7 @@ async def test_it_comes_back_with_its_subscriptions(tmp_path: Path) -> None:
         lapses: list[frozenset[str] | None] = []
         other.subscribe("t/old", old)
         await until(lambda: one.flows and other.flows)
-        other.on_lapse(lapses.append)
+        other.on_gap(lapses.append)
         await broker.kill()
         await until(lambda: not one.flows and not other.flows)
         assert None in lapses

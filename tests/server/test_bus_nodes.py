@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from server.bus.base import Gone, Grown, Here, Listed, Missed
+from server.bus.base import EventsAppended, LobbyChanged, MessagesLost, NodeDown, PresenceReport
 from server.bus.codec import node_topic
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import mosquitto
@@ -128,8 +128,8 @@ async def test_an_old_word_does_not_undo_what_a_node_knows_better() -> None:
         entry = wire.RoomSummary(
             room=room, game="tic-tac-toe", title="x", options={}, seats=(None, None), state="open", created_ms=1, ply=0
         )
-        here.on_node(Listed("n2", (entry,), ()))
-        here.on_node(Listed("n2", (), (room,)))
+        here.on_node(LobbyChanged("n2", (entry,), ()))
+        here.on_node(LobbyChanged("n2", (), (room,)))
         await asyncio.sleep(3 * COMPARE_S)
         assert [(w.lobby[room]["title"], w.lobby[room]["ply"] >= 2) for w in watchers] == [("Tic-tac-toe", True)] * 2
 
@@ -239,7 +239,7 @@ async def test_presence_that_was_lost_on_the_way_comes_again() -> None:
         ada, ben, _, room = await people(here, there)
         await asyncio.sleep(SOON_S)
         publish = bus.publish
-        bus.publish = lambda message: None if isinstance(message, Here) else publish(message)  # type: ignore[method-assign]
+        bus.publish = lambda message: None if isinstance(message, PresenceReport) else publish(message)  # type: ignore[method-assign]
         ben.close()
         dan = Client(there, "dan")
         await dan.ack(dan.join(room))
@@ -262,7 +262,7 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
         ada, ben, _, room = await people(here, there)
         await settle()
         bus.cut, bus.flows = True, False
-        bus._inner._lapse[1](None)
+        bus._inner._gap_handlers[1](None)
         await asyncio.sleep(0.5)
         for _ in range(5):
             v = await ada.ack(ada.chat(room, "?"))
@@ -271,16 +271,16 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
                 await ben.at_v(v)
             await asyncio.sleep(0.3)
         bus.cut, bus.flows = False, True
-        bus._inner._lapse[1](None)
+        bus._inner._gap_handlers[1](None)
         await asyncio.sleep(10)
         publish = bus.publish
-        bus.publish = lambda message: None if isinstance(message, Grown) else publish(message)  # type: ignore[method-assign]
+        bus.publish = lambda message: None if isinstance(message, EventsAppended) else publish(message)  # type: ignore[method-assign]
         v = await ada.ack(ada.chat(room, "?"))
         assert v is not None
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(20):
                 await ben.at_v(v)
-        bus._inner.publish(Missed("n1"))
+        bus._inner.publish(MessagesLost("n1"))
         async with asyncio.timeout(0.5):
             await ben.at_v(v)
 
@@ -306,7 +306,7 @@ async def test_a_will_hastens_the_take_over() -> None:
         beaten_s = asyncio.get_running_loop().time()
         await world.store.heartbeat("n1", 30_000)
         world.engines.asked.clear()
-        there.on_node(Gone("n1"))
+        there.on_node(NodeDown("n1"))
         async with asyncio.timeout(60):
             await world.engines.asked.wait()
         waited_s = asyncio.get_running_loop().time() - beaten_s

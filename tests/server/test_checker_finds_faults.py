@@ -11,17 +11,17 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from engine.game import GOES_ON, LOST, WON, Game
+from engine.game import LOST, ONGOING, WON, Game
 from engine.rules.registry import load_game
 from engine.search.job import Job
-from server.bus.base import Grown
+from server.bus.base import EventsAppended
 from server.net import session as session_module
 from server.protocol import messages as wire
 from server.protocol.codec import format_event_body, format_message
 from server.protocol.codes import Code
 from server.protocol.frames import text_frame
 from server.rooms import rules
-from server.rooms.model import Author, CommandRejected, Match, Room
+from server.rooms.model import Actor, CommandRejected, Match, Room
 from server.rooms.views import description
 from server.runtime import room_runner as runner_module
 from server.runtime.requests import Request, refuse, reply
@@ -67,7 +67,7 @@ def ack_before_commit(patch: Patch) -> World:
             ack = wire.Ack(request.command.id, self._loaded.v + len(events))
             told.add(ack.id)
             request.follower.send(text_frame(format_message(ack)))
-        await real(self, events, key, Request(request.author, request.command, None, request.thought))
+        await real(self, events, key, Request(request.actor, request.command, None, request.thought))
 
     def silent(item: object, code: Code, message: str) -> None:
         if not (isinstance(item, Request) and item.command.id in told):
@@ -87,7 +87,7 @@ def shown_before_commit(patch: Patch) -> World:
             StoredEvent(v, self._ports.now_ms(), 0, format_event_body(event))
             for v, event in enumerate(events, self._loaded.v + 1)
         ]
-        for follower, _ in self._audience:
+        for follower, _ in self._followers:
             follower.send(self._frames(entries, player=False))
         await real(self, events, key, request)
 
@@ -103,25 +103,25 @@ def lost_dedupe(patch: Patch) -> World:
 def stale_ply_accepted(patch: Patch) -> World:
     real = rules._move
 
-    def lenient(room: Room, author: Author, command: wire.Move) -> list[wire.RoomEvent]:
+    def lenient(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
         ply = room.match.ply if room.match else 0
-        return real(room, author, wire.Move(id=command.id, room=command.room, ply=ply, move=command.move))
+        return real(room, actor, wire.Move(id=command.id, room=command.room, ply=ply, move=command.move))
 
     patch.setattr(rules, "_move", lenient)
     return World()
 
 
 def seat_taken_twice(patch: Patch) -> World:
-    def lenient(room: Room, author: Author, seat: int, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
-        return [wire.SeatTaken(seat, wire.Occupant(author.identity, author.name))]
+    def lenient(room: Room, actor: Actor, seat: int, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
+        return [wire.SeatTaken(seat, wire.Occupant(actor.identity, actor.name))]
 
     patch.setattr(rules, "_sit", lenient)
     return World()
 
 
 def spectator_can_move(patch: Patch) -> World:
-    def lenient(room: Room, author: Author) -> int:
-        seat = room.seat_of(author.identity)
+    def lenient(room: Room, actor: Actor) -> int:
+        seat = room.seat_of(actor.identity)
         match = room.playing
         if seat is None and match is not None and match.position is not None:
             return match.position.turn
@@ -146,7 +146,7 @@ def gap_in_v(patch: Patch) -> World:
 def gap_of_the_bus_skipped(patch: Patch) -> World:
     """A node that takes what another one says for the next event, though it has missed some before it."""
 
-    async def trusting(self: RoomRunner, grown: Grown) -> None:
+    async def trusting(self: RoomRunner, grown: EventsAppended) -> None:
         if grown.events[-1].v > self._loaded.v:
             self._apply(list(grown.events))
             self._tell(list(grown.events))
@@ -196,8 +196,8 @@ def two_results(patch: Patch) -> World:
 def rematch_without_an_offer(patch: Patch) -> World:
     real = rules._rematch
 
-    def eager(room: Room, author: Author, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
-        events = real(room, author, new_id)
+    def eager(room: Room, actor: Actor, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
+        events = real(room, actor, new_id)
         if isinstance(events[0], wire.Offered) and room.game is not None:
             seats = [seat for seat in room.seats if seat is not None]
             return [rules._started(room.game.start(room.options), new_id(), rules._next_number(room), seats[::-1])]
@@ -214,7 +214,7 @@ def a_rule_is_wrong(patch: Patch) -> World:
     def find(game_id: str) -> Game:
         if game_id != "sticks":
             return load_game(game_id)
-        return altered(game_id, {"status": lambda s: WON if real.status(s) == LOST else GOES_ON})
+        return altered(game_id, {"status": lambda s: WON if real.status(s) == LOST else ONGOING})
 
     return World(find_game=find)
 
@@ -304,7 +304,7 @@ async def test_without_a_fault_the_checker_finds_none() -> None:
 
 
 def any_answer_of_an_ai_is_taken(patch: Patch) -> None:
-    def lenient(room: Room, author: Author, match: Match, match_id: str, seat: int, digest: str) -> Any:
+    def lenient(room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str) -> Any:
         return rules._playable(room, match)
 
     patch.setattr(rules, "_ai_turn", lenient)

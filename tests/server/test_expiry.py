@@ -190,11 +190,11 @@ async def test_a_store_that_fails_is_asked_again() -> None:
 
 
 @dataclass(frozen=True)
-class Here:
+class PresenceReport:
     """A session as far as it is asked here."""
 
     identity: str
-    heard_s: float = math.inf
+    last_heard_s: float = math.inf
 
 
 async def let_go(world: World, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:
@@ -265,7 +265,7 @@ async def test_who_stays_connected_is_seen() -> None:
     async with world.hub() as hub:
         identity, token = await new_guest(hub.ports, Limits(world.settings), "", None)
         sessions = Sessions(hub)
-        sessions._open.add(cast(Session, Here(identity.id)))
+        sessions._open.add(cast(Session, PresenceReport(identity.id)))
         watch = asyncio.create_task(sessions.run())
         await asyncio.sleep(1)
         for day in range(2 * GUEST_DAYS):

@@ -12,7 +12,7 @@ from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
 from server.runtime.hub import Hub, open_hub
-from server.runtime.room_runner import LOOK_AGAIN_S
+from server.runtime.room_runner import RESYNC_S
 from server.store.base import CommandKey, StoreError, StoreUnavailable
 from tests.support.fake_server import Client, Fault, Message, World, settle, virtual
 from tests.support.room_log import altered, raises
@@ -42,13 +42,13 @@ async def test_creating_again_gives_the_same_room() -> None:
     async with world.hub() as hub, world.hub("n2") as other:
         ada = Client(hub, "ada")
         command = wire.Create(id="1", game="sticks", seats=(ME, AI1))
-        first = await hub.create(ada.author, command)
+        first = await hub.create(ada.actor, command)
         assert (first.v, isinstance(first.room, str)) == (4, True)
-        assert await hub.create(ada.author, command) == first
-        assert await other.create(ada.author, command) == first
-        assert await hub.create(Client(hub, "ben").author, command) != first
+        assert await hub.create(ada.actor, command) == first
+        assert await other.create(ada.actor, command) == first
+        assert await hub.create(Client(hub, "ben").actor, command) != first
     async with world.hub("n3") as later:
-        assert await later.create(ada.author, command) == first
+        assert await later.create(ada.actor, command) == first
 
 
 @virtual
@@ -56,9 +56,9 @@ async def test_creating_at_once_makes_one_room() -> None:
     """I1: ten times the same command on two nodes at once."""
     world = World()
     async with world.hub() as hub, world.hub("n2") as other:
-        author = Client(hub, "ada").author
+        actor = Client(hub, "ada").actor
         command = wire.Create(id="1", game="sticks")
-        acks = await asyncio.gather(*(one.create(author, command) for one in [hub, other] * 5))
+        acks = await asyncio.gather(*(one.create(actor, command) for one in [hub, other] * 5))
         assert len(set(acks)) == 1
         assert len(await world.store.rooms(99)) == 1
 
@@ -70,10 +70,10 @@ async def test_what_was_acknowledged_stays_so_beyond_any_limit() -> None:
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         commands = [wire.Create(id=str(n), game="sticks") for n in range(3)]
-        acks = [await hub.create(ada.author, command) for command in commands]
+        acks = [await hub.create(ada.actor, command) for command in commands]
         assert await code_of_create(ada) is Code.RATE_EXCEEDED
-        assert [await hub.create(ada.author, command) for command in commands] == acks
-        assert [await hub.create(ada.author, replace_game(command)) for command in commands] == acks
+        assert [await hub.create(ada.actor, command) for command in commands] == acks
+        assert [await hub.create(ada.actor, replace_game(command)) for command in commands] == acks
 
 
 def replace_game(command: wire.Create) -> wire.Create:
@@ -328,7 +328,7 @@ async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
         rooms = await stop_in_the_middle(world, 1)
         world.store.fail(call, *[Fault()] * 3)
         async with world.hub():
-            await asyncio.sleep(5 * LOOK_AGAIN_S)
+            await asyncio.sleep(5 * RESYNC_S)
             assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5), call
 
 

@@ -253,7 +253,7 @@ def crowded(**settings: Any) -> World:
 async def create(client: Client, address: str, **fields: Any) -> str:
     """Makes a room from that address and returns its id."""
     command = wire.Create(id=client.new_id(), game="tic-tac-toe", **fields)
-    ack = await client.hub.create(client.author, command, address)
+    ack = await client.hub.create(client.actor, command, address)
     assert isinstance(ack.room, str)
     return ack.room
 
@@ -272,11 +272,11 @@ async def test_rooms_without_end_are_refused() -> None:
     async with world.hub() as hub:
         command = wire.Create(id="c", game="tic-tac-toe")
         first = Client(hub, "first")
-        ack = await hub.create(first.author, command, HERE)
+        ack = await hub.create(first.actor, command, HERE)
         for number in range(5):
             await create(Client(hub, f"guest{number}"), HERE)
         assert await code_of(Client(hub, "late"), HERE) == (Code.RATE_EXCEEDED, 10)
-        assert await hub.create(first.author, command, HERE) == ack
+        assert await hub.create(first.actor, command, HERE) == ack
         await create(Client(hub, "elsewhere"), THERE)
         await asyncio.sleep(10)
         await create(Client(hub, "late"), HERE)
@@ -294,10 +294,10 @@ async def test_one_address_cannot_fill_the_server() -> None:
             await ada.ack(ada.join(await create(ada, HERE)))
         assert await code_of(ada, HERE) == (Code.ROOM_LIMIT, 60)
         join = ada.join(old[0])
-        assert not hub.submit(old[0], Request(ada.author, join, ada), HERE)
+        assert not hub.submit(old[0], Request(ada.actor, join, ada), HERE)
         assert (await ada.answer(join.id))["code"] == Code.ROOM_LIMIT
         join = ada.join(old[0])
-        assert hub.submit(old[0], Request(ada.author, join, ada), THERE)
+        assert hub.submit(old[0], Request(ada.actor, join, ada), THERE)
         assert (await ada.answer(join.id))["t"] == "ack"
         await ben.ack(ben.join(await create(ben, THERE)))
         ada.close()

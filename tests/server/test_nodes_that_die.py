@@ -10,12 +10,21 @@ from dataclasses import dataclass, replace
 import pytest
 
 from engine.search.job import Job
-from server.bus.base import Beat, BusMessage, BusNumbers, Gone, Grown, Lapse, Receive, ReceiveNode
+from server.bus.base import (
+    BusMessage,
+    BusNumbers,
+    EventsAppended,
+    GapHandler,
+    Heartbeat,
+    NodeDown,
+    Receive,
+    ReceiveNode,
+)
 from server.protocol.codes import Code
 from server.protocol.messages import AiSeat, MySeat
 from server.runtime.hub import PROMISED_S, SILENT_NODE_S, STALLED_POLL_S, Hub
-from server.runtime.requests import Look
-from server.runtime.room_runner import LOOK_AGAIN_S, MAILBOX
+from server.runtime.requests import Resync
+from server.runtime.room_runner import MAILBOX_CAPACITY, RESYNC_S
 from server.store.memory import MemoryStore
 from tests.server.test_runner_nodes import LateStore
 from tests.support.fake_server import BadBus, Client, Fault, FaultyStore, World, first_legal, settle, virtual
@@ -44,8 +53,8 @@ class Line:
     def listen(self, receive: ReceiveNode) -> Callable[[], None]:
         return self.bus.listen(lambda message: None if self.cut else receive(message))
 
-    def on_lapse(self, call: Lapse) -> Callable[[], None]:
-        return self.bus.on_lapse(call)
+    def on_gap(self, call: GapHandler) -> Callable[[], None]:
+        return self.bus.on_gap(call)
 
     def numbers(self) -> BusNumbers:
         return BusNumbers()
@@ -63,7 +72,7 @@ class Member:
         """Nothing comes from it any more; the broker says so if `is_told`."""
         self.line.cut = self.store.down = True
         if is_told:
-            self.line.bus.publish(Gone(self.hub.ports.node))
+            self.line.bus.publish(NodeDown(self.hub.ports.node))
 
     @property
     def polls(self) -> int:
@@ -100,7 +109,7 @@ def patient(poll_s: float = HOUR_S) -> World:
 
 
 def news(message: BusMessage) -> bool:
-    return isinstance(message, Grown)
+    return isinstance(message, EventsAppended)
 
 
 def now_s() -> float:
@@ -167,7 +176,7 @@ async def test_a_lapse_that_the_store_fails_in_is_looked_at_again() -> None:
         one.line.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         two.store.fail("heads", Fault(), Fault())
-        two.hub.on_lapse(frozenset({room}))
+        two.hub.on_gap(frozenset({room}))
         await ben.at_v(5)
         assert two.polls == 0
 
@@ -202,7 +211,7 @@ async def test_a_node_that_lives_without_its_broker() -> None:
     """
     async with two_members() as (one, two, room, ada, ben):
         one.line.cut, one.line.flows = True, False
-        one.line.bus.publish(Gone("n1"))
+        one.line.bus.publish(NodeDown("n1"))
         for n in range(20):
             await asyncio.sleep(7)
             v = await ada.ack(ada.chat(room, f"line {n}"))
@@ -246,7 +255,7 @@ async def test_what_a_node_learns_of_its_own_commits_it_tells() -> None:
         assert await ada.refused(ada.move(room, 0, "b2")) == Code.STORE_RETRY
         failed_s = now_s()
         await ben.at_v(5)
-        assert now_s() - failed_s <= LOOK_AGAIN_S + 0.1
+        assert now_s() - failed_s <= RESYNC_S + 0.1
         assert (one.polls, two.polls) == (0, 0)
         await ada.at_v(5)
         assert [m["v"] for m in ben.events()] == [3, 4, 5]
@@ -266,7 +275,7 @@ async def test_what_others_committed_is_not_told_again() -> None:
         two.line.loses = notes
         one.line.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
-        two.hub.on_lapse(None)
+        two.hub.on_gap(None)
         await ben.at_v(5)
         await asyncio.sleep(5)
         assert told == []
@@ -280,12 +289,12 @@ async def test_a_look_that_finds_no_place_is_made_up_for() -> None:
         gate = two.store.hold("find_command")
         ben.say(ben.move(room, 1, "a1"))  # not his turn: before it is refused the store is asked, for the head first
         await two.store.waiting["find_command"].wait()
-        for _ in range(MAILBOX):
+        for _ in range(MAILBOX_CAPACITY):
             ben.say(ben.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
         runner = two.hub.runner(room)
         assert runner is not None
-        assert not runner.submit(Look())
+        assert not runner.submit(Resync())
         gate.set()
         await ben.at_v(5)
 
@@ -378,7 +387,7 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
         await asked.wait()
         while len(world.engines.jobs) < 2:
             await asyncio.sleep(0.1)
-        world.bus.publish(Grown(room, "n1", tuple(log)))
+        world.bus.publish(EventsAppended(room, "n1", tuple(log)))
         await asyncio.sleep(1)
         thinking.set()
         await ben.at_v(v + 1)
@@ -467,7 +476,7 @@ async def test_a_beat_of_a_node_clears_nothing_up_too_soon() -> None:
         await one.store.waiting["append"].wait()
         one.die(is_told=True)
         await asyncio.sleep(0.5)
-        two.hub.on_node(Beat("n1"))
+        two.hub.on_node(Heartbeat("n1"))
         await asyncio.sleep(1.4)
         under_way.set()
         await ben.at_v(5)

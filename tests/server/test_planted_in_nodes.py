@@ -10,7 +10,7 @@ import pytest
 from server.net import session as session_module
 from server.runtime import room_runner as runner_module
 from server.runtime.hub import Hub
-from server.runtime.requests import Look, TakeOver
+from server.runtime.requests import Resync, TakeOver
 from server.runtime.room_runner import RoomRunner
 from server.store import memory
 from server.store.base import StoreError
@@ -34,7 +34,7 @@ def a_death_is_no_news(patch: Patch) -> None:
 
 def one_look_is_enough(patch: Patch) -> None:
     def look(self: Hub, node: str) -> None:
-        self.on_lapse(None)
+        self.on_gap(None)
 
     patch.setattr(Hub, "_doubt", look)
 
@@ -81,7 +81,7 @@ def who_takes_over_only_looks(patch: Patch) -> None:
     real = RoomRunner._serve
 
     async def looks(self: RoomRunner, item: Any) -> None:
-        await real(self, Look() if isinstance(item, TakeOver) else item)
+        await real(self, Resync() if isinstance(item, TakeOver) else item)
 
     patch.setattr(RoomRunner, "_serve", looks)
 

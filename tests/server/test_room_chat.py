@@ -83,9 +83,9 @@ def test_the_fold_keeps_the_last_64(played: Played) -> None:
 def test_everybody_counts_alone(played: Played) -> None:
     """Lines of spectators among themselves count as well, each for who said it."""
     played.now_ms = 20_000
-    for author in (BEN, CYD):
+    for actor in (BEN, CYD):
         for _ in range(3):
-            played.do(author, wire.Chat(id=played.new_id(), room="r1", text="x", to="spectators"))
+            played.do(actor, wire.Chat(id=played.new_id(), room="r1", text="x", to="spectators"))
     assert wait_of(played, 20_000, identity="ben") is None
     assert wait_of(played, 20_000, identity="ben", lines=3) is not None
 

@@ -84,12 +84,12 @@ def reject_all(room: Room, but: set[Code]) -> None:
     commands = [
         played.move("a1", ply=n) for n in range(4)
     ] + [plain(wire.Rematch), sit(0), sit(1), add_ai(1)]  # fmt: skip
-    for author, command in itertools.product((ADA, BEN, CYD), commands):
+    for actor, command in itertools.product((ADA, BEN, CYD), commands):
         try:
-            rules.decide(room, author, command, played.new_id)
+            rules.decide(room, actor, command, played.new_id)
         except CommandRejected:
             continue
-        raise AssertionError(f"{author} could {command} in a room frozen by {room.frozen}")
+        raise AssertionError(f"{actor} could {command} in a room frozen by {room.frozen}")
 
 
 @pytest.mark.parametrize(("find", "code"), [(no_game, Code.GAME_UNKNOWN), (broken_file, Code.GAME_FAULT)])
@@ -138,14 +138,14 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
     assert room.frozen is Code.GAME_CHANGED
     assert room.match is not None
     assert [one.move for one in room.match.moves] == ["a1", "b1"]
-    for author in (ADA, BEN):
+    for actor in (ADA, BEN):
         with pytest.raises(CommandRejected) as rejected:
-            rules.decide(room, author, played.move("c3"), played.new_id)
+            rules.decide(room, actor, played.move("c3"), played.new_id)
         assert rejected.value.code is Code.GAME_CHANGED
     for event in rules.decide(room, ADA, plain(wire.Resign), played.new_id):
         room = rules.evolve(room, event, 0)
-    for author in (ADA, BEN):
-        for event in rules.decide(room, author, plain(wire.Rematch), played.new_id):
+    for actor in (ADA, BEN):
+        for event in rules.decide(room, actor, plain(wire.Rematch), played.new_id):
             room = rules.evolve(room, event, 0)
     assert room.frozen is None
     assert room.playing is not None

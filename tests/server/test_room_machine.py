@@ -18,7 +18,7 @@ from server.protocol import messages as wire
 from server.protocol.codec import HIDDEN_BODY, event_frame, format_event_body, parse_event_body
 from server.protocol.messages import Occupant
 from server.rooms import rules, views
-from server.rooms.model import AI_IDENTITY, AiMove, AiReply, Author, Command, CommandRejected, Match, Room
+from server.rooms.model import AI_IDENTITY, Actor, AiMove, AiReply, Command, CommandRejected, Match, Room
 from server.runtime.projections import projections, stored
 from server.store.base import SPECTATORS
 from tests.oracle.referee import Foul, Referee, referee
@@ -76,10 +76,10 @@ class RoomMachine(RuleBasedStateMachine):
         self.played = Played()
         self.shadow: Room | None = None
         self.umpire: Referee | None = None
-        self.sent: list[tuple[Author, Command]] = []
+        self.sent: list[tuple[Actor, Command]] = []
         self.searches: list[AiMove] = []
         self.watchers: list[Watcher] = []
-        self.results: dict[str, wire.Over] = {}
+        self.results: dict[str, wire.MatchResult] = {}
         self.answered: set[tuple[str, int]] = set()
         self.asked: int | None = None
 
@@ -96,40 +96,40 @@ class RoomMachine(RuleBasedStateMachine):
 
     # --- what people do ---
 
-    @rule(author=st.sampled_from(PEOPLE), seat=st.integers(0, 1))
-    def sit(self, author: Author, seat: int) -> None:
-        self._give(author, sit(seat))
+    @rule(actor=st.sampled_from(PEOPLE), seat=st.integers(0, 1))
+    def sit(self, actor: Actor, seat: int) -> None:
+        self._give(actor, sit(seat))
 
-    @rule(author=st.sampled_from(PEOPLE), kind=st.sampled_from(PLAIN))
-    def plain(self, author: Author, kind: type[wire.RoomCommand]) -> None:
-        self._give(author, kind(id="p", room=ROOM))
+    @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from(PLAIN))
+    def plain(self, actor: Actor, kind: type[wire.RoomCommand]) -> None:
+        self._give(actor, kind(id="p", room=ROOM))
 
-    @rule(author=st.sampled_from(PEOPLE), kind=st.sampled_from(DRAWS), accept=st.booleans())
-    def draw(self, author: Author, kind: Any, accept: bool) -> None:
+    @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from(DRAWS), accept=st.booleans())
+    def draw(self, actor: Actor, kind: Any, accept: bool) -> None:
         """Offered, accepted and claimed by anybody, answered by the AI that was asked and by people who were not."""
         if kind is not AiReply:
-            self._give(author, kind(id="p", room=ROOM))
+            self._give(actor, kind(id="p", room=ROOM))
             return
         match, seat = self.played.room.match, self.played.room.ai_asked()
         reply = AiReply("r", match.id if match else "", seat if seat is not None else 0, accept)
-        self._give(AI if seat is not None else author, reply)
+        self._give(AI if seat is not None else actor, reply)
 
-    @rule(author=st.sampled_from(PEOPLE), seat=st.integers(0, 1), level=st.integers(1, 8), add=st.booleans())
-    def ai_seat(self, author: Author, seat: int, level: int, add: bool) -> None:
+    @rule(actor=st.sampled_from(PEOPLE), seat=st.integers(0, 1), level=st.integers(1, 8), add=st.booleans())
+    def ai_seat(self, actor: Actor, seat: int, level: int, add: bool) -> None:
         if add:
-            self._give(author, wire.AddAi(id="a", room=ROOM, seat=seat, level=level))
+            self._give(actor, wire.AddAi(id="a", room=ROOM, seat=seat, level=level))
         else:
-            self._give(author, wire.RemoveAi(id="a", room=ROOM, seat=seat))
+            self._give(actor, wire.RemoveAi(id="a", room=ROOM, seat=seat))
 
-    @rule(author=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), ply=st.integers(0, 45))
-    def any_move(self, author: Author, token: str, ply: int) -> None:
-        self._give(author, wire.Move(id="m", room=ROOM, ply=ply, move=token))
+    @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), ply=st.integers(0, 45))
+    def any_move(self, actor: Actor, token: str, ply: int) -> None:
+        self._give(actor, wire.Move(id="m", room=ROOM, ply=ply, move=token))
 
-    @rule(author=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), back=st.integers(-1, 2))
-    def move_about_now(self, author: Author, token: str, back: int) -> None:
+    @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), back=st.integers(-1, 2))
+    def move_about_now(self, actor: Actor, token: str, back: int) -> None:
         """Often from the player on turn, at a ply just played or just ahead."""
         ply = max(0, self.played.room.match.ply - back) if self.played.room.match else 0
-        self._give(author, wire.Move(id="m", room=ROOM, ply=ply, move=token))
+        self._give(actor, wire.Move(id="m", room=ROOM, ply=ply, move=token))
 
     @rule(pick=st.integers(0, 50))
     def legal_move(self, pick: int) -> None:
@@ -147,7 +147,7 @@ class RoomMachine(RuleBasedStateMachine):
         """Somebody who has a seat, more often than chance would have it."""
         occupant = self.played.room.seats[seat]
         if occupant is not None and occupant.kind == "guest":
-            self._give(Author(occupant.identity, occupant.name), kind(id="p", room=ROOM))
+            self._give(Actor(occupant.identity, occupant.name), kind(id="p", room=ROOM))
 
     @rule(token=st.sampled_from(TOKENS))
     def a_search_begins(self, token: str) -> None:
@@ -170,7 +170,7 @@ class RoomMachine(RuleBasedStateMachine):
         if occupant.kind == "ai":
             events = self._give(AI, self.played.ai_move(token))
         else:
-            events = self._give(Author(occupant.identity, occupant.name), self.played.move(token))
+            events = self._give(Actor(occupant.identity, occupant.name), self.played.move(token))
         assert events, "the umpire's legal move is accepted"
         return True
 
@@ -186,9 +186,9 @@ class RoomMachine(RuleBasedStateMachine):
             command = self.played.ai_failure(seat=seat) if fail else self.played.ai_move(token, seat=seat)
             self._give(AI, command)
 
-    @rule(author=st.sampled_from(PEOPLE), text=st.text(max_size=8), to=st.sampled_from(["room", "spectators"]))
-    def chat(self, author: Author, text: str, to: wire.ChatTo) -> None:
-        self._give(author, wire.Chat(id="t", room=ROOM, text=text, to=to))
+    @rule(actor=st.sampled_from(PEOPLE), text=st.text(max_size=8), to=st.sampled_from(["room", "spectators"]))
+    def chat(self, actor: Actor, text: str, to: wire.ChatTo) -> None:
+        self._give(actor, wire.Chat(id="t", room=ROOM, text=text, to=to))
 
     @rule(player=st.booleans())
     def watch(self, player: bool) -> None:
@@ -197,65 +197,65 @@ class RoomMachine(RuleBasedStateMachine):
 
     # --- what then must hold ---
 
-    def _give(self, author: Author, command: Command) -> list[wire.RoomEvent]:
-        note(f"{author.identity}: {command}")
+    def _give(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
+        note(f"{actor.identity}: {command}")
         if len(self.sent) < 1000:
-            self.sent.append((author, command))
+            self.sent.append((actor, command))
         before = self.played.room
-        events = attempt(lambda: self.played.do(author, command))
+        events = attempt(lambda: self.played.do(actor, command))
         if isinstance(events, CommandRejected | GameFault):
             assert isinstance(events, CommandRejected), "the rules of these games are sound"
             assert self.played.room is before, "I2: a rejection changes nothing"
             return []
-        self._check_author(author, before, events)
-        self._check_command(author, before, command, events)
+        self._check_author(actor, before, events)
+        self._check_command(actor, before, command, events)
         for event in events:
             self._observe(event)
         self._shadow(len(events))
         return events
 
-    def _check_author(self, author: Author, before: Room, events: list[wire.RoomEvent]) -> None:
+    def _check_author(self, actor: Actor, before: Room, events: list[wire.RoomEvent]) -> None:
         """I12 and I13: who may cause what."""
-        own = before.seat_of(author.identity)
+        own = before.seat_of(actor.identity)
         only_ai = all(seat is not None and seat.kind == "ai" for seat in before.seats)
         for event in events:
             match event:
-                case wire.Moved(seat=seat) if author.identity == AI_IDENTITY:
+                case wire.Moved(seat=seat) if actor.identity == AI_IDENTITY:
                     assert before.seats[seat] is not None
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case wire.Moved(seat=seat):
                     assert seat == own, "a move comes from the identity that holds the seat"
-                case wire.Declined(seat=seat) if author.identity == AI_IDENTITY:
+                case wire.Declined(seat=seat) if actor.identity == AI_IDENTITY:
                     assert before.seats[seat] is not None
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case wire.Offered(seat=seat, what=what) | wire.Declined(seat=seat, what=what):
                     assert seat == own
                     assert (what == "draw") == (before.playing is not None), "I18: a draw while it runs, else a rematch"
-                case wire.Finished() if author.identity != AI_IDENTITY:
-                    assert own is not None or (only_ai and author.identity == before.host)
+                case wire.Finished() if actor.identity != AI_IDENTITY:
+                    assert own is not None or (only_ai and actor.identity == before.host)
                 case wire.SeatTaken(seat=seat, occupant=occupant):
                     assert before.seats[seat] is None, "I12: a taken seat is not taken"
                     if occupant.kind == "ai":
-                        assert author.identity == before.host
+                        assert actor.identity == before.host
                     else:
-                        assert occupant == Occupant(author.identity, author.name)
+                        assert occupant == Occupant(actor.identity, actor.name)
                         assert own is None, "I12: one seat for one identity"
                 case wire.SeatLeft(seat=seat):
                     assert before.playing is None
-                    assert seat == own or author.identity == before.host
+                    assert seat == own or actor.identity == before.host
                 case wire.Said(to=to):
                     assert to == "room" or own is None
                 case _:
                     pass
 
-    def _check_command(self, author: Author, before: Room, command: Command, events: list[wire.RoomEvent]) -> None:
+    def _check_command(self, actor: Actor, before: Room, command: Command, events: list[wire.RoomEvent]) -> None:
         """What happens is what was asked for: that move at that ply, and a rematch only when both want it (I18)."""
         match command:
             case wire.Move(ply=ply, move=move):
                 assert isinstance(events[0], wire.Moved)
                 assert (events[0].ply, events[0].move) == (ply, move), "no move lands in another position"
             case wire.Rematch() if isinstance(events[0], wire.Started):
-                seat = before.seat_of(author.identity)
+                seat = before.seat_of(actor.identity)
                 other = before.seats[1 - seat] if seat is not None else None
                 assert other is None or other.kind == "ai" or 1 - (seat or 0) in before.offers
             case _:
@@ -289,7 +289,7 @@ class RoomMachine(RuleBasedStateMachine):
             case wire.Finished():
                 assert self.umpire is not None
                 assert event.match not in self.results, "I11: a result is final"
-                self.results[event.match] = wire.Over(event.winner, event.how, event.reason)
+                self.results[event.match] = wire.MatchResult(event.winner, event.how, event.reason)
                 if event.how == "agreement":
                     assert self.asked is not None, "I18: nobody agrees alone"
                 if event.how == "board":
@@ -419,8 +419,8 @@ def looks(room: Room, command: wire.RoomCommand) -> None:
 
 
 def decides(room: Room, command: wire.RoomCommand) -> None:
-    for author in PEOPLE:
-        rules.decide(room, author, command, lambda: "new")
+    for actor in PEOPLE:
+        rules.decide(room, actor, command, lambda: "new")
 
 
 def test_hidden_events_count() -> None:

@@ -187,7 +187,7 @@ def test_a_move_is_logged_with_the_position_after_it() -> None:
 def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: str) -> None:
     """`moved` and `finished` in one go, with the winner and the reason."""
     played = finished(tokens)
-    assert played.match.over == wire.Over(winner, "board", reason)
+    assert played.match.over == wire.MatchResult(winner, "board", reason)
     assert played.room.playing is None
     assert parse_event_body(played.log[-1][1]) == wire.Finished(played.match.id, winner, "board", reason)
 
@@ -350,10 +350,10 @@ def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
     assert not played.room.offers
     assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
     assert played.refuse(ADA, plain(wire.OfferDraw)) is Code.OFFER_TWICE
-    for author in (BEN, ADA):
+    for actor in (BEN, ADA):
         played = seated()
         played.do(ADA, plain(wire.OfferDraw))
-        assert played.do(author, plain(wire.Decline)) == [wire.Declined(0 if author is ADA else 1, "draw")]
+        assert played.do(actor, plain(wire.Decline)) == [wire.Declined(0 if actor is ADA else 1, "draw")]
         assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
 
 
@@ -427,13 +427,13 @@ def test_rematches_that_cannot_be() -> None:
 
 def test_an_offer_ends() -> None:
     """I18: by declining, withdrawing, or when somebody leaves; then a rematch has to be offered anew."""
-    for author in (ADA, BEN):
+    for actor in (ADA, BEN):
         played = finished()
-        assert played.refuse(author, plain(wire.Decline)) is Code.OFFER_NONE
+        assert played.refuse(actor, plain(wire.Decline)) is Code.OFFER_NONE
         played.do(ADA, plain(wire.Rematch))
         assert played.refuse(CYD, plain(wire.Decline)) is Code.SEAT_NONE
-        (declined,) = played.do(author, plain(wire.Decline))
-        assert declined == wire.Declined(0 if author is ADA else 1)
+        (declined,) = played.do(actor, plain(wire.Decline))
+        assert declined == wire.Declined(0 if actor is ADA else 1)
         assert played.do(BEN, plain(wire.Rematch)) == [wire.Offered(1)]
     played = finished()
     played.do(ADA, plain(wire.Rematch))

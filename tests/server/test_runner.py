@@ -4,7 +4,7 @@ import asyncio
 
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.runtime.room_runner import KEYS, MAILBOX, TAIL
+from server.runtime.room_runner import KEYS, MAILBOX_CAPACITY, TAIL
 from tests.support.fake_server import Client, World, settle, virtual
 from tests.support.two_players import OPEN, playing
 
@@ -179,12 +179,12 @@ async def test_a_mailbox_has_a_bound() -> None:
         gate = world.store.hold("append")
         ada.say(ada.chat(room, "slow"))
         await world.store.waiting["append"].wait()
-        commands = [ada.chat(room, f"line {number}") for number in range(MAILBOX + 20)]
+        commands = [ada.chat(room, f"line {number}") for number in range(MAILBOX_CAPACITY + 20)]
         for command in commands:
             ada.say(command)
         busy = [m for m in ada.messages if m["t"] == "error"]
         assert [m["code"] for m in busy] == [Code.ROOM_BUSY] * 20
-        assert {m["id"] for m in busy} == {command.id for command in commands[MAILBOX:]}
+        assert {m["id"] for m in busy} == {command.id for command in commands[MAILBOX_CAPACITY:]}
         gate.set()
         for command in commands:
             await ada.answer(command.id)

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from server.bus.base import Here, Whisper
+from server.bus.base import Ephemeral, PresenceReport
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.runtime.hub import Hub
-from server.runtime.room_runner import RESUME, TAIL
+from server.runtime.room_runner import RESUME_LIMIT, TAIL
 from tests.support.fake_server import Client, World, settle, virtual
 from tests.support.two_players import OPEN, playing
 
@@ -99,9 +99,9 @@ async def test_standing_up_opens_the_ears() -> None:
 async def test_far_behind_is_a_snapshot() -> None:
     """Beyond 500 events, at since 0, and above the head (a restored backup), a snapshot comes instead of events."""
     async with playing(world=World().unlimited()) as (_, hub, room, ada, _):
-        for number in range(RESUME):
+        for number in range(RESUME_LIMIT):
             await ada.ack(ada.chat(room, f"line {number}"))
-        head = 4 + RESUME
+        head = 4 + RESUME_LIMIT
         for since, expected in (
             (0, "snapshot"),
             (3, "snapshot"),
@@ -283,8 +283,8 @@ async def test_presence_before_the_room_is_read() -> None:
         await world.store.waiting["events"].wait()
         runner = other.runner(room)
         assert runner is not None
-        runner.receive(Here(room, "n9", frozenset({"ada"}), 3))
-        runner.receive(Whisper(room, "n1", b""))
+        runner.receive(PresenceReport(room, "n9", frozenset({"ada"}), 3))
+        runner.receive(Ephemeral(room, "n1", b""))
         await asyncio.sleep(1)
         gate.set()
         await cyd.until(lambda m: m["t"] == "presence" and m["watching"] == 4)

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from engine.rules.registry import load_game
-from server.bus.base import Grown
+from server.bus.base import EventsAppended
 from server.protocol.codes import Code
 from server.runtime import room_runner as runner_module
-from server.runtime.room_runner import MAILBOX
+from server.runtime.room_runner import MAILBOX_CAPACITY
 from server.store.base import Append, Conflict, StoredEvent
 from tests.support.fake_server import Client, Fault, FaultyStore, World, virtual
 from tests.support.room_log import altered, raises
@@ -117,10 +117,10 @@ async def test_double_late_and_forged_messages_of_the_bus() -> None:
         log = tuple(await world.store.events(room, 0))
         forged = StoredEvent(9, 0, 0, b'{"kind":"seat_left","seat":0}')
         for message in (
-            Grown(room, "n9", log),
-            Grown(room, "n9", log[2:4]),
-            Grown(room, "n9", (forged,)),
-            Grown(room, "n9", log[4:]),
+            EventsAppended(room, "n9", log),
+            EventsAppended(room, "n9", log[2:4]),
+            EventsAppended(room, "n9", (forged,)),
+            EventsAppended(room, "n9", log[4:]),
         ):
             runner.receive(message)
         await ada.ack(ada.chat(room, "still here"))
@@ -138,15 +138,15 @@ async def test_a_full_mailbox_does_not_lose_news() -> None:
         gate = world.store.hold("append")
         cyd.say(cyd.chat(room, "slow"))
         await world.store.waiting["append"].wait()
-        for _ in range(MAILBOX):
+        for _ in range(MAILBOX_CAPACITY):
             cyd.say(cyd.chat(room, "x"))
         runner = other.runner(room)
         assert runner is not None
-        runner.receive(Grown(room, "n1", (StoredEvent(5, 0, 0, b"{}"),)))
+        runner.receive(EventsAppended(room, "n1", (StoredEvent(5, 0, 0, b"{}"),)))
         gate.set()
-        await cyd.at_v(5 + MAILBOX)
-        assert [m["v"] for m in cyd.events()] == list(range(5, 6 + MAILBOX))
-        await ada.at_v(5 + MAILBOX)
+        await cyd.at_v(5 + MAILBOX_CAPACITY)
+        assert [m["v"] for m in cyd.events()] == list(range(5, 6 + MAILBOX_CAPACITY))
+        await ada.at_v(5 + MAILBOX_CAPACITY)
 
 
 # --- a store in trouble -----------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from engine.pool.pool import Pool
 from engine.rules.registry import load_game
 from engine.search.job import Info, Job
 from server.bench.moves import Meter, Player, Talk, connect, resident_bytes
-from server.bus.base import Listed
+from server.bus.base import LobbyChanged
 from server.bus.codec import ENTRIES, Codec
 from server.bus.link import open_link
 from server.deploy.mosquitto import mosquitto
@@ -143,14 +143,14 @@ def lobby() -> costs.Lobby:
     codec = Codec(b"k" * 32)
     # It only remembers what it hears, and asks nobody for that.
     hears = Lobby(cast(Ports, None), lambda room: None)
-    topic, payload, _ = codec.encode(Listed("node1", rooms))
+    topic, payload, _ = codec.encode(LobbyChanged("node1", rooms))
 
     def hear() -> None:
         message = codec.decode(topic, payload)
-        assert isinstance(message, Listed)
+        assert isinstance(message, LobbyChanged)
         hears.heard(message)
 
-    told_s = _timed(lambda: codec.encode(Listed("node1", rooms))) / ENTRIES
+    told_s = _timed(lambda: codec.encode(LobbyChanged("node1", rooms))) / ENTRIES
     return costs.Lobby(told_s, _timed(hear) / ENTRIES, len(payload) / ENTRIES)
 
 

@@ -78,7 +78,7 @@ class Lobby(Struct, frozen=True, forbid_unknown_fields=True):
     """A change of a public room, told to the other nodes: core-seconds an entry, in messages of a hundred."""
 
     told_s: float
-    heard_s: float
+    last_heard_s: float
     entry_bytes: float
 
 

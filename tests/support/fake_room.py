@@ -22,12 +22,12 @@ from server.protocol.messages import (
     Thinking,
     View,
 )
-from server.rooms.model import AI_IDENTITY, AiMove, Author, Command, CommandRejected, Room
+from server.rooms.model import AI_IDENTITY, Actor, AiMove, Command, CommandRejected, Room
 from server.rooms.rules import create, decide, evolve, first
 from server.rooms.views import description, snapshot, turn, view
 from tests.support.scripted_server import Close, Link, Message
 
-ADA, BOB = Author("i1", "Ada"), Author("i2", "Bob")
+ADA, BOB = Actor("i1", "Ada"), Actor("i2", "Bob")
 Logged = tuple[int, RoomEvent]
 
 
@@ -42,7 +42,7 @@ class House:
         game: str = "tic-tac-toe",
         seats: Sequence[MySeat | OpenSeat | AiSeat] = (MySeat(), AiSeat(1)),
         options: dict[str, str] | None = None,
-        host: Author = ADA,
+        host: Actor = ADA,
     ) -> None:
         self._ids = map(str, count(1))
         command = Create(id="c", game=game, seats=tuple(seats), options=options or {})
@@ -70,9 +70,9 @@ class House:
         while True:
             await self._answer(await link.receive(), link)
 
-    async def act(self, author: Author, command: Command) -> None:
+    async def act(self, actor: Actor, command: Command) -> None:
         """Somebody else's command."""
-        await self._tell(self.decide(author, command))
+        await self._tell(self.decide(actor, command))
 
     def play_out(self) -> None:
         """The AI's turns, as long as it has one, before anybody came."""
@@ -111,8 +111,8 @@ class House:
         await link.ack(message, self.room.v)
         await self._tell(events)
 
-    def decide(self, author: Author, command: Command) -> list[Logged]:
-        return [self._apply(event) for event in decide(self.room, author, command, self._new_id)]
+    def decide(self, actor: Actor, command: Command) -> list[Logged]:
+        return [self._apply(event) for event in decide(self.room, actor, command, self._new_id)]
 
     async def _join(self, message: Message, link: Link) -> None:
         since = message.get("since", 0)
@@ -155,7 +155,7 @@ class House:
         assert match.position is not None
         token = match.position.tokens()[0]
         move = AiMove(f"ai:{self.room.v}", match.id, seat, match.digest, token)
-        return self.decide(Author(AI_IDENTITY, "AI"), move)
+        return self.decide(Actor(AI_IDENTITY, "AI"), move)
 
     async def _send(self, frame: bytes) -> None:
         assert self._link is not None

@@ -16,12 +16,12 @@ from typing import Any, ParamSpec, TypeVar
 from engine.game import Game
 from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
-from server.bus.base import Beat, Bus, BusMessage, BusNumbers, Lapse, Missed, Receive, ReceiveNode
+from server.bus.base import Bus, BusMessage, BusNumbers, GapHandler, Heartbeat, MessagesLost, Receive, ReceiveNode
 from server.bus.local import LocalBus
 from server.limits import by_address as limits
 from server.ports import OnInfo, Ports
 from server.protocol import messages as wire
-from server.rooms.model import Author
+from server.rooms.model import Actor
 from server.runtime.hub import Hub, open_hub
 from server.runtime.requests import Request
 from server.settings import Settings
@@ -214,9 +214,9 @@ class BadBus:
         if self._chance.random() < self.faults:
             self._missed.add(message.node)
             return
-        if isinstance(message, Beat) and message.node in self._missed:
+        if isinstance(message, Heartbeat) and message.node in self._missed:
             self._missed.remove(message.node)
-            asyncio.get_running_loop().call_soon(self._inner.publish, Missed(message.node))
+            asyncio.get_running_loop().call_soon(self._inner.publish, MessagesLost(message.node))
         copies = 2 if self._chance.random() < self.faults else 1
         for _ in range(copies):
             if self._chance.random() < self.faults:
@@ -231,8 +231,8 @@ class BadBus:
     def listen(self, receive: ReceiveNode) -> Callable[[], None]:
         return self._inner.listen(receive)
 
-    def on_lapse(self, call: Lapse) -> Callable[[], None]:
-        return self._inner.on_lapse(call)
+    def on_gap(self, call: GapHandler) -> Callable[[], None]:
+        return self._inner.on_gap(call)
 
     def numbers(self) -> BusNumbers:
         return self._inner.numbers()
@@ -313,7 +313,7 @@ class Client:
     """Somebody connected to a hub, as a room sees a connection (`server.ports.Follower`)."""
 
     def __init__(self, hub: Hub, identity: str, name: str | None = None) -> None:
-        self.author = Author(identity, name or identity.title())
+        self.actor = Actor(identity, name or identity.title())
         self.hub = hub
         self.closed = False
         self.messages: list[Message] = []
@@ -323,7 +323,7 @@ class Client:
 
     @property
     def identity(self) -> str:
-        return self.author.identity
+        return self.actor.identity
 
     def send(self, frames: bytes) -> None:
         self.messages += parse_frames(frames)
@@ -342,7 +342,7 @@ class Client:
     def say(self, command: wire.RoomCommand) -> None:
         """Sends a command to its room."""
         self._rooms.add(command.room)
-        self.hub.submit(command.room, Request(self.author, command, self))
+        self.hub.submit(command.room, Request(self.actor, command, self))
 
     async def ask(self, command: wire.RoomCommand) -> Message:
         """Sends a command and waits for its answer."""
@@ -365,7 +365,7 @@ class Client:
     async def create(self, game: str = "tic-tac-toe", key: str | None = None, **fields: Any) -> str:
         """Makes a room and returns its id."""
         command = wire.Create(id=key or self.new_id(), game=game, **fields)
-        ack = await self.hub.create(self.author, command)
+        ack = await self.hub.create(self.actor, command)
         assert isinstance(ack.room, str)
         return ack.room
 

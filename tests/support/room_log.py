@@ -12,10 +12,10 @@ from server.protocol import messages as wire
 from server.protocol.codec import format_event_body, parse_event_body
 from server.protocol.codes import Code
 from server.rooms import rules
-from server.rooms.model import AI_IDENTITY, AiFailure, AiMove, Author, Command, CommandRejected, Room
+from server.rooms.model import AI_IDENTITY, Actor, AiFailure, AiMove, Command, CommandRejected, Room
 
-ADA, BEN, CYD = Author("ada", "Ada"), Author("ben", "Ben"), Author("cyd", "Cyd")
-AI = Author(AI_IDENTITY, "AI")
+ADA, BEN, CYD = Actor("ada", "Ada"), Actor("ben", "Ben"), Actor("cyd", "Cyd")
+AI = Actor(AI_IDENTITY, "AI")
 ROOM = "r1"
 
 
@@ -65,25 +65,25 @@ class Played:
         self._ids += 1
         return f"id{self._ids}"
 
-    def create(self, author: Author = ADA, game: str = "tic-tac-toe", **fields: Any) -> list[wire.RoomEvent]:
+    def create(self, actor: Actor = ADA, game: str = "tic-tac-toe", **fields: Any) -> list[wire.RoomEvent]:
         """Makes the room: Ada against whoever comes, unless the fields of `create` say otherwise."""
         command = wire.Create(id="c", game=game, **fields)
-        events = rules.create(author, command, self.find_game(game), self.new_id)
+        events = rules.create(actor, command, self.find_game(game), self.new_id)
         self._happen(events)
         return events
 
-    def do(self, author: Author, command: Command) -> list[wire.RoomEvent]:
+    def do(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
         """The events that a command makes."""
-        events = rules.decide(self.room, author, command, self.new_id)
+        events = rules.decide(self.room, actor, command, self.new_id)
         assert events, "a command makes events or is rejected"
         self._happen(events)
         return events
 
-    def refuse(self, author: Author, command: Command) -> Code:
+    def refuse(self, actor: Actor, command: Command) -> Code:
         """Why a command is rejected; that it changed nothing is checked."""
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
-            rules.decide(self.room, author, command, self.new_id)
+            rules.decide(self.room, actor, command, self.new_id)
         assert self.room.v == v
         assert self.room == before
         assert rejected.value.message
@@ -122,7 +122,7 @@ class Played:
             ply = self.room.match.ply if self.room.match else 0
         return wire.Move(id="m", room=ROOM, ply=ply, move=token)
 
-    def moves(self, tokens: str, first: Author = ADA, second: Author = BEN) -> None:
+    def moves(self, tokens: str, first: Actor = ADA, second: Actor = BEN) -> None:
         """Some moves in turn, from the first ply on."""
         for number, token in enumerate(tokens.split()):
             self.do((first, second)[number % 2], self.move(token))
@@ -177,9 +177,9 @@ AI_SEAT = wire.AiSeat(level=2)
 ME, OPEN = wire.MySeat(), wire.OpenSeat()
 
 
-def created(author: Any = ADA, game: str = "tic-tac-toe", **fields: Any) -> Played:
+def created(actor: Any = ADA, game: str = "tic-tac-toe", **fields: Any) -> Played:
     played = Played()
-    played.create(author, game, **fields)
+    played.create(actor, game, **fields)
     return played
 
 

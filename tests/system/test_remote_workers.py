@@ -22,7 +22,7 @@ from server.bus.broker import Broker
 from server.bus.link import open_link
 from server.bus.work import Offer
 from server.deploy.mosquitto import Mosquitto, mosquitto
-from server.protocol.messages import AiSeat, Finished, Moved, MySeat, Over, Thinking
+from server.protocol.messages import AiSeat, Finished, MatchResult, Moved, MySeat, Thinking
 from tests.oracle.journal import Journal, read_logs
 from tests.server.test_remote_engines import ScriptedWorker
 from tests.support.players import make_room
@@ -158,7 +158,9 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
             await person.move()
             await person.until(lambda message: isinstance(message, Happened) and isinstance(message.event, Finished))
             assert person.model.match is not None
-            assert person.model.match.over == Over(None, "failure", "the AI could not move: no engine found a move")
+            assert person.model.match.over == MatchResult(
+                None, "failure", "the AI could not move: no engine found a move"
+            )
         assert await server.stop() == 0
     assert server.errors.count("worker not asked any more") == len(liar.orders) == 1
     assert poison not in server.errors

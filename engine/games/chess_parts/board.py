@@ -141,11 +141,11 @@ def is_attacked(s: State, square: int, occupied: np.uint64, attackers: np.uint64
 
 @rule
 def in_check(s: State) -> bool:
-    return tense(s) != 0
+    return unstable(s) != 0
 
 
 @rule
-def tense(s: State) -> int:
+def unstable(s: State) -> int:
     """1 in check. This is `is_attacked` written out: the search asks it at each node and of each late move."""
     king = s[KINGS] & s[OWN]
     square = lsb(king)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.game import DRAWN, GOES_ON, LOST, State
+from engine.game import DRAWN, LOST, ONGOING, State
 from engine.games.chess_parts.board import (
     CLAIM_PLIES,
     CLOCK,
@@ -28,12 +28,12 @@ from engine.jit import U, popcount, rule
 
 @rule
 def status(s: State) -> int:
-    """Mate and stalemate are found when there is no move: see `stuck`."""
-    return GOES_ON
+    """Mate and stalemate are found when there is no move: see `no_moves_result`."""
+    return ONGOING
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     return LOST if in_check(s) else DRAWN
 
 

@@ -390,7 +390,7 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def noisy(s: State, buf: Any) -> int:
+def tactical(s: State, buf: Any) -> int:
     """Captures and promotions."""
     answers, pinned = answers_and_pins(s)
     n = NO_MOVES

@@ -111,13 +111,13 @@ def count(s: State, buf: Any) -> int:
 
 
 @rule
-def tense(s: State) -> int:
+def unstable(s: State) -> int:
     """Whoever must capture has no free choice."""
     return 1 if jumpers(s) else 0
 
 
 @rule
-def noisy(s: State, buf: Any) -> int:
+def tactical(s: State, buf: Any) -> int:
     """The moves that crown a man, where no capture is to be made."""
     if jumpers(s):
         return 0

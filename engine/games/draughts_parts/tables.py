@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import DRAWN, GOES_ON, LOST, WON, State
+from engine.game import DRAWN, LOST, ONGOING, WON, State
 from engine.games.draughts_parts.board import BOARD, DRAW_PLIES, FIRST_ROW, LAST_ROW, ONE, ZERO
 from engine.games.draughts_parts.evaluation import REST
 from engine.jit import U, lsb, popcount, rule
@@ -92,12 +92,12 @@ def probe(s: State, data: Any) -> int:
     tells it.
     """
     if popcount(s[0] | s[1]) > data[TABLES_AT] or s[1] == ZERO:
-        return GOES_ON
+        return ONGOING
     i = table_index(s)
     entry = (data[TABLES_AT + 1 + (i >> 3)] >> (8 * (i & 7))) & 255
     if entry == 0:
         return DRAWN
     plies = entry - 1
     if np.int64(s[3] >> ONE) + min(plies, LONGEST_QUIET) >= DRAW_PLIES:
-        return GOES_ON  # the draw by the count of plies may come first
+        return ONGOING  # the draw by the count of plies may come first
     return int(4 * plies + (WON if plies & 1 else LOST))

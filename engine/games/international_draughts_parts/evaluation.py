@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.game import State
 from engine.games.international_draughts_parts.board import ONE, SQUARE_BITS, ZERO
-from engine.games.international_draughts_parts.movement import capture_nearby, lonely, steps_of_men, tense
+from engine.games.international_draughts_parts.movement import capture_nearby, lonely, steps_of_men, unstable
 from engine.jit import U, at, popcount, rule
 
 DIAGONAL = U(sum(1 << SQUARE_BITS[number - 1] for number in (5, 10, 14, 19, 23, 28, 32, 37, 41, 46)))
@@ -114,7 +114,7 @@ def evaluate(s: State, data: Any) -> int:
     threats = popcount(capture_nearby(theirs))
     first += ahead * data[MOBILITY_FIRST] + threats * data[THREAT_FIRST] + data[TURN_FIRST]
     last += ahead * data[MOBILITY_LAST] + threats * data[THREAT_LAST] + data[TURN_LAST]
-    if tense(s):
+    if unstable(s):
         value += data[TO_CAPTURE]
 
     # 4. A king that stands alone is hardly ever caught by three pieces or fewer.

@@ -212,15 +212,15 @@ def king_captures(s: State) -> bool:
 
 
 @rule
-def tense(s: State) -> int:
+def unstable(s: State) -> int:
     """Whoever must capture has no free choice."""
     return 1 if capture_nearby(s) or king_captures(s) else 0
 
 
 @rule
-def noisy(s: State, buf: Any) -> int:
+def tactical(s: State, buf: Any) -> int:
     """The moves that crown a man, where no capture is to be made."""
-    if tense(s):
+    if unstable(s):
         return 0
     n = 0
     for far in range(2):

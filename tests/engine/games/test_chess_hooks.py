@@ -42,11 +42,11 @@ def check_hooks(game: Game, count: int) -> int:
     for board in boards(count, seed=1):
         position = game.position(board.fen())
         buffer = [0] * rules.MAX_MOVES
-        noise = {rules.format_move(position.state, move) for move in buffer[: rules.noisy(position.state, buffer)]}
+        noise = {rules.format_move(position.state, move) for move in buffer[: rules.tactical(position.state, buffer)]}
         loud = {m.uci() for m in board.legal_moves if board.is_capture(m) or m.promotion}
         assert noise == loud, board.fen()
         seen += len(noise)
-        assert bool(rules.tense(position.state)) == board.is_check(), board.fen()
+        assert bool(rules.unstable(position.state)) == board.is_check(), board.fen()
         officers = board.occupied_co[board.turn] & ~(board.pawns | board.kings)
         assert bool(rules.may_pass(position.state)) == (bool(officers) and not board.is_check()), board.fen()
         if rules.may_pass(position.state):

@@ -43,19 +43,19 @@ def test_hints_are_what_the_moves_show(kind: str) -> None:
     game = load_game(kind)
     rules: Any = game.rules
     buffer = [0] * int(rules.MAX_MOVES)
-    tense = crowned = 0
+    unstable = crowned = 0
     for position in positions(game, seed=3, matches=20):
         moves = position.moves()
         captures = "x" in position.format_move(moves[0])
         crowning = [move for move in moves if crowns(position, move)]
-        assert bool(rules.tense(position.state)) == captures, position.text()
-        noisy = buffer[: rules.noisy(position.state, buffer)]
-        assert sorted(noisy) == sorted([] if captures else crowning), position.text()
+        assert bool(rules.unstable(position.state)) == captures, position.text()
+        tactical = buffer[: rules.tactical(position.state, buffer)]
+        assert sorted(tactical) == sorted([] if captures else crowning), position.text()
         ranked = [move for move in moves if rules.rank(position.state, move) > 0]
         assert ranked == (moves if captures else crowning), position.text()
-        tense += captures
+        unstable += captures
         crowned += len(crowning)
-    assert tense > 100
+    assert unstable > 100
     assert crowned > 20
 
 

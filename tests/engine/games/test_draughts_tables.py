@@ -271,7 +271,7 @@ def test_the_top_level_does_not_repeat_what_is_won() -> None:
     job = Job("draughts", game().digest, {}, start.text(), moves, "room", level=8)
     result = answer(job, searcher, lambda: Table(12), Control())
     assert result.move != "28-24"
-    assert result.info.score > layout.DECIDED
+    assert result.info.score > layout.MATE_BOUND
     after = position.play(position.parse_move(result.move))
     assert score_of(after) == result.info.score - MATE + 1 < 0
 
@@ -305,7 +305,7 @@ def test_the_search_sees_the_end_through_the_tables() -> None:
     with_tables = searcher.search(position, limit, Table(12), Control())
     assert (with_tables.score, with_tables.solved) == (MATE - 27, True)
     assert position.format_move(with_tables.line[0]) == "15x22"
-    without = searcher.search(position, limit, Table(12), Control(), techniques=searcher.techniques & ~layout.PROBE)
+    without = searcher.search(position, limit, Table(12), Control(), features=searcher.features & ~layout.PROBE)
     assert without.score == plain.search(position, limit, Table(12), Control()).score != with_tables.score
     exact = searcher.search(position, limit, Table(12), Control(), exact_depth=True)
     assert exact.score == plain.search(position, limit, Table(12), Control(), exact_depth=True).score
@@ -319,9 +319,9 @@ def test_a_search_knows_what_the_tables_know() -> None:
         report = searcher.search(position, Limit(depth=1), Table(12), Control())
         assert report.score == MATE - score_of(position), position.text()
     blind = searcher.search(
-        position, Limit(depth=1), Table(12), Control(), techniques=layout.ALL & ~layout.TECHNIQUE["probe"]
+        position, Limit(depth=1), Table(12), Control(), features=layout.ALL & ~layout.FEATURE["probe"]
     )
-    assert blind.score < layout.DECIDED
+    assert blind.score < layout.MATE_BOUND
 
 
 def test_a_player_of_a_match_has_the_tables_if_it_asks_for_them() -> None:
@@ -336,4 +336,4 @@ def test_a_player_of_a_match_has_the_tables_if_it_asks_for_them() -> None:
     assert with_tables.choose(situation).score == MATE - score_of(position)
     seen = plain.choose(situation).score
     assert seen is not None
-    assert seen < layout.DECIDED
+    assert seen < layout.MATE_BOUND

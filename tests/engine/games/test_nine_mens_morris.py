@@ -159,9 +159,9 @@ def test_noise_is_capture() -> None:
     captures = 0
     for position in random_positions(seed=6, matches=8):
         buffer = [0] * rules.MAX_MOVES
-        noisy = buffer[: rules.noisy(position.state, buffer)]
+        tactical = buffer[: rules.tactical(position.state, buffer)]
         taking = [move for move in position.moves() if "x" in position.format_move(move)]
-        assert sorted(noisy) == sorted(taking), position.text()
+        assert sorted(tactical) == sorted(taking), position.text()
         ranks = {move: rules.rank(position.state, move) for move in position.moves()}
         quiet = [ranks[move] for move in ranks if move not in taking]
         assert min((ranks[move] for move in taking), default=99) > max(quiet, default=0)

@@ -43,7 +43,7 @@ def uci(fault: str, at: int) -> None:
 
 
 def xboard(fault: str, at: int) -> None:
-    ply, forced = 0, False
+    ply, evasions = 0, False
     for line in sys.stdin:
         words = line.split()
         if words[0] == "protover":
@@ -51,15 +51,15 @@ def xboard(fault: str, at: int) -> None:
         elif words[0] == "ping":
             say(f"pong {words[1]}")
         elif words[0] == "new":
-            ply, forced = 0, False
+            ply, evasions = 0, False
         elif words[0] == "force":
-            forced = True
+            evasions = True
         elif words[0] == "quit":
             return
         elif words[0] in ("go", "usermove"):
             ply += words[0] == "usermove"
-            forced = forced and words[0] != "go"
-            if not forced:
+            evasions = evasions and words[0] != "go"
+            if not evasions:
                 move = next_move("chess", ply, fault, at)
                 say("1 12 3 34 a2a3")
                 say("resign" if move == "resign" else f"move {move}")

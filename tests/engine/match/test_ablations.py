@@ -115,7 +115,7 @@ def test_techniques_by_game() -> None:
     """A game can use what it gives the rules for, and everything general."""
     general = {"table", "killers", "history", "lmr", "iir", "buckets"}
     for game_id in game_ids():
-        assert general <= set(usable(load_game(game_id))) <= set(layout.TECHNIQUE)
+        assert general <= set(usable(load_game(game_id))) <= set(layout.FEATURE)
     chess, tic_tac_toe = set(usable(load_game("chess"))), set(usable(load_game("tic-tac-toe")))
     assert {"null-move", "quiescence", "extensions", "repetition"} <= chess
     assert not {"null-move", "quiescence", "extensions", "repetition", "probe"} & tic_tac_toe
@@ -125,8 +125,8 @@ def test_the_first_player_has_the_technique(monkeypatch: pytest.MonkeyPatch) -> 
     """Whether a game uses a technique or not, its match is with against without, in this order."""
     game = load_game("tic-tac-toe")
     assert header_of(game, "lmr", 50).players == ("nodes=50", "nodes=50,without=lmr")
-    monkeypatch.setattr(game.rules, "WITHOUT", ("lmr",), raising=False)
-    assert driver.usual_techniques(game) == layout.ALL & ~layout.LMR
+    monkeypatch.setattr(game.rules, "DISABLED", ("lmr",), raising=False)
+    assert driver.default_features(game) == layout.ALL & ~layout.LMR
     assert not in_use(game, "lmr")
     assert header_of(game, "lmr", 50).players == ("nodes=50,with=lmr", "nodes=50")
 

@@ -4,11 +4,11 @@ import pytest
 
 from engine.match.__main__ import parse_sprt
 from engine.match.description import Clock, DescriptionError, parse_description
+from engine.match.features import techniques_of
 from engine.match.making import make_player, plays_alike
-from engine.match.techniques import techniques_of
 from engine.rules.registry import load_game
 from engine.search import layout
-from engine.search.driver import usual_techniques
+from engine.search.driver import default_features
 from engine.search.job import Limit
 
 
@@ -96,8 +96,8 @@ def test_what_a_game_does_not_have(text: str, says: str) -> None:
 def test_techniques_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
     """A game does without extensions by itself; a player may have them back, lose others, or name all that it has."""
     game = load_game("draughts")
-    monkeypatch.setattr(game.rules, "WITHOUT", ("extensions",))
-    usual = usual_techniques(game)
+    monkeypatch.setattr(game.rules, "DISABLED", ("extensions",))
+    usual = default_features(game)
 
     def chosen(text: str) -> int:
         return techniques_of(parse_description(f"nodes=10{text}"), usual)

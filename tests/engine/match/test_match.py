@@ -16,7 +16,7 @@ import pytest
 from msgspec import structs
 
 from engine.conformance.native import minimax
-from engine.game import GOES_ON, Position
+from engine.game import ONGOING, Position
 from engine.match.__main__ import main
 from engine.match.description import Clock, DescriptionError, parse_description
 from engine.match.log import Header, Log, LogError, Record, moves_digest, read_log
@@ -319,7 +319,7 @@ def test_greedy_looks_one_ply_ahead(game_id: str) -> None:
     position = game.start()
     chosen = set()
     while position.moves():
-        assert game.settle(position.state)[0] == GOES_ON
+        assert game.settle(position.state)[0] == ONGOING
         moves = {player.choose(Situation(position, (), position, seed)).move for seed in range(5)}
         assert moves <= best_by_hand(position)
         chosen.add(len(moves) > 1)

@@ -16,7 +16,7 @@ from engine.match.players import LevelPlayer, SearchPlayer
 from engine.rules.registry import load_game
 from engine.search import driver
 from engine.search.driver import Cancelled
-from engine.search.threads import assistants
+from engine.search.threads import helper_threads
 from engine.search.work import Work
 
 
@@ -63,7 +63,7 @@ def test_a_search_is_compiled_before_the_clock_runs(text: str) -> None:
 def test_threads_search_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """So many search as the text says."""
     together: list[int] = []
-    real = assistants
+    real = helper_threads
 
     @contextmanager
     def seen(native: Any, works: list[Work], *more: Any) -> Iterator[None]:
@@ -71,7 +71,7 @@ def test_threads_search_together(monkeypatch: pytest.MonkeyPatch) -> None:
             yield
         together.append(1 + len(works))
 
-    monkeypatch.setattr(driver, "assistants", seen)
+    monkeypatch.setattr(driver, "helper_threads", seen)
     for text, threads in (("nodes=20000", 1), ("nodes=20000,threads=3", 3), ("time_ms=5,threads=2", 2)):
         choice = asked(search_player("connect-four", text), "connect-four", "d")
         assert choice.move in ("a", "b", "c", "d", "e", "f", "g")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.conformance.native import minimax as kit_minimax
 from engine.conformance.playouts import playouts
-from engine.game import GOES_ON, Position
+from engine.game import ONGOING, Position
 from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
@@ -219,14 +219,14 @@ def test_average_of_games(game_id: str) -> None:
 class KernelState(GameState):
     """A position as the kernel sees it: at the horizon it asks the rules' `status` and no more.
 
-    A state without a move may be a matter of `stuck`; the kernel leaves that to the ply below its horizon.
+    A state without a move may be a matter of `no_moves_result`; the kernel leaves that to the ply below its horizon.
     """
 
     horizon: int = 0
 
     def utility(self) -> Value | None:
         rules = self.position.game.rules
-        is_open = int(rules.status(self.position.state)) == GOES_ON
+        is_open = int(rules.status(self.position.state)) == ONGOING
         if self.ply == self.horizon and is_open and not self.position.game.settle(self.position.state)[1]:
             drawn = self.position.game.drawn
             return 0 if drawn is not None and drawn(self.position.state) else self.estimate()

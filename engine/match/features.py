@@ -9,13 +9,13 @@ from engine.search import layout
 NEEDS = {
     "repetition": ("repetition",),
     "rank": ("rank",),
-    "quiescence": ("noisy",),
-    "extensions": ("tense",),
+    "quiescence": ("tactical",),
+    "extensions": ("unstable",),
     "null-move": ("may_pass", "pass_turn"),
-    "bad-captures": ("noisy", "rank"),
+    "bad-captures": ("tactical", "rank"),
     "probe": ("probe",),
     "futility": ("MARGIN",),
-    "quiet-table": ("noisy",),
+    "quiet-table": ("tactical",),
     "improving": ("MARGIN",),
 }
 """What a technique is nothing without, of the names in a rules file (see MoreRules)."""
@@ -25,7 +25,7 @@ SETTINGS = ("only", "with", "without")
 def usable(game: Game) -> tuple[str, ...]:
     """The techniques that make a difference in a game: the general ones, and those that it gives the rules for."""
     return tuple(
-        name for name in layout.TECHNIQUE if all(getattr(game.rules, need, None) for need in NEEDS.get(name, ()))
+        name for name in layout.FEATURE if all(getattr(game.rules, need, None) for need in NEEDS.get(name, ()))
     )
 
 
@@ -54,10 +54,10 @@ def _bits(names: Iterable[str]) -> int:
     """The techniques of these names."""
     bits = 0
     for name in names:
-        if name not in layout.TECHNIQUE and name != "basic":
-            known = ", ".join(layout.TECHNIQUE)
+        if name not in layout.FEATURE and name != "basic":
+            known = ", ".join(layout.FEATURE)
             raise DescriptionError(
                 f"the search has no technique {name!r}; it has {known}, and basic for the first three"
             )
-        bits |= layout.BASIC if name == "basic" else layout.TECHNIQUE[name]
+        bits |= layout.BASIC if name == "basic" else layout.FEATURE[name]
     return bits

@@ -1,0 +1,53 @@
+"""The digest of a game: everything that decides how it plays and searches, and nothing else."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.rules import digest
+from engine.rules.digest import digest_files, rules_digest
+from engine.rules.registry import game_ids, load_game
+
+ENGINE = Path(digest.__file__).parents[1]
+ONCE_LISTED = (
+    "jit.py", "lanes.py", "game.py", "rules/overflow.py", "rules/data.py", "rules/parts.py", "compiler/native.py",
+    "compiler/native_lanes.py", "search/layout.py", "search/hooks.py", "search/tt.py", "search/steps.py",
+    "search/reference.py", "search/kernel.py",
+)  # fmt: skip
+"""What the list was when it was written by hand."""
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_every_byte_of_every_file_counts(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One byte changed in any of the files makes another digest, and no two of these are the same."""
+    rules: Any = load_game(game_id).rules
+    read, files = digest._content, digest_files(rules)
+    changed = Path()
+
+    def content(path: Path, module: Any) -> bytes:
+        found = read(path, module)
+        return bytes([found[0] ^ 1]) + found[1:] if path == changed else found
+
+    monkeypatch.setattr(digest, "_content", content)
+    digests = {rules_digest(rules)}
+    for path in files:
+        changed = path
+        digests.add(rules_digest(rules))
+    assert len(digests) == 1 + len(files)
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_the_search_and_the_contract_are_among_the_files(game_id: str) -> None:
+    """They are found by what is imported, and are no fewer than when they were listed by hand."""
+    rules: Any = load_game(game_id).rules
+    assert {ENGINE / name for name in ONCE_LISTED} <= set(digest_files(rules))
+
+
+def test_no_compiler_is_loaded_for_it() -> None:
+    """A server makes digests too."""
+    code = "import sys; from engine.rules.registry import load_game; load_game('chess'); print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ENGINE.parent, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
