@@ -1,4 +1,6 @@
-"""Where a server is: its address as people write it, what is made from it, the links to rooms and matches. Pure."""
+"""Where a server is: its address as people write it, what is made from it, the links to rooms and
+matches. Pure.
+"""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +13,9 @@ _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
 
 
 class BadAddress(ValueError):
-    """Not an address of a server, or not a link to a room or match; the message says what was expected."""
+    """Not an address of a server, or not a link to a room or match; the message says what was
+    expected.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,9 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """The server that `http://host:8000`, `ws://host/ws`, `host:8000` or any page of it names; BadAddress otherwise."""
+    """The server that `http://host:8000`, `ws://host/ws`, `host:8000` or any page of it names;
+    BadAddress otherwise.
+    """
     with_scheme = text if "://" in text else f"http://{text}"
     try:
         parts = urlsplit(with_scheme.strip())
@@ -61,7 +67,9 @@ def parse_address(text: str) -> Address:
 
 
 def parse_link(text: str) -> tuple[Address | None, str]:
-    """The server (None for a bare id) and the id that a room's or match's id or link names; BadAddress otherwise."""
+    """The server (None for a bare id) and the id that a room's or match's id or link names;
+    BadAddress otherwise.
+    """
     if _ID.fullmatch(text):
         return None, text
     if "/" not in text:
@@ -70,7 +78,9 @@ def parse_link(text: str) -> tuple[Address | None, str]:
     words = [word for word in parts.path.split("/") if word]
     last = words[-1] if words else ""
     if not _ID.fullmatch(last):
-        raise BadAddress(f"{text!r} names no room or match; a link looks like {DEFAULT_SERVER}/room/ID")
+        raise BadAddress(
+            f"{text!r} names no room or match; a link looks like {DEFAULT_SERVER}/room/ID"
+        )
     return parse_address(f"{parts.scheme}://{parts.netloc}"), last
 
 

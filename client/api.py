@@ -50,7 +50,9 @@ class Thought(Struct, frozen=True):
 
 
 class MatchRecord(Struct, frozen=True, kw_only=True):
-    """A match with its moves; `thoughts` is by the ply of the AI's move, `view` null when the game is missing there."""
+    """A match with its moves; `thoughts` is by the ply of the AI's move, `view` null when the game
+    is missing there.
+    """
 
     match: str
     room: str
@@ -60,8 +62,8 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     seats: tuple[Occupant, ...]
     over: MatchResult | None
     plies: int
+    #: How long it is in words, as its game counts moves.
     length: str = ""
-    """How long it is in words, as its game counts moves."""
     options: dict[str, str]
     start: str
     moves: tuple[Played, ...]

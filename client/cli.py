@@ -1,4 +1,6 @@
-"""The `plyroom` command. Results go to stdout, messages to stderr; it ends with 0, 1 (failed) or 2 (wrong use)."""
+"""The `plyroom` command. Results go to stdout, messages to stderr; it ends with 0, 1 (failed) or 2
+(wrong use).
+"""
 
 import asyncio
 import difflib
@@ -14,7 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import click
 
-from client.address import DEFAULT_SERVER, Address, BadAddress, linked_ply, parse_address, parse_link
+from client.address import (
+    DEFAULT_SERVER,
+    Address,
+    BadAddress,
+    linked_ply,
+    parse_address,
+    parse_link,
+)
 from client.errors import PlyroomError, Refused, Unreachable, WrongToken
 
 if TYPE_CHECKING:
@@ -26,16 +35,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: A server of our own that is gone does not come back.
 OWN_PATIENCE_S = 5
-"""A server of our own that is gone does not come back."""
 
+#: Without a terminal nobody watches: after so long without a server it is over.
 PATIENCE_S = 120
-"""Without a terminal nobody watches: after so long without a server it is over."""
 
-USAGE_CODES = frozenset({"game.unknown", "level.unknown", "option.unknown", "name.refused", "message.malformed"})
+USAGE_CODES = frozenset(
+    {"game.unknown", "level.unknown", "option.unknown", "name.refused", "message.malformed"}
+)
 USUAL_LEVEL = 3
+#: Those of `server.protocol`, which is not loaded for a word of help.
 PERSONAS = ("average", "swindler", "random")
-"""Those of `server.protocol`, which is not loaded for a word of help."""
 
 # Other modules are imported where they are needed: `plyroom --help` should not wait for them.
 
@@ -57,7 +68,9 @@ def main() -> None:
     """Board games with people and with an AI whose thinking anyone can watch."""
 
 
-def _address(context: click.Context, parameter: click.Parameter, value: str | None) -> Address | None:
+def _address(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> Address | None:
     try:
         return parse_address(value) if value else None
     except BadAddress as error:
@@ -75,9 +88,15 @@ data_option = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the matches of a server of one's own (without --url).  [default: they are not kept]",
 )
-as_option = click.option("--as", "name", metavar="NAME", help="Your name there; each name is a guest of its own.")
-plain_option = click.option("--plain", is_flag=True, help="Plain lines of text (at present always so).")
-brief_option = click.option("--brief", is_flag=True, help="Print moves only; type b to see the board.")
+as_option = click.option(
+    "--as", "name", metavar="NAME", help="Your name there; each name is a guest of its own."
+)
+plain_option = click.option(
+    "--plain", is_flag=True, help="Plain lines of text (at present always so)."
+)
+brief_option = click.option(
+    "--brief", is_flag=True, help="Print moves only; type b to see the board."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
 
 
@@ -88,10 +107,21 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print lines 
 @click.option("--port", help="Port to listen on; 0 takes a free one.  [default: 8000]")
 @click.option("--host", help="Address to listen on.  [default: every network of this machine]")
 @click.option("--data", help="Folder for the database.  [default: data]")
-@click.option("--database", help="A PostgreSQL database instead.  [env: PLYROOM_DATABASE, PLYROOM_DATABASE_FILE]")
+@click.option(
+    "--database",
+    help="A PostgreSQL database instead.  [env: PLYROOM_DATABASE, PLYROOM_DATABASE_FILE]",
+)
 @click.pass_context
-def serve(context: click.Context, port: str | None, host: str | None, data: str | None, database: str | None) -> None:
-    """Serve Plyroom to browsers and terminals. Further options go to the server: see `python -m server --help`."""
+def serve(
+    context: click.Context,
+    port: str | None,
+    host: str | None,
+    data: str | None,
+    database: str | None,
+) -> None:
+    """Serve Plyroom to browsers and terminals. Further options go to the server: see `python -m
+    server --help`.
+    """
     from client.own_server import server_command
 
     given = [("--port", port), ("--host", host), ("--data", data), ("--database", database)]
@@ -121,7 +151,11 @@ def _administer(name: str, summary: str) -> None:
     def command(context: click.Context) -> None:
         from client.own_server import admin_command, worker_command
 
-        _become(worker_command(*context.args) if name == "worker" else admin_command(name, *context.args))
+        _become(
+            worker_command(*context.args)
+            if name == "worker"
+            else admin_command(name, *context.args)
+        )
 
 
 _administer("migrate", "Bring a database to the schema of this version.")
@@ -146,7 +180,10 @@ def games(url: Address | None, as_json: bool) -> None:
         levels = f"levels 1 to {game.levels}" if game.levels > 1 else "one level"
         click.echo(f"{game.id}: {game.title}, {levels}")
         for name, option in game.options.items():
-            values = [f"{value} (default)" if value == option.default else value for value in option.offered]
+            values = [
+                f"{value} (default)" if value == option.default else value
+                for value in option.offered
+            ]
             more = ", or others like these" if option.free else ""
             click.echo(f"    --option {name}=...: {option.title}; {', '.join(values)}{more}")
 
@@ -180,12 +217,26 @@ def _games(url: Address | None) -> "tuple[GameInfo, ...]":
 
 @main.command()
 @click.argument("game")
-@click.option("--level", type=click.IntRange(1, 8), help=f"Play the AI at this level.  [default: {USUAL_LEVEL}]")
-@click.option("--persona", type=click.Choice(PERSONAS), help="Play the AI as this character, which is no level.")
-@click.option("--friend", is_flag=True, help="Play a person: prints a link for them and waits.")
-@click.option("--side", type=click.Choice(["first", "second", "random"]), default="first", show_default=True)
 @click.option(
-    "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the game; see `plyroom games`."
+    "--level",
+    type=click.IntRange(1, 8),
+    help=f"Play the AI at this level.  [default: {USUAL_LEVEL}]",
+)
+@click.option(
+    "--persona",
+    type=click.Choice(PERSONAS),
+    help="Play the AI as this character, which is no level.",
+)
+@click.option("--friend", is_flag=True, help="Play a person: prints a link for them and waits.")
+@click.option(
+    "--side", type=click.Choice(["first", "second", "random"]), default="first", show_default=True
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the game; see `plyroom games`.",
 )
 @click.option("--unlisted", is_flag=True, help="Keep the room out of the server's list.")
 @url_option
@@ -209,13 +260,16 @@ def play(
 ) -> None:
     """Play GAME against the AI, or with --friend against a person.
 
-    Without --url a server runs on this machine for as long as you play. Lines are moves (as the game writes them) or
-    commands; type help. In a pipe each line is read when it is your turn, and the command ends with the match.
+    Without --url a server runs on this machine for as long as you play. Lines are moves (as the
+    game writes them) or commands; type help. In a pipe each line is read when it is your turn, and
+    the command ends with the match.
     """
     from server.protocol.messages import Create, Visibility
 
     if (level is not None) + (persona is not None) + friend > 1:
-        raise click.UsageError("--level and --persona are the AI's; choose one of --level, --persona and --friend")
+        raise click.UsageError(
+            "--level and --persona are the AI's; choose one of --level, --persona and --friend"
+        )
     if friend and url is None:
         raise click.UsageError(
             f"a friend needs a server that both can reach: start `plyroom serve`, then --url {DEFAULT_SERVER}"
@@ -223,16 +277,30 @@ def play(
     info = _find_game(url, game)
     chosen = _options(info, options)
     if level is not None and level > info.levels:
-        raise click.BadParameter(f"{info.title} has levels 1 to {info.levels}", param_hint="--level")
+        raise click.BadParameter(
+            f"{info.title} has levels 1 to {info.levels}", param_hint="--level"
+        )
     seats = _seats(side, friend, level or min(USUAL_LEVEL, info.levels), persona)
 
     async def run() -> None:
-        async with _server(url, data) as address, _connection(address, name, url is None, data) as c:
+        async with (
+            _server(url, data) as address,
+            _connection(address, name, url is None, data) as c,
+        ):
             visibility: Visibility = "unlisted" if unlisted or url is None else "public"
-            create = Create(id=c.new_id(), game=info.id, options=chosen, seats=seats, visibility=visibility)
+            create = Create(
+                id=c.new_id(), game=info.id, options=chosen, seats=seats, visibility=visibility
+            )
             room = (await c.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"
-            await _line_mode(c, address, room, brief=brief, invite=friend, goodbye=_goodbye(address, url is None, data))
+            await _line_mode(
+                c,
+                address,
+                room,
+                brief=brief,
+                invite=friend,
+                goodbye=_goodbye(address, url is None, data),
+            )
 
     _run(run())
 
@@ -261,7 +329,9 @@ def join(room: str, url: Address | None, name: str | None, brief: bool, plain: b
 @brief_option
 @json_option
 @plain_option
-def watch(room: str, url: Address | None, name: str | None, brief: bool, as_json: bool, plain: bool) -> None:
+def watch(
+    room: str, url: Address | None, name: str | None, brief: bool, as_json: bool, plain: bool
+) -> None:
     """Watch a room. In a pipe, or with --json, until its match is over."""
     from client.terminal.line import print_messages
 
@@ -284,7 +354,9 @@ def watch(room: str, url: Address | None, name: str | None, brief: bool, as_json
 @data_option
 @json_option
 @plain_option
-def replay(match: str, ply: int | None, url: Address | None, data: Path | None, as_json: bool, plain: bool) -> None:
+def replay(
+    match: str, ply: int | None, url: Address | None, data: Path | None, as_json: bool, plain: bool
+) -> None:
     """Replay a match: step by step on a terminal, in a pipe from beginning to end.
 
     With --data the match is looked up in that folder, without a running server.
@@ -309,7 +381,11 @@ def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> 
     record = _api(lambda: fetch_match(address, match_id))
     if ply is not None and ply > len(record.moves):
         raise click.BadParameter(f"the match has {len(record.moves)} plies", param_hint="--ply")
-    views = _api(lambda: fetch_views(address, match_id, 0, len(record.moves))) if record.view is not None else []
+    views = (
+        _api(lambda: fetch_views(address, match_id, 0, len(record.moves)))
+        if record.view is not None
+        else []
+    )
     output = _output(_interactive())
     if as_json:
         print_json(record, views, output, ply)
@@ -334,7 +410,9 @@ def _find_game(url: Address | None, wanted: str) -> "GameInfo":
     ids = [game.id for game in offered]
     near = difflib.get_close_matches(wanted.lower(), ids, 1, 0.5)
     guess = f"Did you mean {near[0]}? " if near else ""
-    raise click.BadParameter(f"there is no game {wanted!r}. {guess}There are: {', '.join(ids)}.", param_hint="GAME")
+    raise click.BadParameter(
+        f"there is no game {wanted!r}. {guess}There are: {', '.join(ids)}.", param_hint="GAME"
+    )
 
 
 def _options(game: "GameInfo", given: tuple[str, ...]) -> dict[str, str]:
@@ -343,10 +421,14 @@ def _options(game: "GameInfo", given: tuple[str, ...]) -> dict[str, str]:
         name, equals, value = one.partition("=")
         if not equals or name not in game.options:
             known = ", ".join(f"{n}={o.default}" for n, o in game.options.items()) or "none"
-            raise click.BadParameter(f"{one!r} is no option of {game.title}; it has: {known}", param_hint="--option")
+            raise click.BadParameter(
+                f"{one!r} is no option of {game.title}; it has: {known}", param_hint="--option"
+            )
         option = game.options[name]
         if value not in option.offered and not option.free:
-            raise click.BadParameter(f"{name} is one of {', '.join(option.offered)}", param_hint="--option")
+            raise click.BadParameter(
+                f"{name} is one of {', '.join(option.offered)}", param_hint="--option"
+            )
         chosen[name] = value
     return chosen
 
@@ -405,7 +487,9 @@ async def _server(url: Address | None, data: Path | None) -> AsyncIterator[Addre
 async def _connection(
     address: Address, name: str | None, own: bool = False, data: Path | None = None
 ) -> "AsyncIterator[Connection]":
-    """A connection as the guest that this user is there; a server that forgot the guest makes a new one."""
+    """A connection as the guest that this user is there; a server that forgot the guest makes a new
+    one.
+    """
     from client.connection import State, connect
     from client.tokens import TokenFile, state_folder
 
@@ -450,7 +534,9 @@ def _lasting_name(address: Address, own: bool, data: Path | None) -> str | None:
     return f"data:{data.absolute()}" if data is not None else None
 
 
-def _goodbye(address: Address, own: bool = False, data: Path | None = None) -> "Callable[[Model], str]":
+def _goodbye(
+    address: Address, own: bool = False, data: Path | None = None
+) -> "Callable[[Model], str]":
     """What to say at the end: where the match goes on, or where it can be seen again."""
 
     def words(model: "Model") -> str:
@@ -458,7 +544,11 @@ def _goodbye(address: Address, own: bool = False, data: Path | None = None) -> "
         if own and data is None:
             return "The match is not kept (see --data)."
         if model.running:
-            return "The match is not over." if own else f"The match is not over: {address.room(model.room)}"
+            return (
+                "The match is not over."
+                if own
+                else f"The match is not over: {address.room(model.room)}"
+            )
         return (
             f"Replay: plyroom replay {match} --data {data}"
             if own
@@ -482,7 +572,9 @@ async def _line_mode(
     from client.terminal.line import InputEnded, LineMode
 
     output = _output(_interactive())
-    mode = LineMode(c, address, room, Lines(sys.stdin.fileno()), output, sit=sit, brief=brief, invite=invite)
+    mode = LineMode(
+        c, address, room, Lines(sys.stdin.fileno()), output, sit=sit, brief=brief, invite=invite
+    )
     try:
         await mode.run()
     except InputEnded as ended:
@@ -501,7 +593,9 @@ def _api(ask: Callable[[], T]) -> T:
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
-    """Runs to the end; what goes wrong is told in a line. SIGTERM and SIGHUP end it in good order, as Ctrl-C does."""
+    """Runs to the end; what goes wrong is told in a line. SIGTERM and SIGHUP end it in good order,
+    as Ctrl-C does.
+    """
     try:
         asyncio.run(_until_told(main))
     except PlyroomError as error:

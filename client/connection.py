@@ -4,10 +4,11 @@
         room = (await c.command(Create(id=c.new_id(), game="tic-tac-toe"))).room
         async for message in c.follow(room): ...
 
-What it promises: a command is sent again, with the same id, after every cut until it is answered (and a few times when
-the server is busy), and the server carries it out at most once; a followed room's events come once each, in order and
-without a gap, or a fresh snapshot comes first. A socket on which nothing is heard for 9 s is given up. Time is the
-event loop's; chance and the network are arguments.
+What it promises: a command is sent again, with the same id, after every cut until it is answered
+(and a few times when the server is busy), and the server carries it out at most once; a followed
+room's events come once each, in order and without a gap, or a fresh snapshot comes first. A socket
+on which nothing is heard for 9 s is given up. Time is the event loop's; chance and the network are
+arguments.
 """
 
 import asyncio
@@ -20,7 +21,15 @@ from enum import Enum
 from typing import Any, assert_never
 
 from client.address import parse_address
-from client.errors import PlyroomError, ProtocolMismatch, Refused, Replaced, Unanswered, Unreachable, WrongToken
+from client.errors import (
+    PlyroomError,
+    ProtocolMismatch,
+    Refused,
+    Replaced,
+    Unanswered,
+    Unreachable,
+    WrongToken,
+)
 from client.following import Following, Verdict
 from client.messages import (
     EPHEMERAL,
@@ -58,17 +67,17 @@ from server.protocol.messages import (
 MAX_IN_FLIGHT = 64
 MAX_QUEUED = 1024
 MAX_ROOMS = 100
+#: How often a first connection that is cut before the welcome is tried.
 GREETINGS = 3
-"""How often a first connection that is cut before the welcome is tried."""
 
+#: Refusals of a join that time heals.
 JOIN_AGAIN = frozenset({Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT})
-"""Refusals of a join that time heals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long things may take, in seconds. A socket that held for `steady_s` starts the back-off anew; a server that
-    is busy or has lost its store is asked again for `busy_s` on one socket.
+    """How long things may take, in seconds. A socket that held for `steady_s` starts the back-off
+    anew; a server that is busy or has lost its store is asked again for `busy_s` on one socket.
     """
 
     ping_s: float = 2.5
@@ -94,7 +103,9 @@ Command = RoomCommand | Create | WatchLobby
 
 @dataclass(slots=True)
 class _Pending:
-    """A command on its way: when it was sent last, how often in all, and since when the server says that it is busy."""
+    """A command on its way: when it was sent last, how often in all, and since when the server says
+    that it is busy.
+    """
 
     frame: str
     answer: "asyncio.Future[Ack]"
@@ -108,11 +119,14 @@ class _Pending:
         self.sent += 1
 
     def is_for_now(self, code: str, now_s: float, busy_s: float) -> bool:
-        """Is a refusal one that time heals, so that only asking again tells what has become of the command?
+        """Is a refusal one that time heals, so that only asking again tells what has become of the
+        command?
 
         A first "too fast" is for the caller: nothing was carried out.
         """
-        if code not in (Code.STORE_RETRY, Code.ROOM_BUSY) and (code != Code.RATE_EXCEEDED or self.sent == 1):
+        if code not in (Code.STORE_RETRY, Code.ROOM_BUSY) and (
+            code != Code.RATE_EXCEEDED or self.sent == 1
+        ):
             return False
         if self.busy_since_s is None:
             self.busy_since_s = now_s
@@ -129,7 +143,9 @@ class _Room:
         self.queue: asyncio.Queue[RoomMessage | PlyroomError] = asyncio.Queue(MAX_QUEUED)
 
     def end(self, error: PlyroomError) -> None:
-        """The reader takes this error after what is queued (or in its place when the queue is full)."""
+        """The reader takes this error after what is queued (or in its place when the queue is
+        full).
+        """
         if self.queue.full():
             _clear(self.queue)
         self.queue.put_nowait(error)
@@ -148,13 +164,22 @@ async def connect(
     jitter: Callable[[], float] = random.random,
     new_id: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> "AsyncIterator[Connection]":
-    """A connection that was welcomed. Unreachable, WrongToken, ProtocolMismatch or Refused (the name) when that fails.
+    """A connection that was welcomed. Unreachable, WrongToken, ProtocolMismatch or Refused (the
+    name) when that fails.
 
-    Later cuts are mended in the background, for at most `patience_s` a time (None: for ever); after that every call
-    raises Unreachable.
+    Later cuts are mended in the background, for at most `patience_s` a time (None: for ever); after
+    that every call raises Unreachable.
     """
     connection = Connection(
-        parse_address(url).socket, token, name, timing or Timing(), patience_s, on_state, dial, jitter, new_id
+        parse_address(url).socket,
+        token,
+        name,
+        timing or Timing(),
+        patience_s,
+        on_state,
+        dial,
+        jitter,
+        new_id,
     )
     running = asyncio.create_task(connection._run(), name="plyroom connection")
     try:
@@ -209,8 +234,8 @@ class Connection:
     # --- for users
 
     async def command(self, message: Command, timeout_s: float | None = None) -> Ack:
-        """Sends a command until it is answered; Refused when the server says no, or is busy for a minute; Unanswered
-        after timeout_s.
+        """Sends a command until it is answered; Refused when the server says no, or is busy for a
+        minute; Unanswered after timeout_s.
         """
         frame = format_client_message(message)
         if len(frame.encode()) > MAX_FRAME_BYTES:
@@ -219,13 +244,17 @@ class Connection:
             async with asyncio.timeout(timeout_s), self._places:
                 return await self._answer(message.id, frame)
         except TimeoutError as error:
-            raise Unanswered(f"no answer within {timeout_s:g} s; whether it was carried out is not known") from error
+            raise Unanswered(
+                f"no answer within {timeout_s:g} s; whether it was carried out is not known"
+            ) from error
 
     async def _answer(self, command_id: str, frame: str) -> Ack:
         self._raise_failure()
         if command_id in self._pending:
             raise ValueError(f"a command with the id {command_id} is on its way already")
-        pending = self._pending[command_id] = _Pending(frame, self._loop.create_future(), self._loop.time())
+        pending = self._pending[command_id] = _Pending(
+            frame, self._loop.create_future(), self._loop.time()
+        )
         self._post(frame)
         try:
             while True:
@@ -244,8 +273,8 @@ class Connection:
     async def follow(self, room: str) -> AsyncGenerator[RoomMessage, None]:
         """Everything that happens in a room from now on, beginning with `joined` and `snapshot`.
 
-        Refused when there is no such room. A reader that falls too far behind gets a fresh snapshot in place of what it
-        missed.
+        Refused when there is no such room. A reader that falls too far behind gets a fresh snapshot
+        in place of what it missed.
         """
         if room in self._rooms:
             raise ValueError(f"the room {room} is followed already")
@@ -284,7 +313,9 @@ class Connection:
     # --- the life of the connection
 
     async def _run(self) -> None:
-        """One socket after another, until a failure that no reconnecting mends; then everybody who waits is told."""
+        """One socket after another, until a failure that no reconnecting mends; then everybody who
+        waits is told.
+        """
         failure: PlyroomError = PlyroomError("the connection was closed")
         try:
             await self._reconnect_for_ever()
@@ -311,7 +342,9 @@ class Connection:
                 if not self._welcomed:
                     raise
                 reason, state = error, State.LOST
-            if self._left:  # a task group that is cancelled in the moment of a cut tells of the cut only
+            if (
+                self._left
+            ):  # a task group that is cancelled in the moment of a cut tells of the cut only
                 return
             if self._outbox is not None:
                 self._outbox = None
@@ -353,7 +386,11 @@ class Connection:
 
     async def _greet(self, socket: Socket) -> None:
         """hello and welcome."""
-        await socket.send(format_client_message(Hello(protocol=PROTOCOL, token=self.token, name=self._wanted_name)))
+        await socket.send(
+            format_client_message(
+                Hello(protocol=PROTOCOL, token=self.token, name=self._wanted_name)
+            )
+        )
         while True:
             match await self._receive(socket):
                 case Welcome() as welcome:
@@ -369,7 +406,9 @@ class Connection:
                 case _:
                     continue
         if welcome.protocol != PROTOCOL:
-            raise ProtocolMismatch(f"the server speaks protocol {welcome.protocol}, this client {PROTOCOL}")
+            raise ProtocolMismatch(
+                f"the server speaks protocol {welcome.protocol}, this client {PROTOCOL}"
+            )
         self.identity, self.name = welcome.identity, welcome.name
         self.token = welcome.token or self.token
         if self.epoch != welcome.epoch:
@@ -378,8 +417,12 @@ class Connection:
                 room.following.start_anew()
 
     def _resumed(self) -> "asyncio.Queue[str]":
-        """An outbox for a new socket: rooms are joined again, then unanswered commands go out once more, in order."""
-        outbox: asyncio.Queue[str] = asyncio.Queue()  # bounded by MAX_ROOMS, MAX_IN_FLIGHT and one ping at a time
+        """An outbox for a new socket: rooms are joined again, then unanswered commands go out once
+        more, in order.
+        """
+        outbox: asyncio.Queue[str] = (
+            asyncio.Queue()
+        )  # bounded by MAX_ROOMS, MAX_IN_FLIGHT and one ping at a time
         for room in self._rooms.values():
             outbox.put_nowait(self._join_frame(room))
         if self._lobbies:
@@ -495,7 +538,10 @@ class Connection:
             return
 
         def again() -> None:
-            if self._rooms.get(room.following.room) is room and room.following.join_id == refusal.id:
+            if (
+                self._rooms.get(room.following.room) is room
+                and room.following.join_id == refusal.id
+            ):
                 self._join(room)
 
         self._loop.call_later(self._timing.retry_s * (0.5 + self._jitter()), again)
@@ -527,7 +573,9 @@ def _clear(queue: "asyncio.Queue[Any]") -> None:
 
 
 def _reason(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Why a socket's tasks ended: a typed error before a cut; anything else is a defect and stays as it is."""
+    """Why a socket's tasks ended: a typed error before a cut; anything else is a defect and stays
+    as it is.
+    """
     mine, others = group.split((PlyroomError, Cut))
     if mine is None or others is not None:
         return group

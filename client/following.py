@@ -1,4 +1,6 @@
-"""Which messages of a followed room are handed on: each event once, in order and without a gap. Pure."""
+"""Which messages of a followed room are handed on: each event once, in order and without a gap.
+Pure.
+"""
 
 from enum import Enum
 
@@ -7,7 +9,9 @@ from server.protocol.messages import Join, Joined, Snapshot
 
 
 class Verdict(Enum):
-    """What to do with a message: hand it on, drop it, or join again because something is missing before it."""
+    """What to do with a message: hand it on, drop it, or join again because something is missing
+    before it.
+    """
 
     PASS = "pass"
     DROP = "drop"
@@ -15,7 +19,8 @@ class Verdict(Enum):
 
 
 class Following:
-    """One room as far as it was handed on: up to event v of an epoch, or not at all while a snapshot is wanted.
+    """One room as far as it was handed on: up to event v of an epoch, or not at all while a
+    snapshot is wanted.
 
     Between a join and its `joined` everything is dropped: it belongs to an earlier join.
     """

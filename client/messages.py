@@ -1,7 +1,7 @@
 """What the server says, as a client reads it. Pure.
 
-A newer server may send types, kinds and codes that this client does not know: unknown types are None, an unknown kind
-of event is as good as hidden (it still counts), a code is any text.
+A newer server may send types, kinds and codes that this client does not know: unknown types are
+None, an unknown kind of event is as good as hidden (it still counts), a code is any text.
 """
 
 from typing import TypeVar
@@ -31,7 +31,9 @@ class UnreadableFrame(Exception):
 
 
 class Refusal(Struct, frozen=True, tag_field="t", tag="error"):
-    """The server's `error`: the command of that id was refused, or (without an id) the connection is in trouble."""
+    """The server's `error`: the command of that id was refused, or (without an id) the connection
+    is in trouble.
+    """
 
     id: str | None
     code: str
@@ -58,13 +60,15 @@ class _EventHead(Struct):
     kind: str = ""
 
 
+#: What follows a room: everything that one needs to know it and to draw it.
 RoomMessage = Joined | Snapshot | Happened | View | Turn | Thinking | Presence
-"""What follows a room: everything that one needs to know it and to draw it."""
 
+#: What may be dropped under pressure.
 EPHEMERAL = (Thinking, Presence)
-"""What may be dropped under pressure."""
 
-Known = Welcome | Ack | Refusal | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
+Known = (
+    Welcome | Ack | Refusal | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
+)
 ServerMessage = Known | Happened
 
 T = TypeVar("T")
@@ -78,12 +82,19 @@ _known: msgspec.json.Decoder[Known] = msgspec.json.Decoder(Known)
 
 
 def parse_server_message(frame: bytes | str) -> ServerMessage | None:
-    """The message in a frame, None for a type from the future; UnreadableFrame when it is no message at all."""
+    """The message in a frame, None for a type from the future; UnreadableFrame when it is no
+    message at all.
+    """
     try:
         t = _head.decode(frame).t
         if t == "event":
             head = _event_head.decode(frame)
-            return Happened(head.room, head.v, head.at, _event.decode(frame) if head.kind in _KINDS else Hidden())
+            return Happened(
+                head.room,
+                head.v,
+                head.at,
+                _event.decode(frame) if head.kind in _KINDS else Hidden(),
+            )
         return _known.decode(frame) if t in _KNOWN else None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableFrame(f"the server sent what this client cannot read: {error}") from error

@@ -1,8 +1,8 @@
 """What a client knows about a room, as a value: `apply(model, message)` gives the next one. Pure.
 
-The browser's model does the same. Events count v = 1, 2, 3, … without a gap. One that was applied already changes
-nothing; one from the future (others are missing in between) changes nothing either, and says `in_step=False` until a
-snapshot comes: ask for one by joining from 0.
+The browser's model does the same. Events count v = 1, 2, 3, … without a gap. One that was applied
+already changes nothing; one from the future (others are missing in between) changes nothing either,
+and says `in_step=False` until a snapshot comes: ask for one by joining from 0.
 """
 
 from typing import assert_never
@@ -65,7 +65,9 @@ class Model(Struct, frozen=True, kw_only=True):
     def my_seat(self) -> int | None:
         """The seat that I hold, if any; AI seats are nobody's."""
         mine = (
-            n for n, who in enumerate(self.seats) if who is not None and who.kind != "ai" and who.identity == self.me
+            n
+            for n, who in enumerate(self.seats)
+            if who is not None and who.kind != "ai" and who.identity == self.me
         )
         return next(mine, None)
 
@@ -82,7 +84,11 @@ class Model(Struct, frozen=True, kw_only=True):
     @property
     def view(self) -> PositionView | None:
         """What to draw, once it is known for the last move."""
-        return self.drawn.view if self.drawn and self._is_now(self.drawn.match, self.drawn.ply) else None
+        return (
+            self.drawn.view
+            if self.drawn and self._is_now(self.drawn.match, self.drawn.ply)
+            else None
+        )
 
     @property
     def moves(self) -> tuple[MoveView, ...]:
@@ -107,7 +113,9 @@ def apply(model: Model, message: RoomMessage) -> Model:
     replace = msgspec.structs.replace
     match message:
         case Joined():
-            return replace(model, description=message.description, frozen=message.frozen, epoch=message.epoch)
+            return replace(
+                model, description=message.description, frozen=message.frozen, epoch=message.epoch
+            )
         case Snapshot():
             return _restored(model, message)
         case Happened():
@@ -117,7 +125,11 @@ def apply(model: Model, message: RoomMessage) -> Model:
         case Turn():
             return replace(model, turn=message) if _is_newer(message, model.turn) else model
         case Thinking():
-            current = model.match is not None and message.match == model.match.id and message.ply >= model.ply
+            current = (
+                model.match is not None
+                and message.match == model.match.id
+                and message.ply >= model.ply
+            )
             return replace(model, thinking=message) if current else model
         case Presence():
             return replace(model, present=message.seats, watching=message.watching)
@@ -147,7 +159,9 @@ def _followed(model: Model, happened: Happened) -> Model:
         return model
     if happened.v > model.v + 1 or not model.in_step:
         return msgspec.structs.replace(model, in_step=False)
-    return msgspec.structs.replace(_evolved(model, happened.v, happened.at, happened.event), v=happened.v)
+    return msgspec.structs.replace(
+        _evolved(model, happened.v, happened.at, happened.event), v=happened.v
+    )
 
 
 def _evolved(model: Model, v: int, at: int, event: AnyEvent) -> Model:
@@ -161,7 +175,12 @@ def _evolved(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             return replace(model, seats=_with_seat(model.seats, event.seat, None), offers=())
         case Started():
             match_state = MatchState(
-                id=event.match, number=event.number, start=event.start, rules=event.rules, seats=event.seats, moves=()
+                id=event.match,
+                number=event.number,
+                start=event.start,
+                rules=event.rules,
+                seats=event.seats,
+                moves=(),
             )
             return replace(model, seats=event.seats, match=match_state, offers=(), thinking=None)
         case Moved():
@@ -184,18 +203,26 @@ def _moved(model: Model, event: Moved) -> Model:
         return model
     played = Played(event.move, event.text, event.number, event.forced)
     moves = (*model.match.moves[: event.ply], played)
-    offers = tuple(seat for seat in model.offers if seat == event.seat)  # the other side's offer of a draw has lapsed
-    return msgspec.structs.replace(model, match=msgspec.structs.replace(model.match, moves=moves), offers=offers)
+    offers = tuple(
+        seat for seat in model.offers if seat == event.seat
+    )  # the other side's offer of a draw has lapsed
+    return msgspec.structs.replace(
+        model, match=msgspec.structs.replace(model.match, moves=moves), offers=offers
+    )
 
 
 def _finished(model: Model, event: Finished) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
-    match = msgspec.structs.replace(model.match, over=MatchResult(event.winner, event.how, event.reason))
+    match = msgspec.structs.replace(
+        model.match, over=MatchResult(event.winner, event.how, event.reason)
+    )
     return msgspec.structs.replace(model, match=match, offers=())
 
 
-def _with_seat(seats: tuple[Occupant | None, ...], seat: int, occupant: Occupant | None) -> tuple[Occupant | None, ...]:
+def _with_seat(
+    seats: tuple[Occupant | None, ...], seat: int, occupant: Occupant | None
+) -> tuple[Occupant | None, ...]:
     return tuple(occupant if n == seat else who for n, who in enumerate(seats))
 
 

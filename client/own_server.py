@@ -23,7 +23,9 @@ LOG = "server.log"
 
 
 def server_command(*arguments: str) -> list[str]:
-    """How the server is started. -P: a folder called server where the user happens to be is not ours."""
+    """How the server is started. -P: a folder called server where the user happens to be is not
+    ours.
+    """
     return [sys.executable, "-P", "-m", "server", *arguments]
 
 
@@ -50,14 +52,18 @@ def _open_private(path: Path) -> BinaryIO:
 
 @asynccontextmanager
 async def own_server(data: Path | None) -> AsyncIterator[Address]:
-    """The address of a server that keeps its matches in `data` (None: nowhere); Unreachable if it does not start."""
+    """The address of a server that keeps its matches in `data` (None: nowhere); Unreachable if it
+    does not start.
+    """
     with contextlib.ExitStack() as stack:
         folder = data or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="plyroom-")))
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         log_path = folder / LOG
         log = stack.enter_context(_open_private(log_path))
         process = await asyncio.create_subprocess_exec(
-            *server_command("--host", "127.0.0.1", "--port", "0", "--data", str(folder), "--until-eof"),
+            *server_command(
+                "--host", "127.0.0.1", "--port", "0", "--data", str(folder), "--until-eof"
+            ),
             stdin=asyncio.subprocess.PIPE,  # never written to: it ends with this process, whatever ends it
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
@@ -89,7 +95,9 @@ async def _announced(process: asyncio.subprocess.Process, log: Path) -> Address:
 
 
 def _last_lines(log: Path) -> str:
-    return "".join(f"\n  {line}" for line in log.read_text("utf-8", "replace").strip().splitlines()[-5:])
+    return "".join(
+        f"\n  {line}" for line in log.read_text("utf-8", "replace").strip().splitlines()[-5:]
+    )
 
 
 async def _drain(process: asyncio.subprocess.Process) -> None:

@@ -7,12 +7,14 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+#: Tokens by server, then by the name that was asked for ("" for none).
 Known = dict[str, dict[str, str]]
-"""Tokens by server, then by the name that was asked for ("" for none)."""
 
 
 def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where programs keep what they must remember: $XDG_STATE_HOME or what stands for it on this system."""
+    """Where programs keep what they must remember: $XDG_STATE_HOME or what stands for it on this
+    system.
+    """
     if environ.get("XDG_STATE_HOME"):
         return Path(environ["XDG_STATE_HOME"]) / "plyroom"
     if sys.platform == "win32" and environ.get("LOCALAPPDATA"):
@@ -21,7 +23,9 @@ def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 class TokenFile:
-    """Tokens in a file. A file that cannot be read counts as empty: its guests are lost, and new ones are made."""
+    """Tokens in a file. A file that cannot be read counts as empty: its guests are lost, and new
+    ones are made.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,7 +35,9 @@ class TokenFile:
         return self._read().get(server, {}).get(name or "")
 
     def keep(self, server: str, name: str | None, token: str) -> None:
-        """Remembers a token, in the place of an earlier one; OSError when the file cannot be written."""
+        """Remembers a token, in the place of an earlier one; OSError when the file cannot be
+        written.
+        """
         known = self._read()
         known.setdefault(server, {})[name or ""] = token
         self._write(known)

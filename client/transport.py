@@ -1,4 +1,6 @@
-"""One WebSocket, as little of it as a connection needs, so that tests can put a scripted one in its place."""
+"""One WebSocket, as little of it as a connection needs, so that tests can put a scripted one in its
+place.
+"""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -6,7 +8,12 @@ from typing import Protocol
 
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as websocket_connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, WebSocketException
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidHandshake,
+    InvalidStatus,
+    WebSocketException,
+)
 
 from client.address import parse_address
 from client.errors import Unreachable
@@ -35,8 +42,8 @@ class Socket(Protocol):
         """The next frame."""
 
 
+#: Opens a socket to an address (Unreachable when that fails), and closes it.
 Dial = Callable[[str], AbstractAsyncContextManager[Socket]]
-"""Opens a socket to an address (Unreachable when that fails), and closes it."""
 
 
 class _WebSocket:
@@ -62,7 +69,9 @@ def _cut(closed: ConnectionClosed) -> Cut:
 
 @asynccontextmanager
 async def dial(url: str) -> AsyncIterator[Socket]:
-    """A WebSocket to ws://… or wss://…; the connection's own pings tell a dead peer, so the library's are off."""
+    """A WebSocket to ws://… or wss://…; the connection's own pings tell a dead peer, so the
+    library's are off.
+    """
     connecting = websocket_connect(
         url,
         proxy=None if parse_address(url).is_local else True,

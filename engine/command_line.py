@@ -1,13 +1,16 @@
-"""What the commands of this package accept on their lines: types for argparse, which says what was expected."""
+"""What the commands of this package accept on their lines: types for argparse, which says what was
+expected.
+"""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from functools import partial
 
+#: No whole number on a line is larger: the words of compiled code hold it, and sums with it.
 MOST = 10**15
-"""No whole number on a line is larger: the words of compiled code hold it, and sums with it."""
+#: Three years. Numbers above 0 are no larger either: a timer of the system cannot take any length
+#: of time.
 MOST_SECONDS = 10**8
-"""Three years. Numbers above 0 are no larger either: a timer of the system cannot take any length of time."""
 
 
 def count(text: str) -> int:
@@ -47,5 +50,7 @@ def option(text: str) -> tuple[str, str]:
 def _whole(text: str, least: int, most: int = MOST) -> int:
     is_number = text.isascii() and text.removeprefix("-").isdecimal() and len(text) <= 40
     if not is_number or not least <= int(text) <= most:
-        raise ArgumentTypeError(f"a whole number from {least} on, {most:,} at most, not {text[:40]!r}")
+        raise ArgumentTypeError(
+            f"a whole number from {least} on, {most:,} at most, not {text[:40]!r}"
+        )
     return int(text)

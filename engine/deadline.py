@@ -7,7 +7,9 @@ from threading import TIMEOUT_MAX, Timer
 
 @contextmanager
 def expiring(expire: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Calls `expire` after so many seconds, from a thread of its own, unless the block was left before."""
+    """Calls `expire` after so many seconds, from a thread of its own, unless the block was left
+    before.
+    """
     timer = Timer(min(seconds, TIMEOUT_MAX), expire)
     timer.daemon = True
     timer.start()

@@ -1,8 +1,9 @@
 """What a rules file provides and what everybody else gets from it.
 
-A game is one Python file (see `Rules`), a long one with parts beside it. Inside, a state is a tuple of np.uint64 and a
-move an int; outside, a position and a move are text. `Game` and `Position` are the checked way in for servers, clients
-and tests: they run the same rules uncompiled, so that nothing native and no compiler is loaded by a server.
+A game is one Python file (see `Rules`), a long one with parts beside it. Inside, a state is a tuple
+of np.uint64 and a move an int; outside, a position and a move are text. `Game` and `Position` are
+the checked way in for servers, clients and tests: they run the same rules uncompiled, so that
+nothing native and no compiler is loaded by a server.
 """
 
 import hashlib
@@ -20,14 +21,14 @@ from engine.view import BoardView, MoveView, PositionView
 
 State = tuple[np.uint64, ...]
 
+#: What `status` and `no_moves_result` return, seen from the side to move.
 ONGOING, WON, LOST, DRAWN = 0, 1, 2, 3
-"""What `status` and `no_moves_result` return, seen from the side to move."""
 
+#: What a position is besides: a draw because it has been there too often.
 REPEATED = 4
-"""What a position is besides: a draw because it has been there too often."""
 
+#: Longest position text, move token or option value that is looked at, in characters.
 MAX_TEXT = 4096
-"""Longest position text, move token or option value that is looked at, in characters."""
 
 
 class GameError(Exception):
@@ -79,26 +80,26 @@ class Outcome:
 
 
 class Rules(Protocol):
-    """The names that a game's file defines. Functions marked (rule) carry `@rule`, are pure, and get compiled for the
-    search.
+    """The names that a game's file defines. Functions marked (rule) carry `@rule`, are pure, and
+    get compiled for the search.
 
-    A state is a tuple of WORDS np.uint64 that carries the side to move; a move is an int of at most 63 bits, and no two
-    legal moves of a state share one token. No state has more than MAX_MOVES moves: compiled buffers have that size and
-    no bounds checks.
+    A state is a tuple of WORDS np.uint64 that carries the side to move; a move is an int of at most
+    63 bits, and no two legal moves of a state share one token. No state has more than MAX_MOVES
+    moves: compiled buffers have that size and no bounds checks.
     """
 
+    #: The id: lower case words joined by hyphens.
     NAME: str
-    """The id: lower case words joined by hyphens."""
     TITLE: str
     WORDS: int
     MAX_MOVES: int
+    #: How many levels of play the game can tell apart, 1 to 8.
     LEVELS: int
-    """How many levels of play the game can tell apart, 1 to 8."""
     OPTIONS: Mapping[str, Option]
+    #: Files of tuned numbers or books beside the game's file; they are part of its digest.
     DATA: Sequence[str]
-    """Files of tuned numbers or books beside the game's file; they are part of its digest."""
+    #: The rules in a few paragraphs for players.
     RULES: str
-    """The rules in a few paragraphs for players."""
 
     def init(self, options: Mapping[str, str]) -> State:
         """The state at the start; ValueError says which value of which option was expected."""
@@ -107,7 +108,9 @@ class Rules(Protocol):
         """(rule) GOES_ON, or the result for the side to move; cheap tests only."""
 
     def moves(self, s: State, buf: Any) -> int:
-        """(rule) Writes the legal moves into buf and returns their number; none for a finished state need be given."""
+        """(rule) Writes the legal moves into buf and returns their number; none for a finished
+        state need be given.
+        """
 
     def play(self, s: State, m: int) -> State:
         """(rule) The state after the legal move m, the other side to move."""
@@ -116,18 +119,21 @@ class Rules(Protocol):
         """(rule) The result for the side to move when the state goes on but there is no move."""
 
     def key(self, s: State) -> np.uint64:
-        """(rule) Different for different states as far as 64 bits allow; never 0. States of one key share what the
-        search finds out about them.
+        """(rule) Different for different states as far as 64 bits allow; never 0. States of one key
+        share what the search finds out about them.
 
-        So only what a search cannot reach may be left out: counters that end a match after many quiet plies, as long
-        as their limit is far. Chess leaves out the number of the move, and the plies since the last capture or pawn
-        move below 110 of 150; draughts its quiet plies below 48 of 80; international draughts those of kings below 24
-        of 50, unless few pieces are counted as well; nine men's morris those without a mill up to 60 of 100. From
-        there on they are in the key. Sides, castling, en passant, men in hand and options always are.
+        So only what a search cannot reach may be left out: counters that end a match after many
+        quiet plies, as long as their limit is far. Chess leaves out the number of the move, and the
+        plies since the last capture or pawn move below 110 of 150; draughts its quiet plies below
+        48 of 80; international draughts those of kings below 24 of 50, unless few pieces are
+        counted as well; nine men's morris those without a mill up to 60 of 100. From there on they
+        are in the key. Sides, castling, en passant, men in hand and options always are.
         """
 
     def evaluate(self, s: State, data: Any) -> int:
-        """(rule) A guess of the result for the side to move, in [-20000, 20000]; data points at the game's DATA."""
+        """(rule) A guess of the result for the side to move, in [-20000, 20000]; data points at the
+        game's DATA.
+        """
 
     def turn(self, s: State) -> int:
         """The seat to move."""
@@ -157,109 +163,134 @@ class Rules(Protocol):
         """A legal move as clicks."""
 
 
-REQUIRED = tuple(name for name in (*Rules.__annotations__, *vars(Rules)) if not name.startswith("_"))
+REQUIRED = tuple(
+    name for name in (*Rules.__annotations__, *vars(Rules)) if not name.startswith("_")
+)
 
 
 class MoreRules(Protocol):
-    """What a game's file may define besides: names that are not there mean the default that is given here.
+    """What a game's file may define besides: names that are not there mean the default that is
+    given here.
 
-    Rules see one state and no history. A game in which positions can come again says with REPETITION how often one may
-    occur, and gives `repetition` and `reversible`; the search then also avoids or seeks repetitions.
+    Rules see one state and no history. A game in which positions can come again says with
+    REPETITION how often one may occur, and gives `repetition` and `reversible`; the search then
+    also avoids or seeks repetitions.
     """
 
+    #: The other Python files of a game that is too long for one. They are part of the digest, and
+    #: their rules are compiled with it; the file and its parts import nothing else from the folders
+    #: that they are in. Default: none.
     PARTS: Sequence[ModuleType]
-    """The other Python files of a game that is too long for one. They are part of the digest, and their rules are
-    compiled with it; the file and its parts import nothing else from the folders that they are in. Default: none."""
+    #: So many occurrences of a position end the match as a draw; 0, the default: it does not
+    #: matter.
     REPETITION: int
-    """So many occurrences of a position end the match as a draw; 0, the default: it does not matter."""
+    #: Nodes, margin and slip of each level below the top (see engine.search.levels), LEVELS - 1 of
+    #: them, made by `python -m engine.match.ladder NAME --calibrate`. Default: levels that suit
+    #: many games.
     LEVEL_TABLE: Sequence[tuple[int, int, int]]
-    """Nodes, margin and slip of each level below the top (see engine.search.levels), LEVELS - 1 of them, made by
-    `python -m engine.match.ladder NAME --calibrate`. Default: levels that suit many games."""
+    #: So many occurrences let the player to move claim a draw; 0 is the default.
     CLAIM_REPETITION: int
-    """So many occurrences let the player to move claim a draw; 0 is the default."""
+    #: By about so much a quiet move changes the evaluation. Near its horizon the search then leaves
+    #: out what is further away from its window than that; 0, the default: it never does.
     MARGIN: int
-    """By about so much a quiet move changes the evaluation. Near its horizon the search then leaves out what is further
-    away from its window than that; 0, the default: it never does."""
+    #: How long the top level may take where only a longer look of the game's solver keeps what is
+    #: won; 1000 is the default. A search without a solver's result goes no further than that.
     PATIENCE_MS: int
-    """How long the top level may take where only a longer look of the game's solver keeps what is won; 1000 is the
-    default. A search without a solver's result goes no further than that."""
+    #: The module of the game's exact solver (see `engine.solvers.base`); "", the default, where it
+    #: has none.
     SOLVER: str
-    """The module of the game's exact solver (see `engine.solvers.base`); "", the default, where it has none."""
+    #: What a number counts when moves are listed: "move", the default, both sides' moves, as in
+    #: chess (3. Bc4 Nf6); "ply" each of them (5. d3 6. c4).
     NUMBERING: str
-    """What a number counts when moves are listed: "move", the default, both sides' moves, as in chess (3. Bc4 Nf6);
-    "ply" each of them (5. d3 6. c4)."""
+    #: The techniques of the search that do not pay for this game (names of
+    #: `engine.search.layout.TECHNIQUE`).
     DISABLED: Sequence[str]
-    """The techniques of the search that do not pay for this game (names of `engine.search.layout.TECHNIQUE`)."""
 
     def drawn(self, s: State) -> int:
-        """(rule) 1 where the match is a draw although moves are left: by a count of moves, or for want of material.
+        """(rule) 1 where the match is a draw although moves are left: by a count of moves, or for
+        want of material.
 
-        Asked only where `status` goes on; where no move is left it must be 0, unless `no_moves_result` is a draw as
-        well. A perft does not ask. Default 0.
+        Asked only where `status` goes on; where no move is left it must be 0, unless
+        `no_moves_result` is a draw as well. A perft does not ask. Default 0.
         """
 
     def repetition(self, s: State) -> np.uint64:
-        """(rule) A key that is equal for states that count as the same position: the key without the move counters."""
+        """(rule) A key that is equal for states that count as the same position: the key without
+        the move counters.
+        """
 
     def reversible(self, s: State) -> int:
-        """(rule) No position before the last so many plies can come again: 0 after a capture or another last step, 512
-        where there are none.
+        """(rule) No position before the last so many plies can come again: 0 after a capture or
+        another last step, 512 where there are none.
         """
 
     def count(self, s: State, buf: Any) -> int:
-        """(rule) What `moves` would return, found sooner; buf may be used as scratch. Default: `moves`."""
+        """(rule) What `moves` would return, found sooner; buf may be used as scratch. Default:
+        `moves`.
+        """
 
     def tactical(self, s: State, buf: Any) -> int:
-        """(rule) Writes those legal moves to buf that may change the evaluation much, captures above all, and returns
-        how many; a search goes on with these at its horizon, where the state is not tense. Default: none.
+        """(rule) Writes those legal moves to buf that may change the evaluation much, captures
+        above all, and returns how many; a search goes on with these at its horizon, where the state
+        is not tense. Default: none.
         """
 
     def unstable(self, s: State) -> int:
-        """(rule) 1 where an evaluation says little because the side to move has no free choice: it is in check, or must
-        capture. A search looks deeper there. Default 0.
+        """(rule) 1 where an evaluation says little because the side to move has no free choice: it
+        is in check, or must capture. A search looks deeper there. Default 0.
         """
 
     def evasions(self, s: State, buf: Any) -> int:
-        """(rule) Writes the moves that a tense state leaves to buf and returns how many: after each other move the
-        other side wins with its next one. 0, the default: they are not known, or there are none.
+        """(rule) Writes the moves that a tense state leaves to buf and returns how many: after each
+        other move the other side wins with its next one. 0, the default: they are not known, or
+        there are none.
         """
 
     def rank(self, s: State, m: int) -> int:
-        """(rule) A guess how soon a legal move should be tried: above 0 before the quiet ones, below 0 after them;
-        within 2**40 either way. Default 0.
+        """(rule) A guess how soon a legal move should be tried: above 0 before the quiet ones,
+        below 0 after them; within 2**40 either way. Default 0.
         """
 
     def may_pass(self, s: State) -> int:
-        """(rule) 1 where some move is almost surely better than passing would be; then a search may try `pass_turn`.
-        Default 0.
+        """(rule) 1 where some move is almost surely better than passing would be; then a search may
+        try `pass_turn`. Default 0.
         """
 
     def pass_turn(self, s: State) -> State:
-        """(rule) The state with the other side to move, where `may_pass` allows it: not a move of the game."""
+        """(rule) The state with the other side to move, where `may_pass` allows it: not a move of
+        the game.
+        """
 
     def probe(self, s: State, data: Any) -> int:
-        """(rule) What is known for certain: the result for the side to move with best play, and four times the plies to
-        the end (none for a draw); GOES_ON, the default, where nothing is. `data` has the tables of the game's solver.
+        """(rule) What is known for certain: the result for the side to move with best play, and
+        four times the plies to the end (none for a draw); GOES_ON, the default, where nothing is.
+        `data` has the tables of the game's solver.
         """
 
     def claim(self, s: State) -> str | None:
-        """Why the player to move may claim a draw here, in words; None, the default, where there is no reason."""
+        """Why the player to move may claim a draw here, in words; None, the default, where there is
+        no reason.
+        """
 
     def notation(self, s: State, m: int) -> str:
-        """A legal move as players write it ("Nbxd7+"), read back by `parse_move`. Default: its token."""
+        """A legal move as players write it ("Nbxd7+"), read back by `parse_move`. Default: its
+        token.
+        """
 
 
-OPTIONAL = tuple(name for name in (*MoreRules.__annotations__, *vars(MoreRules)) if not name.startswith("_"))
+OPTIONAL = tuple(
+    name for name in (*MoreRules.__annotations__, *vars(MoreRules)) if not name.startswith("_")
+)
 
 
 def _times(count: int) -> str:
     return {2: "twice"}.get(count, f"{count} times")
 
 
+#: What a rules file may define under the name of an earlier version, and its name now.
 RENAMED = {
     "tense": "unstable", "noisy": "tactical", "forced": "evasions", "stuck": "no_moves_result", "WITHOUT": "DISABLED",
 }  # fmt: skip
-"""What a rules file may define under the name of an earlier version, and its name now."""
 
 
 def __getattr__(name: str) -> NoReturn:
@@ -269,7 +300,9 @@ def __getattr__(name: str) -> NoReturn:
 
 
 def _old_names(rules: object) -> list[str]:
-    """What a rules file defines by the name of an earlier version; a name that is no rule may be its own."""
+    """What a rules file defines by the name of an earlier version; a name that is no rule may be
+    its own.
+    """
     found = [name for name in RENAMED if hasattr(rules, name)]
     return [name for name in found if name.isupper() or hasattr(getattr(rules, name), RULE)]
 
@@ -277,9 +310,9 @@ def _old_names(rules: object) -> list[str]:
 class Game:
     """A game as the rest of the house sees it: checked entry points around one rules file.
 
-    `digest` names the exact rules (the file, its data, the engine around it); two nodes or processes whose digests
-    differ must not share a match. Everything that the rules raise comes out as GameFault, unless it is the typed error
-    of a bad argument.
+    `digest` names the exact rules (the file, its data, the engine around it); two nodes or
+    processes whose digests differ must not share a match. Everything that the rules raise comes out
+    as GameFault, unless it is the typed error of a bad argument.
     """
 
     __slots__ = (
@@ -302,13 +335,19 @@ class Game:
         self.claim_repetition = int(getattr(rules, "CLAIM_REPETITION", 0))
         self.level_table: Sequence[tuple[int, int, int]] = getattr(rules, "LEVEL_TABLE", ())
         if self.level_table and len(self.level_table) != rules.LEVELS - 1:
-            raise GameFault(f"the rules file {file} has {rules.LEVELS} LEVELS, and LEVEL_TABLE not one less")
+            raise GameFault(
+                f"the rules file {file} has {rules.LEVELS} LEVELS, and LEVEL_TABLE not one less"
+            )
         self.numbering: str = getattr(rules, "NUMBERING", "move")
         if self.numbering not in ("move", "ply"):
-            raise GameFault(f"the rules file {file} has NUMBERING {self.numbering!r}, not 'move' or 'ply'")
+            raise GameFault(
+                f"the rules file {file} has NUMBERING {self.numbering!r}, not 'move' or 'ply'"
+            )
         lacking = [name for name in ("repetition", "reversible") if not hasattr(rules, name)]
         if (self.repetition_times or self.claim_repetition) and lacking:
-            raise GameFault(f"the rules file {file} counts repetitions but does not define {', '.join(lacking)}")
+            raise GameFault(
+                f"the rules file {file} counts repetitions but does not define {', '.join(lacking)}"
+            )
         self.id = rules.NAME
         self.title = rules.TITLE
         self.digest = digest
@@ -333,11 +372,15 @@ class Game:
                 raise OptionError(f"{self.title} has no option {name[:40]!r}; it has: {offer}")
             option = known[name]
             if value not in option.offered and not (option.free and len(value) <= MAX_TEXT):
-                raise OptionError(f"option {name} is one of {', '.join(option.offered)}, not {value[:40]!r}")
+                raise OptionError(
+                    f"option {name} is one of {', '.join(option.offered)}, not {value[:40]!r}"
+                )
         return {name: options.get(name, option.default) for name, option in known.items()}
 
     def start(self, options: Mapping[str, str] | None = None) -> "Position":
-        """The position at the start of a match; OptionError for an option or value that the game does not have."""
+        """The position at the start of a match; OptionError for an option or value that the game
+        does not have.
+        """
         chosen = self.check_options(options or {})
         try:
             with wrapping():
@@ -356,7 +399,9 @@ class Game:
             with wrapping():
                 return Position(self, chosen, self.rules.parse_position(text, chosen))
         except ValueError as error:
-            raise PositionError(f"{text[:80]!r} is not a position of {self.title}: {error}") from error
+            raise PositionError(
+                f"{text[:80]!r} is not a position of {self.title}: {error}"
+            ) from error
         except Exception as error:
             self._fault("parse_position", error)
 
@@ -368,7 +413,9 @@ class Game:
             self._fault("board", error)
 
     def settle(self, state: State) -> tuple[int, list[int]]:
-        """GOES_ON with the legal moves in the order of the rules, or the result for the side to move and no moves."""
+        """GOES_ON with the legal moves in the order of the rules, or the result for the side to
+        move and no moves.
+        """
         hook = "status"
         rules = self.rules
         try:
@@ -390,15 +437,17 @@ class Game:
         return ONGOING, moves
 
     def _fault(self, hook: str, error: Exception) -> NoReturn:
-        raise GameFault(f"the rules of {self.id} failed in {hook}: {type(error).__name__}: {error}") from error
+        raise GameFault(
+            f"the rules of {self.id} failed in {hook}: {type(error).__name__}: {error}"
+        ) from error
 
 
 class Position:
     """A state of a game with its options: immutable, comparable, and all in text outside.
 
-    `last` is the state before and the move that led here, for the view; `past` are the repetition keys of the
-    positions before this one that can come again. A position that was read from text has neither; they do not count
-    for equality.
+    `last` is the state before and the move that led here, for the view; `past` are the repetition
+    keys of the positions before this one that can come again. A position that was read from text
+    has neither; they do not count for equality.
     """
 
     __slots__ = ("_child", "_played", "_settled", "game", "last", "options", "past", "state")
@@ -416,8 +465,8 @@ class Position:
         self.state = state
         self.last = last
         self.past = past
-        # The position after the move that was last asked for: a server decides on a move and then replays it from its
-        # log.
+        # The position after the move that was last asked for: a server decides on a move and then
+        # replays it from its log.
         self._child: tuple[str, Position] | None = None
         self._settled: tuple[int, list[int]] | None = None
         self._played: str | None = None
@@ -425,7 +474,11 @@ class Position:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Position):
             return NotImplemented
-        return self.state == other.state and self.options == other.options and self.game.id == other.game.id
+        return (
+            self.state == other.state
+            and self.options == other.options
+            and self.game.id == other.game.id
+        )
 
     def __hash__(self) -> int:
         return hash(self.state)
@@ -449,7 +502,9 @@ class Position:
             self.game._fault("format_position", error)
 
     def digest(self) -> str:
-        """16 hex digits over text and options, to recognise a position across processes and restarts."""
+        """16 hex digits over text and options, to recognise a position across processes and
+        restarts.
+        """
         parts = [self.text(), *(f"{name}={value}" for name, value in sorted(self.options.items()))]
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
 
@@ -494,10 +549,11 @@ class Position:
         return self._after(move, after)
 
     def advance(self, text: str) -> "tuple[str, Position, Outcome | None]":
-        """Plays the legal move that a token names: its plain token, the position after it, and the outcome if it ends
-        there.
+        """Plays the legal move that a token names: its plain token, the position after it, and the
+        outcome if it ends there.
 
-        The same as `parse_move`, `format_move`, `play` and `outcome` in turn. Raises what they raise.
+        The same as `parse_move`, `format_move`, `play` and `outcome` in turn. Raises what they
+        raise.
         """
         move = self.parse_move(text)
         token = self.format_move(move)
@@ -506,7 +562,9 @@ class Position:
         return token, after, after.outcome()
 
     def replay(self, text: str) -> "Position":
-        """The position after a move that a log says was played: read, but not checked against the legal moves again."""
+        """The position after a move that a log says was played: read, but not checked against the
+        legal moves again.
+        """
         if self._child is not None and self._child[0] == text:
             return self._child[1]
         try:
@@ -535,7 +593,9 @@ class Position:
         return Outcome(self.turn if result == WON else 1 - self.turn, reason)
 
     def claim(self) -> str | None:
-        """Why the player to move may claim a draw here, in words; None when there is no reason or the match is over."""
+        """Why the player to move may claim a draw here, in words; None when there is no reason or
+        the match is over.
+        """
         times, reason = self.game.claim_repetition, self.game.claim
         if (reason is None and not times) or self._settle()[0] != ONGOING:
             return None
@@ -562,7 +622,9 @@ class Position:
             self.game._fault("notation", error)
 
     def played(self) -> str:
-        """The move that led here as players write it; "" without one, and where the game writes moves as tokens."""
+        """The move that led here as players write it; "" without one, and where the game writes
+        moves as tokens.
+        """
         if self._played is None:
             self._played = ""
             if self.last is not None and hasattr(self.game.rules, "notation"):
@@ -591,8 +653,9 @@ class Position:
             self.game._fault("move_view", error)
 
     def forced_pass(self) -> str | None:
-        """The token of the only legal move, where that is the button of a target without cells ("pass"): there is
-        nothing to choose and nothing to see on the board. None where there is something to decide.
+        """The token of the only legal move, where that is the button of a target without cells
+        ("pass"): there is nothing to choose and nothing to see on the board. None where there is
+        something to decide.
         """
         if len(self.moves()) != 1:
             return None

@@ -1,8 +1,8 @@
 """What a rules file imports: `U`, `rule`, the bit helpers and `at`. No numba here.
 
-Called from plain Python these are plain Python, so a server plays by the same file without a compiler.
-`engine.compiler.native` compiles copies of the marked functions for the search and gives the bit helpers their machine
-instructions.
+Called from plain Python these are plain Python, so a server plays by the same file without a
+compiler. `engine.compiler.native` compiles copies of the marked functions for the search and gives
+the bit helpers their machine instructions.
 """
 
 from collections.abc import Callable
@@ -10,13 +10,15 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+#: A word of a state. Constants next to a board are `U(...)`: compiled, a bare int makes the whole
+#: expression signed.
 U = np.uint64
-"""A word of a state. Constants next to a board are `U(...)`: compiled, a bare int makes the whole expression signed."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+#: The attribute that marks a function as part of the rules; its value is the signature text, "" for
+#: none.
 RULE = "__plyroom_rule__"
-"""The attribute that marks a function as part of the rules; its value is the signature text, "" for none."""
 
 
 @overload
@@ -24,10 +26,12 @@ def rule(mark: F) -> F: ...
 @overload
 def rule(mark: str) -> Callable[[F], F]: ...
 def rule(mark: Any) -> Any:
-    """Marks a function as part of the rules, to be compiled for the search; uncompiled it stays as it is.
+    """Marks a function as part of the rules, to be compiled for the search; uncompiled it stays as
+    it is.
 
-    A function that calls itself needs its signature, `@rule("i8(state, i8, i8*)")`, because a recursive function that
-    numba specialises twice crashes when it is loaded from the cache (numba issue 6061).
+    A function that calls itself needs its signature, `@rule("i8(state, i8, i8*)")`, because a
+    recursive function that numba specialises twice crashes when it is loaded from the cache (numba
+    issue 6061).
     """
     if isinstance(mark, str):
         return lambda function: _marked(function, mark)
@@ -60,7 +64,9 @@ def at(memory: Any, index: int) -> Any:
 
 
 def put(memory: Any, index: int, value: int) -> None:
-    """Stores a value that another process reads: after all stores before it and before all after it."""
+    """Stores a value that another process reads: after all stores before it and before all after
+    it.
+    """
     memory[index] = value
 
 

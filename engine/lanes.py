@@ -1,4 +1,5 @@
-"""Four words side by side that one machine instruction works on; `engine.compiler.native_lanes` has the compiled form.
+"""Four words side by side that one machine instruction works on; `engine.compiler.native_lanes` has
+the compiled form.
 
 Uncompiled a `Lanes` is an array of four words, for tests and for reading.
 """

@@ -1,4 +1,6 @@
-"""python -m engine.perft GAME DEPTH: counts the move sequences of each length, to compare with published tables."""
+"""python -m engine.perft GAME DEPTH: counts the move sequences of each length, to compare with
+published tables.
+"""
 
 import argparse
 import sys
@@ -14,7 +16,9 @@ from engine.search import layout
 
 
 def perft(native: NativeGame, position: Position, depth: int) -> int:
-    """The number of move sequences of a length; a finished game has no moves and counts nowhere below its depth."""
+    """The number of move sequences of a length; a finished game has no moves and counts nowhere
+    below its depth.
+    """
     if not 0 <= depth < layout.MAX_PLY:
         raise ValueError(f"a depth is 0 to {layout.MAX_PLY - 1}")
     work = Memory(np.zeros(layout.work_words(int(native.game.rules.MAX_MOVES)), np.int64))
@@ -26,13 +30,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m engine.perft", description=__doc__)
     parser.add_argument("game")
     parser.add_argument("depth", type=count)
-    parser.add_argument("--position", help="start from this position instead of the start of the game")
+    parser.add_argument(
+        "--position", help="start from this position instead of the start of the game"
+    )
     parser.add_argument("--option", type=option, action="append", default=[], metavar="NAME=VALUE")
     asked = parser.parse_args(arguments)
     try:
         game = load_game(asked.game)
         options = dict(asked.option)
-        position = game.start(options) if asked.position is None else game.position(asked.position, options)
+        position = (
+            game.start(options)
+            if asked.position is None
+            else game.position(asked.position, options)
+        )
         native = compile_game(game)
         native.function("perft")
         for depth in range(1, asked.depth + 1):

@@ -1,7 +1,7 @@
 """python -m engine.solve GAME: the exact result of a position, when both sides play their best.
 
-A game with a solver of its own is solved by that, any other one by the general search, if it comes to the end of all
-lines within the limits.
+A game with a solver of its own is solved by that, any other one by the general search, if it comes
+to the end of all lines within the limits.
 """
 
 import argparse
@@ -20,12 +20,22 @@ from engine.deadline import expiring
 from engine.game import Game, GameError, GameFault, Position
 from engine.rules.registry import load_game
 from engine.search.job import Limit
-from engine.solvers.base import Around, BookSolver, Problem, ProblemError, Solution, Solver, TableSolver, named_solver
+from engine.solvers.base import (
+    Around,
+    BookSolver,
+    Problem,
+    ProblemError,
+    Solution,
+    Solver,
+    TableSolver,
+    named_solver,
+)
 
 BOOK_PLIES = 10
 MOST_BOOK_PLIES = 16
+#: How long a position may take by default.
 SECONDS = 60.0
-"""How long a position may take by default."""
+#: What an argument is of use for; a position is solved where nothing else is asked for.
 BELONGS_TO = {
     "seconds": ("position", "file"),
     "nodes": ("position", "file"),
@@ -35,13 +45,12 @@ BELONGS_TO = {
     "work": ("make_book",),
     "out": ("make_book",),
 }
-"""What an argument is of use for; a position is solved where nothing else is asked for."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """What solving a file of positions gave: means a position; `wrong` and `open` are line numbers, open ones had no
-    result within the limits.
+    """What solving a file of positions gave: means a position; `wrong` and `open` are line numbers,
+    open ones had no result within the limits.
     """
 
     positions: int
@@ -74,7 +83,9 @@ def read_problem(solver: Solver, text: str, options: Mapping[str, str]) -> Probl
 
 
 def read_suite(solver: Solver, path: Path, options: Mapping[str, str]) -> dict[int, Problem]:
-    """The problems of a file by line number: one a line, empty lines and those that begin with # left out."""
+    """The problems of a file by line number: one a line, empty lines and those that begin with #
+    left out.
+    """
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -92,7 +103,9 @@ def read_suite(solver: Solver, path: Path, options: Mapping[str, str]) -> dict[i
     return problems
 
 
-def solve_suite(solver: Solver, problems: dict[int, Problem], limit: Limit, seconds: float) -> Suite:
+def solve_suite(
+    solver: Solver, problems: dict[int, Problem], limit: Limit, seconds: float
+) -> Suite:
     """Solves all, each within the seconds on average, and compares with the scores that are given."""
     from engine.search.driver import Control
 
@@ -130,7 +143,8 @@ def as_dict(solver: Solver, position: Position, solution: Solution) -> dict[str,
         "result": solver.describe(solution),
         "best_moves": best,
         "moves": {
-            position.format_move(m.move): {"score": m.score, "bound": m.bound, "value": m.value} for m in solution.moves
+            position.format_move(m.move): {"score": m.score, "bound": m.bound, "value": m.value}
+            for m in solution.moves
         },
         "line": line,
         "nodes": solution.nodes,
@@ -142,7 +156,9 @@ def as_text(solver: Solver, position: Position, solution: Solution) -> str:
     """A solution for people."""
     signs = {"exact": "", "lower": ">= ", "upper": "<= "}
     best, line = moves_as_tokens(position, solution)
-    moves = ", ".join(f"{position.format_move(m.move)} {signs[m.bound]}{m.score:+d}" for m in solution.moves)
+    moves = ", ".join(
+        f"{position.format_move(m.move)} {signs[m.bound]}{m.score:+d}" for m in solution.moves
+    )
     return "\n".join(
         [
             f"position    {position.text()}",
@@ -159,7 +175,8 @@ def as_text(solver: Solver, position: Position, solution: Solution) -> str:
 def suite_as_text(suite: Suite) -> str:
     lines = [
         f"positions   {suite.positions}, {suite.checked} with a known score",
-        f"wrong       {len(suite.wrong)}" + (f", lines {', '.join(map(str, suite.wrong))}" if suite.wrong else ""),
+        f"wrong       {len(suite.wrong)}"
+        + (f", lines {', '.join(map(str, suite.wrong))}" if suite.wrong else ""),
         f"mean time   {suite.mean_us:,.2f} us a position",
         f"mean nodes  {suite.mean_nodes:,.1f}",
     ]
@@ -177,25 +194,43 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("game")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--position", metavar="TEXT", help="the position to solve; the start of the game by default")
     what.add_argument(
-        "--file", metavar="F", type=Path, help="solve one position a line, check the scores that are beside them"
+        "--position", metavar="TEXT", help="the position to solve; the start of the game by default"
     )
-    what.add_argument("--make-tables", action="store_true", help="make the game's endgame tables anew, and keep them")
+    what.add_argument(
+        "--file",
+        metavar="F",
+        type=Path,
+        help="solve one position a line, check the scores that are beside them",
+    )
+    what.add_argument(
+        "--make-tables",
+        action="store_true",
+        help="make the game's endgame tables anew, and keep them",
+    )
     what.add_argument("--make-book", action="store_true", help="make the game's opening book anew")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     solving = parser.add_argument_group("positions")
-    solving.add_argument("--option", type=option, action="append", metavar="NAME=VALUE", help="an option of the game")
+    solving.add_argument(
+        "--option", type=option, action="append", metavar="NAME=VALUE", help="an option of the game"
+    )
     solving.add_argument("--seconds", type=positive, help=f"a position, {SECONDS:g} by default")
     solving.add_argument("--nodes", type=count, help="at most so many nodes a position")
     tables = parser.add_argument_group("endgame tables")
-    tables.add_argument("--pieces", type=count, help="up to so many pieces, as many as there can be by default")
+    tables.add_argument(
+        "--pieces", type=count, help="up to so many pieces, as many as there can be by default"
+    )
     book = parser.add_argument_group("opening book")
     book.add_argument("--plies", type=count_or_none, help=f"of the book, {BOOK_PLIES} by default")
     book.add_argument(
-        "--work", type=Path, metavar="F", help="what is done of the book; a run that was cut goes on there"
+        "--work",
+        type=Path,
+        metavar="F",
+        help="what is done of the book; a run that was cut goes on there",
     )
-    book.add_argument("--out", type=Path, metavar="F", help="the book's file; the one beside the game by default")
+    book.add_argument(
+        "--out", type=Path, metavar="F", help="the book's file; the one beside the game by default"
+    )
     return parser
 
 
@@ -203,7 +238,9 @@ def asked_on(line: list[str] | None) -> argparse.Namespace:
     """What is asked for on a command line; it ends the program where arguments do not go together."""
     made = parser()
     asked = made.parse_args(line)
-    task = next((name for name in ("file", "make_tables", "make_book") if getattr(asked, name)), "position")
+    task = next(
+        (name for name in ("file", "make_tables", "make_book") if getattr(asked, name)), "position"
+    )
     for name, tasks in BELONGS_TO.items():
         if getattr(asked, name) is not None and task not in tasks:
             made.error(f"argument --{name}: not with --{task.replace('_', '-')}")
@@ -220,7 +257,9 @@ def make_tables(game: Game, asked: argparse.Namespace) -> int:
     begun = time.perf_counter()
     pieces = solver.most_pieces if asked.pieces is None else asked.pieces
     if not 2 <= pieces <= solver.most_pieces:
-        raise GameError(f"the tables of {game.title} go up to 2 to {solver.most_pieces} pieces, not {pieces}")
+        raise GameError(
+            f"the tables of {game.title} go up to 2 to {solver.most_pieces} pieces, not {pieces}"
+        )
     counts = solver.make_tables(pieces, show_progress)
     end_progress()
     told = {"pieces": pieces, **counts, "seconds": round(time.perf_counter() - begun, 1)}
@@ -244,7 +283,9 @@ def make_book(game: Game, asked: argparse.Namespace) -> int:
     out = asked.out or Path(str(getattr(game.rules, "__file__", ""))).parent / game.rules.DATA[0]
     work = asked.work or out.with_suffix(".work")
     if not out.parent.is_dir() or out.is_dir():
-        raise GameError(f"{out}: no file can be written there")  # told before the work, not after it
+        raise GameError(
+            f"{out}: no file can be written there"
+        )  # told before the work, not after it
     begun = time.perf_counter()
     solver.prepare()
     try:
@@ -255,7 +296,12 @@ def make_book(game: Game, asked: argparse.Namespace) -> int:
     out.write_bytes(content)
     seconds = time.perf_counter() - begun
     if asked.json:
-        told = {"file": str(out), "bytes": len(content), "plies": plies, "seconds": round(seconds, 1)}
+        told = {
+            "file": str(out),
+            "bytes": len(content),
+            "plies": plies,
+            "seconds": round(seconds, 1),
+        }
         print(msgspec.json.encode(told).decode())
     else:
         print(f"{out}: {len(content):,} bytes, {plies} plies, {seconds:.1f} s")

@@ -1,20 +1,20 @@
 """The board view, version 1: what a generic board draws, so that a new game needs no client code.
 
-A game describes its board once a room (`BoardView`) and each position (`PositionView`); the seat to move also gets its
-moves as click sequences (`MoveView`). Clients match prefixes of the paths, so one rule serves placing, from-to moves,
-multi-jumps and promotions. New fields may be added with defaults; none is ever removed or given another meaning.
+A game describes its board once a room (`BoardView`) and each position (`PositionView`); the seat to
+move also gets its moves as click sequences (`MoveView`). Clients match prefixes of the paths, so
+one rule serves placing, from-to moves, multi-jumps and promotions. New fields may be added with
+defaults; none is ever removed or given another meaning.
 """
 
 from typing import Literal
 
 from msgspec import Struct
 
+#: How a board looks; with "points" the cells of a grid are the crossings of its lines.
 Style = Literal["checker", "felt", "holes", "plain", "bare", "points"]
-"""How a board looks; with "points" the cells of a grid are the crossings of its lines."""
+#: How a piece looks without a sprite: a stack is two discs, a king of draughts; a stick stands
+#: upright; a line goes across its cell from the left edge to the right one.
 Shape = Literal["disc", "cross", "ring", "stick", "stack", "line"]
-"""How a piece looks without a sprite: a stack is two discs, a king of draughts; a stick stands upright; a line goes
-across its cell from the left edge to the right one.
-"""
 Sprite = Literal["king", "queen", "rook", "bishop", "knight", "pawn"]
 SiteShape = Literal["square", "hex", "point", "round"]
 
@@ -31,8 +31,8 @@ class Grid(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="grid"
     style: Style = "plain"
     gravity: bool = False
     labels: bool = True
+    #: The second seat sees the board from the other side.
     flips: bool = False
-    """The second seat sees the board from the other side."""
 
 
 class Site(Struct, frozen=True, omit_defaults=True):
@@ -45,7 +45,9 @@ class Site(Struct, frozen=True, omit_defaults=True):
 
 
 class Border(Struct, frozen=True, omit_defaults=True):
-    """An edge of the board that belongs to a side: the places along it, whose outer edges get the side's colour."""
+    """An edge of the board that belongs to a side: the places along it, whose outer edges get the
+    side's colour.
+    """
 
     side: int
     sites: tuple[str, ...]
@@ -61,9 +63,11 @@ class Sites(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="site
 
 
 class Kind(Struct, frozen=True, omit_defaults=True):
-    """How a kind of piece looks, and its name for people and screen readers; `text` is its letter on a terminal.
+    """How a kind of piece looks, and its name for people and screen readers; `text` is its letter
+    on a terminal.
 
-    `angle` turns the shape clockwise, in degrees from 0 to 359: a stick of 90 lies, a line of 90 goes up and down.
+    `angle` turns the shape clockwise, in degrees from 0 to 359: a stick of 90 lies, a line of 90
+    goes up and down.
     """
 
     name: str
@@ -83,8 +87,8 @@ class SeatView(Struct, frozen=True, omit_defaults=True):
 
 
 class BoardView(Struct, frozen=True, omit_defaults=True):
-    """What stays the same for a whole room; `targets` maps a label (a column)
-    to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board. A move by
+    """What stays the same for a whole room; `targets` maps a label (a column) to the cells that a
+    click may hit for it; a label without cells ("pass") is a button beside the board. A move by
     such a button is played for a person who can play nothing else.
     """
 
@@ -95,12 +99,13 @@ class BoardView(Struct, frozen=True, omit_defaults=True):
 
 
 class PositionView(Struct, frozen=True, omit_defaults=True):
-    """One position: pieces by cell, the seat to move (None when finished), marks by name,
-    the last move's path, one line of text; `hands` counts the pieces of each kind that wait beside the board.
+    """One position: pieces by cell, the seat to move (None when finished), marks by name, the last
+    move's path, one line of text; `hands` counts the pieces of each kind that wait beside the
+    board.
 
-    `last` and each of the `marks` name cells, or labels of `targets`: a label that has cells stands for them, one
-    without is its button, and is told beside the board. The clients draw the mark `last`; where there is none, a
-    terminal draws `last`.
+    `last` and each of the `marks` name cells, or labels of `targets`: a label that has cells stands
+    for them, one without is its button, and is told beside the board. The clients draw the mark
+    `last`; where there is none, a terminal draws `last`.
     """
 
     pieces: dict[str, str]
@@ -109,8 +114,8 @@ class PositionView(Struct, frozen=True, omit_defaults=True):
     marks: dict[str, tuple[str, ...]] = {}
     last: tuple[str, ...] = ()
     hands: dict[str, int] = {}
+    #: The last move in the notation of the game, where that is not its token.
     played: str = ""
-    """The last move in the notation of the game, where that is not its token."""
 
 
 class MoveView(Struct, frozen=True, omit_defaults=True):
@@ -132,4 +137,6 @@ def cell_ids(board: Grid | Sites) -> tuple[str, ...]:
         return tuple(site.id for site in board.sites)
     if board.names is not None:
         return tuple(name for row in board.names for name in row if name is not None)
-    return tuple(f"{chr(97 + col)}{row + 1}" for row in range(board.rows) for col in range(board.cols))
+    return tuple(
+        f"{chr(97 + col)}{row + 1}" for row in range(board.rows) for col in range(board.cols)
+    )

@@ -1,4 +1,6 @@
-"""python -m engine.warm [GAME...]: compiles the search of the games, all by default, into the cache on disk."""
+"""python -m engine.warm [GAME...]: compiles the search of the games, all by default, into the cache
+on disk.
+"""
 
 import argparse
 import sys
@@ -9,7 +11,9 @@ from engine.rules.registry import game_ids, load_game
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """One line a game; 0 when all are ready, 1 when one does not compile, 2 for a game that is not there."""
+    """One line a game; 0 when all are ready, 1 when one does not compile, 2 for a game that is not
+    there.
+    """
     parser = argparse.ArgumentParser(prog="python -m engine.warm", description=__doc__)
     parser.add_argument("game", nargs="*")
     asked = parser.parse_args(arguments)

@@ -1,4 +1,6 @@
-"""What Alembic runs for each command: the migrations on the connection it was given, or on `-x url=...`."""
+"""What Alembic runs for each command: the migrations on the connection it was given, or on `-x
+url=...`.
+"""
 
 from alembic import context
 from sqlalchemy import create_engine, pool
@@ -14,7 +16,9 @@ def run() -> None:
         return
     url = context.get_x_argument(as_dictionary=True).get("url")
     if url is None:
-        raise SystemExit("name the database: alembic -x url=sqlite:///data/plyroom.sqlite3 upgrade head")
+        raise SystemExit(
+            "name the database: alembic -x url=sqlite:///data/plyroom.sqlite3 upgrade head"
+        )
     with create_engine(url, poolclass=pool.NullPool).begin() as own:
         _migrate(own)
 

@@ -25,23 +25,39 @@ from server.process.logs import log_to_stderr, stderr
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
 
+#: Hosts that mean every network of this machine, and where this machine finds itself then.
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
-"""Hosts that mean every network of this machine, and where this machine finds itself then."""
 
 
 @click.command()
-@click.option("--host", help="Address to listen on.  [default: 0.0.0.0, every network of this machine]")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.  [default: 8000]")
 @click.option(
-    "--data", type=click.Path(file_okay=False, path_type=Path), help="Folder for the database.  [default: data]"
+    "--host", help="Address to listen on.  [default: 0.0.0.0, every network of this machine]"
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 takes a free one.  [default: 8000]",
+)
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the database.  [default: data]",
 )
 @click.option(
     "--database",
     help="A PostgreSQL database, postgresql://user:password@host/database. Better in PLYROOM_DATABASE or in a file that"
     " PLYROOM_DATABASE_FILE names: everybody here can see command lines.  [default: a file in the data folder]",
 )
-@click.option("--workers", type=click.IntRange(0, 64), help="Search processes, 0 for none here.  [default: up to 4]")
-@click.option("--until-eof", is_flag=True, help="Stop when standard input ends: for programs that start a server.")
+@click.option(
+    "--workers",
+    type=click.IntRange(0, 64),
+    help="Search processes, 0 for none here.  [default: up to 4]",
+)
+@click.option(
+    "--until-eof",
+    is_flag=True,
+    help="Stop when standard input ends: for programs that start a server.",
+)
 def main(
     host: str | None,
     port: int | None,
@@ -53,19 +69,24 @@ def main(
     """Serves Plyroom: browsers, terminals and bots on one port."""
     given = {"host": host, "port": port, "data": data, "database": database, "workers": workers}
     try:
-        settings = replace(settings_from_env(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        settings = replace(
+            settings_from_env(),
+            **{name: value for name, value in given.items() if value is not None},
+        )  # type: ignore[arg-type]
         broker_of(settings)
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     log_to_stderr(settings.log)
-    # The store's threads finish in fractions of a millisecond; at the default of 5 ms they wait longer for the
-    # interpreter than for the disk.
+    # The store's threads finish in fractions of a millisecond; at the default of 5 ms they wait
+    # longer for the interpreter than for the disk.
     sys.setswitchinterval(0.0005)
     ignore_overflow()
     try:
         _run(settings, until_eof)
     except PortTaken as error:
-        raise click.ClickException(f"{error}. Choose another: --port 8001 (or PORT=8001 with make)") from error
+        raise click.ClickException(
+            f"{error}. Choose another: --port 8001 (or PORT=8001 with make)"
+        ) from error
     except (CannotListen, SettingError, StoreUnavailable) as error:
         raise click.ClickException(str(error)) from error
 
@@ -83,7 +104,9 @@ async def _serve(settings: Settings, until_eof: bool) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt instead
+        with contextlib.suppress(
+            NotImplementedError
+        ):  # Windows: Ctrl-C arrives as KeyboardInterrupt instead
             loop.add_signal_handler(number, stop.set)
     if until_eof:
         _stop_at_eof(loop, stop)
@@ -118,7 +141,9 @@ def _announce(settings: Settings, running: Running) -> None:
     if settings.host in ANYWHERE and (address := _network_address(here)):
         click.echo(f"Others on your network open http://{_in_url(address)}:{port}/")
     if running.metrics_port is not None:
-        click.echo(f"Metrics are at http://{_in_url(settings.metrics_host)}:{running.metrics_port}/metrics")
+        click.echo(
+            f"Metrics are at http://{_in_url(settings.metrics_host)}:{running.metrics_port}/metrics"
+        )
     click.echo(f"Everything is kept in {place(settings)}. Ctrl-C stops the server.")
 
 
@@ -128,9 +153,14 @@ def _in_url(host: str) -> str:
 
 
 def _network_address(loopback: str) -> str | None:
-    """This machine's address towards other networks, of the loopback's family; no packet is sent to find it."""
-    # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, and nobody's.
-    family, nobody = (socket.AF_INET6, "2001:db8::1") if ":" in loopback else (socket.AF_INET, "192.0.2.1")
+    """This machine's address towards other networks, of the loopback's family; no packet is sent to
+    find it.
+    """
+    # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, and
+    # nobody's.
+    family, nobody = (
+        (socket.AF_INET6, "2001:db8::1") if ":" in loopback else (socket.AF_INET, "192.0.2.1")
+    )
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((nobody, 9))

@@ -1,15 +1,15 @@
 """Where a connection comes from: the socket's address, or the one that a trusted proxy names.
 
-`X-Forwarded-For` and `X-Forwarded-Proto` count only when the socket belongs to a proxy that the operator trusts
-(`PLYROOM_PROXIES`): anybody else may write what they like there.
+`X-Forwarded-For` and `X-Forwarded-Proto` count only when the socket belongs to a proxy that the
+operator trusts (`PLYROOM_PROXIES`): anybody else may write what they like there.
 """
 
 import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+#: The part of an IPv6 address that one household has; it may use any address within.
 IPV6_PREFIX = 64
-"""The part of an IPv6 address that one household has; it may use any address within."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -17,7 +17,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A client as limits see it: `address` is an IPv4 address, an IPv6 network of 64 bits, or empty when unknown."""
+    """A client as limits see it: `address` is an IPv4 address, an IPv6 network of 64 bits, or empty
+    when unknown.
+    """
 
     address: str
     is_https: bool = False
@@ -33,10 +35,14 @@ class Proxies:
         """Whether a proxy of ours may have that address."""
         return any(address in network for network in self.networks)
 
-    def origin(self, peer: str | None, forwarded_for: Sequence[str], forwarded_proto: Sequence[str]) -> Origin:
-        """The client behind a connection from `peer`, given all its X-Forwarded-For and X-Forwarded-Proto headers.
+    def origin(
+        self, peer: str | None, forwarded_for: Sequence[str], forwarded_proto: Sequence[str]
+    ) -> Origin:
+        """The client behind a connection from `peer`, given all its X-Forwarded-For and
+        X-Forwarded-Proto headers.
 
-        Through several trusted proxies, it is the last address in X-Forwarded-For that is none of them.
+        Through several trusted proxies, it is the last address in X-Forwarded-For that is none of
+        them.
         """
         nearest = parse_address(peer or "")
         if nearest is None:
@@ -62,7 +68,9 @@ def parse_proxies(texts: Iterable[str]) -> Proxies:
         try:
             networks.append(ipaddress.ip_network(text))
         except ValueError as error:
-            raise ValueError(f"networks as in 10.0.0.0/8,fd00::/8 were expected: {error}") from error
+            raise ValueError(
+                f"networks as in 10.0.0.0/8,fd00::/8 were expected: {error}"
+            ) from error
     return Proxies(tuple(networks))
 
 
@@ -77,7 +85,9 @@ def parse_address(text: str) -> Address | None:
         address = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
         return None
-    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
+    return (
+        (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
+    )
 
 
 def limit_key(address: Address) -> str:

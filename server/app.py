@@ -1,4 +1,6 @@
-"""The wiring: which store, bus, engines and listener make a server. Nothing else picks implementations."""
+"""The wiring: which store, bus, engines and listener make a server. Nothing else picks
+implementations.
+"""
 
 import asyncio
 import os
@@ -38,8 +40,8 @@ from server.web.cookies import cookie_token
 from server.web.pages import Pages, client_folder
 
 DATABASE = "plyroom.sqlite3"
+#: How long the end waits for HTTP requests that are being answered.
 STOP_S = 1.0
-"""How long the end waits for HTTP requests that are being answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,8 @@ async def open_server(settings: Settings, engines: Engines | None) -> AsyncItera
 
 
 def load_games() -> None:
-    """Reads the files of all games: once the server is full of connections there may be no descriptor left for one.
-    What is wrong with a file is told to whoever asks for its game.
+    """Reads the files of all games: once the server is full of connections there may be no
+    descriptor left for one. What is wrong with a file is told to whoever asks for its game.
     """
     for game_id in game_ids():
         with suppress(Exception):  # a plug-in's file may raise anything while it is imported
@@ -74,7 +76,9 @@ def load_games() -> None:
 
 @asynccontextmanager
 async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator[Bus]:
-    """The bus to the other nodes of this store; SettingError when the settings name none that can be."""
+    """The bus to the other nodes of this store; SettingError when the settings name none that can
+    be.
+    """
     broker = broker_of(settings)
     if broker is None:
         yield LocalBus()
@@ -88,7 +92,9 @@ async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator
 
 
 def engines_over(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -> Engines:
-    """Who searches for this node: engine workers where there is a broker, and the pool here if there is one."""
+    """Who searches for this node: engine workers where there is a broker, and the pool here if
+    there is one.
+    """
     if isinstance(bus, LocalBus):
         return local or NoEngines()
     from server.bus.mqtt import MqttBus
@@ -120,7 +126,9 @@ def node_name(settings: Settings) -> str:
 
 
 def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
-    """The store that the settings name; StoreUnavailable for an address that cannot be, or a driver that lacks."""
+    """The store that the settings name; StoreUnavailable for an address that cannot be, or a driver
+    that lacks.
+    """
     if not settings.database:
         return open_sqlite(settings.data / DATABASE)
     try:
@@ -165,9 +173,12 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         sweeps = asyncio.create_task(http.run(), name="stuck HTTP connections")
 
         async def serve_socket(socket: ServerConnection) -> None:
-            token = cookie_token("; ".join(socket.request.headers.get_all("Cookie")) if socket.request else None)
+            token = cookie_token(
+                "; ".join(socket.request.headers.get_all("Cookie")) if socket.request else None
+            )
             address = origin_of(socket, proxies).address
-            # The handshake's headers are not wanted any more, and a live match would hold 5 KB of them.
+            # The handshake's headers are not wanted any more, and a live match would hold 5 KB of
+            # them.
             for handshake in (socket.request, socket.response):
                 if handshake is not None:
                     handshake.headers.clear()
@@ -181,7 +192,9 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
         try:
             async with (
                 _watched(hub, sessions, api) as watched,
-                listen(settings, runner, http, serve_socket, gate.admit, gate.left, drain) as server,
+                listen(
+                    settings, runner, http, serve_socket, gate.admit, gate.left, drain
+                ) as server,
             ):
                 port = next(iter(server.sockets)).getsockname()[1]
                 try:
@@ -202,7 +215,9 @@ def _watched(hub: Hub, sessions: Sessions, api: Api) -> AbstractAsyncContextMana
 
     ports = hub.ports
     gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus)
-    return serve_metrics(ports.settings, NodeCollector(ports.metrics, gauges), api.livez, api.ready_details)
+    return serve_metrics(
+        ports.settings, NodeCollector(ports.metrics, gauges), api.livez, api.ready_details
+    )
 
 
 class Gate:
@@ -217,7 +232,10 @@ class Gate:
     def admit(self, socket: ServerConnection) -> Response | None:
         """What to answer instead; None lets the connection in."""
         if self._is_full():
-            return plain(HTTPStatus.SERVICE_UNAVAILABLE, "this server has no place for another connection now")
+            return plain(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "this server has no place for another connection now",
+            )
         address = origin_of(socket, self._proxies).address
         try:
             self._sockets.enter(address)
@@ -238,5 +256,7 @@ def origin_of(socket: ServerConnection, proxies: Proxies) -> Origin:
     headers = socket.request.headers if socket.request else Headers()
     peer = socket.remote_address
     return proxies.origin(
-        peer[0] if peer else None, headers.get_all("X-Forwarded-For"), headers.get_all("X-Forwarded-Proto")
+        peer[0] if peer else None,
+        headers.get_all("X-Forwarded-For"),
+        headers.get_all("X-Forwarded-Proto"),
     )

@@ -16,8 +16,8 @@ from server.store.base import Store
 OnInfo = Callable[[Info], None]
 Spawn = Callable[[Coroutine[Any, Any, None], str], Any]
 
+#: Letters for ids: none that people mistake for another.
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
-"""Letters for ids: none that people mistake for another."""
 
 
 class EnginesAway(SearchError):
@@ -28,21 +28,27 @@ class Engines(Protocol):
     """Whoever can search: the pool here, workers elsewhere."""
 
     def is_warm(self, game_id: str) -> bool:
-        """Whether that game's search is compiled; until then most levels are weaker, and other searches wait."""
+        """Whether that game's search is compiled; until then most levels are weaker, and other
+        searches wait.
+        """
 
     def warm_percent(self, game_id: str) -> int:
-        """How far that game's search is compiled; 100 when there is nothing to wait for: it is, or cannot be."""
+        """How far that game's search is compiled; 100 when there is nothing to wait for: it is, or
+        cannot be.
+        """
 
     def expect(self, game_id: str) -> None:
-        """Somebody will soon want searches of that game: it is compiled before those that nobody asked for."""
+        """Somebody will soon want searches of that game: it is compiled before those that nobody
+        asked for.
+        """
 
     def load(self) -> Load:
         """How busy they are now."""
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
-        """The answer; `on_info` is called in the event loop while it runs; `time_ms` is what is left of the job's time
-        when somebody else has searched it before. SearchError when there is no answer, EnginesAway when nobody is
-        there; cancelling it stops it.
+        """The answer; `on_info` is called in the event loop while it runs; `time_ms` is what is
+        left of the job's time when somebody else has searched it before. SearchError when there is
+        no answer, EnginesAway when nobody is there; cancelling it stops it.
         """
 
 

@@ -1,7 +1,9 @@
-"""`python -m server.worker`: searches for the servers of a broker, from anywhere, until it is told to stop.
+"""`python -m server.worker`: searches for the servers of a broker, from anywhere, until it is told
+to stop.
 
-It has a pool like a server's, advertises what it can play and how busy it is, takes orders at its own topic and sends
-news to whoever ordered. It knows no rooms and no people, and needs no way to the store.
+It has a pool like a server's, advertises what it can play and how busy it is, takes orders at its
+own topic and sends news to whoever ordered. It knows no rooms and no people, and needs no way to
+the store.
 """
 
 import asyncio
@@ -33,14 +35,14 @@ from server.settings import SettingError, settings_from_env
 log = structlog.get_logger()
 
 ADVERT_S = 1.0
+#: How often a worker says that it has a search.
 ALIVE_S = 0.5
-"""How often a worker says that it has a search."""
+#: A search tells how far it has come at most so often.
 PROGRESS_S = 0.1
-"""A search tells how far it has come at most so often."""
+#: So many searches a core may wait.
 QUEUE = 2
-"""So many searches a core may wait."""
+#: Orders that are known again when they come twice.
 REMEMBERED = 1000
-"""Orders that are known again when they come twice."""
 
 
 class EngineWorker:
@@ -62,8 +64,8 @@ class EngineWorker:
     # --- what it advertises
 
     async def run(self) -> None:
-        """Warms the games, for searches and the servers of this machine go before that, and keeps the advert, until
-        cancelled.
+        """Warms the games, for searches and the servers of this machine go before that, and keeps
+        the advert, until cancelled.
         """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._warm(), name="worker warming")
@@ -199,7 +201,9 @@ class EngineWorker:
 
 
 def _can_load(game: str) -> bool:
-    """Is the game's file one that can be read? A plug-in's may raise anything; the pool tells of it in its turn."""
+    """Is the game's file one that can be read? A plug-in's may raise anything; the pool tells of it
+    in its turn.
+    """
     try:
         load_game(game)
     except Exception:
@@ -234,7 +238,9 @@ async def open_worker(
             await worker.close()
 
 
-def _check_games(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def _check_games(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
     if value is None:
         return None
     wanted = tuple(part.strip() for part in value.split(",") if part.strip())
@@ -245,7 +251,11 @@ def _check_games(context: click.Context, parameter: click.Parameter, value: str 
 
 
 def _check_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
-    name = value if value is not None else re.sub(r"[^\w-]", "-", platform.node(), flags=re.ASCII)[:40] or "somewhere"
+    name = (
+        value
+        if value is not None
+        else re.sub(r"[^\w-]", "-", platform.node(), flags=re.ASCII)[:40] or "somewhere"
+    )
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name):
         raise click.BadParameter("letters, digits, - and _ are expected, at most 40")
     return name
@@ -253,16 +263,33 @@ def _check_name(context: click.Context, parameter: click.Parameter, value: str |
 
 @click.command()
 @click.option(
-    "--bus", help="The broker: mqtt://user:password@host:port/prefix, or mqtts://… for TLS.  [env: PLYROOM_BUS]"
+    "--bus",
+    help="The broker: mqtt://user:password@host:port/prefix, or mqtts://… for TLS.  [env: PLYROOM_BUS]",
 )
 @click.option(
     "--bus-file", type=click.Path(dir_okay=False, path_type=Path),
     help="A file that holds the same: other users of this machine can read a command line.  [env: PLYROOM_BUS_FILE]",
 )  # fmt: skip
-@click.option("--games", callback=_check_games, help="Games to search, with commas.  [default: all there are]")
-@click.option("--cores", type=click.IntRange(1, 256), help="Search processes.  [default: one a core, at most 4]")
-@click.option("--name", callback=_check_name, help="What it is called in logs.  [default: this machine's name]")
-def main(bus: str | None, bus_file: Path | None, games: tuple[str, ...] | None, cores: int | None, name: str) -> None:
+@click.option(
+    "--games", callback=_check_games, help="Games to search, with commas.  [default: all there are]"
+)
+@click.option(
+    "--cores",
+    type=click.IntRange(1, 256),
+    help="Search processes.  [default: one a core, at most 4]",
+)
+@click.option(
+    "--name",
+    callback=_check_name,
+    help="What it is called in logs.  [default: this machine's name]",
+)
+def main(
+    bus: str | None,
+    bus_file: Path | None,
+    games: tuple[str, ...] | None,
+    cores: int | None,
+    name: str,
+) -> None:
     """Searches for Plyroom servers: every server on the same broker may send it positions."""
     try:
         settings = settings_from_env()
@@ -270,7 +297,9 @@ def main(bus: str | None, bus_file: Path | None, games: tuple[str, ...] | None, 
             settings = replace(settings, bus=bus or "", bus_file=bus_file)
         broker = broker_of(settings)
         if broker is None:
-            raise SettingError("say where the broker is: --bus mqtt://host, PLYROOM_BUS or PLYROOM_BUS_FILE")
+            raise SettingError(
+                "say where the broker is: --bus mqtt://host, PLYROOM_BUS or PLYROOM_BUS_FILE"
+            )
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     log_to_stderr(settings.log)

@@ -25,7 +25,9 @@ def test_imports_point_one_way() -> None:
 
 
 def forbidden_imports(source: str) -> Iterator[str]:
-    """Our own packages are imported by the names in them: `server` and `engine` stay free for variables."""
+    """Our own packages are imported by the names in them: `server` and `engine` stay free for
+    variables.
+    """
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
@@ -37,12 +39,19 @@ def forbidden_imports(source: str) -> Iterator[str]:
 
 
 def test_our_packages_are_imported_by_the_names_in_them() -> None:
-    """`from engine.game import Game` or `from server.protocol import messages as wire`, never `import engine`."""
-    found = {str(path.relative_to(ROOT)): list(forbidden_imports(path.read_text("utf-8"))) for path in SOURCES}
+    """`from engine.game import Game` or `from server.protocol import messages as wire`, never
+    `import engine`.
+    """
+    found = {
+        str(path.relative_to(ROOT)): list(forbidden_imports(path.read_text("utf-8")))
+        for path in SOURCES
+    }
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
-@pytest.mark.parametrize("source", ["import engine", "import server.app as app", "from .model import apply"])
+@pytest.mark.parametrize(
+    "source", ["import engine", "import server.app as app", "from .model import apply"]
+)
 def test_a_forbidden_import_is_seen(source: str) -> None:
     """The test above can fail."""
     assert list(forbidden_imports(f"def f():\n    {source}\n"))
@@ -53,15 +62,26 @@ def test_packages_hold_a_docstring_and_nothing_else() -> None:
     for path in SOURCES:
         if path.name == "__init__.py":
             body = ast.parse(path.read_text("utf-8")).body
-            docstring = len(body) == 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+            docstring = (
+                len(body) == 1
+                and isinstance(body[0], ast.Expr)
+                and isinstance(body[0].value, ast.Constant)
+            )
             assert docstring, f"{path.relative_to(ROOT)} should be one docstring"
 
 
 def test_a_start_loads_nothing_that_it_does_not_need() -> None:
-    """The program on SQLite imports neither migrations, nor PostgreSQL, metrics or colours, and collects no garbage
-    meanwhile; afterwards it does, and whoever wants rich gets it.
+    """The program on SQLite imports neither migrations, nor PostgreSQL, metrics or colours, and
+    collects no garbage meanwhile; afterwards it does, and whoever wants rich gets it.
     """
-    heavy = {"alembic", "asyncpg", "prometheus_client", "rich", "sqlalchemy.dialects.postgresql", "aiomqtt"}
+    heavy = {
+        "alembic",
+        "asyncpg",
+        "prometheus_client",
+        "rich",
+        "sqlalchemy.dialects.postgresql",
+        "aiomqtt",
+    }
     code = (
         "import gc, sys; from server import __main__, app; from server.process import lean; app.load_games();"
         f" print(sorted({heavy!r} & set(sys.modules)), gc.isenabled());"

@@ -1,7 +1,8 @@
 """No test that `make test` runs watches a clock that it does not turn itself (decisions.md 31).
 
-A busy machine is no fault. Time is turned (`tests.support.clock`, `tests.support.virtual_time`), or the order of events
-is asserted. A time limit may end a test that hangs, and is so long that nothing else reaches it.
+A busy machine is no fault. Time is turned (`tests.support.clock`, `tests.support.virtual_time`), or
+the order of events is asserted. A time limit may end a test that hangs, and is so long that nothing
+else reaches it.
 """
 
 import ast
@@ -15,11 +16,17 @@ CLOCKS = {"perf_counter", "monotonic", "time", "process_time", "thread_time"}
 CLOCKS |= {f"{name}_ns" for name in CLOCKS}
 TURNED = {"virtual", "run_virtual", "stopped_clock", "ends_within"}
 LIMITS = {"timeout", "wait_for", "wait_procs", "wait", "run", "communicate"}
+#: A limit below this could be reached by what is merely slow.
 HANGS_S = 20
-"""A limit below this could be reached by what is merely slow."""
 
-PROGRAMS = ("*/bench*.py", "bench*.py", "engine/*_peers.py", "simulation/*.py", "cluster/__main__.py")
-"""They measure, and `make bench` or a person runs them."""
+#: They measure, and `make bench` or a person runs them.
+PROGRAMS = (
+    "*/bench*.py",
+    "bench*.py",
+    "engine/*_peers.py",
+    "simulation/*.py",
+    "cluster/__main__.py",
+)
 ALLOWED = {
     ("support/clock.py", "StoppedClock.__init__"): "the clock itself",
     ("cluster/storm.py", "Storm.play"): "a figure that is printed",
@@ -36,7 +43,10 @@ ALLOWED = {
         "test_a_cold_search_may_take_longer_than_its_time",
     ): "a time long ago",
     ("server/test_stopping.py", "FakeSocket"): "for tests on virtual time",
-    ("server/test_store_sqlite.py", "test_a_lock_held_for_a_moment_is_waited_for"): "slowness cannot make it fail",
+    (
+        "server/test_store_sqlite.py",
+        "test_a_lock_held_for_a_moment_is_waited_for",
+    ): "slowness cannot make it fail",
     ("support/fake_server.py", "loop_ms"): "the world's time is its loop's",
     ("support/pseudo_terminal.py", "Screen"): "limits for what hangs",
     ("system/test_remote_workers.py", "Adverts.busy"): "long",
@@ -46,7 +56,9 @@ ALLOWED = {
 
 
 def clocks_watched(source: str) -> Iterator[tuple[str, str]]:
-    """Where a real clock is read or a short limit set: the function's name, and what is wrong there."""
+    """Where a real clock is read or a short limit set: the function's name, and what is wrong
+    there.
+    """
     tree = ast.parse(source)
     constants = {
         target.id: node.value.value
@@ -58,20 +70,34 @@ def clocks_watched(source: str) -> Iterator[tuple[str, str]]:
     yield from _watched(tree, "", constants)
 
 
-def _watched(node: ast.AST, name: str, constants: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def _watched(
+    node: ast.AST, name: str, constants: Mapping[str, object]
+) -> Iterator[tuple[str, str]]:
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 if not _is_turned(child):
                     yield from _watched(child, f"{name}.{child.name}".strip("."), constants)
-            case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Attribute(attr="raises"), args=args))]):
+            case ast.With(
+                items=[
+                    ast.withitem(
+                        context_expr=ast.Call(func=ast.Attribute(attr="raises"), args=args)
+                    )
+                ]
+            ):
                 if not any(isinstance(one, ast.Name) and one.id == "TimeoutError" for one in args):
                     yield from _watched(child, name, constants)
             case ast.Call(func=ast.Attribute(attr=attribute)):
                 if attribute in CLOCKS:
                     yield name, f"line {child.lineno}: a clock is read: {ast.unparse(child)}"
-                elif attribute in LIMITS and (limit := _limit(child, attribute, constants)) is not None:
-                    yield name, f"line {child.lineno}: {limit:g} s may be too short for a busy machine"
+                elif (
+                    attribute in LIMITS
+                    and (limit := _limit(child, attribute, constants)) is not None
+                ):
+                    yield (
+                        name,
+                        f"line {child.lineno}: {limit:g} s may be too short for a busy machine",
+                    )
                 yield from _watched(child, name, constants)
             case _:
                 yield from _watched(child, name, constants)
@@ -96,14 +122,20 @@ def _limit(call: ast.Call, name: str, constants: Mapping[str, object]) -> float 
 
 
 def test_no_test_watches_a_clock_that_it_does_not_turn() -> None:
-    """Neither a reading of real time nor a limit that a slow machine could reach, but for what is named above."""
+    """Neither a reading of real time nor a limit that a slow machine could reach, but for what is
+    named above.
+    """
     found, used = [], set()
     for path in sorted(TESTS.rglob("*.py")):
         module = path.relative_to(TESTS)
         if any(module.match(pattern) for pattern in PROGRAMS):
             continue
         for name, what in clocks_watched(path.read_text("utf-8")):
-            allowed = {place for place in ALLOWED if place[0] == str(module) and f"{name}.".startswith(f"{place[1]}.")}
+            allowed = {
+                place
+                for place in ALLOWED
+                if place[0] == str(module) and f"{name}.".startswith(f"{place[1]}.")
+            }
             used |= allowed
             if not allowed:
                 found.append(f"{module}, {name}: {what}")

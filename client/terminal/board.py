@@ -1,7 +1,7 @@
 """Any board as text: from the board view alone, so that a new game needs nothing here. Pure.
 
-Marks are characters around a cell, `[X]` the last move, `*X*` a winning row, so that colour is never needed; a line
-below says what they mean.
+Marks are characters around a cell, `[X]` the last move, `*X*` a winning row, so that colour is
+never needed; a line below says what they mean.
 """
 
 from collections.abc import Mapping
@@ -17,17 +17,19 @@ MARKS: Mapping[str, tuple[str, str, str]] = {
 }
 OTHER_MARK = ("(", ")")
 EMPTY = "."
+#: Lines and sticks as characters, turned clockwise by 0, 45, 90 and 135 degrees.
 STROKES: Mapping[Shape, str] = {"line": "-\\|/", "stick": "|/-\\"}
-"""Lines and sticks as characters, turned clockwise by 0, 45, 90 and 135 degrees."""
 BOLD, RESET = "\x1b[1m", "\x1b[0m"
 
+#: Characters, each perhaps with its colour, by row and column.
 Page = dict[tuple[int, int], str]
-"""Characters, each perhaps with its colour, by row and column."""
 
 
-def board_text(board: BoardView, position: PositionView, colour: bool = False, flip: bool = False) -> str:
-    """The position as a picture, then whose edges are whose, what is held in hand, what the marks mean, and who is to
-    move; `flip` turns a grid round.
+def board_text(
+    board: BoardView, position: PositionView, colour: bool = False, flip: bool = False
+) -> str:
+    """The position as a picture, then whose edges are whose, what is held in hand, what the marks
+    mean, and who is to move; `flip` turns a grid round.
     """
     layout = lay_out(board.board, flip)
     page: Page = {}
@@ -37,16 +39,28 @@ def board_text(board: BoardView, position: PositionView, colour: bool = False, f
     marks = _marks(board, position)
     for name, (row, col) in layout.cells.items():
         _draw_cell(page, row, col, name, board, position, marks, layout.named, colour)
-    lines = [*_lines(page), *_borders(board), *_hands(board, position), *_legend(board, position), position.text]
+    lines = [
+        *_lines(page),
+        *_borders(board),
+        *_hands(board, position),
+        *_legend(board, position),
+        position.text,
+    ]
     return "\n".join(lines)
 
 
 def pieces_text(board: BoardView, position: PositionView, part: str = "") -> str:
-    """The pieces in words, cell by cell, for those who cannot see them; `part` narrows to cells that contain it."""
+    """The pieces in words, cell by cell, for those who cannot see them; `part` narrows to cells
+    that contain it.
+    """
     if part and part not in "".join(cell_ids(board.board)):
         return f"There is no cell {part}."
     cells = [cell for cell in cell_ids(board.board) if part in cell]
-    found = [f"{cell} {_kind(board, position.pieces[cell]).name}" for cell in cells if cell in position.pieces]
+    found = [
+        f"{cell} {_kind(board, position.pieces[cell]).name}"
+        for cell in cells
+        if cell in position.pieces
+    ]
     return ", ".join(found) if found else f"{part or 'The board'} is empty."
 
 
@@ -101,12 +115,18 @@ def _draw_lines(page: Page, layout: Layout) -> None:
         steps = max(to_row - row, abs(to_col - col) if to_row == row else 0)
         stroke = "-" if to_row == row else "|" if to_col == col else "\\" if to_col > col else "/"
         for step in range(1, steps):
-            page[row + round((to_row - row) * step / steps), col + round((to_col - col) * step / steps)] = stroke
+            page[
+                row + round((to_row - row) * step / steps),
+                col + round((to_col - col) * step / steps),
+            ] = stroke
 
 
 def _lines(page: Page) -> list[str]:
     top, bottom = min(row for row, _ in page), max(row for row, _ in page)
-    return [_line({col: text for (at, col), text in page.items() if at == row}) for row in range(top, bottom + 1)]
+    return [
+        _line({col: text for (at, col), text in page.items() if at == row})
+        for row in range(top, bottom + 1)
+    ]
 
 
 def _line(characters: Mapping[int, str]) -> str:
@@ -151,7 +171,10 @@ def _marks(board: BoardView, position: PositionView) -> dict[str, list[tuple[str
 
 def _marked(position: PositionView) -> dict[str, tuple[str, ...]]:
     """Cells and labels by mark; the last move's path counts as its mark when the game gives none."""
-    return {"last": position.last, **{mark: cells for mark, cells in position.marks.items() if cells}}
+    return {
+        "last": position.last,
+        **{mark: cells for mark, cells in position.marks.items() if cells},
+    }
 
 
 def _rank(mark: str) -> int:
@@ -178,7 +201,10 @@ def _borders(board: BoardView) -> list[str]:
     edges: dict[int, list[str]] = {}
     for border in board.board.borders:
         edges.setdefault(border.side, []).append(f"{border.sites[0]}-{border.sites[-1]}")
-    told = [f"{board.seats[side].name} ({letters.get(side, '?')}) {', '.join(ends)}" for side, ends in edges.items()]
+    told = [
+        f"{board.seats[side].name} ({letters.get(side, '?')}) {', '.join(ends)}"
+        for side, ends in edges.items()
+    ]
     return [f"Edges: {'; '.join(told)}"]
 
 

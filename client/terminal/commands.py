@@ -41,8 +41,8 @@ SHORT = {
 LONG = {word.value: word for word in Word}
 WORDS_SHOWN = 12
 
+#: What may be a move as players write it: "Nf3", "exd8=Q+", "0-0".
 NOTATION = re.compile(r"(?=.*\d)[\w+#=@*!:-]{2,16}|[O0o]-[O0o](-[O0o])?[+#]?")
-"""What may be a move as players write it: "Nf3", "exd8=Q+", "0-0"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,9 @@ Action = Play | Try | Say | Do | Unclear
 
 
 def read_line(line: str, model: Model) -> Action | None:
-    """The meaning of a line in this room; None for an empty one. A move goes before a command of the same letter."""
+    """The meaning of a line in this room; None for an empty one. A move goes before a command of
+    the same letter.
+    """
     text = line.strip()
     if not text:
         return None
@@ -105,7 +107,11 @@ def matching_moves(text: str, moves: Sequence[MoveView]) -> list[MoveView]:
     """The moves that a text names: by token, by label, or by its cells one after the other."""
     for spelling in (_as_typed, _bare):
         wanted = spelling(text)
-        found = [one for one in moves if wanted in {spelling(one.id), spelling(one.text), spelling("".join(one.path))}]
+        found = [
+            one
+            for one in moves
+            if wanted in {spelling(one.id), spelling(one.text), spelling("".join(one.path))}
+        ]
         if found:
             return found
     return []
@@ -146,7 +152,9 @@ def offer_text(model: Model) -> str:
 
 
 def move_words(model: Model) -> set[str]:
-    """Words that are, or may become, a move in this room: a short command of the same letter gives way to them."""
+    """Words that are, or may become, a move in this room: a short command of the same letter gives
+    way to them.
+    """
     view = model.description.view if model.description else None
     if view is None:
         return set()
@@ -174,7 +182,8 @@ def help_text(model: Model) -> str:
     """All commands; short forms that would be moves here are left out."""
     taken = move_words(model)
     rows = [
-        (f"{word.value}, {short}" if short and short not in taken else word.value, what) for short, word, what in HELP
+        (f"{word.value}, {short}" if short and short not in taken else word.value, what)
+        for short, word, what in HELP
     ]
     rows = [("MOVE", _move_help(model)), ("/TEXT, chat TEXT", "say something to the room"), *rows]
     width = max(len(name) for name, _ in rows)

@@ -14,8 +14,9 @@ LINES_AHEAD = 16
 class Lines:
     """The lines of a file descriptor. Nothing is read before the first `next`.
 
-    They are read in a thread of their own, because terminals, pipes and files can be waited for alike in no other way.
-    The thread ends with its input or with the process (nothing can interrupt a read from a terminal).
+    They are read in a thread of their own, because terminals, pipes and files can be waited for
+    alike in no other way. The thread ends with its input or with the process (nothing can interrupt
+    a read from a terminal).
     """
 
     def __init__(self, descriptor: int) -> None:

@@ -1,4 +1,6 @@
-"""Where the cells of a board, their labels and the lines between them go on a page of characters. Pure."""
+"""Where the cells of a board, their labels and the lines between them go on a page of characters.
+Pure.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,8 +10,8 @@ from typing import TypeVar
 
 from engine.view import Grid, Sites
 
+#: The page that every board should fit on, four rows of it being for words.
 COLS, ROWS = 80, 24
-"""The page that every board should fit on, four rows of it being for words."""
 
 BOARD_ROWS = ROWS - 4
 _COLUMN_ROW = re.compile(r"([a-z]{1,2})([0-9]{1,2})")
@@ -19,7 +21,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Cells by id and words, each at (row, column) of the page; lines between cells; `named` cells show their ids."""
+    """Cells by id and words, each at (row, column) of the page; lines between cells; `named` cells
+    show their ids.
+    """
 
     cells: dict[str, tuple[int, int]]
     words: tuple[tuple[int, int, str], ...]
@@ -28,7 +32,9 @@ class Layout:
 
 
 def lay_out(board: Grid | Sites, flip: bool = False) -> Layout:
-    """A place for every cell, two characters apart or more, so that marks fit in between; `flip` turns a grid round."""
+    """A place for every cell, two characters apart or more, so that marks fit in between; `flip`
+    turns a grid round.
+    """
     return _grid(board, flip) if isinstance(board, Grid) else _sites(board)
 
 
@@ -47,7 +53,11 @@ def _grid(grid: Grid, flip: bool) -> Layout:
         if (name := _name(grid, row, col)) is not None
     }
     labelled = _labelled(cells, ())
-    return replace(labelled, words=tuple(_row_ends(cells, 4 + step * grid.cols))) if labelled.named else labelled
+    return (
+        replace(labelled, words=tuple(_row_ends(cells, 4 + step * grid.cols)))
+        if labelled.named
+        else labelled
+    )
 
 
 def _row_ends(cells: dict[str, tuple[int, int]], right: int) -> Iterator[tuple[int, int, str]]:
@@ -69,13 +79,16 @@ def _name(grid: Grid, row: int, col: int) -> str | None:
 
 
 def _sites(board: Sites) -> Layout:
-    """Sites keep their proportions as well as characters allow; two rows a step where lines have to be seen."""
+    """Sites keep their proportions as well as characters allow; two rows a step where lines have to
+    be seen.
+    """
     xs, ys = [site.x for site in board.sites], [site.y for site in board.sites]
     lines = tuple(pair for line in board.lines for pair in pairwise(line))
     across = _scale(_gaps_across(board), max(xs) - min(xs), COLS - 6, (4, 3, 2))
     down = _scale(_gap(ys), max(ys) - min(ys), BOARD_ROWS - 1, (2, 1) if lines else (1,))
     places = {
-        site.id: (round((site.y - min(ys)) * down), 4 + round((site.x - min(xs)) * across)) for site in board.sites
+        site.id: (round((site.y - min(ys)) * down), 4 + round((site.x - min(xs)) * across))
+        for site in board.sites
     }
     return _labelled(places, lines)
 
@@ -104,7 +117,9 @@ def _gaps_across(board: Sites) -> float:
 
 
 def _labelled(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], ...]) -> Layout:
-    """With column letters and row numbers where the ids are made of them; otherwise the cells must name themselves."""
+    """With column letters and row numbers where the ids are made of them; otherwise the cells must
+    name themselves.
+    """
     parts = {name: _parts(name) for name in cells}
     if not all(parts.values()):
         return Layout(cells, (), lines, named=True)
@@ -116,8 +131,12 @@ def _labelled(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], .
     return Layout(cells, tuple(words), lines)
 
 
-def _column_words(cells: dict[str, tuple[int, int]], columns: dict[str, str]) -> list[tuple[int, int, str]]:
-    """Column letters below the board, or (where columns lean, as on a hex board) beside their end at the top."""
+def _column_words(
+    cells: dict[str, tuple[int, int]], columns: dict[str, str]
+) -> list[tuple[int, int, str]]:
+    """Column letters below the board, or (where columns lean, as on a hex board) beside their end
+    at the top.
+    """
     if not all(letters.isalpha() for letters in columns.values()):
         return []
     upright = _common((cells[name][1], letters) for name, letters in columns.items())

@@ -1,7 +1,8 @@
-"""Plain line mode: one line in, a few lines out. Works in a pipe, over ssh, on a dumb terminal, with a screen reader.
+"""Plain line mode: one line in, a few lines out. Works in a pipe, over ssh, on a dumb terminal,
+with a screen reader.
 
-On a terminal lines are read at any time. Elsewhere (a pipe, a file) a line is read only when it is this player's turn,
-so that a list of moves can be piped in; the run ends with the match.
+On a terminal lines are read at any time. Elsewhere (a pipe, a file) a line is read only when it is
+this player's turn, so that a list of moves can be piped in; the run ends with the match.
 """
 
 import asyncio
@@ -17,7 +18,17 @@ from client.messages import Happened, RoomMessage
 from client.model import Model, apply
 from client.terminal import words
 from client.terminal.board import board_text, pieces_text
-from client.terminal.commands import Do, Play, Say, Try, Unclear, Word, help_text, offer_text, read_line
+from client.terminal.commands import (
+    Do,
+    Play,
+    Say,
+    Try,
+    Unclear,
+    Word,
+    help_text,
+    offer_text,
+    read_line,
+)
 from client.terminal.output import Output
 from engine.view import BoardView, Grid
 from server.protocol.messages import (
@@ -48,8 +59,8 @@ from server.protocol.messages import (
     View,
 )
 
+#: While an AI thinks on, it is told about so often.
 THINKING_EVERY_S = 3.0
-"""While an AI thinks on, it is told about so often."""
 
 CHAT_SHOWN = 5
 
@@ -66,7 +77,9 @@ class LineSource(Protocol):
 
 
 class LineMode:
-    """One room on a terminal. `run` follows it to the end: of the match, of the input, or until the user quits."""
+    """One room on a terminal. `run` follows it to the end: of the match, of the input, or until the
+    user quits.
+    """
 
     def __init__(
         self,
@@ -102,7 +115,9 @@ class LineMode:
         return self._model
 
     async def run(self) -> None:
-        """Until the user quits (without a terminal: the match is over); InputEnded when the input stops before that."""
+        """Until the user quits (without a terminal: the match is over); InputEnded when the input
+        stops before that.
+        """
         following = asyncio.create_task(self._follow(), name="plyroom room")
         reading = asyncio.create_task(self._read(), name="plyroom input")
         try:
@@ -132,7 +147,13 @@ class LineMode:
         match = self._model.match
         drawn = self._model.view is not None or not self._is_drawable
         told = not self._untold and not self._ended
-        return match is not None and match.over is not None and drawn and told and self._model.v >= self._sat_down_at
+        return (
+            match is not None
+            and match.over is not None
+            and drawn
+            and told
+            and self._model.v >= self._sat_down_at
+        )
 
     @property
     def _is_drawable(self) -> bool:
@@ -147,7 +168,9 @@ class LineMode:
                 if message.frozen is not None and before.frozen is None:
                     self._out.tell(f"This room can be read but not played ({message.frozen}).")
             case Snapshot():
-                await self._introduce() if not self._introduced else self._out.tell("Brought up to date.")
+                await self._introduce() if not self._introduced else self._out.tell(
+                    "Brought up to date."
+                )
             case Happened():
                 self._show_event(before, message)
             case View():
@@ -166,15 +189,21 @@ class LineMode:
         """What and who, once; and a seat is taken if one is wanted and free."""
         self._introduced = True
         model = self._model
-        self._out.tell(f"{words.room_title(model)}. Room {model.room}: {self._address.room(model.room)}")
-        players = [words.player_text(self._board, seat, who) for seat, who in enumerate(model.seats)]
+        self._out.tell(
+            f"{words.room_title(model)}. Room {model.room}: {self._address.room(model.room)}"
+        )
+        players = [
+            words.player_text(self._board, seat, who) for seat, who in enumerate(model.seats)
+        ]
         self._out.tell(f"{', '.join(players)}")
         for line in model.chat[-CHAT_SHOWN:]:
             self._out.say(f"<{line.name}> {line.text}")
         if self._sit:
             await self._take_seat()
         if self._invite and self._model.match is None:
-            self._out.tell("Send the link to whom you want to play with; the match begins when they come.")
+            self._out.tell(
+                "Send the link to whom you want to play with; the match begins when they come."
+            )
         if model.match is not None and model.match.over is not None:
             self._out.say(words.result_text(self._board, model.match.over))
             if not self._is_drawable:
@@ -184,12 +213,15 @@ class LineMode:
         model = self._model
         if model.my_seat is not None:
             side = words.side_name(self._board, model.my_seat)
-            self._out.tell(f"You hold a seat here: {side}. (To play as somebody else, use --as NAME.)")
+            self._out.tell(
+                f"You hold a seat here: {side}. (To play as somebody else, use --as NAME.)"
+            )
             return
         for seat, occupant in enumerate(model.seats):
             if (
                 occupant is None
-                and (v := await self._send(Sit(id=self._new(), room=model.room, seat=seat))) is not None
+                and (v := await self._send(Sit(id=self._new(), room=model.room, seat=seat)))
+                is not None
             ):
                 self._sat_down_at = v  # the match that may be over is not the one to be played
                 return
@@ -210,22 +242,30 @@ class LineMode:
                 if not self._is_drawable:
                     self._ask_after_the_end()
             case Started(number=number, seats=seats):
-                players = " against ".join(f"{who.name} ({words.side_name(board, n)})" for n, who in enumerate(seats))
+                players = " against ".join(
+                    f"{who.name} ({words.side_name(board, n)})" for n, who in enumerate(seats)
+                )
                 self._out.say(f"Match {number}: {players}")
             case SeatTaken(seat=seat, occupant=occupant):
                 self._out.tell(f"{occupant.name} takes a seat: {words.side_name(board, seat)}.")
             case SeatLeft(seat=seat):
                 gone = before.seats[seat]
-                self._out.tell(f"{gone.name if gone else 'Somebody'} leaves the seat {words.side_name(board, seat)}.")
+                self._out.tell(
+                    f"{gone.name if gone else 'Somebody'} leaves the seat {words.side_name(board, seat)}."
+                )
             case Offered(seat=seat, what=what):
                 who = self._name(seat)
                 mine = seat == model.my_seat
                 thing = "a draw" if what == "draw" else "a rematch"
-                self._out.tell(f"{who} offered {thing}." + ("" if mine else " Type accept or decline."))
+                self._out.tell(
+                    f"{who} offered {thing}." + ("" if mine else " Type accept or decline.")
+                )
             case Declined(seat=seat, what=what):
                 self._out.tell(f"{self._name(seat)} declined the {what}.")
             case Said(name=name, text=text, to=to):
-                self._out.say(f"<{name}> {text}" + (" (to spectators)" if to == "spectators" else ""))
+                self._out.say(
+                    f"<{name}> {text}" + (" (to spectators)" if to == "spectators" else "")
+                )
             case _:
                 pass
 
@@ -241,17 +281,23 @@ class LineMode:
         self._ended = False
 
     def _show_view(self, before: Model, message: View) -> None:
-        """The board, when it is this player's turn, at the beginning and at the end; every time to those who watch."""
+        """The board, when it is this player's turn, at the beginning and at the end; every time to
+        those who watch.
+        """
         if self._model.view is not message.view or _is_again(before.drawn, message):
             return
         mine = self._model.my_seat
-        if not self._brief and (mine is None or message.view.turn in (None, mine) or message.ply == 0):
+        if not self._brief and (
+            mine is None or message.view.turn in (None, mine) or message.ply == 0
+        ):
             self._out.say(self._board_text())
         if self._is_over:
             self._ask_after_the_end()
 
     def _show_thinking(self, thinking: Thinking) -> None:
-        """A line when the AI warms up or has no engine, one now and then as it thinks, and what it saw in the end."""
+        """A line when the AI warms up or has no engine, one now and then as it thinks, and what it
+        saw in the end.
+        """
         now_s = asyncio.get_running_loop().time()
         new_state = thinking.state != self._thought_state
         ended = thinking.state == "done"
@@ -260,14 +306,20 @@ class LineMode:
             self._thought_s = now_s
             due = False
         self._thought_state = thinking.state
-        if (new_state and thinking.state in ("warming", "absent")) or (ended and thinking.depth > 0) or due:
+        if (
+            (new_state and thinking.state in ("warming", "absent"))
+            or (ended and thinking.depth > 0)
+            or due
+        ):
             self._thought_s = now_s
             self._out.tell(f"  {words.thinking_text(self._thinker(thinking), thinking)}")
 
     def _show_presence(self, before: Model, presence: Presence) -> None:
         for seat, (was, now) in enumerate(zip(before.present, presence.seats, strict=False)):
             if was != now and seat != self._model.my_seat and self._model.seats[seat] is not None:
-                self._out.tell(f"{self._name(seat)} {'is back' if now else 'has lost the connection or left'}.")
+                self._out.tell(
+                    f"{self._name(seat)} {'is back' if now else 'has lost the connection or left'}."
+                )
 
     def _ask(self) -> None:
         if self._model.moves and self._model.view is not None:
@@ -277,7 +329,11 @@ class LineMode:
 
     def _ask_after_the_end(self) -> None:
         if self._out.interactive:
-            self._out.ask("rematch or quit" if self._model.my_seat is not None else "quit, or wait for another match")
+            self._out.ask(
+                "rematch or quit"
+                if self._model.my_seat is not None
+                else "quit, or wait for another match"
+            )
 
     # --- what is typed
 
@@ -306,7 +362,9 @@ class LineMode:
                 self._ask()
             case Play(move=move):
                 new = self._new()
-                await self._command(Move(id=new, room=self._model.room, ply=self._model.ply, move=move.id))
+                await self._command(
+                    Move(id=new, room=self._model.room, ply=self._model.ply, move=move.id)
+                )
             case Try(text=text):
                 await self._try(text)
             case Say(text=text):
@@ -363,10 +421,16 @@ class LineMode:
             case Word.PIECES if board is not None and model.view is not None:
                 return pieces_text(board, model.view, about)
             case Word.MOVES:
-                return "Moves: " + ", ".join(one.id for one in model.moves) if model.moves else "It is not your turn."
+                return (
+                    "Moves: " + ", ".join(one.id for one in model.moves)
+                    if model.moves
+                    else "It is not your turn."
+                )
             case Word.LAST if model.match is not None and model.ply:
                 seat = words.seat_of_ply(model, model.ply - 1)
-                return words.move_line(board, model.ply - 1, seat, model.match.moves[-1], model.view)
+                return words.move_line(
+                    board, model.ply - 1, seat, model.match.moves[-1], model.view
+                )
             case Word.LAST:
                 return "No move yet."
             case Word.THINKING if model.thinking is not None and model.thinking.moves:
@@ -386,7 +450,9 @@ class LineMode:
             await self._changed.wait()
 
     async def _send(self, command: Command) -> int | None:
-        """Sends a command; returns the v of its last event, or tells of its refusal and returns None."""
+        """Sends a command; returns the v of its last event, or tells of its refusal and returns
+        None.
+        """
         try:
             return (await self._c.command(command)).v
         except Refused as refused:
@@ -424,7 +490,9 @@ def _is_again(before: View | Turn | None, message: View | Turn) -> bool:
 
 
 async def print_messages(connection: Connection, room: str, output: Output) -> None:
-    """Every message of a room as one line of JSON, until the running match is over (on a terminal: for ever)."""
+    """Every message of a room as one line of JSON, until the running match is over (on a terminal:
+    for ever).
+    """
     model = Model(room=room, me=connection.identity)
     async with aclosing(connection.follow(room)) as messages:
         async for message in messages:

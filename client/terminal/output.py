@@ -1,4 +1,6 @@
-"""Where a terminal's words go: data to stdout, messages to stderr, and a prompt that other output does not garble."""
+"""Where a terminal's words go: data to stdout, messages to stderr, and a prompt that other output
+does not garble.
+"""
 
 import os
 from collections.abc import Mapping
@@ -8,10 +10,13 @@ from typing import TextIO
 class Output:
     """Lines on two streams.
 
-    On a terminal an open prompt is left and shown again; elsewhere a prompt is a line beginning with "? ".
+    On a terminal an open prompt is left and shown again; elsewhere a prompt is a line beginning
+    with "? ".
     """
 
-    def __init__(self, data: TextIO, messages: TextIO, interactive: bool, colour: bool = False) -> None:
+    def __init__(
+        self, data: TextIO, messages: TextIO, interactive: bool, colour: bool = False
+    ) -> None:
         self.colour = colour
         self.interactive = interactive
         self._data = data
@@ -63,4 +68,8 @@ class Output:
 
 def wants_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
     """Colour is for terminals that can show it, unless NO_COLOR says otherwise."""
-    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM", "") not in ("", "dumb")
+    return (
+        stream.isatty()
+        and not environ.get("NO_COLOR")
+        and environ.get("TERM", "") not in ("", "dumb")
+    )

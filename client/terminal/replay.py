@@ -10,16 +10,20 @@ from client.terminal.board import board_text
 from client.terminal.output import Output
 from engine.view import PositionView
 
+#: What to draw at each ply from 0 on; empty when the server does not have the game any more.
 Views = Sequence[PositionView]
-"""What to draw at each ply from 0 on; empty when the server does not have the game any more."""
 
 
 def title_lines(record: MatchRecord) -> list[str]:
     """What was played, by whom, how it ended."""
     players = " against ".join(
-        f"{who.name} ({words.side_name(record.view, seat)})" for seat, who in enumerate(record.seats)
+        f"{who.name} ({words.side_name(record.view, seat)})"
+        for seat, who in enumerate(record.seats)
     )
-    lines = [f"{record.title}{words.options_text(record.options)}, match {record.match}, {length(record)}", players]
+    lines = [
+        f"{record.title}{words.options_text(record.options)}, match {record.match}, {length(record)}",
+        players,
+    ]
     if record.over is None:
         lines.append("The match is still running.")
     return lines
@@ -31,7 +35,9 @@ def length(record: MatchRecord) -> str:
 
 
 def numbers(record: MatchRecord) -> list[str]:
-    """What stands before the move that led to each ply: "0" at the start, then "1.", "1...", "2.", …"""
+    """What stands before the move that led to each ply: "0" at the start, then "1.", "1...", "2.",
+    …
+    """
     return ["0", *(words.move_number(ply, played) for ply, played in enumerate(record.moves))]
 
 
@@ -40,10 +46,14 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
     after = views[ply] if ply < len(views) else None
     lines = ["Start"]
     if ply > 0:
-        lines = [words.move_line(record.view, ply - 1, _seat(views, ply), record.moves[ply - 1], after)]
+        lines = [
+            words.move_line(record.view, ply - 1, _seat(views, ply), record.moves[ply - 1], after)
+        ]
     thought = record.thoughts.get(str(ply - 1))
     if thought is not None:
-        lines.append(f"  AI: {words.search_text(thought.depth, thought.score, thought.nodes, thought.pv)}")
+        lines.append(
+            f"  AI: {words.search_text(thought.depth, thought.score, thought.nodes, thought.pv)}"
+        )
     if record.view is not None and ply < len(views):
         lines.append(board_text(record.view, views[ply], colour))
     if ply == len(record.moves) and record.over is not None:
@@ -72,7 +82,11 @@ def print_json(record: MatchRecord, views: Views, output: Output, only: int | No
     output.say(msgspec.json.encode(record).decode())
     for ply in range(len(record.moves) + 1) if only is None else [only]:
         played = record.moves[ply - 1] if ply else None
-        body = {"ply": ply, "move": played.move if played else None, "view": views[ply] if ply < len(views) else None}
+        body = {
+            "ply": ply,
+            "move": played.move if played else None,
+            "view": views[ply] if ply < len(views) else None,
+        }
         output.say(msgspec.json.encode(body).decode())
 
 
@@ -107,15 +121,22 @@ def _answers(
         if wanted is not None:
             yield wanted
         else:
-            output.tell(f"error: Enter, b, the number of a move (0 for the start, up to {known[-1]}), or q is expected")
+            output.tell(
+                f"error: Enter, b, the number of a move (0 for the start, up to {known[-1]}), or q is expected"
+            )
 
 
 def _wanted(text: str, ply: int, known: Sequence[str]) -> int | None:
-    """The ply that a line asks for: by the number of the move that led to it, with or without its full stop."""
+    """The ply that a line asks for: by the number of the move that led to it, with or without its
+    full stop.
+    """
     match text:
         case "" | "n" | "next":
             return min(ply + 1, len(known) - 1)
         case "b" | "back":
             return max(ply - 1, 0)
         case _:
-            return next((at for at, number in enumerate(known) if text in (number, number.rstrip("."))), None)
+            return next(
+                (at for at, number in enumerate(known) if text in (number, number.rstrip("."))),
+                None,
+            )

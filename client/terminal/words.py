@@ -1,4 +1,6 @@
-"""What a terminal says: sides, people, moves, results, scores, the AI's thinking. Pure; the browser says the same."""
+"""What a terminal says: sides, people, moves, results, scores, the AI's thinking. Pure; the browser
+says the same.
+"""
 
 from collections.abc import Sequence
 
@@ -6,8 +8,8 @@ from client.model import Model
 from engine.view import BoardView, PositionView
 from server.protocol.messages import MatchResult, Occupant, Played, Thinking
 
+#: A won position scores this minus the plies to its end.
 WIN = 30_000
-"""A won position scores this minus the plies to its end."""
 
 WIN_PLIES = 1000
 BAR_CELLS = 10
@@ -29,7 +31,9 @@ def player_text(board: BoardView | None, seat: int, occupant: Occupant | None) -
 
 
 def move_text(played: Played) -> str:
-    """A move as people write it; of a pass that the server played, because nothing else could be, it says so."""
+    """A move as people write it; of a pass that the server played, because nothing else could be,
+    it says so.
+    """
     text = played.text or played.move
     return f"{text} (forced)" if played.forced else text
 
@@ -39,11 +43,18 @@ def move_number(ply: int, played: Played) -> str:
     return played.number or f"{ply + 1}."
 
 
-def move_line(board: BoardView | None, ply: int, seat: int, played: Played, after: PositionView | None = None) -> str:
-    """A move with its number as the game counts, and its side: "3... Black: Nf6". A server that is older than its
-    client sends no numbers: then each ply has one. Its notation stands in the position after the move.
+def move_line(
+    board: BoardView | None, ply: int, seat: int, played: Played, after: PositionView | None = None
+) -> str:
+    """A move with its number as the game counts, and its side: "3... Black: Nf6". A server that is
+    older than its client sends no numbers: then each ply has one. Its notation stands in the
+    position after the move.
     """
-    text = after.played if after is not None and after.played and not played.forced else move_text(played)
+    text = (
+        after.played
+        if after is not None and after.played and not played.forced
+        else move_text(played)
+    )
     return f"{move_number(ply, played)} {side_name(board, seat)}: {text}"
 
 
@@ -77,7 +88,9 @@ def count_text(count: int) -> str:
 def search_text(depth: int, score: int, nodes: int, pv: Sequence[str]) -> str:
     """What a search has seen: "depth 9, +12, 48.2 k nodes, d c d"."""
     line = " ".join(pv[:PV_SHOWN]) + (" …" if len(pv) > PV_SHOWN else "")
-    return f"depth {depth}, {score_text(score)}, {count_text(nodes)} nodes" + (f", {line}" if line else "")
+    return f"depth {depth}, {score_text(score)}, {count_text(nodes)} nodes" + (
+        f", {line}" if line else ""
+    )
 
 
 def bar_text(percent: int) -> str:
@@ -99,7 +112,11 @@ def thinking_text(name: str, thinking: Thinking) -> str:
             return f"{name} thinks."
         case _:
             seen = f"{name}: {search_text(thinking.depth, thinking.score, thinking.nodes, thinking.pv)}"
-            return seen + (f" ({GETTING_READY}: {bar_text(thinking.ready)})" if thinking.ready is not None else "")
+            return seen + (
+                f" ({GETTING_READY}: {bar_text(thinking.ready)})"
+                if thinking.ready is not None
+                else ""
+            )
 
 
 def scores_text(thinking: Thinking) -> str:
@@ -109,7 +126,9 @@ def scores_text(thinking: Thinking) -> str:
 
 def options_text(options: dict[str, str]) -> str:
     """The options of a match in brackets, or nothing."""
-    return f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else ""
+    return (
+        f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else ""
+    )
 
 
 def room_title(model: Model) -> str:
@@ -120,7 +139,9 @@ def room_title(model: Model) -> str:
 
 
 def seat_of_ply(model: Model, ply: int) -> int:
-    """Whose move a ply was, as far as can be told without the rules: sides take turns back from whoever is to move."""
+    """Whose move a ply was, as far as can be told without the rules: sides take turns back from
+    whoever is to move.
+    """
     if model.view is not None and model.view.turn is not None:
         return (model.view.turn + model.ply - ply) % 2
     return ply % 2

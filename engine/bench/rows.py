@@ -1,7 +1,8 @@
 """The rows of `engine.bench.table`: each measures a task of the engine and names who else does it.
 
-Seconds are those of the processor. A peer runs here, in turn with ours, or its figure is one that was published: from a
-machine of the same kind, but not in this run, so that the ratio to it is a guide only.
+Seconds are those of the processor. A peer runs here, in turn with ours, or its figure is one that
+was published: from a machine of the same kind, but not in this run, so that the ratio to it is a
+guide only.
 """
 
 import resource
@@ -34,8 +35,8 @@ class Peer(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A task with our median and what it is to be: at least that where the unit is a rate, else at most; None where
-    nothing is wanted. `is_right`: all results that are known came out.
+    """A task with our median and what it is to be: at least that where the unit is a rate, else at
+    most; None where nothing is wanted. `is_right`: all results that are known came out.
     """
 
     task: str
@@ -54,7 +55,9 @@ class Row(msgspec.Struct, frozen=True):
     def reached(self) -> bool | None:
         if self.wanted is None:
             return None if self.is_right else False
-        return self.is_right and (self.ours >= self.wanted if self.is_rate else self.ours <= self.wanted)
+        return self.is_right and (
+            self.ours >= self.wanted if self.is_rate else self.ours <= self.wanted
+        )
 
     def ratio(self, peer: Peer) -> float:
         """How many times as good as the peer we are."""
@@ -74,12 +77,13 @@ class Missing(Exception):
 
 # --- connect four
 
+#: The collection, the microseconds a position that are wanted, and those of the best solver in C++,
+#: as published.
 CONNECT_FOUR_FILES = (
     ("end-easy", 2 * 4.7, 4.7, ""),
     ("middle-easy", 30.7, 30.7, ", 449 nodes"),
     ("begin-easy", 194.0, 194.0, ", 3,295 nodes"),
 )
-"""The collection, the microseconds a position that are wanted, and those of the best solver in C++, as published."""
 
 
 C_PROGRAM = "the same search in C, gcc -O3"
@@ -108,7 +112,9 @@ def connect_four_file(suites: Path, number: int, rounds: int) -> Row:
 
 
 def alpha_beta(depth: int, rounds: int) -> Row:
-    """From the start to a depth by iterative deepening with a table, as the same search in C does it."""
+    """From the start to a depth by iterative deepening with a table, as the same search in C does
+    it.
+    """
     found = bench.compare(rounds, (bench.Case("connect-four", "", depth),))
     if found.ratio is None:
         raise Missing(NO_COMPILER)
@@ -132,7 +138,14 @@ def node_speed(rounds: int) -> Row:
     peer = median(lap.speed for lap in found.peers) / 1e6
     ours = peer * found.ratio  # the ratio is a median of pairs that ran in turn
     note = f"{sum(found.ours[0].nodes):,} nodes on both sides"
-    return Row("connect four, search", "Mn/s", ours, (Peer(C_PROGRAM, peer, False),), bench.WANTED * peer, note=note)
+    return Row(
+        "connect four, search",
+        "Mn/s",
+        ours,
+        (Peer(C_PROGRAM, peer, False),),
+        bench.WANTED * peer,
+        note=note,
+    )
 
 
 # --- othello
@@ -151,14 +164,22 @@ def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row
     for _ in range(rounds):
         begun = time.process_time()
         batch = solver.solve_batch(
-            [problem.position for problem in chosen], Limit(), Control(), around=timed(solver, seconds * len(chosen))
+            [problem.position for problem in chosen],
+            Limit(),
+            Control(),
+            around=timed(solver, seconds * len(chosen)),
         )
         laps.append(time.process_time() - begun)
         if None in batch.scores:
             raise Missing(f"not solved within {seconds:g} s a position")
         is_right = list(batch.scores) == [problem.score for problem in chosen]
         nodes = sum(batch.nodes)
-    published = (("Edax with weights", 5.0), ("Edax without weights", 13.1), ("plain C", 15.3), ("Egaroucid", 16.4))
+    published = (
+        ("Edax with weights", 5.0),
+        ("Edax without weights", 13.1),
+        ("plain C", 15.3),
+        ("Egaroucid", 16.4),
+    )
     is_first = (first, last) == (40, 44)
     return Row(
         f"othello, FFO {first}-{last}" if last > first else f"othello, FFO {first}",
@@ -180,7 +201,14 @@ def draughts(depth: int, rounds: int) -> list[Row]:
     last, before = found[-1], found[min(16, depth) - 1]
     return [
         Row(f"draughts, to depth {before.depth}", "s", before.seconds, (Peer("GuiNN", 0.37),)),
-        Row(f"draughts, to depth {depth}", "s", last.seconds, (Peer("GuiNN", 2.4),), 2.0, note=f"{last.nodes:,} nodes"),
+        Row(
+            f"draughts, to depth {depth}",
+            "s",
+            last.seconds,
+            (Peer("GuiNN", 2.4),),
+            2.0,
+            note=f"{last.nodes:,} nodes",
+        ),
         Row(
             f"draughts, search to depth {depth}",
             "Mn/s",
@@ -202,6 +230,7 @@ def draughts_tables() -> Row:
     return Row("draughts, tables of 4 pieces", "s", seconds, (Peer("C", 19.0),), 60.0, note=told)
 
 
+#: The positions of the chess row: openings, middle games and endings.
 CHESS = (
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "r1bqkb1r/pppp1ppp/2n2n2/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4",
@@ -210,15 +239,18 @@ CHESS = (
     "2r3k1/1p3pp1/p3p2p/8/1P6/P3RN2/5PPP/2b3K1 b - - 3 30",
     "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
 )
-"""The positions of the chess row: openings, middle games and endings."""
+#: 16 MiB, which UCI programs get too.
 CHESS_BITS = 20
-"""16 MiB, which UCI programs get too."""
 CHESS_PUBLISHED = (("gnuchess", 2.1), ("toga2", 1.7), ("Stockfish 15.1", 0.8), ("sunfish", 0.018))
 PROGRAMS = ("stockfish", "toga2")
 
 
-def chess(nodes: int, rounds: int, movetime_ms: int, programs: Sequence[str]) -> tuple[Row, list[LeftOut]]:
-    """Nodes a second over the positions, so many nodes in each; UCI programs search them for a time each."""
+def chess(
+    nodes: int, rounds: int, movetime_ms: int, programs: Sequence[str]
+) -> tuple[Row, list[LeftOut]]:
+    """Nodes a second over the positions, so many nodes in each; UCI programs search them for a time
+    each.
+    """
     searcher, table = Searcher(load_game("chess")), Table(CHESS_BITS)
     positions = [searcher.game.position(text) for text in CHESS]
     speeds = []
@@ -226,8 +258,16 @@ def chess(nodes: int, rounds: int, movetime_ms: int, programs: Sequence[str]) ->
         reports = []
         for position in positions:
             table.memory.array.fill(0)
-            reports.append(searcher.search(position, Limit(nodes=nodes), table, Control(), clock=time.process_time))
-        speeds.append(sum(report.nodes for report in reports) / sum(report.seconds for report in reports) / 1e6)
+            reports.append(
+                searcher.search(
+                    position, Limit(nodes=nodes), table, Control(), clock=time.process_time
+                )
+            )
+        speeds.append(
+            sum(report.nodes for report in reports)
+            / sum(report.seconds for report in reports)
+            / 1e6
+        )
     peers, lacking = [], []
     for name in programs:
         try:
@@ -281,7 +321,9 @@ def children_seconds() -> float:
 
 
 def suite(path: Path, game_id: str) -> tuple[Solver, list[Problem]]:
-    """The problems of a file, all with a known score, and who solves them; Missing where there is no such file."""
+    """The problems of a file, all with a known score, and who solves them; Missing where there is
+    no such file.
+    """
     if not path.is_file():
         raise Missing(f"there is no file {path}")
     solver = solver_of(load_game(game_id))

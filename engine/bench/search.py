@@ -1,10 +1,12 @@
-"""python -m engine.bench: the search's node signature, and its speed beside the same search written in C.
+"""python -m engine.bench: the search's node signature, and its speed beside the same search written
+in C.
 
 With --deepen GAME: how soon the search of a game comes to each depth from the start.
 
-The signature is the number of nodes of a fixed set of searches: a change that should not change the search keeps it,
-any other one says why it does not. The C program is compiled here, where there is a gcc, and run in turn with ours,
-in this process and on the same memory; both must visit exactly the same nodes.
+The signature is the number of nodes of a fixed set of searches: a change that should not change the
+search keeps it, any other one says why it does not. The C program is compiled here, where there is
+a gcc, and run in turn with ours, in this process and on the same memory; both must visit exactly
+the same nodes.
 """
 
 import argparse
@@ -36,8 +38,8 @@ from engine.search.report import Report
 SOURCE = Path(__file__).with_name("connect_four.c")
 TABLE_BITS = 20
 MOST_TABLE_BITS = 28
+#: Our nodes per second are to be at least this share of C's.
 WANTED = 0.8
-"""Our nodes per second are to be at least this share of C's."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,19 @@ def node_counts(features: int = layout.ALL, table_bits: int = TABLE_BITS) -> dic
     for case in CASES:
         searcher = searchers.setdefault(case.game, Searcher(load_game(case.game)))
         report = searcher.search(
-            case.position(), Limit(depth=case.depth), Table(table_bits), Control(), features=features
+            case.position(),
+            Limit(depth=case.depth),
+            Table(table_bits),
+            Control(),
+            features=features,
         )
         counts[case.game] = counts.get(case.game, 0) + report.nodes
     return counts
 
 
 def ablation(table_bits: int) -> dict[str, tuple[int, int]]:
-    """The nodes of connect four's searches with one technique left out at a time: of all, and of those that keep the
-    tree (where fewer nodes do the same work).
+    """The nodes of connect four's searches with one technique left out at a time: of all, and of
+    those that keep the tree (where fewer nodes do the same work).
     """
 
     def nodes(features: int) -> int:
@@ -104,7 +110,11 @@ def our_root(searcher: Searcher) -> Root:
 
     def root(position: Position, depth: int, work: Any, table: Any, control: Any) -> int:
         state = tuple(int(word) for word in position.state)
-        return int(function(state, depth, 0, Memory(work), Memory(table), Memory(control), searcher.native.data))
+        return int(
+            function(
+                state, depth, 0, Memory(work), Memory(table), Memory(control), searcher.native.data
+            )
+        )
 
     return root
 
@@ -115,7 +125,16 @@ def c_root(folder: Path) -> Root | None:
     if compiler is None:
         return None
     library = folder / "connect_four.so"
-    command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", "-o", str(library), str(SOURCE)]
+    command = [
+        compiler,
+        "-O3",
+        "-march=native",
+        "-shared",
+        "-fPIC",
+        "-o",
+        str(library),
+        str(SOURCE),
+    ]
     subprocess.run(command, check=True, timeout=120)
     function = ctypes.CDLL(str(library)).root
     function.restype = ctypes.c_int64
@@ -123,7 +142,11 @@ def c_root(folder: Path) -> Root | None:
 
     def root(position: Position, depth: int, work: Any, table: Any, control: Any) -> int:
         mine, discs = (int(word) for word in position.state)
-        return int(function(mine, discs, depth, 0, work.ctypes.data, table.ctypes.data, control.ctypes.data))
+        return int(
+            function(
+                mine, discs, depth, 0, work.ctypes.data, table.ctypes.data, control.ctypes.data
+            )
+        )
 
     return root
 
@@ -142,7 +165,9 @@ class Lap:
 
 
 def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, control: Any) -> Lap:
-    """Deepens each case from depth 1 on, as the driver does, with an empty table; seconds are the processor's."""
+    """Deepens each case from depth 1 on, as the driver does, with an empty table; seconds are the
+    processor's.
+    """
     nodes, scores, seconds = [], [], 0.0
     for position, depth in cases:
         work.fill(0)
@@ -160,7 +185,10 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
             work[at : at + count] = order
             score = root(position, deeper, work, table, control)
             found = work[at + position.game.rules.MAX_MOVES :][:count].tolist()
-            order = [move for _, move in sorted(zip(found, order, strict=True), key=lambda pair: -pair[0])]
+            order = [
+                move
+                for _, move in sorted(zip(found, order, strict=True), key=lambda pair: -pair[0])
+            ]
         seconds += time.thread_time() - begun
         nodes.append(int(work[layout.NODES]))
         scores.append(score)
@@ -182,7 +210,9 @@ class Comparison:
 
 
 def compare(rounds: int, cases: Sequence[Case] = CASES) -> Comparison:
-    """Runs ours and C's in turn over the cases of connect four; AssertionError where they differ in more than time."""
+    """Runs ours and C's in turn over the cases of connect four; AssertionError where they differ in
+    more than time.
+    """
     searcher = Searcher(load_game("connect-four"))
     searches = [(case.position(), case.depth) for case in cases if case.game == "connect-four"]
     work = np.zeros(layout.work_words(searcher.game.rules.MAX_MOVES), np.int64)
@@ -192,11 +222,16 @@ def compare(rounds: int, cases: Sequence[Case] = CASES) -> Comparison:
         peer = c_root(Path(folder))
         lap(ours, searches[:1], *memories)
         laps = [
-            (lap(ours, searches, *memories), lap(peer, searches, *memories) if peer else None) for _ in range(rounds)
+            (lap(ours, searches, *memories), lap(peer, searches, *memories) if peer else None)
+            for _ in range(rounds)
         ]
     if any(other and (one.nodes, one.scores) != (other.nodes, other.scores) for one, other in laps):
-        raise AssertionError("the C program does not visit the same nodes: it no longer follows the kernel")
-    return Comparison(tuple(one for one, _ in laps), tuple(other for _, other in laps if other is not None))
+        raise AssertionError(
+            "the C program does not visit the same nodes: it no longer follows the kernel"
+        )
+    return Comparison(
+        tuple(one for one, _ in laps), tuple(other for _, other in laps if other is not None)
+    )
 
 
 def speed_dict(found: Comparison) -> dict[str, Any]:
@@ -204,7 +239,9 @@ def speed_dict(found: Comparison) -> dict[str, Any]:
     return {
         "nodes": sum(found.ours[0].nodes),
         "nodes_per_second": round(median(one.speed for one in found.ours)),
-        "c_nodes_per_second": round(median(one.speed for one in found.peers)) if found.peers else None,
+        "c_nodes_per_second": round(median(one.speed for one in found.peers))
+        if found.peers
+        else None,
         "ratio": found.ratio,
         "wanted": WANTED,
         "reached": None if found.ratio is None else found.ratio >= WANTED,
@@ -227,8 +264,8 @@ def speed_text(found: Comparison) -> str:
     return "\n".join(lines)
 
 
+#: The table of `deepen`: 64 MiB.
 DEEPEN_BITS = 22
-"""The table of `deepen`: 64 MiB."""
 
 
 @dataclass(frozen=True)
@@ -241,8 +278,8 @@ class Depth:
 
 
 def deepen(game_id: str, depth: int, rounds: int) -> list[Depth]:
-    """Searches from the start with an empty table, without the game's solver: for each depth the nodes, the same in all
-    rounds, and the median of the seconds.
+    """Searches from the start with an empty table, without the game's solver: for each depth the
+    nodes, the same in all rounds, and the median of the seconds.
     """
     searcher = Searcher(load_game(game_id))
     runs: list[list[Report]] = []
@@ -250,18 +287,29 @@ def deepen(game_id: str, depth: int, rounds: int) -> list[Depth]:
         found: list[Report] = []
         start = searcher.game.start()
         limit, table = Limit(depth=depth), Table(DEEPEN_BITS)
-        searcher.search(start, limit, table, Control(), on_depth=found.append, clock=time.process_time)
+        searcher.search(
+            start, limit, table, Control(), on_depth=found.append, clock=time.process_time
+        )
         runs.append(found)
     laps = zip(*runs[1:], strict=True)
-    return [Depth(same[0].depth, same[0].nodes, median(report.seconds for report in same)) for same in laps]
+    return [
+        Depth(same[0].depth, same[0].nodes, median(report.seconds for report in same))
+        for same in laps
+    ]
 
 
 def told_ablation(asked: argparse.Namespace) -> str:
     counts = ablation(asked.table_bits)
     if asked.json:
-        return as_json({name: {"all": every, "same_tree": same} for name, (every, same) in counts.items()})
-    head = f"{f'without, table 2**{asked.table_bits}':22} {'all features':>16} {'the same tree':>16}"
-    return "\n".join([head, *(f"{name:22} {every:16,} {same:16,}" for name, (every, same) in counts.items())])
+        return as_json(
+            {name: {"all": every, "same_tree": same} for name, (every, same) in counts.items()}
+        )
+    head = (
+        f"{f'without, table 2**{asked.table_bits}':22} {'all features':>16} {'the same tree':>16}"
+    )
+    return "\n".join(
+        [head, *(f"{name:22} {every:16,} {same:16,}" for name, (every, same) in counts.items())]
+    )
 
 
 def told_depths(asked: argparse.Namespace) -> str:
@@ -269,13 +317,17 @@ def told_depths(asked: argparse.Namespace) -> str:
     if asked.json:
         return as_json({"game": asked.deepen, "depths": [asdict(one) for one in depths]})
     head = f"{asked.deepen:>5} {'nodes':>16} {'seconds':>10} {'nodes/s':>14}"
-    rows = (f"{d.depth:5} {d.nodes:16,} {d.seconds:10.3f} {d.nodes / d.seconds:14,.0f}" for d in depths)
+    rows = (
+        f"{d.depth:5} {d.nodes:16,} {d.seconds:10.3f} {d.nodes / d.seconds:14,.0f}" for d in depths
+    )
     return "\n".join([head, *rows])
 
 
 def signature_text(every: dict[str, int], basic: dict[str, int]) -> str:
     head = f"{'signature, in nodes':22} {'all features':>16} {'basic':>16}"
-    return "\n".join([head, *(f"{name:22} {nodes:16,} {basic[name]:16,}" for name, nodes in every.items())])
+    return "\n".join(
+        [head, *(f"{name:22} {nodes:16,} {basic[name]:16,}" for name, nodes in every.items())]
+    )
 
 
 def as_json(told: object) -> str:
@@ -295,7 +347,11 @@ def signature_and_speed(asked: argparse.Namespace) -> int:
         print(signature_text(every, basic), flush=True)
     found = compare(asked.rounds)
     signature = {"all": every, "basic": basic}
-    print(as_json({**here, "signature": signature, "speed": speed_dict(found)}) if asked.json else speed_text(found))
+    print(
+        as_json({**here, "signature": signature, "speed": speed_dict(found)})
+        if asked.json
+        else speed_text(found)
+    )
     return 0 if found.ratio is None or found.ratio >= WANTED else 1
 
 
@@ -303,15 +359,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m engine.bench", description=__doc__)
     parser.add_argument("--rounds", type=count, default=9, help="medians are of so many (9)")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--ablation", action="store_true", help="nodes with one technique left out at a time, no more")
-    what.add_argument("--deepen", metavar="GAME", help="the search of a game from the start to each --depth, no more")
+    what.add_argument(
+        "--ablation",
+        action="store_true",
+        help="nodes with one technique left out at a time, no more",
+    )
+    what.add_argument(
+        "--deepen",
+        metavar="GAME",
+        help="the search of a game from the start to each --depth, no more",
+    )
     parser.add_argument(
         "--table-bits",
         type=between(1, MOST_TABLE_BITS),
         default=TABLE_BITS,
         help=f"of the ablation's table ({TABLE_BITS})",
     )
-    parser.add_argument("--depth", type=between(1, layout.MAX_PLY - 2), default=12, help="of --deepen (12)")
+    parser.add_argument(
+        "--depth", type=between(1, layout.MAX_PLY - 2), default=12, help="of --deepen (12)"
+    )
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     asked = parser.parse_args(arguments)
     if asked.ablation:

@@ -1,8 +1,10 @@
-"""python -m engine.bench.table: the engine's figures beside those of others, each with what is wanted of it.
+"""python -m engine.bench.table: the engine's figures beside those of others, each with what is
+wanted of it.
 
-Files of positions are not part of this project: --suites names the folder that has connect4-end-easy.txt,
-connect4-middle-easy.txt, connect4-begin-easy.txt and othello-ffo-40-59.obf. What a missing file, compiler or program
-leaves out is said in a line, and makes the table incomplete.
+Files of positions are not part of this project: --suites names the folder that has
+connect4-end-easy.txt, connect4-middle-easy.txt, connect4-begin-easy.txt and othello-ffo-40-59.obf.
+What a missing file, compiler or program leaves out is said in a line, and makes the table
+incomplete.
 """
 
 import argparse
@@ -24,11 +26,11 @@ from engine.command_line import count, positive
 from engine.game import GameError
 from engine.search import layout
 
+#: Medians are of so many runs.
 ROUNDS = {"files": 31, "speed": 9, "alpha-beta": 15, "othello": 3, "draughts": 5, "chess": 3}
-"""Medians are of so many runs."""
 CHESS_NODES, MOVETIME_MS = 4_000_000, 1500
+#: How long one of the hard positions of the long form may take by default.
 LONG_SECONDS = 600.0
-"""How long one of the hard positions of the long form may take by default."""
 ELSEWHERE = "no --add names the JSON of tests.engine.search_peers"
 
 
@@ -44,7 +46,9 @@ Task = tuple[str, Callable[[], Iterable[Entry]]]
 
 
 def tasks(asked: argparse.Namespace, added: list[Entry]) -> Iterator[Task]:
-    """What there is to measure, by name, in the order of the table; what was added has its place there."""
+    """What there is to measure, by name, in the order of the table; what was added has its place
+    there.
+    """
 
     def runs(name: str) -> int:
         return int(asked.rounds or ROUNDS[name])
@@ -56,7 +60,9 @@ def tasks(asked: argparse.Namespace, added: list[Entry]) -> Iterator[Task]:
         return [bench_rows.ffo(_folder(asked), first, last, rounds, seconds)]
 
     def chess() -> list[Entry]:
-        row, lacking = bench_rows.chess(CHESS_NODES, runs("chess"), MOVETIME_MS, bench_rows.PROGRAMS)
+        row, lacking = bench_rows.chess(
+            CHESS_NODES, runs("chess"), MOVETIME_MS, bench_rows.PROGRAMS
+        )
         return [row, *lacking]
 
     for number, (name, *_) in enumerate(bench_rows.CONNECT_FOUR_FILES):
@@ -81,7 +87,9 @@ def _folder(asked: argparse.Namespace) -> Path:
 
 
 def read_added(paths: list[str]) -> list[Entry]:
-    """The rows of other commands' JSON, of files or - for the standard input; what has none is left out."""
+    """The rows of other commands' JSON, of files or - for the standard input; what has none is left
+    out.
+    """
     entries: list[Entry] = [] if paths else [LeftOut("beside OpenSpiel and easyAI", ELSEWHERE)]
     for path in paths:
         try:
@@ -111,7 +119,9 @@ def measured(asked: argparse.Namespace, added: list[Entry]) -> Iterator[Entry]:
 
 
 def machine() -> dict[str, Any]:
-    """What a figure needs to be read: the processor, versions, the commit, and what else the machine does."""
+    """What a figure needs to be read: the processor, versions, the commit, and what else the
+    machine does.
+    """
     return {
         "machine": f"{os.cpu_count()} cores, {_processor()}",
         "python": platform.python_version(),
@@ -135,10 +145,14 @@ def _commit() -> str:
 
     def git(*words: str) -> str:
         command = ["git", "-C", str(Path(__file__).parent), *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=30
+        ).stdout.strip()
 
     try:
-        return git("rev-parse", "--short", "HEAD") + (" with changes" if git("status", "--porcelain", "-uno") else "")
+        return git("rev-parse", "--short", "HEAD") + (
+            " with changes" if git("status", "--porcelain", "-uno") else ""
+        )
     except (OSError, subprocess.SubprocessError):
         return "not a checkout"
 
@@ -157,7 +171,11 @@ WIDTHS = (48, 11, 34, 10, 7, 10, 7)
 
 
 def line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(f"{cell:{width}}" for cell, width in zip(cells, WIDTHS, strict=True)) + " |"
+    return (
+        "| "
+        + " | ".join(f"{cell:{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
+        + " |"
+    )
 
 
 def lines(row: Row) -> Iterator[str]:
@@ -179,14 +197,18 @@ def lines(row: Row) -> Iterator[str]:
 
 
 def as_dict(row: Row) -> dict[str, Any]:
-    """A row for a program to read, with what follows from it; `engine.bench.table --add` reads it too."""
+    """A row for a program to read, with what follows from it; `engine.bench.table --add` reads it
+    too.
+    """
     peers = [{**msgspec.to_builtins(peer), "ratio": row.ratio(peer)} for peer in row.peers]
     return {**msgspec.to_builtins(row), "peers": peers, "reached": row.reached}
 
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m engine.bench.table", description=__doc__)
-    made.add_argument("--suites", metavar="DIR", type=Path, help="the folder with the files of positions")
+    made.add_argument(
+        "--suites", metavar="DIR", type=Path, help="the folder with the files of positions"
+    )
     made.add_argument(
         "--add",
         metavar="FILE",
@@ -195,10 +217,20 @@ def parser() -> argparse.ArgumentParser:
         help="rows of another command's JSON; - is the standard input",
     )
     made.add_argument(
-        "--only", metavar="WORDS", action="append", default=[], help="only tasks whose name has these words"
+        "--only",
+        metavar="WORDS",
+        action="append",
+        default=[],
+        help="only tasks whose name has these words",
     )
-    made.add_argument("--rounds", type=count, help="medians are of so many runs (by default 3 to 31)")
-    made.add_argument("--long", action="store_true", help="FFO 45 to 59 and the tables of draughts too: up to hours")
+    made.add_argument(
+        "--rounds", type=count, help="medians are of so many runs (by default 3 to 31)"
+    )
+    made.add_argument(
+        "--long",
+        action="store_true",
+        help="FFO 45 to 59 and the tables of draughts too: up to hours",
+    )
     made.add_argument(
         "--seconds",
         type=positive,
@@ -210,14 +242,23 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when all results that are known came out, else 1; that something is slower than wanted stands in the table."""
+    """0 when all results that are known came out, else 1; that something is slower than wanted
+    stands in the table.
+    """
     asked = parser().parse_args(arguments)
     added = read_added(asked.add)  # whoever pipes it measures until then
     here = machine()
     signature = {"all": bench.node_counts(layout.ALL), "basic": bench.node_counts(layout.BASIC)}
     if not asked.json:
-        print(f"{here['machine']}, Python {here['python']}, numba {here['numba']}, load {here['load']}")
-        print(f"commit {here['commit']}", bench.signature_text(signature["all"], signature["basic"]), "", sep="\n")
+        print(
+            f"{here['machine']}, Python {here['python']}, numba {here['numba']}, load {here['load']}"
+        )
+        print(
+            f"commit {here['commit']}",
+            bench.signature_text(signature["all"], signature["basic"]),
+            "",
+            sep="\n",
+        )
         print(line(HEAD), line("-" * width for width in WIDTHS), sep="\n", flush=True)
     rows, left_out = [], []
     for entry in measured(asked, added):
@@ -228,7 +269,12 @@ def main(arguments: list[str] | None = None) -> int:
             if not asked.json:
                 print(*lines(entry), sep="\n", flush=True)
     if asked.json:
-        table = {**here, "signature": signature, "rows": [as_dict(row) for row in rows], "left_out": left_out}
+        table = {
+            **here,
+            "signature": signature,
+            "rows": [as_dict(row) for row in rows],
+            "left_out": left_out,
+        }
         print(bench.as_json({**table, "is_complete": not left_out}))
     else:
         print(*(f"left out: {one.task}: {one.why}" for one in left_out), sep="\n")

@@ -1,7 +1,8 @@
-"""Where compiled searches are kept on disk: a private folder, one lock a game, checksums, and old versions removed.
+"""Where compiled searches are kept on disk: a private folder, one lock a game, checksums, and old
+versions removed.
 
-The files are numba's own and hold machine code in pickles, so the folder must be private, and a file that changed
-since it was written is thrown away: numba itself would run it.
+The files are numba's own and hold machine code in pickles, so the folder must be private, and a
+file that changed since it was written is thrown away: numba itself would run it.
 """
 
 import contextlib
@@ -17,14 +18,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+#: How many versions of one game's code stay on disk, the one in use included.
 KEPT_VERSIONS = 3
-"""How many versions of one game's code stay on disk, the one in use included."""
+#: What a seal calls the steps whose code is complete.
 READY = "ready"
-"""What a seal calls the steps whose code is complete."""
 
 
 def cache_folder() -> Path:
-    """A private, writable folder: PLYROOM_CACHE, NUMBA_CACHE_DIR, the user's cache, or else a temporary one."""
+    """A private, writable folder: PLYROOM_CACHE, NUMBA_CACHE_DIR, the user's cache, or else a
+    temporary one.
+    """
     named = os.environ.get("PLYROOM_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     wanted = Path(named) if named else Path(home) / "plyroom" / "engine"
@@ -89,7 +92,8 @@ def tag_of(scope: str, digest: str) -> str:
 
 
 def scope_of(game_id: str, part: str = "") -> str:
-    """The name under which a part of a game's code is locked, sealed and pruned; the search itself is the part "".
+    """The name under which a part of a game's code is locked, sealed and pruned; the search itself
+    is the part "".
 
     Each part has its own: nobody who loads the search waits for somebody who compiles a solver.
     """
@@ -151,8 +155,8 @@ def discard_damaged(folder: Path, tag: str) -> bool:
 
 
 def seal(folder: Path, tag: str, floats: Iterable[str] = ()) -> None:
-    """Writes down the checksums of a version's files, and the floats that were seen when they were compiled.
-    Call it under the lock, after every change.
+    """Writes down the checksums of a version's files, and the floats that were seen when they were
+    compiled. Call it under the lock, after every change.
     """
     sums = {"files": _checksums(code_files(folder, tag)), "floats": sorted(floats)}
     _write(folder, tag, {**_sealed(folder, tag), **sums})
@@ -180,7 +184,9 @@ def _sealed(folder: Path, tag: str) -> dict[str, Any]:
 
 
 def prune(folder: Path, name: str, tag: str) -> None:
-    """Removes the oldest versions of a game beyond KEPT_VERSIONS, never the given one. Call it under the lock."""
+    """Removes the oldest versions of a game beyond KEPT_VERSIONS, never the given one. Call it
+    under the lock.
+    """
     sums = [path for path in folder.glob(f"{name}.*.sums") if path != _sums(folder, tag)]
     sums.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in sums[KEPT_VERSIONS - 1 :]:
@@ -192,4 +198,7 @@ def _sums(folder: Path, tag: str) -> Path:
 
 
 def _checksums(files: list[Path]) -> dict[str, str]:
-    return {f"{path.parent.name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {
+        f"{path.parent.name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }

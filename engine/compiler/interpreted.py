@@ -1,9 +1,11 @@
-"""The search of a game without a compiler: the kernel's own source, called as the Python that it is.
+"""The search of a game without a compiler: the kernel's own source, called as the Python that it
+is.
 
-`interpret_game` does for plain Python what `engine.compiler.native.compile_game` does for machine code: it copies the
-functions of a template (the kernel, by default) and puts a game's rules in place of the stubs. There is one source, so
-the same search visits the same nodes and gives the same score and move, some thousand times slower. It is what a game
-plays with until its machine code is there. No numba in here.
+`interpret_game` does for plain Python what `engine.compiler.native.compile_game` does for machine
+code: it copies the functions of a template (the kernel, by default) and puts a game's rules in
+place of the stubs. There is one source, so the same search visits the same nodes and gives the same
+score and move, some thousand times slower. It is what a game plays with until its machine code is
+there. No numba in here.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,17 +24,18 @@ from engine.search import kernel
 from engine.search.job import RulesChanged
 
 HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
+#: The rules that take the place of stubs, as in `engine.compiler.native`.
 OPTIONAL_HOOKS = (
     "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass", "pass_turn",
     "probe", "evasions",
 )  # fmt: skip
-"""The rules that take the place of stubs, as in `engine.compiler.native`."""
 
+#: Those whose second argument is memory.
 TAKE_MEMORY = ("moves", "evaluate", "count", "tactical", "evasions", "probe")
-"""Those whose second argument is memory."""
 
+#: So often a search looks whether it is to stop: it is slow. No count changes, a limit of nodes is
+#: met exactly.
 POLL_NODES = 16
-"""So often a search looks whether it is to stop: it is slow. No count changes, a limit of nodes is met exactly."""
 
 
 class Bound(Protocol):
@@ -55,7 +58,9 @@ class Array:
 
 @dataclass(frozen=True)
 class InterpretedGame:
-    """The template bound to one game. `function` gives its functions by name, to be called like the compiled ones."""
+    """The template bound to one game. `function` gives its functions by name, to be called like the
+    compiled ones.
+    """
 
     game: Game
     data: Array
@@ -74,13 +79,17 @@ class InterpretedGame:
 
 
 def _plain(argument: Any) -> Any:
-    """What plain Python takes in an argument's place: memory as a view whose items are Python's own numbers."""
+    """What plain Python takes in an argument's place: memory as a view whose items are Python's own
+    numbers.
+    """
     array = getattr(argument, "array", None)
     return argument if array is None else memoryview(array)
 
 
 def _with_array(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that gets its memory as an array, whose items wrap when they become words, as a server's rules do."""
+    """A rule that gets its memory as an array, whose items wrap when they become words, as a
+    server's rules do.
+    """
 
     def call(s: Any, memory: Any) -> Any:
         return rule(s, np.frombuffer(memory, np.int64))
@@ -91,7 +100,8 @@ def _with_array(rule: Callable[..., Any]) -> Callable[..., Any]:
 def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame:
     """The search bound to a game's rules, ready at once.
 
-    GameFault when its DATA cannot be read, RulesChanged when its files are no longer those that it was loaded from.
+    GameFault when its DATA cannot be read, RulesChanged when its files are no longer those that it
+    was loaded from.
     """
     parts = (*getattr(template, "PARTS", ()), template)
     names = names_of(game.rules)  # type: ignore[arg-type]
@@ -119,4 +129,6 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
 def _check_unchanged(game: Game) -> None:
     """The data was read at another time than the rules were: nothing old meets anything new."""
     if isinstance(game.rules, ModuleType) and (found := rules_digest(game.rules)) != game.digest:
-        raise RulesChanged(f"the files of {game.id} have changed since they were loaded: {game.digest} became {found}")
+        raise RulesChanged(
+            f"the files of {game.id} have changed since they were loaded: {game.digest} became {found}"
+        )

@@ -1,13 +1,15 @@
 # mypy: disable-error-code="no-untyped-call, untyped-decorator, call-arg"
-"""Native code for the search: compiles copies of a game's rules and of the kernel, and keeps them on disk.
+"""Native code for the search: compiles copies of a game's rules and of the kernel, and keeps them
+on disk.
 
-`compile_game` copies the marked functions of a game's module and the functions of `engine.search.kernel`, puts the
-game's hooks into the globals of the kernel's copy and lets numba compile that. Nothing in the game's module changes:
-compiled and uncompiled rules live side by side. A copy carries the rules' digest in its name, so that an edited game
-never meets old code.
+`compile_game` copies the marked functions of a game's module and the functions of
+`engine.search.kernel`, puts the game's hooks into the globals of the kernel's copy and lets numba
+compile that. Nothing in the game's module changes: compiled and uncompiled rules live side by side.
+A copy carries the rules' digest in its name, so that an edited game never meets old code.
 
-Only this module, `engine.compiler.native_lanes` and `engine.tune.traced` import numba; a server never imports this
-module. Compiled code does not check indexes: MAX_MOVES of a game sizes the buffers.
+Only this module, `engine.compiler.native_lanes` and `engine.tune.traced` import numba; a server
+never imports this module. Compiled code does not check indexes: MAX_MOVES of a game sizes the
+buffers.
 """
 
 import inspect
@@ -33,7 +35,9 @@ from engine.search import kernel
 from engine.search.job import RulesChanged
 
 CACHE = code_cache.cache_folder()
-os.environ["NUMBA_CACHE_DIR"] = str(CACHE)  # numba reads it when it is imported, and again when its environment changes
+os.environ["NUMBA_CACHE_DIR"] = str(
+    CACHE
+)  # numba reads it when it is imported, and again when its environment changes
 
 import numba  # noqa: E402
 from llvmlite import ir  # noqa: E402
@@ -58,15 +62,15 @@ from numba.extending import (  # noqa: E402
 
 numba.config.reload_config()  # somebody may have imported numba before us
 
+#: The rules that the kernel calls by name.
 HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
-"""The rules that the kernel calls by name."""
 
+#: The same, where the kernel has its own for a game that leaves them out. A template may name
+#: others of a game's rules in MORE_HOOKS.
 OPTIONAL_HOOKS = (
     "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass", "pass_turn",
     "probe", "evasions",
 )  # fmt: skip
-"""The same, where the kernel has its own for a game that leaves them out. A template may name others of a game's rules
-in MORE_HOOKS."""
 
 INT, WORD = types.int64, types.uint64
 _I64 = ir.IntType(64)
@@ -143,7 +147,9 @@ class _Item(AbstractTemplate):
 
     def generic(self, arguments, keywords):  # type: ignore[no-untyped-def]
         pointer, *others = arguments
-        if not isinstance(pointer, Pointer) or not all(isinstance(other, _WHOLE) for other in others):
+        if not isinstance(pointer, Pointer) or not all(
+            isinstance(other, _WHOLE) for other in others
+        ):
             return None
         if len(others) == 1:
             return types_signature(pointer.dtype, pointer, INT)
@@ -242,8 +248,9 @@ def _msb(x):  # type: ignore[no-untyped-def]
 def _itself(function: FunctionType, signature: Any) -> Any:
     """What a function with a known signature calls to call itself.
 
-    Left to itself numba finds the result of a recursive call by going through the types of the whole function once
-    more, for each such call and three times over: most of what compiling the search would cost.
+    Left to itself numba finds the result of a recursive call by going through the types of the
+    whole function once more, for each such call and three times over: most of what compiling the
+    search would cost.
     """
 
     def again(*arguments: Any) -> Any:
@@ -270,8 +277,8 @@ def _itself(function: FunctionType, signature: Any) -> Any:
 
 # --- what is called by compiled code only
 
+#: The attribute of a copied function that compiles what it calls first.
 CALLEES = "compile_callees"
-"""The attribute of a copied function that compiles what it calls first."""
 
 
 class _NoEnvironment:
@@ -284,8 +291,9 @@ class _NoEnvironment:
 class _Part(JITCodeLibrary):
     """The code of a function that only other compiled code calls: made smaller, and no more.
 
-    It is linked into each function that Python calls, and optimised and made into machine code there. Left to itself
-    numba does both for each function alone as well, and for all that it calls: nearly half of what compiling costs.
+    It is linked into each function that Python calls, and optimised and made into machine code
+    there. Left to itself numba does both for each function alone as well, and for all that it
+    calls: nearly half of what compiling costs.
     """
 
     codegen = _NoEnvironment()
@@ -317,10 +325,12 @@ class _PartLowering(NativeLowering):
 
 
 class _Whole(Compiler):
-    """Compiles a function after those that it calls, each of these with the one signature that it has.
+    """Compiles a function after those that it calls, each of these with the one signature that it
+    has.
 
-    Left to itself numba compiles a callee again for each literal argument; a recursive function with two versions
-    crashes when it comes from the cache (numba issue 6061). Nothing of this happens when the function is in the cache.
+    Left to itself numba compiles a callee again for each literal argument; a recursive function
+    with two versions crashes when it comes from the cache (numba issue 6061). Nothing of this
+    happens when the function is in the cache.
     """
 
     def define_pipelines(self) -> Any:
@@ -334,7 +344,8 @@ class _Inner(_Whole):
     def define_pipelines(self) -> Any:
         for pipeline in (found := super().define_pipelines()):
             pipeline.passes[:] = [
-                (_PartLowering if step is NativeLowering else step, text) for step, text in pipeline.passes
+                (_PartLowering if step is NativeLowering else step, text)
+                for step, text in pipeline.passes
             ]
             pipeline._finalized = False
             pipeline.finalize()
@@ -343,14 +354,21 @@ class _Inner(_Whole):
 
 # --- compiling a game
 
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True, "pipeline_class": _Whole}
+_OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "nogil": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": _Whole,
+}
+#: For what only compiled code calls: an entry for Python would cost its own compile time.
 _INNER_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True, "pipeline_class": _Inner}
-"""For what only compiled code calls: an entry for Python would cost its own compile time."""
 
 
 @dataclass(frozen=True)
 class NativeGame:
-    """The kernel compiled for one game. `function` gives its functions by name, compiled at the first call."""
+    """The kernel compiled for one game. `function` gives its functions by name, compiled at the
+    first call.
+    """
 
     game: Game
     scope: str
@@ -368,7 +386,8 @@ class NativeGame:
         return self._ready[name]
 
     def float_typed(self) -> list[str]:
-        """Variables that are floating point in compiled functions, by line: always a slip between signed and unsigned.
+        """Variables that are floating point in compiled functions, by line: always a slip between
+        signed and unsigned.
 
         It is seen when a function is compiled, and written down beside the code in the cache.
         """
@@ -386,7 +405,9 @@ class NativeGame:
                 self._compile_checked(name)
             except GameFault:
                 raise
-            except Exception:  # whatever reading a damaged cache may raise; a defect of the rules raises once more
+            except (
+                Exception
+            ):  # whatever reading a damaged cache may raise; a defect of the rules raises once more
                 code_cache.discard(CACHE, self.tag)
                 self._compile_checked(name)
             if code_cache.code_files(CACHE, self.tag) != before:
@@ -399,11 +420,15 @@ class NativeGame:
         try:
             self._compile(name)
         except NumbaError as error:
-            raise GameFault(f"the rules of {self.game.id} do not compile: {_summary(error)}") from error
+            raise GameFault(
+                f"the rules of {self.game.id} do not compile: {_summary(error)}"
+            ) from error
 
     def _compile(self, name: str) -> None:
         """Compiles or loads a function with its one signature."""
-        _compile_once(self._kernel[name], self._template.SIGNATURES[name], int(self.game.rules.WORDS))
+        _compile_once(
+            self._kernel[name], self._template.SIGNATURES[name], int(self.game.rules.WORDS)
+        )
 
 
 def _compile_once(dispatcher: Any, signature: str, words: int) -> None:
@@ -413,10 +438,14 @@ def _compile_once(dispatcher: Any, signature: str, words: int) -> None:
 
 
 def _compile_callees(
-    template: ModuleType, name: str, functions: Mapping[str, Any], rules: Mapping[str, Any], words: int
+    template: ModuleType,
+    name: str,
+    functions: Mapping[str, Any],
+    rules: Mapping[str, Any],
+    words: int,
 ) -> None:
-    """What a function of the template calls, and the rules that were marked with a signature because they call
-    themselves.
+    """What a function of the template calls, and the rules that were marked with a signature
+    because they call themselves.
     """
     for rule in rules.values():
         if text := getattr(getattr(rule, "py_func", None), jit.RULE, ""):
@@ -426,7 +455,9 @@ def _compile_callees(
 
 
 def _floats(dispatcher: Any) -> Iterator[str]:
-    """The float variables of one function, those with a name if there are any: `file:line: variable in function`."""
+    """The float variables of one function, those with a name if there are any: `file:line: variable
+    in function`.
+    """
     for overloaded in getattr(dispatcher, "overloads", {}).values():
         annotation = overloaded.type_annotation
         typed = getattr(annotation, "typemap", None) or {}
@@ -451,7 +482,8 @@ def _lines_of(annotation: Any) -> dict[str, int]:
 
 
 def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
-    """The search bound to a game's rules; cheap by itself: functions are compiled or loaded when they are asked for.
+    """The search bound to a game's rules; cheap by itself: functions are compiled or loaded when
+    they are asked for.
 
     RulesChanged when the game's files are no longer those that the game was loaded from.
     """
@@ -462,19 +494,25 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     scope = code_cache.scope_of(game.id, part)
     tag = code_cache.tag_of(scope, game.digest)
     rules = _compiled_rules(module, tag)
-    namespace = {name: value for part in getattr(template, "PARTS", ()) for name, value in vars(part).items()}
+    namespace = {
+        name: value for part in getattr(template, "PARTS", ()) for name, value in vars(part).items()
+    }
     namespace.update(vars(template))
     wanted = (*HOOKS, *OPTIONAL_HOOKS, *getattr(template, "MORE_HOOKS", ()))
     hooks = {name: rules[name] for name in wanted if name in rules}
     repeats = int(game.repetition_times != 0 or game.claim_repetition != 0)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
     namespace.update(
-        HAS_TACTICAL=int("tactical" in rules), HAS_UNSTABLE=int("unstable" in rules), HAS_PROBE=int("probe" in rules)
+        HAS_TACTICAL=int("tactical" in rules),
+        HAS_UNSTABLE=int("unstable" in rules),
+        HAS_PROBE=int("probe" in rules),
     )
     namespace.update(MARGIN=int(getattr(module, "MARGIN", 0)))
     inner = _inner(template)
     functions = {name: f for name, f in _own_functions(template).items() if name not in hooks}
-    signatures = {name: _signature(text, int(game.rules.WORDS)) for name, text in template.SIGNATURES.items()}
+    signatures = {
+        name: _signature(text, int(game.rules.WORDS)) for name, text in template.SIGNATURES.items()
+    }
     spaces = _spaces(functions, signatures, namespace)
     for name, function in functions.items():
         copy = _copy(function, spaces[name], tag)
@@ -487,7 +525,9 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     data = Memory(load_data(game))
     found = rules_digest(module)
     if found != game.digest:  # the files are read at another time than the module was
-        raise RulesChanged(f"the files of {game.id} have changed since they were loaded: {game.digest} became {found}")
+        raise RulesChanged(
+            f"the files of {game.id} have changed since they were loaded: {game.digest} became {found}"
+        )
     return NativeGame(game, scope, tag, data, template, rules, namespace)
 
 
@@ -501,7 +541,9 @@ def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
         raise GameFault(f"{module.__name__} has no @rule on {', '.join(missing)}")
     texts = {name: str(getattr(f, jit.RULE)) for name, f in rules.items()}
     _refuse_unsigned_recursion(rules, texts)
-    signatures = {name: _signature(text, int(namespace["WORDS"])) for name, text in texts.items() if text}
+    signatures = {
+        name: _signature(text, int(namespace["WORDS"])) for name, text in texts.items() if text
+    }
     spaces = _spaces(rules, signatures, namespace)
     for name, function in rules.items():
         namespace[name] = numba.njit(**_INNER_OPTIONS)(_copy(function, spaces[name], tag))
@@ -512,11 +554,13 @@ def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
 def _spaces(
     functions: Mapping[str, FunctionType], signatures: Mapping[str, Any], namespace: dict[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """The globals of each function's copy: one for all, but for a function that calls itself its own, in which its
-    name stands for that.
+    """The globals of each function's copy: one for all, but for a function that calls itself its
+    own, in which its name stands for that.
     """
     return {
-        name: {name: _itself(f, signatures[name])} if name in f.__code__.co_names and name in signatures else namespace
+        name: {name: _itself(f, signatures[name])}
+        if name in f.__code__.co_names and name in signatures
+        else namespace
         for name, f in functions.items()
     }
 
@@ -534,7 +578,9 @@ def _refuse_unsigned_recursion(rules: Mapping[str, FunctionType], texts: Mapping
     for name, f in rules.items():
         if not texts[name] and name in reachable(name, calls):
             line = f"{f.__code__.co_filename}:{f.__code__.co_firstlineno}"
-            raise GameFault(f'{line}: {name} calls itself: give its signature, such as @rule("i8(state, i8)")')
+            raise GameFault(
+                f'{line}: {name} calls itself: give its signature, such as @rule("i8(state, i8)")'
+            )
 
 
 def _inner(template: ModuleType) -> set[str]:

@@ -1,5 +1,7 @@
 # mypy: disable-error-code="no-untyped-call, untyped-decorator, call-arg, no-untyped-def"
-"""`engine.lanes` for compiled code: one vector register of four words. Imported for what it registers with numba."""
+"""`engine.lanes` for compiled code: one vector register of four words. Imported for what it
+registers with numba.
+"""
 
 import operator
 from typing import Any
@@ -116,7 +118,9 @@ def _load(typing_context, pointer, index):
 @intrinsic
 def _filled(typing_context, x):
     def generate(context, builder, signature, arguments):
-        return builder.sext(builder.icmp_unsigned("!=", arguments[0], _constant(0, 0, 0, 0)), _VECTOR)
+        return builder.sext(
+            builder.icmp_unsigned("!=", arguments[0], _constant(0, 0, 0, 0)), _VECTOR
+        )
 
     return LANES(LANES), generate
 
@@ -158,7 +162,9 @@ def _lanes_of(first, second, third, fourth):
 
 @overload(plain.lanes_at)
 def _lanes_at(memory, index):
-    return (lambda memory, index: _load(memory, INT(index))) if isinstance(memory, Pointer) else None
+    return (
+        (lambda memory, index: _load(memory, INT(index))) if isinstance(memory, Pointer) else None
+    )
 
 
 @overload(plain.filled)

@@ -1,9 +1,9 @@
 """python -m engine.conformance GAME...: the checks that every game must pass, yours included.
 
-Each check takes a game, plays a few hundred positions of it at random (with a fixed seed) and raises ConformanceError
-with the position when a promise of `engine.game.Rules` is broken. CHECKS need the rules only, TIMED_CHECKS measure
-them, and NATIVE_CHECKS compile them as well. The command runs all of them, in a process of their own (see
-`engine.conformance.run`).
+Each check takes a game, plays a few hundred positions of it at random (with a fixed seed) and
+raises ConformanceError with the position when a promise of `engine.game.Rules` is broken. CHECKS
+need the rules only, TIMED_CHECKS measure them, and NATIVE_CHECKS compile them as well. The command
+runs all of them, in a process of their own (see `engine.conformance.run`).
 """
 
 import argparse
@@ -36,20 +36,31 @@ from engine.game import Game, GameError, GameFault, Position
 from engine.rules.registry import game_ids, load_game
 from engine.rules.style import style_faults
 
-__all__ = ["CHECKS", "NATIVE_CHECKS", "ConformanceError", "check_search", "main", "playouts", "positions"]
+__all__ = [
+    "CHECKS",
+    "NATIVE_CHECKS",
+    "ConformanceError",
+    "check_search",
+    "main",
+    "playouts",
+    "positions",
+]
 
+#: On so many positions every token is read back.
 READ_POSITIONS = 300
-"""On so many positions every token is read back."""
 NOTED_POSITIONS = 120
+#: On so many positions every move is played to see whose turn it is then, beside the moves of the
+#: random matches.
 PLAYED_POSITIONS = 12
-"""On so many positions every move is played to see whose turn it is then, beside the moves of the random matches."""
 RULES_LENGTH = range(100, 8001)
 
 
 def check_style(game: Game) -> None:
     """The rules are written so that compiled code does what they say."""
     module: Any = game.rules
-    told = [f"{fault.file}:{fault.line}: {fault.what}; {fault.cure}" for fault in style_faults(module)]
+    told = [
+        f"{fault.file}:{fault.line}: {fault.what}; {fault.cure}" for fault in style_faults(module)
+    ]
     expect(not told, "rules are written for compiled words", *told)
 
 
@@ -58,11 +69,17 @@ def check_declarations(game: Game) -> None:
     rules = game.rules
     name_form = re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rules.NAME)
     expect(name_form, "NAME is lower case words joined by hyphens", rules.NAME)
-    expect(0 < len(rules.TITLE) <= 60 and rules.TITLE.isprintable(), "TITLE is one short line", rules.TITLE)
+    expect(
+        0 < len(rules.TITLE) <= 60 and rules.TITLE.isprintable(),
+        "TITLE is one short line",
+        rules.TITLE,
+    )
     words = len(rules.RULES.strip())
     is_page = all(line.isprintable() for line in rules.RULES.splitlines())
     expect(
-        words in RULES_LENGTH and is_page, "RULES explains the game in 100 to 8000 characters", f"{words} characters"
+        words in RULES_LENGTH and is_page,
+        "RULES explains the game in 100 to 8000 characters",
+        f"{words} characters",
     )
     expect(1 <= rules.LEVELS <= 8, "LEVELS is 1 to 8", rules.LEVELS)
     expect(
@@ -79,24 +96,42 @@ def check_declarations(game: Game) -> None:
 
 
 def check_states_and_ends(game: Game) -> None:
-    """States keep their form; a match that goes on has moves, a finished one has an outcome; the seats are 0 and 1."""
+    """States keep their form; a match that goes on has moves, a finished one has an outcome; the
+    seats are 0 and 1.
+    """
     for position in positions(game):
         check_state(position)
-        expect(position.turn in (0, 1), "the seat to move is 0 or 1", position.text(), position.turn)
+        expect(
+            position.turn in (0, 1), "the seat to move is 0 or 1", position.text(), position.turn
+        )
         outcome = position.outcome()
         moves = position.moves()
-        expect((outcome is None) == bool(moves), "no moves and an outcome go together", position.text(), outcome)
+        expect(
+            (outcome is None) == bool(moves),
+            "no moves and an outcome go together",
+            position.text(),
+            outcome,
+        )
         if outcome is not None:
-            expect(outcome.winner in (None, 0, 1) and outcome.reason, "an outcome names a seat and a reason", outcome)
+            expect(
+                outcome.winner in (None, 0, 1) and outcome.reason,
+                "an outcome names a seat and a reason",
+                outcome,
+            )
         else:
             with np.errstate(over="ignore"):
                 score = int(game.rules.evaluate(position.state, data_of(game)))
-            expect(abs(score) <= 20_000, "an evaluation is within 20000 either way", position.text(), score)
+            expect(
+                abs(score) <= 20_000,
+                "an evaluation is within 20000 either way",
+                position.text(),
+                score,
+            )
 
 
 def check_turns(game: Game) -> None:
-    """A move gives the turn to the other side, whichever move it is: the search takes what is good for one side as bad
-    for the other, move by move.
+    """A move gives the turn to the other side, whichever move it is: the search takes what is good
+    for one side as bad for the other, move by move.
     """
     for line in playouts(game):
         for before, after in pairwise(line):
@@ -116,20 +151,38 @@ def check_turn(before: Position, after: Position) -> None:
 
 
 def check_moves(game: Game) -> None:
-    """Moves are at most MAX_MOVES different ints of 63 bits, and each has a token of its own that is read back."""
+    """Moves are at most MAX_MOVES different ints of 63 bits, and each has a token of its own that
+    is read back.
+    """
     for position in positions(game):
         moves = position.moves()
         where = position.text()
-        expect(len(moves) <= game.rules.MAX_MOVES, "no state has more than MAX_MOVES moves", where, len(moves))
+        expect(
+            len(moves) <= game.rules.MAX_MOVES,
+            "no state has more than MAX_MOVES moves",
+            where,
+            len(moves),
+        )
         expect(len(set(moves)) == len(moves), "no move is there twice", where, moves)
-        expect(all(0 <= move < 1 << 63 for move in moves), "a move is an int of at most 63 bits", where, moves)
+        expect(
+            all(0 <= move < 1 << 63 for move in moves),
+            "a move is an int of at most 63 bits",
+            where,
+            moves,
+        )
     for position in spread(list(positions(game)), READ_POSITIONS):
         tokens = position.tokens()
         where = position.text()
         expect(len(set(tokens)) == len(tokens), "no two moves share a token", where, tokens)
         for move, token in zip(position.moves(), tokens, strict=True):
-            expect(re.fullmatch(r"[!-~]{1,64}", token), "a token is 1 to 64 visible ASCII characters", token)
-            expect(position.parse_move(token) == move, "a token is read back as its move", where, token)
+            expect(
+                re.fullmatch(r"[!-~]{1,64}", token),
+                "a token is 1 to 64 visible ASCII characters",
+                token,
+            )
+            expect(
+                position.parse_move(token) == move, "a token is read back as its move", where, token
+            )
 
 
 def check_texts(game: Game) -> None:
@@ -137,20 +190,35 @@ def check_texts(game: Game) -> None:
     seen: dict[str, Any] = {}
     for position in positions(game):
         text = position.text()
-        expect(text.isprintable() and len(text) <= 4096, "a position is one printable line", repr(text))
+        expect(
+            text.isprintable() and len(text) <= 4096, "a position is one printable line", repr(text)
+        )
         again = game.position(text, position.options)
         expect(again == position, "a position is read back", text, again.state, position.state)
-        expect(again.digest() == position.digest() and again.text() == text, "and has the same text and digest", text)
+        expect(
+            again.digest() == position.digest() and again.text() == text,
+            "and has the same text and digest",
+            text,
+        )
         where = f"{text} {sorted(position.options.items())}"
-        expect(seen.setdefault(where, position.state) == position.state, "different states have different texts", text)
+        expect(
+            seen.setdefault(where, position.state) == position.state,
+            "different states have different texts",
+            text,
+        )
 
 
 def check_bad_texts(game: Game) -> None:
-    """Whatever a stranger sends as a move or a position gets a typed error, never one of the rules' own."""
+    """Whatever a stranger sends as a move or a position gets a typed error, never one of the rules'
+    own.
+    """
     chance = random.Random(2)
     for line in playouts(game, 3, seed=2):
         position = chance.choice(line)
-        for text in [*damaged(position.text(), chance), *damaged(chance.choice(line[0].tokens()), chance)]:
+        for text in [
+            *damaged(position.text(), chance),
+            *damaged(chance.choice(line[0].tokens()), chance),
+        ]:
             for read in (position.parse_move, partial(game.position, options=position.options)):
                 try:
                     read(text)
@@ -165,7 +233,9 @@ def damaged(text: str, chance: random.Random, count: int = 30) -> Iterator[str]:
     yield from ("", " ", "\0", "\n", "٣", "é", "-1", "99999999999999999999", "a" * 4096, text * 50)
     for _ in range(count):
         at = chance.randrange(len(text) + 1)
-        new = chance.choice(["", text[at:][:1] * 2, chr(chance.randrange(32, 127)), chr(chance.randrange(0x3000))])
+        new = chance.choice(
+            ["", text[at:][:1] * 2, chr(chance.randrange(32, 127)), chr(chance.randrange(0x3000))]
+        )
         yield text[:at] + new + text[at + 1 :]
 
 
@@ -179,8 +249,18 @@ def check_notation(game: Game) -> None:
         written = [position.notation(move) for move in moves]
         expect(len(set(written)) == len(written), "no two moves are written alike", where, written)
         for move, text in zip(moves, written, strict=True):
-            expect(0 < len(text) <= 32 and text.isprintable(), "a move is written in a few characters", where, text)
-            expect(reads(position, text) == move, "a move as players write it is read back", where, text)
+            expect(
+                0 < len(text) <= 32 and text.isprintable(),
+                "a move is written in a few characters",
+                where,
+                text,
+            )
+            expect(
+                reads(position, text) == move,
+                "a move as players write it is read back",
+                where,
+                text,
+            )
 
 
 def reads(position: Position, text: str) -> int | None:
@@ -220,8 +300,8 @@ CHECKS: dict[str, Callable[[Game], None]] = {
     "claims": check_claims,
     "views": check_views,
 }
+#: What depends on the machine: these belong to the command, and to no test.
 TIMED_CHECKS: dict[str, Callable[[Game], None]] = {"budget": check_budget}
-"""What depends on the machine: these belong to the command, and to no test."""
 NATIVE_CHECKS: dict[str, Callable[[Game], None]] = {
     "no floats": check_no_floats,
     "compiled rules": check_compiled_rules,

@@ -1,4 +1,6 @@
-"""The checks of what ends a match besides the board: draws by rule, repetition, claims (`engine.game.MoreRules`)."""
+"""The checks of what ends a match besides the board: draws by rule, repetition, claims
+(`engine.game.MoreRules`).
+"""
 
 import random
 from collections.abc import Iterator
@@ -11,12 +13,14 @@ from engine.game import DRAWN, ONGOING, Game, Position, State
 
 SHUFFLED_POSITIONS = 40
 TRIED_MOVES = 4
+#: What `reversible` says in a game without last steps; the search looks no farther back.
 EVERY_POSITION = 512
-"""What `reversible` says in a game without last steps; the search looks no farther back."""
 
 
 def check_draws(game: Game) -> None:
-    """A draw by rule is 0 or 1, and where no move is left it is none, unless being stuck is a draw as well."""
+    """A draw by rule is 0 or 1, and where no move is left it is none, unless being stuck is a draw
+    as well.
+    """
     rules: Any = game.rules
     if not hasattr(rules, "drawn"):
         return
@@ -28,7 +32,11 @@ def check_draws(game: Game) -> None:
             expect(drawn in (0, 1), "drawn is 0 or 1", where, drawn)
             if drawn and not int(rules.moves(position.state, [0] * rules.MAX_MOVES)):
                 is_draw = int(rules.no_moves_result(position.state)) == DRAWN
-                expect(is_draw, "where no move is left and stuck is no draw, drawn is 0: look for a move first", where)
+                expect(
+                    is_draw,
+                    "where no move is left and stuck is no draw, drawn is 0: look for a move first",
+                    where,
+                )
 
 
 def check_claims(game: Game) -> None:
@@ -38,12 +46,17 @@ def check_claims(game: Game) -> None:
         where = position.text()
         is_text = isinstance(claim, str) and 0 < len(claim) <= 100 and claim.isprintable()
         expect(claim is None or is_text, "a claim is a short line, or None", where, repr(claim))
-        expect(claim is None or position.outcome() is None, "nothing is claimed after the end", where, claim)
+        expect(
+            claim is None or position.outcome() is None,
+            "nothing is claimed after the end",
+            where,
+            claim,
+        )
 
 
 def check_repetition(game: Game) -> None:
-    """Positions that count as the same are the same to play; none comes again from before the last irreversible move;
-    and so many occurrences end a match.
+    """Positions that count as the same are the same to play; none comes again from before the last
+    irreversible move; and so many occurrences end a match.
     """
     rules: Any = game.rules
     if not hasattr(rules, "repetition"):
@@ -54,17 +67,37 @@ def check_repetition(game: Game) -> None:
         floor = 0
         for ply, position in enumerate(line):
             with np.errstate(over="ignore"):
-                key, back = int(rules.repetition(position.state)), int(rules.reversible(position.state))
+                key, back = (
+                    int(rules.repetition(position.state)),
+                    int(rules.reversible(position.state)),
+                )
                 alike = what_counts(position)
             where = position.text()
             is_known = 0 <= back <= ply or back >= EVERY_POSITION
-            expect(is_known, "reversible is no more than the plies that were made, or 512 for all", where, back, ply)
+            expect(
+                is_known,
+                "reversible is no more than the plies that were made, or 512 for all",
+                where,
+                back,
+                ply,
+            )
             floor = max(floor, ply - back)
             before = first.setdefault(key, ply)
-            expect(before >= floor, "what reversible rules out does not come again", where, f"plies {before} and {ply}")
+            expect(
+                before >= floor,
+                "what reversible rules out does not come again",
+                where,
+                f"plies {before} and {ply}",
+            )
             options = tuple(sorted(position.options.items()))
             same = seen.setdefault((options, key), alike)
-            expect(same == alike, "equal keys of repetition are the same position to play", where, same, alike)
+            expect(
+                same == alike,
+                "equal keys of repetition are the same position to play",
+                where,
+                same,
+                alike,
+            )
     if game.repetition_times or game.claim_repetition:
         check_repetition_ends(game)
 
@@ -81,7 +114,9 @@ def what_counts(position: Position) -> tuple[object, ...]:
 
 
 def check_repetition_ends(game: Game) -> None:
-    """Where both sides can go to and fro, the match ends, and a draw may be claimed, at the declared occurrence."""
+    """Where both sides can go to and fro, the match ends, and a draw may be claimed, at the
+    declared occurrence.
+    """
     found = next(shuffles(game), None)
     if found is None:
         return
@@ -93,12 +128,24 @@ def check_repetition_ends(game: Game) -> None:
         outcome = position.outcome()
         where = f"{begin.text()}, then {' '.join(map(str, moves))} to and fro"
         if times and times == game.claim_repetition and outcome is None:
-            expect(position.claim(), "a draw may be claimed at the declared occurrence", where, times)
+            expect(
+                position.claim(), "a draw may be claimed at the declared occurrence", where, times
+            )
         if times and times == game.repetition_times:
-            expect(outcome is not None, "the declared occurrence of a position ends the match", where, times)
+            expect(
+                outcome is not None,
+                "the declared occurrence of a position ends the match",
+                where,
+                times,
+            )
         if outcome is not None:
             is_draw = outcome.winner is None and not position.moves()
-            expect(is_draw and position.view().turn is None, "a repetition is a draw and the end", where, outcome)
+            expect(
+                is_draw and position.view().turn is None,
+                "a repetition is a draw and the end",
+                where,
+                outcome,
+            )
             return
 
 
@@ -123,7 +170,9 @@ def shuffles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
 
 
 def _circles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
-    """What random play found: between two occurrences of a position there is a way from it to itself."""
+    """What random play found: between two occurrences of a position there is a way from it to
+    itself.
+    """
     rules: Any = game.rules
     for line in playouts(game):
         first: dict[int, int] = {}
@@ -132,7 +181,11 @@ def _circles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
         for ply, key in enumerate(keys):
             begin = first.setdefault(key, ply)
             if begin < ply and line[ply].moves():
-                moves = tuple(position.last[1] for position in line[begin + 1 : ply + 1] if position.last is not None)
+                moves = tuple(
+                    position.last[1]
+                    for position in line[begin + 1 : ply + 1]
+                    if position.last is not None
+                )
                 yield Position(game, line[begin].options, line[begin].state), moves
 
 

@@ -1,4 +1,6 @@
-"""The checks that compile a game: its rules and the search must do what the same code does uncompiled."""
+"""The checks that compile a game: its rules and the search must do what the same code does
+uncompiled.
+"""
 
 import random
 from collections.abc import Callable
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 
 SEARCH_LEAVES = 60_000
 MAX_SEARCH_DEPTH = 15
+#: On so many positions every move is played, compiled and uncompiled.
 MOVED_POSITIONS = 400
-"""On so many positions every move is played, compiled and uncompiled."""
 
 
 def check_compiled_rules(game: Game) -> None:
@@ -46,9 +48,13 @@ class Both:
         self.native_data = native.data
         self.buffer = np.zeros(game.rules.MAX_MOVES, np.int64)
         self.memory = Memory(self.buffer)
-        self.optional = [name for name in OPTIONAL_HOOKS if name != "count" and hasattr(game.rules, name)]
+        self.optional = [
+            name for name in OPTIONAL_HOOKS if name != "count" and hasattr(game.rules, name)
+        ]
         required = ("status", "moves", "play", "no_moves_result", "key", "evaluate", "count")
-        self.compiled = {name: native.function(f"rule_{name}") for name in (*required, *self.optional)}
+        self.compiled = {
+            name: native.function(f"rule_{name}") for name in (*required, *self.optional)
+        }
         of_any = [name for name in self.optional if name in ("drawn", "repetition", "reversible")]
         self.of_a_state = ("status", "key", *of_any)
 
@@ -66,24 +72,53 @@ class Both:
         state, words, where = position.state, _ints(position.state), position.text()
         mine = [0] * self.rules.MAX_MOVES
         number = int(self.rules.moves(state, mine))
-        expect(self.compiled["count"](words, self.memory) == number, "count is the number of moves", where, number)
+        expect(
+            self.compiled["count"](words, self.memory) == number,
+            "count is the number of moves",
+            where,
+            number,
+        )
         if hasattr(self.rules, "count"):
             counted = int(self.rules.count(state, [0] * self.rules.MAX_MOVES))
-            expect(counted == number, "count is the number of moves, uncompiled", where, counted, number)
-        expect(self.compiled["moves"](words, self.memory) == number, "moves: compiled = uncompiled", where)
+            expect(
+                counted == number,
+                "count is the number of moves, uncompiled",
+                where,
+                counted,
+                number,
+            )
+        expect(
+            self.compiled["moves"](words, self.memory) == number,
+            "moves: compiled = uncompiled",
+            where,
+        )
         expected = [int(move) for move in mine[:number]]
         expect(self.buffer[:number].tolist() == expected, "moves: the same order", where, expected)
         for move in expected:
             after = _ints(self.rules.play(state, move))
-            expect(self.compiled["play"](words, move) == after, "play: compiled = uncompiled", where, move)
+            expect(
+                self.compiled["play"](words, move) == after,
+                "play: compiled = uncompiled",
+                where,
+                move,
+            )
         self.check_hints(position, expected)
         if number == 0:
             result = int(self.rules.no_moves_result(state))
-            expect(self.compiled["no_moves_result"](words) == result, "stuck: compiled = uncompiled", where)
+            expect(
+                self.compiled["no_moves_result"](words) == result,
+                "stuck: compiled = uncompiled",
+                where,
+            )
 
     def check_hints(self, position: Position, moves: list[int]) -> None:
         """What a game tells the search of a state that goes on: noise, tension, order, and passing."""
-        rules, state, words, where = self.rules, position.state, _ints(position.state), position.text()
+        rules, state, words, where = (
+            self.rules,
+            position.state,
+            _ints(position.state),
+            position.text(),
+        )
         for name in ("unstable", "may_pass"):
             if name in self.optional:
                 hint = int(getattr(rules, name)(state))
@@ -94,22 +129,54 @@ class Both:
                 buffer = [0] * rules.MAX_MOVES
                 number = int(getattr(rules, name)(state, buffer))
                 some = [int(move) for move in buffer[:number]]
-                expect(len(set(some)) == len(some) and set(some) <= set(moves), f"{name} moves are legal", where, some)
-                expect(self.compiled[name](words, self.memory) == number, f"{name}: compiled = uncompiled", where)
-                expect(self.buffer[:number].tolist() == some, f"{name}: compiled = uncompiled", where, some)
+                expect(
+                    len(set(some)) == len(some) and set(some) <= set(moves),
+                    f"{name} moves are legal",
+                    where,
+                    some,
+                )
+                expect(
+                    self.compiled[name](words, self.memory) == number,
+                    f"{name}: compiled = uncompiled",
+                    where,
+                )
+                expect(
+                    self.buffer[:number].tolist() == some,
+                    f"{name}: compiled = uncompiled",
+                    where,
+                    some,
+                )
         if "evasions" in self.optional and moves and int(rules.unstable(state)):
             self.check_evasions(position, moves)
         if "probe" in self.optional:
             known = int(rules.probe(state, self.data))
-            expect(self.compiled["probe"](words, self.native_data) == known, "probe: compiled = uncompiled", where)
+            expect(
+                self.compiled["probe"](words, self.native_data) == known,
+                "probe: compiled = uncompiled",
+                where,
+            )
         for move in moves if "rank" in self.optional else ():
             place = int(rules.rank(state, move))
             expect(abs(place) < 1 << 40, "a rank is within 2**40", where, move, place)
-            expect(self.compiled["rank"](words, move) == place, "rank: compiled = uncompiled", where, move, place)
+            expect(
+                self.compiled["rank"](words, move) == place,
+                "rank: compiled = uncompiled",
+                where,
+                move,
+                place,
+            )
         if "pass_turn" in self.optional and moves and int(rules.may_pass(state)):
             passed = rules.pass_turn(state)
-            expect(rules.turn(passed) == 1 - rules.turn(state), "passing gives the turn to the other side", where)
-            expect(self.compiled["pass_turn"](words) == _ints(passed), "pass_turn: compiled = uncompiled", where)
+            expect(
+                rules.turn(passed) == 1 - rules.turn(state),
+                "passing gives the turn to the other side",
+                where,
+            )
+            expect(
+                self.compiled["pass_turn"](words) == _ints(passed),
+                "pass_turn: compiled = uncompiled",
+                where,
+            )
 
     def check_evasions(self, position: Position, moves: list[int]) -> None:
         """Where a tense state is said to leave some moves, all others lose at once."""
@@ -118,8 +185,15 @@ class Both:
         for move in spread([move for move in moves if left and move not in left], 8):
             after = position.play(move)
             replies = (after.play(reply).outcome() for reply in after.moves())
-            is_lost = any(reply is not None and reply.winner == 1 - position.turn for reply in replies)
-            expect(is_lost, "a move that is not forced loses at once", position.text(), position.format_move(move))
+            is_lost = any(
+                reply is not None and reply.winner == 1 - position.turn for reply in replies
+            )
+            expect(
+                is_lost,
+                "a move that is not forced loses at once",
+                position.text(),
+                position.format_move(move),
+            )
 
 
 def _ints(state: State) -> tuple[int, ...]:
@@ -127,7 +201,8 @@ def _ints(state: State) -> tuple[int, ...]:
 
 
 def check_no_floats(game: Game) -> None:
-    """No variable of the compiled search is floating point: that is always a slip between signed and unsigned.
+    """No variable of the compiled search is floating point: that is always a slip between signed
+    and unsigned.
 
     It can only be seen when the code does not come out of the cache.
     """
@@ -139,7 +214,9 @@ def check_no_floats(game: Game) -> None:
 
 
 def check_search(game: Game, template: ModuleType | None = None) -> None:
-    """In its exact profile the search gives the values of a plain minimax, at each depth, whatever is in the table."""
+    """In its exact profile the search gives the values of a plain minimax, at each depth, whatever
+    is in the table.
+    """
     from engine.search.driver import Control, Searcher, Table
     from engine.search.job import Limit
 
@@ -151,10 +228,20 @@ def check_search(game: Game, template: ModuleType | None = None) -> None:
         position = chance.choice([earlier for earlier in line if earlier.moves()])
         check_plain(position, plain)
         depth = depth_of_leaves(searcher.native, position)
-        for margin, table in ((0, Table(14)), (0, used), (chance.choice([1, 10, 30, 4 * 30_000]), used)):
+        for margin, table in (
+            (0, Table(14)),
+            (0, used),
+            (chance.choice([1, 10, 30, 4 * 30_000]), used),
+        ):
             reports: list[Report] = []
             searcher.search(
-                position, Limit(depth=depth), table, Control(), margin=margin, exact_depth=True, on_depth=reports.append
+                position,
+                Limit(depth=depth),
+                table,
+                Control(),
+                margin=margin,
+                exact_depth=True,
+                on_depth=reports.append,
             )
             for report in reports:
                 check_report(position, report, plain)
@@ -164,7 +251,9 @@ Plain = Callable[[Position, int, int], int]
 
 
 def plain_minimax(game: Game) -> Plain:
-    """The kernel's own plain search, compiled: value of a position to a depth, that many plies from the root."""
+    """The kernel's own plain search, compiled: value of a position to a depth, that many plies from
+    the root.
+    """
     from engine.compiler.native import Memory, compile_game
     from engine.search.layout import work_words
 
@@ -173,7 +262,9 @@ def plain_minimax(game: Game) -> Plain:
     work = Memory(np.zeros(work_words(game.rules.MAX_MOVES), np.int64))
 
     def plain(position: Position, depth: int, ply: int) -> int:
-        return int(function(tuple(int(word) for word in position.state), depth, ply, work, native.data))
+        return int(
+            function(tuple(int(word) for word in position.state), depth, ply, work, native.data)
+        )
 
     return plain
 
@@ -183,25 +274,47 @@ def check_plain(position: Position, plain: Plain) -> None:
     for depth in range(4):
         if len(position.moves()) ** depth < 400:
             found, expected = plain(position, depth, 0), minimax(position, depth, 0)
-            expect(found == expected, "plain search: compiled = uncompiled", position.text(), depth, found, expected)
+            expect(
+                found == expected,
+                "plain search: compiled = uncompiled",
+                position.text(),
+                depth,
+                found,
+                expected,
+            )
 
 
 def check_report(position: Position, report: Report, plain: Plain) -> None:
     """A report of the exact profile against the plain values."""
     values = {move: -plain(position.play(move), report.depth - 1, 1) for move in position.moves()}
     where = (position.text(), f"depth {report.depth}")
-    expect(report.score == max(values.values()), "the search's value is minimax's", *where, report.score, values)
+    expect(
+        report.score == max(values.values()),
+        "the search's value is minimax's",
+        *where,
+        report.score,
+        values,
+    )
     best = report.moves[0][0]
     expect(values[best] == report.score, "the first move is a best one", *where, best, values)
     for move, score, bound in report.moves:
         is_right = values[move] == score if bound == 0 else values[move] <= score
-        expect(is_right, "each move's score is exact or an upper bound", *where, move, score, bound, values)
+        expect(
+            is_right,
+            "each move's score is exact or an upper bound",
+            *where,
+            move,
+            score,
+            bound,
+            values,
+        )
 
 
 def depth_of_leaves(native: "NativeGame", position: Position) -> int:
     """The greatest depth at which a plain search has at most SEARCH_LEAVES leaves.
 
-    They are counted: where a capture is forced, the number of moves here says nothing about the tree below.
+    They are counted: where a capture is forced, the number of moves here says nothing about the
+    tree below.
     """
     from engine.perft import perft
 
@@ -212,7 +325,9 @@ def depth_of_leaves(native: "NativeGame", position: Position) -> int:
 
 
 def minimax(position: Position, depth: int, ply: int) -> int:
-    """The value of a position for its side to move, by trying everything: what the kernel's contract is about."""
+    """The value of a position for its side to move, by trying everything: what the kernel's
+    contract is about.
+    """
     rules, state = position.game.rules, position.state
     with np.errstate(over="ignore"):
         result = int(rules.status(state))

@@ -1,4 +1,6 @@
-"""Positions of a game for its checks: random matches with a fixed seed, and the error that names a broken promise."""
+"""Positions of a game for its checks: random matches with a fixed seed, and the error that names a
+broken promise.
+"""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -11,8 +13,8 @@ from engine.game import Game, GameFault, Position
 
 PLAYOUTS = 12
 MAX_PLIES = 300
+#: A game with long matches is judged by fewer of them.
 TOTAL_PLIES = 1800
-"""A game with long matches is judged by fewer of them."""
 LEAST_PLAYOUTS = 2
 
 T = TypeVar("T")
@@ -31,12 +33,16 @@ def option_sets(game: Game) -> list[dict[str, str]]:
     """The defaults, and for each offered value of each option the defaults with that value."""
     sets = [game.check_options({})]
     for name, option in game.options.items():
-        sets += [game.check_options({name: value}) for value in option.offered if value != option.default]
+        sets += [
+            game.check_options({name: value}) for value in option.offered if value != option.default
+        ]
     return sets
 
 
 def playouts(game: Game, count: int = PLAYOUTS, seed: int = 1) -> Iterator[list[Position]]:
-    """Random matches, each as its positions from the start to the end: up to `count` for each set of options."""
+    """Random matches, each as its positions from the start to the end: up to `count` for each set
+    of options.
+    """
     yield from _played(game, count, seed)
 
 
@@ -84,7 +90,11 @@ def check_state(position: Position) -> None:
     cure = f"{made_by} returns {len(state)}: return one for each of WORDS, or correct WORDS"
     expect(len(state) == words, f"{form}; {cure}", state)
     others = [type(word).__name__ for word in state if type(word) is not np.uint64]
-    expect(not others, f"{form}; {made_by} returns {', '.join(others)} among them: write U(...) around it", state)
+    expect(
+        not others,
+        f"{form}; {made_by} returns {', '.join(others)} among them: write U(...) around it",
+        state,
+    )
 
 
 def legal_moves(position: Position) -> list[int]:
@@ -100,4 +110,6 @@ def legal_moves(position: Position) -> list[int]:
         if count <= rules.MAX_MOVES:
             raise
         cure = f"the position {position.text()} has {count}: write MAX_MOVES = {count} or more, compiled memory has it"
-        raise ConformanceError(f"no state has more than MAX_MOVES = {rules.MAX_MOVES} moves: {cure}") from error
+        raise ConformanceError(
+            f"no state has more than MAX_MOVES = {rules.MAX_MOVES} moves: {cure}"
+        ) from error

@@ -1,9 +1,10 @@
-"""Runs the checks of a game in a process of their own: a rule that hangs or crashes costs its check and no other.
+"""Runs the checks of a game in a process of their own: a rule that hangs or crashes costs its check
+and no other.
 
-Three things end a check that does not end. A rule that takes RULE_S of processor time in one call is stopped and named.
-A check that takes CHECK_S altogether, in code that cannot be interrupted, is ended with its process, and the rule that
-was running is read from the traceback. A process that dies takes its check along. The checks that are left go on in
-another process.
+Three things end a check that does not end. A rule that takes RULE_S of processor time in one call
+is stopped and named. A check that takes CHECK_S altogether, in code that cannot be interrupted, is
+ended with its process, and the rule that was running is read from the traceback. A process that
+dies takes its check along. The checks that are left go on in another process.
 """
 
 import faulthandler
@@ -25,13 +26,14 @@ from engine.rules.parts import files_of
 from engine.rules.registry import load_game
 
 Check = Callable[[Game], None]
+#: The seconds of processor time that one call of a rule may take: 400 times what a move list and a
+#: view may.
 RULE_S = 2
-"""The seconds of processor time that one call of a rule may take: 400 times what a move list and a view may."""
 TICK_S = 0.5
+#: The seconds that one check may take, compilation included. Rules that hang are found long before.
 CHECK_S = 900
-"""The seconds that one check may take, compilation included. Rules that hang are found long before."""
+#: A line of a traceback by faulthandler.
 FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')
-"""A line of a traceback by faulthandler."""
 
 
 class RuleHangs(BaseException):
@@ -39,7 +41,9 @@ class RuleHangs(BaseException):
 
 
 class Ticker:
-    """Looks every TICK_S of processor time which rule is running, and stops one that has been for too long."""
+    """Looks every TICK_S of processor time which rule is running, and stops one that has been for
+    too long.
+    """
 
     def __init__(self, game: Game) -> None:
         self._files = game_files(game)
@@ -57,7 +61,9 @@ class Ticker:
             self._call = None
             state = tuple(map(int, call.f_locals.get("s", ())))
             where = _place(call.f_code.co_filename, call.f_lineno, call.f_code.co_name)
-            raise RuleHangs(f"{where} does not return: {RULE_S} s of processor time in one call, with state {state}")
+            raise RuleHangs(
+                f"{where} does not return: {RULE_S} s of processor time in one call, with state {state}"
+            )
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -76,7 +82,9 @@ def game_files(game: Game) -> set[str]:
 
 
 def verdict(game: Game, check: Check) -> str | None:
-    """What a check finds in a line, None where it is passed. Whatever the rules raise is told with its place."""
+    """What a check finds in a line, None where it is passed. Whatever the rules raise is told with
+    its place.
+    """
     try:
         check(game)
     except (ConformanceError, GameError, RuleHangs) as error:
@@ -88,13 +96,26 @@ def verdict(game: Game, check: Check) -> str | None:
 
 def defect(game: Game, error: BaseException) -> str:
     """An error that the rules should not have raised: where, what, and the cure where one is known."""
-    frames = [(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in walk_tb(error.__traceback__)]
+    frames = [
+        (frame.f_code.co_filename, line, frame.f_code.co_name)
+        for frame, line in walk_tb(error.__traceback__)
+    ]
     files = game_files(game)
     inside = [frame for frame in frames if frame[0] in files]
-    where = _place(*inside[-1]) if inside else f"the check, in {_place(*frames[-1])}" if frames else "the check"
+    where = (
+        _place(*inside[-1])
+        if inside
+        else f"the check, in {_place(*frames[-1])}"
+        if frames
+        else "the check"
+    )
     rules = game.rules
     sizes = f"buf has MAX_MOVES = {rules.MAX_MOVES} places, a state WORDS = {rules.WORDS} words"
-    cure = f"; {sizes}: correct what is too small, or write less" if isinstance(error, IndexError) else ""
+    cure = (
+        f"; {sizes}: correct what is too small, or write less"
+        if isinstance(error, IndexError)
+        else ""
+    )
     return f"{where} raised {type(error).__name__}: {error}{cure}"
 
 
@@ -102,7 +123,9 @@ def _place(file: str, line: int, name: str) -> str:
     return f"{name} ({Path(file).name}:{line})"
 
 
-def run_checks(game_id: str, checks: Mapping[str, Check], check_s: float = CHECK_S) -> Iterator[tuple[str, str | None]]:
+def run_checks(
+    game_id: str, checks: Mapping[str, Check], check_s: float = CHECK_S
+) -> Iterator[tuple[str, str | None]]:
     """The name of each check and what it found, None where it is passed, as soon as it is known."""
     left = list(checks.items())
     context = multiprocessing.get_context("spawn")
@@ -110,7 +133,9 @@ def run_checks(game_id: str, checks: Mapping[str, Check], check_s: float = CHECK
         trace = Path(folder, "trace")
         while left:
             ours, theirs = context.Pipe(duplex=False)
-            process = context.Process(target=work, args=(game_id, left, check_s, str(trace), theirs), daemon=True)
+            process = context.Process(
+                target=work, args=(game_id, left, check_s, str(trace), theirs), daemon=True
+            )
             process.start()
             theirs.close()
             try:
@@ -124,12 +149,19 @@ def run_checks(game_id: str, checks: Mapping[str, Check], check_s: float = CHECK
                 process.join()
                 ours.close()
             if left:
-                yield left.pop(0)[0], _ended(load_game(game_id), process.exitcode or 0, trace, check_s)
+                yield (
+                    left.pop(0)[0],
+                    _ended(load_game(game_id), process.exitcode or 0, trace, check_s),
+                )
 
 
-def work(game_id: str, checks: list[tuple[str, Check]], check_s: float, trace: str, told: Connection) -> None:
+def work(
+    game_id: str, checks: list[tuple[str, Check]], check_s: float, trace: str, told: Connection
+) -> None:
     """What the process does: one message for each check that comes to its end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted as well, and ends this one
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # the parent is interrupted as well, and ends this one
     game = load_game(game_id)
     with open(trace, "wb") as file, Ticker(game).running():
         for _, check in checks:
@@ -144,7 +176,10 @@ def _ended(game: Game, code: int, trace: Path, check_s: float) -> str:
     if code < 0:
         name = signal.Signals(-code).name
         return f"its process died of {name}: compiled code has no bounds checks, so look for an overrun of buf or data"
-    frames = [(file, int(line), name) for file, line, name in FRAME.findall(trace.read_text("utf-8", "replace"))]
+    frames = [
+        (file, int(line), name)
+        for file, line, name in FRAME.findall(trace.read_text("utf-8", "replace"))
+    ]
     if not frames:
         return f"its process ended by itself, with code {code}: rules are pure functions, they end no process"
     files = game_files(game)

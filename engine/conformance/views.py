@@ -1,4 +1,6 @@
-"""The checks of what players see and click: views on the wire, clicks that make moves, and how long they take."""
+"""The checks of what players see and click: views on the wire, clicks that make moves, and how long
+they take.
+"""
 
 import time
 from collections.abc import Callable
@@ -18,14 +20,18 @@ REPEATS = 7
 
 
 def check_views(game: Game) -> None:
-    """Views survive the wire and stay on the board; clicks lead to every legal move and to nothing else."""
+    """Views survive the wire and stay on the board; clicks lead to every legal move and to nothing
+    else.
+    """
     for line in playouts(game):
         board = game.board(line[0].options)
         expect(survives(board, BoardView), "a board view is what it is on the wire", board)
         cells = set(cell_ids(board.board))
         expect(len(board.seats) == 2, "there are two seats", board.seats)
         for label, hit in board.targets.items():
-            expect(label not in cells and set(hit) <= cells, "a target stands for cells", label, hit)
+            expect(
+                label not in cells and set(hit) <= cells, "a target stands for cells", label, hit
+            )
         for kind in board.kinds.values():
             expect(kind.side in (None, 0, 1), "a kind belongs to a seat or to none", kind)
             expect(0 <= kind.angle < 360, "a kind is turned by 0 to 359 degrees", kind)
@@ -39,33 +45,75 @@ def check_view(position: Position, board: BoardView, cells: set[str]) -> None:
     where = position.text()
     expect(survives(view, PositionView), "a view is what it is on the wire", where, view)
     expect(set(view.pieces) <= cells, "pieces stand on cells", where, view.pieces)
-    expect(set(view.pieces.values()) <= set(board.kinds), "pieces are of the board's kinds", where, view.pieces)
-    expect(set(view.hands) <= set(board.kinds), "what waits beside the board is of its kinds", where, view.hands)
+    expect(
+        set(view.pieces.values()) <= set(board.kinds),
+        "pieces are of the board's kinds",
+        where,
+        view.pieces,
+    )
+    expect(
+        set(view.hands) <= set(board.kinds),
+        "what waits beside the board is of its kinds",
+        where,
+        view.hands,
+    )
     places = cells | set(board.targets)
     is_placed = all(set(marked) <= places for marked in view.marks.values())
     expect(is_placed, "marks are on cells, or on labels of targets", where, view.marks)
-    expect(set(view.last) <= places, "the last move is on cells, or on labels of targets", where, view.last)
-    expect(bool(view.last) == (position.last is not None), "the last move is shown when there is one", where, view.last)
-    expect(view.text and view.text.isprintable(), "a view says in a line what there is to see", where)
+    expect(
+        set(view.last) <= places,
+        "the last move is on cells, or on labels of targets",
+        where,
+        view.last,
+    )
+    expect(
+        bool(view.last) == (position.last is not None),
+        "the last move is shown when there is one",
+        where,
+        view.last,
+    )
+    expect(
+        view.text and view.text.isprintable(), "a view says in a line what there is to see", where
+    )
     is_over = position.outcome() is not None
-    expect(view.turn == (None if is_over else position.turn), "a view tells whose turn it is", where, view.turn)
+    expect(
+        view.turn == (None if is_over else position.turn),
+        "a view tells whose turn it is",
+        where,
+        view.turn,
+    )
     check_clicks(position, board, cells)
 
 
 def check_clicks(position: Position, board: BoardView, cells: set[str]) -> None:
-    """The clicks of one position: from every beginning, whatever a player may click next leads to legal moves only."""
+    """The clicks of one position: from every beginning, whatever a player may click next leads to
+    legal moves only.
+    """
     where = position.text()
     clicks = position.move_views()
     expect(survives(clicks, list[MoveView]), "moves are what they are on the wire", where, clicks)
-    expect([click.id for click in clicks] == position.tokens(), "each legal move has its clicks", where)
+    expect(
+        [click.id for click in clicks] == position.tokens(), "each legal move has its clicks", where
+    )
     for click in clicks:
         path = click.path
-        expect(path and set(path) <= cells | set(board.targets), "clicks are on the board", where, click)
+        expect(
+            path and set(path) <= cells | set(board.targets),
+            "clicks are on the board",
+            where,
+            click,
+        )
         is_button = any(board.targets.get(element) == () for element in path)
-        expect(not is_button or len(path) == 1, "a target without cells is a button, the one click of a move", click)
+        expect(
+            not is_button or len(path) == 1,
+            "a target without cells is a button, the one click of a move",
+            click,
+        )
         expect(click.text.strip() and click.text.isprintable(), "a move has a label", where, click)
         expect(set(click.affects) <= cells, "affected cells are on the board", where, click)
-        is_ghost = click.ghost is None or (click.ghost[0] in cells and click.ghost[1] in board.kinds)
+        is_ghost = click.ghost is None or (
+            click.ghost[0] in cells and click.ghost[1] in board.kinds
+        )
         expect(is_ghost, "a ghost is a kind on a cell", where, click)
     found = finished_moves(clicks, board.targets, where)
     expect(found == {click.id for click in clicks}, "clicks lead to every legal move", where, found)
@@ -73,15 +121,19 @@ def check_clicks(position: Position, board: BoardView, cells: set[str]) -> None:
 
 @dataclass(slots=True)
 class Selection:
-    """Cells that were clicked: the moves that are complete with them, and what each further click leads to."""
+    """Cells that were clicked: the moves that are complete with them, and what each further click
+    leads to.
+    """
 
     ending: list[MoveView] = field(default_factory=list)
     further: dict[str, "Selection"] = field(default_factory=dict)
 
 
-def finished_moves(clicks: list[MoveView], targets: dict[str, tuple[str, ...]], where: str) -> set[str]:
-    """The moves that can be made by clicking, as the clients match clicks: a cell counts for a path's element when it
-    is that cell or one that the element stands for.
+def finished_moves(
+    clicks: list[MoveView], targets: dict[str, tuple[str, ...]], where: str
+) -> set[str]:
+    """The moves that can be made by clicking, as the clients match clicks: a cell counts for a
+    path's element when it is that cell or one that the element stands for.
     """
     start = Selection()
     for click in clicks:
@@ -100,7 +152,12 @@ def finished_moves(clicks: list[MoveView], targets: dict[str, tuple[str, ...]], 
             continue
         moves = [(move.id, move.path, move.choice) for move in selection.ending]
         expect(not selection.further, "no move's clicks begin another's", where, moves)
-        expect(len({path for _, path, _ in moves}) == 1, "the same clicks belong to one path", where, moves)
+        expect(
+            len({path for _, path, _ in moves}) == 1,
+            "the same clicks belong to one path",
+            where,
+            moves,
+        )
         choices = {choice for _, _, choice in moves}
         is_clear = len(moves) == 1 or (len(choices) == len(moves) and all(choices))
         expect(is_clear, "moves of one path differ in their choice", where, moves)
@@ -113,8 +170,9 @@ def survives(value: Any, kind: Any) -> bool:
 
 
 def check_budget(game: Game, clock: Callable[[], float] = time.thread_time) -> None:
-    """Move list and view of a position take less than 5 ms uncompiled: a server does nothing else meanwhile. The clock
-    is the processor's, and the least of several times counts: a busy machine is not the game's fault.
+    """Move list and view of a position take less than 5 ms uncompiled: a server does nothing else
+    meanwhile. The clock is the processor's, and the least of several times counts: a busy machine
+    is not the game's fault.
     """
     for position in spread(list(positions(game)), TIMED_POSITIONS):
         times = [shown_in(position, clock)]

@@ -41,26 +41,29 @@ ONE, NONE = U(1), U(0)
 NOT_A = U(0xFEFEFEFEFEFEFEFE)
 NOT_H = U(0x7F7F7F7F7F7F7F7F)
 ROW_1, ROW_2, ROW_7, ROW_8 = U(0xFF), U(0xFF << 8), U(0xFF << 48), U(0xFF << 56)
-# DATA: what the numbers of data/breakthrough.txt count, each for White's men less the same for Black's
+# DATA: what the numbers of data/breakthrough.txt count, each for White's men less the same for
+# Black's
+#: A man, by the rows behind it and the columns to the nearer side: 7 rows of 4.
 PLACE = 0
-"""A man, by the rows behind it and the columns to the nearer side: 7 rows of 4."""
+#: A man that another one guards, by the rows behind it.
 GUARDED = 28
-"""A man that another one guards, by the rows behind it."""
+#: Men side by side, men in front of each other, men with anyone straight ahead; then for the side
+#: to move: the first man that nobody can stop any more, and the move itself.
 PAIR, FILE, BLOCKED, RUNNER, TEMPO = 35, 36, 37, 38, 39
-"""Men side by side, men in front of each other, men with anyone straight ahead; then for the side to move: the first
-man that nobody can stop any more, and the move itself."""
+#: Men that are attacked and not guarded, and that are attacked twice and guarded once at most:
+#: those of the side that has just moved, then those of the side to move.
 LOOSE, WEAK = 40, 42
-"""Men that are attacked and not guarded, and that are attacked twice and guarded once at most: those of the side that
-has just moved, then those of the side to move."""
+#: A race that can only be won.
 SURE = 15_000
-"""A race that can only be won."""
 NEVER = 99
 
 SQUARES = tuple(f"{column}{row}" for row in "12345678" for column in "abcdefgh")
 BITS = tuple((square, 1 << bit) for bit, square in enumerate(SQUARES))
 PLACES = np.array([(1 << c | 128 >> c) << 8 * row for row in range(7) for c in range(4)], np.uint64)
-FAR_PLACES = np.array([(1 << c | 128 >> c) << 8 * (7 - row) for row in range(7) for c in range(4)], np.uint64)
-"""The squares of each place for White, and for Black."""
+#: The squares of each place for White, and for Black.
+FAR_PLACES = np.array(
+    [(1 << c | 128 >> c) << 8 * (7 - row) for row in range(7) for c in range(4)], np.uint64
+)
 TEXT_ROWS = tuple(tuple(range(8 * row, 8 * row + 8)) for row in reversed(range(8)))
 POSITION_TEXT = re.compile(r"([WB.]{8}(?:/[WB.]{8}){7}) (white|black)")
 MOVE_TEXT = re.compile(r"([a-h][1-8])([a-h][1-8])")
@@ -80,7 +83,9 @@ def status(s: State) -> int:
 
 @rule
 def write(targets: np.uint64, step: int, side: int, buf: Any, n: int) -> int:
-    """Adds the moves to these squares, the farthest ahead first, each from the square a step before it."""
+    """Adds the moves to these squares, the farthest ahead first, each from the square a step before
+    it.
+    """
     while targets:
         to = msb(targets) if side == 0 else lsb(targets)
         targets ^= ONE << U(to)
@@ -178,8 +183,8 @@ def hits_down(p: np.uint64) -> np.uint64:
 
 @rule
 def race(s: State) -> int:
-    """For White: who comes first when men run that nobody can stop. SURE less the moves it takes when that is certain,
-    1 when it is likely, 0 when nobody runs.
+    """For White: who comes first when men run that nobody can stop. SURE less the moves it takes
+    when that is certain, 1 when it is likely, 0 when nobody runs.
     """
     white, black = s[0] & ~below(s[1]), s[1] & ~above(s[0])
     if white == NONE and black == NONE:
@@ -204,22 +209,32 @@ def shape(white: np.uint64, black: np.uint64, data: Any) -> int:
     white_guarded = white & hits_up(white)
     black_guarded = black & hits_down(black)
     for row in range(1, 7):
-        guarded = popcount(white_guarded & (ROW_1 << U(8 * row))) - popcount(black_guarded & (ROW_8 >> U(8 * row)))
+        guarded = popcount(white_guarded & (ROW_1 << U(8 * row))) - popcount(
+            black_guarded & (ROW_8 >> U(8 * row))
+        )
         total += data[GUARDED + row] * guarded
-    total += data[PAIR] * (popcount(white & NOT_H & (white >> ONE)) - popcount(black & NOT_H & (black >> ONE)))
+    total += data[PAIR] * (
+        popcount(white & NOT_H & (white >> ONE)) - popcount(black & NOT_H & (black >> ONE))
+    )
     total += data[FILE] * (popcount(white & (white << U(8))) - popcount(black & (black << U(8))))
     men = white | black
-    return int(total + data[BLOCKED] * (popcount(white & (men >> U(8))) - popcount(black & (men << U(8)))))
+    return int(
+        total + data[BLOCKED] * (popcount(white & (men >> U(8))) - popcount(black & (men << U(8))))
+    )
 
 
 @rule
-def loose(men: np.uint64, hit_1: np.uint64, hit_2: np.uint64, guard_1: np.uint64, guard_2: np.uint64) -> int:
+def loose(
+    men: np.uint64, hit_1: np.uint64, hit_2: np.uint64, guard_1: np.uint64, guard_2: np.uint64
+) -> int:
     """Men that are attacked and not guarded."""
     return popcount(men & (hit_1 | hit_2) & ~(guard_1 | guard_2))
 
 
 @rule
-def weak(men: np.uint64, hit_1: np.uint64, hit_2: np.uint64, guard_1: np.uint64, guard_2: np.uint64) -> int:
+def weak(
+    men: np.uint64, hit_1: np.uint64, hit_2: np.uint64, guard_1: np.uint64, guard_2: np.uint64
+) -> int:
     """Men that are attacked twice and guarded once."""
     return popcount(men & hit_1 & hit_2 & (guard_1 ^ guard_2))
 
@@ -233,9 +248,20 @@ def evaluate(s: State, data: Any) -> int:
         return run if s[2] == NONE else -run
     white, black = s[0], s[1]
     total = shape(white, black, data) + data[RUNNER] * run
-    up_1, up_2, down_1, down_2 = above_left(white), above_right(white), below_left(black), below_right(black)
-    white_loose, white_weak = loose(white, down_1, down_2, up_1, up_2), weak(white, down_1, down_2, up_1, up_2)
-    black_loose, black_weak = loose(black, up_1, up_2, down_1, down_2), weak(black, up_1, up_2, down_1, down_2)
+    up_1, up_2, down_1, down_2 = (
+        above_left(white),
+        above_right(white),
+        below_left(black),
+        below_right(black),
+    )
+    white_loose, white_weak = (
+        loose(white, down_1, down_2, up_1, up_2),
+        weak(white, down_1, down_2, up_1, up_2),
+    )
+    black_loose, black_weak = (
+        loose(black, up_1, up_2, down_1, down_2),
+        weak(black, up_1, up_2, down_1, down_2),
+    )
     if s[2] == NONE:
         total += data[LOOSE] * black_loose + data[WEAK] * black_weak + data[TEMPO]
         return int(total + data[LOOSE + 1] * white_loose + data[WEAK + 1] * white_weak)
@@ -284,7 +310,9 @@ def evasions(s: State, buf: Any) -> int:
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Wins, then captures, of the man farthest ahead first; a step to where one may be captured for nothing is last."""
+    """Wins, then captures, of the man farthest ahead first; a step to where one may be captured for
+    nothing is last.
+    """
     start, to = m & 63, m >> 6
     target = ONE << U(to)
     is_white = s[2] == NONE
@@ -329,10 +357,14 @@ def format_move(s: State, m: int) -> str:
 def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match:
-        raise ValueError("eight rows of W, B or ., row 8 first, / between them, and the side to move are expected")
+        raise ValueError(
+            "eight rows of W, B or ., row 8 first, / between them, and the side to move are expected"
+        )
     cells = match[1].replace("/", "")
     bits = [1 << bit for row in TEXT_ROWS for bit in row]
-    white, black = (sum(bit for c, bit in zip(cells, bits, strict=True) if c == man) for man in "WB")
+    white, black = (
+        sum(bit for c, bit in zip(cells, bits, strict=True) if c == man) for man in "WB"
+    )
     side = NAMES.index(match[2].capitalize())
     if max(white.bit_count(), black.bit_count()) > 16:
         raise ValueError("a side has at most sixteen men")
@@ -345,7 +377,10 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
 
 def format_position(s: State) -> str:
     white, black = int(s[0]), int(s[1])
-    rows = ["".join("W" if white >> bit & 1 else "B" if black >> bit & 1 else "." for bit in row) for row in TEXT_ROWS]
+    rows = [
+        "".join("W" if white >> bit & 1 else "B" if black >> bit & 1 else "." for bit in row)
+        for row in TEXT_ROWS
+    ]
     return f"{'/'.join(rows)} {NAMES[turn(s)].lower()}"
 
 
@@ -356,7 +391,10 @@ def ending(s: State) -> str:
 def board(options: Mapping[str, str]) -> BoardView:
     return BoardView(
         board=Grid(cols=8, rows=8, style="checker", flips=True),
-        kinds={"W": Kind(name="white man", side=0, text="W"), "B": Kind(name="black man", side=1, text="B")},
+        kinds={
+            "W": Kind(name="white man", side=0, text="W"),
+            "B": Kind(name="black man", side=1, text="B"),
+        },
         seats=(SeatView("White", "#f3efe4"), SeatView("Black", "#33302d")),
     )
 
@@ -378,4 +416,6 @@ def move_view(s: State, m: int) -> MoveView:
     start, to = SQUARES[m & 63], SQUARES[m >> 6]
     taken = (to,) if int(s[1 - turn(s)]) >> (m >> 6) & 1 else ()
     text = f"{start}x{to}" if taken else f"{start}-{to}"
-    return MoveView(id=start + to, path=(start, to), text=text, affects=taken, ghost=(to, "WB"[turn(s)]))
+    return MoveView(
+        id=start + to, path=(start, to), text=text, affects=taken, ghost=(to, "WB"[turn(s)])
+    )

@@ -1,4 +1,5 @@
-"""Chess, complete: castling, en passant, promotion, and the draws by material, by repetition and by counting moves.
+"""Chess, complete: castling, en passant, promotion, and the draws by material, by repetition and by
+counting moves.
 
 The rules are in the PARTS; this file names them, in the order of `engine.game.Rules`.
 """
@@ -12,11 +13,28 @@ from engine.games.chess_parts import ending as ending_part
 from engine.games.chess_parts import notation as notation_part
 from engine.games.chess_parts.board import turn, unstable
 from engine.games.chess_parts.drawing import board, move_view, view
-from engine.games.chess_parts.ending import claim, drawn, ending, key, no_moves_result, repetition, reversible, status
+from engine.games.chess_parts.ending import (
+    claim,
+    drawn,
+    ending,
+    key,
+    no_moves_result,
+    repetition,
+    reversible,
+    status,
+)
 from engine.games.chess_parts.evaluation import evaluate
 from engine.games.chess_parts.exchange import rank
 from engine.games.chess_parts.fen import format_position, init, parse_position
-from engine.games.chess_parts.movement import MAX_MOVES, count, may_pass, moves, pass_turn, play, tactical
+from engine.games.chess_parts.movement import (
+    MAX_MOVES,
+    count,
+    may_pass,
+    moves,
+    pass_turn,
+    play,
+    tactical,
+)
 from engine.games.chess_parts.notation import format_move, notation, parse_move
 
 __all__ = [

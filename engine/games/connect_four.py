@@ -41,7 +41,9 @@ CENTRE = U(63 << 21)
 ORDER = (3, 2, 4, 1, 5, 0, 6)  # the middle first: it takes part in most rows
 
 COLUMNS = "abcdefg"
-BITS = tuple((f"{column}{row + 1}", row + 7 * i) for i, column in enumerate(COLUMNS) for row in range(6))
+BITS = tuple(
+    (f"{column}{row + 1}", row + 7 * i) for i, column in enumerate(COLUMNS) for row in range(6)
+)
 CELL_AT = {bit: cell for cell, bit in BITS}
 TEXT_BITS = tuple(tuple(row + 7 * column for column in range(7)) for row in reversed(range(6)))
 STEPS = (1, 6, 7, 8)  # up, down to the right, across, up to the right
@@ -150,8 +152,14 @@ def format_move(s: State, m: int) -> str:
 def parse_position(text: str, options: Mapping[str, str]) -> State:
     rows = text.split("/")
     if [len(row) for row in rows] != [7] * 6 or set(text) - set("RY./"):
-        raise ValueError("six rows of seven characters R, Y or . are expected, the top row first, with / between them")
-    cells = [(1 << bit, c) for row, bits in zip(rows, TEXT_BITS, strict=True) for c, bit in zip(row, bits, strict=True)]
+        raise ValueError(
+            "six rows of seven characters R, Y or . are expected, the top row first, with / between them"
+        )
+    cells = [
+        (1 << bit, c)
+        for row, bits in zip(rows, TEXT_BITS, strict=True)
+        for c, bit in zip(row, bits, strict=True)
+    ]
     red, yellow = (sum(bit for bit, c in cells if c == mark) for mark in "RY")
     discs = red | yellow
     if (discs + int(BOTTOM)) & discs:
@@ -173,7 +181,8 @@ def _sides(s: State) -> tuple[int, int]:
 def format_position(s: State) -> str:
     red, yellow = _sides(s)
     return "/".join(
-        "".join("R" if red >> bit & 1 else "Y" if yellow >> bit & 1 else "." for bit in bits) for bits in TEXT_BITS
+        "".join("R" if red >> bit & 1 else "Y" if yellow >> bit & 1 else "." for bit in bits)
+        for bits in TEXT_BITS
     )
 
 
@@ -206,14 +215,18 @@ def _landing(discs: int, column: int) -> str:
 
 def view(s: State, last: tuple[State, int] | None) -> PositionView:
     red, yellow = _sides(s)
-    pieces = {cell: "R" if red >> bit & 1 else "Y" for cell, bit in BITS if (red | yellow) >> bit & 1}
+    pieces = {
+        cell: "R" if red >> bit & 1 else "Y" for cell, bit in BITS if (red | yellow) >> bit & 1
+    }
     side = (red | yellow).bit_count() & 1
     last_path = (_landing(int(last[0][1]), last[1]),) if last else ()
     names = ("Red", "Yellow")
     won = _rows_of_four(yellow if side == 0 else red)
     if won:
         win = tuple(cell for cell, bit in BITS if won >> bit & 1)
-        return PositionView(pieces, None, f"{names[1 - side]} wins", {"last": last_path, "win": win}, last_path)
+        return PositionView(
+            pieces, None, f"{names[1 - side]} wins", {"last": last_path, "win": win}, last_path
+        )
     if len(pieces) == 42:
         return PositionView(pieces, None, "Draw", {"last": last_path}, last_path)
     return PositionView(pieces, side, f"{names[side]} to move", {"last": last_path}, last_path)
@@ -221,4 +234,6 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
 
 def move_view(s: State, m: int) -> MoveView:
     column = COLUMNS[m]
-    return MoveView(id=column, path=(column,), text=column, ghost=(_landing(int(s[1]), m), "RY"[turn(s)]))
+    return MoveView(
+        id=column, path=(column,), text=column, ghost=(_landing(int(s[1]), m), "RY"[turn(s)])
+    )

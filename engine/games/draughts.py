@@ -1,4 +1,6 @@
-"""Draughts on 64 squares, English rules (American checkers): short kings, any capture is compulsory."""
+"""Draughts on 64 squares, English rules (American checkers): short kings, any capture is
+compulsory.
+"""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +11,15 @@ from engine.game import LOST, ONGOING, Option, State
 from engine.games.draughts_parts import board as board_part
 from engine.games.draughts_parts import evaluation, movement, tables
 from engine.games.draughts_parts import notation as notation_part
-from engine.games.draughts_parts.board import COUNTED_PLIES, DRAW_PLIES, NUMBER, ONE, ROW_BITS, ZERO, turn
+from engine.games.draughts_parts.board import (
+    COUNTED_PLIES,
+    DRAW_PLIES,
+    NUMBER,
+    ONE,
+    ROW_BITS,
+    ZERO,
+    turn,
+)
 from engine.games.draughts_parts.evaluation import evaluate
 from engine.games.draughts_parts.movement import (
     MAX_MOVES,
@@ -32,7 +42,14 @@ from engine.games.draughts_parts.notation import (
     path_of,
     sides_of,
 )
-from engine.games.draughts_parts.tables import SLICES, TABLE_BYTES, TABLE_PIECES, TABLES_AT, probe, table_index
+from engine.games.draughts_parts.tables import (
+    SLICES,
+    TABLE_BYTES,
+    TABLE_PIECES,
+    TABLES_AT,
+    probe,
+    table_index,
+)
 from engine.jit import U, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
@@ -77,9 +94,9 @@ DATA = ("data/draughts.txt",)
 PARTS = (board_part, movement, evaluation, tables, notation_part)
 SOLVER = "engine.solvers.draughts"
 REPETITION = 3
+#: Captures are played out at the horizon: a ply for each made the trees 15 times as large. A look
+#: into the table at each state there costs more time than it saves. The rest: docs/ablations.md.
 DISABLED = ("extensions", "quiet-table", "malus")
-"""Captures are played out at the horizon: a ply for each made the trees 15 times as large. A look into the table at
-each state there costs more time than it saves. The rest: docs/ablations.md."""
 RULES = """Twelve men a side stand on the dark squares of the three rows nearest to their player. The dark squares have
 numbers: 1 to 12 are Black's at the start, 21 to 32 are White's. Black begins, and the sides take turns.
 
@@ -156,13 +173,21 @@ def ending(s: State) -> str:
 def _row_names(row: int) -> tuple[str | None, ...]:
     """A row as Black sees it, who begins and sits below: squares 4 to 1 on the row nearest to them."""
     numbers = [str(4 * row + 4 - i) for i in range(4)]
-    cells = [cell for number in numbers for cell in ((number, None) if row % 2 == 0 else (None, number))]
+    cells = [
+        cell for number in numbers for cell in ((number, None) if row % 2 == 0 else (None, number))
+    ]
     return tuple(cells)
 
 
 def board(options: Mapping[str, str]) -> BoardView:
     return BoardView(
-        board=Grid(cols=8, rows=8, names=tuple(_row_names(row) for row in range(8)), style="checker", flips=True),
+        board=Grid(
+            cols=8,
+            rows=8,
+            names=tuple(_row_names(row) for row in range(8)),
+            style="checker",
+            flips=True,
+        ),
         kinds={
             "b": Kind(name="black man", side=0, text="b"),
             "B": Kind(name="black king", side=0, shape="stack", text="B"),

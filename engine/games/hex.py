@@ -1,4 +1,6 @@
-"""Hex: two sides, each with two opposite edges of a board of hexagons; whoever joins theirs by a chain wins."""
+"""Hex: two sides, each with two opposite edges of a board of hexagons; whoever joins theirs by a
+chain wins.
+"""
 
 import re
 from collections.abc import Mapping
@@ -12,10 +14,11 @@ from engine.view import BoardView, Border, Kind, MoveView, PositionView, SeatVie
 
 NAME = "hex"
 TITLE = "Hex"
+#: Sets of two words each, bit = column + 11 * row: the stones of the side to move, those that are
+#: joined to its first edge, those that are joined to its second edge; then the same of the other
+#: side. In the last word, bit 0 is the side to move and bit 1 the swap rule. What is joined to an
+#: edge grows with each stone, so that a win is seen at once.
 WORDS = 13
-"""Sets of two words each, bit = column + 11 * row: the stones of the side to move, those that are joined to its first
-edge, those that are joined to its second edge; then the same of the other side. In the last word, bit 0 is the side to
-move and bit 1 the swap rule. What is joined to an edge grows with each stone, so that a win is seen at once."""
 MAX_MOVES = 121  # the swap takes the place of the cell that Red filled
 LEVELS = 7
 LEVEL_TABLE = (
@@ -40,8 +43,8 @@ To begin is a great advantage. So Blue may, instead of a first stone, swap: Red'
 is put on the cell that is its mirror image in the long diagonal (c2 becomes b3), which is worth to Blue exactly what
 the other was worth to Red. Then it is Red's turn. A match can be made without this rule."""
 
+#: A set of cells.
 Pair: TypeAlias = tuple[np.uint64, np.uint64]
-"""A set of cells."""
 
 SIZE = 11
 CELLS = tuple(f"{column}{row + 1}" for row in range(SIZE) for column in "abcdefghijk")
@@ -57,15 +60,21 @@ def _pair(cells: int) -> Pair:
 
 BOARD = _pair((1 << SWAP) - 1)
 TOP, BOTTOM = _pair((1 << SIZE) - 1), _pair(((1 << SIZE) - 1) << SIZE * (SIZE - 1))
-LEFT, RIGHT = (_pair(sum(1 << column + SIZE * row for row in range(SIZE))) for column in (0, SIZE - 1))
-NOT_LEFT, NOT_RIGHT = (_pair(~(int(edge[0]) | int(edge[1]) << 64) & (1 << SWAP) - 1) for edge in (LEFT, RIGHT))
-MIDDLE_FIRST = sorted(range(SWAP), key=lambda cell: (cell % SIZE - 5) ** 2 + (cell // SIZE - 5) ** 2)
+LEFT, RIGHT = (
+    _pair(sum(1 << column + SIZE * row for row in range(SIZE))) for column in (0, SIZE - 1)
+)
+NOT_LEFT, NOT_RIGHT = (
+    _pair(~(int(edge[0]) | int(edge[1]) << 64) & (1 << SWAP) - 1) for edge in (LEFT, RIGHT)
+)
+MIDDLE_FIRST = sorted(
+    range(SWAP), key=lambda cell: (cell % SIZE - 5) ** 2 + (cell // SIZE - 5) ** 2
+)
 ORDER = np.array(MIDDLE_FIRST, np.int64)
 
+#: What a stone that is still needed is worth.
 STEP = 12
-"""What a stone that is still needed is worth."""
+#: So many cells to join two halves on are counted; more are no better.
 WAYS = 5
-"""So many cells to join two halves on are counted; more are no better."""
 
 POSITION_TEXT = re.compile(r"([RB.]{11}(?:/[RB.]{11}){10}) (red|blue) (swap|no-swap)")
 NAMES = ("Red", "Blue")
@@ -108,16 +117,25 @@ def down(p: Pair, by: int) -> Pair:
 @rule
 def near(p: Pair) -> Pair:
     """The cells beside these."""
-    inner, outer = (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1]), (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1])
+    inner, outer = (
+        (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1]),
+        (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1]),
+    )
     a, b, c = up(inner, 1), up(outer, 10), up(p, 11)
     d, e, f = down(outer, 1), down(inner, 10), down(p, 11)
-    return (a[0] | b[0] | c[0] | d[0] | e[0] | f[0], (a[1] | b[1] | c[1] | d[1] | e[1] | f[1]) & BOARD[1])
+    return (
+        a[0] | b[0] | c[0] | d[0] | e[0] | f[0],
+        (a[1] | b[1] | c[1] | d[1] | e[1] | f[1]) & BOARD[1],
+    )
 
 
 @rule
 def touched(p: Pair) -> tuple[Pair, Pair]:
     """The cells beside these, and those beside two of these or more."""
-    inner, outer = (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1]), (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1])
+    inner, outer = (
+        (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1]),
+        (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1]),
+    )
     once, twice = up(p, 11), EMPTY
     for q in (up(inner, 1), up(outer, 10), down(outer, 1), down(inner, 10), down(p, 11)):
         twice = (twice[0] | (once[0] & q[0]), twice[1] | (once[1] & q[1]))
@@ -176,16 +194,23 @@ def key(s: State) -> np.uint64:
 
 @rule
 def grow(reached: Pair, sure: Pair, held: Pair, edge: Pair, empty: Pair) -> Pair:
-    """The cells that are reached with one more stone: on the edge, beside held stones, or where there is a sure way."""
+    """The cells that are reached with one more stone: on the edge, beside held stones, or where
+    there is a sure way.
+    """
     if held[0] | held[1]:
         beside = near(held)
         sure = (sure[0] | beside[0], sure[1] | beside[1])
-    return (reached[0] | (empty[0] & (edge[0] | sure[0])), reached[1] | (empty[1] & (edge[1] | sure[1])))
+    return (
+        reached[0] | (empty[0] & (edge[0] | sure[0])),
+        reached[1] | (empty[1] & (edge[1] | sure[1])),
+    )
 
 
 @rule
 def extend(held: Pair, sure: Pair, stones: Pair) -> Pair:
-    """The stones that are held, with those that there is a sure way to, and what hangs together with them."""
+    """The stones that are held, with those that there is a sure way to, and what hangs together
+    with them.
+    """
     seed = (held[0] | (stones[0] & sure[0]), held[1] | (stones[1] & sure[1]))
     if seed == held:
         return held
@@ -193,12 +218,15 @@ def extend(held: Pair, sure: Pair, stones: Pair) -> Pair:
 
 
 @rule
-def distance(stones: Pair, empty: Pair, held_a: Pair, held_b: Pair, edge_a: Pair, edge_b: Pair) -> int:
-    """How far a side is from joining its edges: STEP for each stone that it needs against resistance, less a little
-    for each cell where two halves, which grow in turn from both edges, can meet.
+def distance(
+    stones: Pair, empty: Pair, held_a: Pair, held_b: Pair, edge_a: Pair, edge_b: Pair
+) -> int:
+    """How far a side is from joining its edges: STEP for each stone that it needs against
+    resistance, less a little for each cell where two halves, which grow in turn from both edges,
+    can meet.
 
-    The other side can close one way of two. So a way is sure where a cell lies beside two reached ones; a single way
-    counts one stone more.
+    The other side can close one way of two. So a way is sure where a cell lies beside two reached
+    ones; a single way counts one stone more.
     """
     reached_a, reached_b, once_a, once_b, sure_a, sure_b = EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY
     for steps in range(2 * SIZE):
@@ -213,7 +241,14 @@ def distance(stones: Pair, empty: Pair, held_a: Pair, held_b: Pair, edge_a: Pair
             return STEP * (steps + 1)
         # Now it is the other half's turn to grow.
         reached_a, reached_b, once_a, once_b = reached_b, reached_a, once_b, once_a
-        sure_a, sure_b, held_a, held_b, edge_a, edge_b = sure_b, sure_a, held_b, held_a, edge_b, edge_a
+        sure_a, sure_b, held_a, held_b, edge_a, edge_b = (
+            sure_b,
+            sure_a,
+            held_b,
+            held_a,
+            edge_b,
+            edge_a,
+        )
     return STEP * 2 * SIZE
 
 
@@ -256,7 +291,9 @@ def _held(stones: int, side: int) -> tuple[np.uint64, ...]:
 def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match:
-        raise ValueError("eleven rows of R, B or ., row 1 first, / between them, side to move, swap rule are expected")
+        raise ValueError(
+            "eleven rows of R, B or ., row 1 first, / between them, side to move, swap rule are expected"
+        )
     if (match[3] == "swap") != (options["swap"] == "yes"):
         raise ValueError(f"this match is played with swap: {options['swap']}")
     cells = match[1].replace("/", "")
@@ -275,7 +312,9 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
 
 def format_position(s: State) -> str:
     red, blue = _sides(s)
-    cells = "".join("R" if red >> cell & 1 else "B" if blue >> cell & 1 else "." for cell in range(SWAP))
+    cells = "".join(
+        "R" if red >> cell & 1 else "B" if blue >> cell & 1 else "." for cell in range(SWAP)
+    )
     rows = "/".join(cells[start : start + SIZE] for start in range(0, SWAP, SIZE))
     return f"{rows} {NAMES[turn(s)].lower()} {'swap' if s[12] & SWAP_RULE else 'no-swap'}"
 
@@ -285,12 +324,20 @@ def ending(s: State) -> str:
 
 
 def board(options: Mapping[str, str]) -> BoardView:
-    sites = tuple(Site(CELLS[c], c % SIZE + c // SIZE * 0.5, round(c // SIZE * 0.866, 3), "hex") for c in range(SWAP))
+    sites = tuple(
+        Site(CELLS[c], c % SIZE + c // SIZE * 0.5, round(c // SIZE * 0.866, 3), "hex")
+        for c in range(SWAP)
+    )
     top, bottom = CELLS[:SIZE], CELLS[-SIZE:]
     left, right = CELLS[::SIZE], CELLS[SIZE - 1 :: SIZE]
     return BoardView(
-        board=Sites(sites, borders=(Border(0, top), Border(0, bottom), Border(1, left), Border(1, right))),
-        kinds={"R": Kind(name="red stone", side=0, text="R"), "B": Kind(name="blue stone", side=1, text="B")},
+        board=Sites(
+            sites, borders=(Border(0, top), Border(0, bottom), Border(1, left), Border(1, right))
+        ),
+        kinds={
+            "R": Kind(name="red stone", side=0, text="R"),
+            "B": Kind(name="blue stone", side=1, text="B"),
+        },
         seats=(SeatView("Red", "#c0392b"), SeatView("Blue", "#2471a3")),
         targets={"swap": ()} if options["swap"] == "yes" else {},
     )
@@ -306,7 +353,11 @@ def _lands(s: State, m: int) -> str:
 
 def view(s: State, last: tuple[State, int] | None) -> PositionView:
     red, blue = _sides(s)
-    pieces = {name: "R" if red >> cell & 1 else "B" for cell, name in enumerate(CELLS) if (red | blue) >> cell & 1}
+    pieces = {
+        name: "R" if red >> cell & 1 else "B"
+        for cell, name in enumerate(CELLS)
+        if (red | blue) >> cell & 1
+    }
     marks: dict[str, tuple[str, ...]] = {"last": (_lands(*last),)} if last else {}
     path = (format_move(*last),) if last else ()
     side = turn(s)

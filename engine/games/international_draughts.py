@@ -1,4 +1,6 @@
-"""International draughts on 100 squares: flying kings, and the capture that takes most pieces is compulsory."""
+"""International draughts on 100 squares: flying kings, and the capture that takes most pieces is
+compulsory.
+"""
 
 import re
 from collections.abc import Mapping
@@ -173,7 +175,13 @@ def ending(s: State) -> str:
 def _row_names(row: int) -> tuple[str | None, ...]:
     """A row as White sees it, counted from below: squares 46 to 50 on the row nearest to them."""
     numbers = [str(46 - 5 * row + i) for i in range(5)]
-    return tuple([cell for number in numbers for cell in ((number, None) if row % 2 == 0 else (None, number))])
+    return tuple(
+        [
+            cell
+            for number in numbers
+            for cell in ((number, None) if row % 2 == 0 else (None, number))
+        ]
+    )
 
 
 def board(options: Mapping[str, str]) -> BoardView:

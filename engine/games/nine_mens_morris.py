@@ -12,9 +12,10 @@ from engine.view import BoardView, Kind, MoveView, PositionView, SeatView, Site,
 
 NAME = "nine-mens-morris"
 TITLE = "Nine men's morris"
+#: The men of the side to move, those of the other; then by bits: 0 the hand of the side to move, 4
+#: that of the other, 8 the side to move, 9 whether there is no flying, 16 the plies since the last
+#: man was placed or captured.
 WORDS = 3
-"""The men of the side to move, those of the other; then by bits: 0 the hand of the side to move, 4 that of the other,
-8 the side to move, 9 whether there is no flying, 16 the plies since the last man was placed or captured."""
 MAX_MOVES = 288  # far from reached: 32 steps along the lines, 9 men to choose a victim from
 LEVELS = 8
 LEVEL_TABLE = (
@@ -26,7 +27,9 @@ LEVEL_TABLE = (
     (15_000, 2, 75),
     (45_000, 1, 30),
 )
-OPTIONS: Mapping[str, Option] = {"flying": Option("With three men left, fly to any point", "yes", ("yes", "no"))}
+OPTIONS: Mapping[str, Option] = {
+    "flying": Option("With three men left, fly to any point", "yes", ("yes", "no"))
+}
 DATA = ("data/nine_mens_morris.txt",)
 DISABLED = ("killers", "quiet-table")  # see docs/ablations.md
 MARGIN = 40
@@ -51,8 +54,9 @@ FULL = U(0xFFFFFF)
 HAND = U(15)
 SECOND, NO_FLYING = U(1 << 8), U(1 << 9)
 PATIENCE = 100  # plies
+#: From so many plies without a mill on, the key counts them: before, the draw is farther than one
+#: sees.
 REMEMBERED = 60
-"""From so many plies without a mill on, the key counts them: before, the draw is farther than one sees."""
 NOWHERE = 24
 
 POINTS = (
@@ -60,7 +64,16 @@ POINTS = (
     *("e4", "f4", "g4", "c3", "d3", "e3", "b2", "d2", "f2", "a1", "d1", "g1"),
 )
 ROWS = tuple(tuple(range(first, first + 3)) for first in range(0, 24, 3))
-COLUMNS = ((0, 9, 21), (3, 10, 18), (6, 11, 15), (1, 4, 7), (16, 19, 22), (8, 12, 17), (5, 13, 20), (2, 14, 23))
+COLUMNS = (
+    (0, 9, 21),
+    (3, 10, 18),
+    (6, 11, 15),
+    (1, 4, 7),
+    (16, 19, 22),
+    (8, 12, 17),
+    (5, 13, 20),
+    (2, 14, 23),
+)
 LINES = tuple(U(sum(1 << point for point in line)) for line in ROWS + COLUMNS)
 
 
@@ -72,13 +85,25 @@ def _neighbours(point: int) -> int:
 
 NEIGHBOURS = np.array([_neighbours(point) for point in range(24)], np.uint64)
 
-MEN, OPEN_MINE, OPEN_OTHERS, MILL, STEP, STUCK, CROSS, TEMPO, PHASE = 0, 10, 11, 12, 13, 14, 15, 16, 17
-"""DATA, once as long as men are placed and once afterwards: what it is worth to have no man to nine men; an empty point
-that would close a mill of the side to move, and of the other; a mill; a way to step; a man that cannot step; a man
-where four ways meet; and the move itself."""
+#: DATA, once as long as men are placed and once afterwards: what it is worth to have no man to nine
+#: men; an empty point that would close a mill of the side to move, and of the other; a mill; a way
+#: to step; a man that cannot step; a man where four ways meet; and the move itself.
+MEN, OPEN_MINE, OPEN_OTHERS, MILL, STEP, STUCK, CROSS, TEMPO, PHASE = (
+    0,
+    10,
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+    17,
+)
 CROSSES = U(sum(1 << point for point in (4, 10, 13, 19)))
 
-POSITION_TEXT = re.compile(r"([WB.]{3}(?:/[WB.]{3}){7}) (white|black) ([0-9])-([0-9]) ([0-9]{1,3}) (flying|no-flying)")
+POSITION_TEXT = re.compile(
+    r"([WB.]{3}(?:/[WB.]{3}){7}) (white|black) ([0-9])-([0-9]) ([0-9]{1,3}) (flying|no-flying)"
+)
 MOVE_TEXT = re.compile(r"(?:([a-g][1-7])-)?([a-g][1-7])(?:x([a-g][1-7]))?")
 NAMES = ("White", "Black")
 
@@ -124,7 +149,9 @@ def reach(s: State, point: int) -> np.uint64:
 
 @rule
 def write(start: int, targets: np.uint64, prey: np.uint64, buf: Any, n: int) -> int:
-    """Adds the moves from a point to these, each with each man that it may capture; without prey there is no mill."""
+    """Adds the moves from a point to these, each with each man that it may capture; without prey
+    there is no mill.
+    """
     while targets:
         move = lsb(targets) | (start << 5)
         targets &= targets - ONE
@@ -198,7 +225,13 @@ def drawn(s: State) -> int:
 @rule
 def repetition(s: State) -> np.uint64:
     """All but the count. The other hand follows from the one that is in it: White places first."""
-    return (ONE << U(63)) | s[0] | (s[1] << U(24)) | ((s[2] & HAND) << U(48)) | ((s[2] & (SECOND | NO_FLYING)) << U(44))
+    return (
+        (ONE << U(63))
+        | s[0]
+        | (s[1] << U(24))
+        | ((s[2] & HAND) << U(48))
+        | ((s[2] & (SECOND | NO_FLYING)) << U(44))
+    )
 
 
 @rule
@@ -217,7 +250,9 @@ def key(s: State) -> np.uint64:
 def strength(men: np.uint64, other: np.uint64, hand: int, first: int, data: Any) -> int:
     """What the men of a side are worth against the others, but for the mills that it could close."""
     empty = FULL & ~(men | other)
-    total: int = data[first + MEN + popcount(men) + hand] + data[first + CROSS] * popcount(men & CROSSES)
+    total: int = data[first + MEN + popcount(men) + hand] + data[first + CROSS] * popcount(
+        men & CROSSES
+    )
     for line in LINES:
         if men & line == line:
             total += data[first + MILL]
@@ -234,7 +269,9 @@ def evaluate(s: State, data: Any) -> int:
     hand, waiting = int(np.int64(s[2] & HAND)), int(np.int64((s[2] >> U(4)) & HAND))
     first = 0 if hand | waiting else PHASE
     empty = FULL & ~(s[0] | s[1])
-    total: int = strength(s[0], s[1], hand, first, data) - strength(s[1], s[0], waiting, first, data)
+    total: int = strength(s[0], s[1], hand, first, data) - strength(
+        s[1], s[0], waiting, first, data
+    )
     total += data[first + OPEN_MINE] * popcount(closing(s[0]) & empty) + data[first + TEMPO]
     total -= data[first + OPEN_OTHERS] * popcount(closing(s[1]) & empty)
     return total
@@ -260,7 +297,9 @@ def tactical(s: State, buf: Any) -> int:
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Captures first, of men that wait for a mill before others; then what stands in the way of a mill."""
+    """Captures first, of men that wait for a mill before others; then what stands in the way of a
+    mill.
+    """
     victim, to = m >> 10, m & 31
     if victim != NOWHERE:
         left = s[1] ^ (ONE << U(victim))
@@ -275,7 +314,11 @@ def turn(s: State) -> int:
 def _parts(m: int) -> tuple[str | None, str, str | None]:
     """Where a move comes from, where it goes and whom it captures."""
     start, to, victim = m >> 5 & 31, m & 31, m >> 10
-    return (None if start == NOWHERE else POINTS[start]), POINTS[to], (None if victim == NOWHERE else POINTS[victim])
+    return (
+        (None if start == NOWHERE else POINTS[start]),
+        POINTS[to],
+        (None if victim == NOWHERE else POINTS[victim]),
+    )
 
 
 def parse_move(s: State, text: str) -> int:
@@ -301,12 +344,18 @@ def _sides(s: State) -> tuple[tuple[int, int], tuple[int, int]]:
 def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match:
-        raise ValueError("points in rows from a7 to g1, side to move, hands, plies without a mill, flying are expected")
+        raise ValueError(
+            "points in rows from a7 to g1, side to move, hands, plies without a mill, flying are expected"
+        )
     if (match[6] == "flying") != (options["flying"] == "yes"):
         raise ValueError(f"this match is played with flying: {options['flying']}")
     cells = match[1].replace("/", "")
     men = [sum(1 << point for point, c in enumerate(cells) if c == man) for man in "WB"]
-    hands, count, side = [int(match[3]), int(match[4])], int(match[5]), NAMES.index(match[2].capitalize())
+    hands, count, side = (
+        [int(match[3]), int(match[4])],
+        int(match[5]),
+        NAMES.index(match[2].capitalize()),
+    )
     if hands[1] != hands[0] + (side if any(hands) else 0):
         raise ValueError("White places a man first, then Black")
     if any(now.bit_count() + hand > 9 for now, hand in zip(men, hands, strict=True)):
@@ -322,7 +371,10 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
 
 def format_position(s: State) -> str:
     (white, white_hand), (black, black_hand) = _sides(s)
-    rows = ["".join("W" if white >> p & 1 else "B" if black >> p & 1 else "." for p in row) for row in ROWS]
+    rows = [
+        "".join("W" if white >> p & 1 else "B" if black >> p & 1 else "." for p in row)
+        for row in ROWS
+    ]
     flying = "no-flying" if int(s[2]) & int(NO_FLYING) else "flying"
     return f"{'/'.join(rows)} {NAMES[turn(s)].lower()} {white_hand}-{black_hand} {int(s[2]) >> 16} {flying}"
 
@@ -336,11 +388,16 @@ def ending(s: State) -> str:
 def board(options: Mapping[str, str]) -> BoardView:
     return BoardView(
         board=Sites(
-            sites=tuple(Site(name, ord(name[0]) - 97, 7 - int(name[1]), "point") for name in POINTS),
+            sites=tuple(
+                Site(name, ord(name[0]) - 97, 7 - int(name[1]), "point") for name in POINTS
+            ),
             lines=tuple(tuple(POINTS[point] for point in line) for line in ROWS + COLUMNS),
             style="points",
         ),
-        kinds={"W": Kind(name="white man", side=0, text="W"), "B": Kind(name="black man", side=1, text="B")},
+        kinds={
+            "W": Kind(name="white man", side=0, text="W"),
+            "B": Kind(name="black man", side=1, text="B"),
+        },
         seats=(SeatView("White", "#f3efe4"), SeatView("Black", "#33302d")),
     )
 
@@ -351,12 +408,19 @@ def _clicks(m: int) -> Iterator[str]:
 
 def view(s: State, last: tuple[State, int] | None) -> PositionView:
     (white, white_hand), (black, black_hand) = _sides(s)
-    pieces = {name: "W" if white >> p & 1 else "B" for p, name in enumerate(POINTS) if (white | black) >> p & 1}
+    pieces = {
+        name: "W" if white >> p & 1 else "B"
+        for p, name in enumerate(POINTS)
+        if (white | black) >> p & 1
+    }
     hands = {kind: hand for kind, hand in (("W", white_hand), ("B", black_hand)) if hand}
     marks: dict[str, tuple[str, ...]] = {}
     if last:
         start, to, victim = _parts(last[1])
-        marks = {"last": tuple(name for name in (start, to) if name), "captured": (victim,) if victim else ()}
+        marks = {
+            "last": tuple(name for name in (start, to) if name),
+            "captured": (victim,) if victim else (),
+        }
     side, text, is_over = turn(s), f"{NAMES[turn(s)]} to move", False
     if drawn(s):
         text, is_over = "Draw", True
@@ -364,12 +428,23 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
         text, is_over = f"{NAMES[1 - side]} wins", True
     elif int(s[2]) & 15:
         text = f"{NAMES[side]} to place a man"
-    return PositionView(pieces, None if is_over else side, text, marks, tuple(_clicks(last[1])) if last else (), hands)
+    return PositionView(
+        pieces,
+        None if is_over else side,
+        text,
+        marks,
+        tuple(_clicks(last[1])) if last else (),
+        hands,
+    )
 
 
 def move_view(s: State, m: int) -> MoveView:
     _, to, victim = _parts(m)
     text = format_move(s, m)
     return MoveView(
-        id=text, path=tuple(_clicks(m)), text=text, affects=(victim,) if victim else (), ghost=(to, "WB"[turn(s)])
+        id=text,
+        path=tuple(_clicks(m)),
+        text=text,
+        affects=(victim,) if victim else (),
+        ghost=(to, "WB"[turn(s)]),
     )

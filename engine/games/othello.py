@@ -1,4 +1,6 @@
-"""Othello: a disc turns over every straight row of the other colour that it closes in; most discs at the end win."""
+"""Othello: a disc turns over every straight row of the other colour that it closes in; most discs
+at the end win.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +13,7 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "othello"
 TITLE = "Othello"
-WORDS = (
-    3  # the discs of the side to move, those of the other side, 0 when Black is to move or 1; bit = column + 8 * row
-)
+WORDS = 3  # the discs of the side to move, those of the other side, 0 when Black is to move or 1; bit = column + 8 * row
 MAX_MOVES = 60  # the four cells in the middle are never empty
 LEVELS = 8
 LEVEL_TABLE = (
@@ -45,36 +45,41 @@ to have many discs, until the end is near."""
 
 ZERO = U(0)
 ONE = U(1)
-INNER = U(0x7E7E7E7E7E7E7E7E)  # columns b to g: a row that goes on from one of these does not leave the board sideways
+INNER = U(
+    0x7E7E7E7E7E7E7E7E
+)  # columns b to g: a row that goes on from one of these does not leave the board sideways
 CORNERS = U(0x8100000000000081)
 X_CELLS = U(0x0042000000004200)
+#: The cells on the edge next to a corner; on the diagonal next to it are the X cells.
 BESIDE = U(0x4281000000008142)
-"""The cells on the edge next to a corner; on the diagonal next to it are the X cells."""
 CENTRE = U(0x0000001818000000)
 COLUMN_A, COLUMN_H = U(0x0101010101010101), U(0x8080808080808080)
 ROWS_1_8 = U(0xFF000000000000FF)
+#: The moves that are good most often come first.
 ORDER = (CORNERS, ~(CORNERS | X_CELLS | BESIDE), BESIDE, X_CELLS)
-"""The moves that are good most often come first."""
 PASS = 64
 ROW = U(0xFF)
+#: From the upper edge down to the right, to column h.
 DIAGONAL_8, DIAGONAL_7, DIAGONAL_6, DIAGONAL_5, DIAGONAL_4 = (
     U(sum(1 << (8 - length + 9 * i) for i in range(length))) for length in (8, 7, 6, 5, 4)
 )
-"""From the upper edge down to the right, to column h."""
-TERNARY = np.array([sum(3**i for i in range(10) if bits >> i & 1) for bits in range(1024)], np.int64)
-"""By cells as bits: the same as digits 1 of a number to base three; a pattern is the difference of two of these."""
+#: By cells as bits: the same as digits 1 of a number to base three; a pattern is the difference of
+#: two of these.
+TERNARY = np.array(
+    [sum(3**i for i in range(10) if bits >> i & 1) for bits in range(1024)], np.int64
+)
 PATTERN_CELLS = (10, 9, 8, 8, 8, 8, 7, 6, 5, 4)
 PATTERN_WEIGHTS = tuple((3**cells + 1) // 2 for cells in PATTERN_CELLS)
+#: Where the weights of each pattern begin, in those of a phase.
 EDGE, CORNER, ROW_2, ROW_3, ROW_4, LINE_8, LINE_7, LINE_6, LINE_5, LINE_4 = (
     sum(PATTERN_WEIGHTS[:i]) for i in range(len(PATTERN_WEIGHTS))
 )
-"""Where the weights of each pattern begin, in those of a phase."""
 PHASES = 5
 PHASE_BYTES = (sum(PATTERN_WEIGHTS) + 7) // 8 * 8
+#: The word from which on there are, for each phase: the worth of having the move, of a move more,
+#: of an empty cell more next to the other side's discs, and of an odd number of empty cells; in
+#: 64ths of a disc.
 EXTRAS = PHASES * PHASE_BYTES // 8
-"""The word from which on there are, for each phase: the worth of having the move, of a move more, of an empty cell
-more next to the other side's discs, and of an odd number of empty cells; in 64ths of a disc.
-"""
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
 CELLS = tuple(f"{column}{row}" for row in "12345678" for column in "abcdefgh")
@@ -105,7 +110,9 @@ def init(options: Mapping[str, str]) -> State:
 
 @rule
 def beyond_rows(p: np.uint64, inner: np.uint64, step: np.uint64) -> np.uint64:
-    """The cells behind unbroken rows of `inner` that begin next to a disc of p, both ways along one line."""
+    """The cells behind unbroken rows of `inner` that begin next to a disc of p, both ways along one
+    line.
+    """
     up = inner & (p << step)
     down = inner & (p >> step)
     up |= inner & (up << step)
@@ -134,7 +141,8 @@ def flips(cell: int, p: np.uint64, o: np.uint64) -> np.uint64:
     """The discs of o that a new disc of p turns over."""
     found = ZERO
     for i in range(4):
-        # Upward the carry of an addition runs through the row of o to the first cell of the ray that is not in it.
+        # Upward the carry of an addition runs through the row of o to the first cell of the ray
+        # that is not in it.
         ray = UPWARD[cell, i]
         end = ((o | ~ray) + ONE) & ray & p
         found |= (end - U(end != ZERO)) & ray
@@ -200,7 +208,9 @@ def key(s: State) -> np.uint64:
 
 @rule
 def turned_quarter(p: np.uint64) -> np.uint64:
-    """The board turned by a quarter: upside down, then mirrored at the diagonal (three exchanges of blocks)."""
+    """The board turned by a quarter: upside down, then mirrored at the diagonal (three exchanges of
+    blocks).
+    """
     p = ((p >> U(8)) & U(0x00FF00FF00FF00FF)) | ((p & U(0x00FF00FF00FF00FF)) << U(8))
     p = ((p >> U(16)) & U(0x0000FFFF0000FFFF)) | ((p & U(0x0000FFFF0000FFFF)) << U(16))
     p = (p >> U(32)) | (p << U(32))
@@ -214,8 +224,8 @@ def turned_quarter(p: np.uint64) -> np.uint64:
 
 @rule
 def pattern_weight(mine: np.uint64, other: np.uint64, first: int, data: Any) -> int:
-    """What a pattern is worth with these of its cells taken: the weights are for one colour, those of the other are
-    the same with the other sign.
+    """What a pattern is worth with these of its cells taken: the weights are for one colour, those
+    of the other are the same with the other sign.
     """
     index: int = TERNARY[np.int64(mine)] - TERNARY[np.int64(other)]
     place = first + abs(index)
@@ -237,7 +247,9 @@ def corner_cells(p: np.uint64) -> np.uint64:
 
 @rule
 def diagonal_cells(p: np.uint64, mask: np.uint64, length: int) -> np.uint64:
-    """The cells of a diagonal, one a column from h back: a product gathers them in its highest byte."""
+    """The cells of a diagonal, one a column from h back: a product gathers them in its highest
+    byte.
+    """
     return ((p & mask) * COLUMN_A) >> U(64 - length)
 
 
@@ -253,19 +265,34 @@ def patterns(mine: np.uint64, other: np.uint64, first: int, data: Any) -> int:
         total += pattern_weight((mine >> U(24)) & ROW, (other >> U(24)) & ROW, first + ROW_4, data)
         if quarter < 2:
             total += pattern_weight(
-                diagonal_cells(mine, DIAGONAL_8, 8), diagonal_cells(other, DIAGONAL_8, 8), first + LINE_8, data
+                diagonal_cells(mine, DIAGONAL_8, 8),
+                diagonal_cells(other, DIAGONAL_8, 8),
+                first + LINE_8,
+                data,
             )
         total += pattern_weight(
-            diagonal_cells(mine, DIAGONAL_7, 7), diagonal_cells(other, DIAGONAL_7, 7), first + LINE_7, data
+            diagonal_cells(mine, DIAGONAL_7, 7),
+            diagonal_cells(other, DIAGONAL_7, 7),
+            first + LINE_7,
+            data,
         )
         total += pattern_weight(
-            diagonal_cells(mine, DIAGONAL_6, 6), diagonal_cells(other, DIAGONAL_6, 6), first + LINE_6, data
+            diagonal_cells(mine, DIAGONAL_6, 6),
+            diagonal_cells(other, DIAGONAL_6, 6),
+            first + LINE_6,
+            data,
         )
         total += pattern_weight(
-            diagonal_cells(mine, DIAGONAL_5, 5), diagonal_cells(other, DIAGONAL_5, 5), first + LINE_5, data
+            diagonal_cells(mine, DIAGONAL_5, 5),
+            diagonal_cells(other, DIAGONAL_5, 5),
+            first + LINE_5,
+            data,
         )
         total += pattern_weight(
-            diagonal_cells(mine, DIAGONAL_4, 4), diagonal_cells(other, DIAGONAL_4, 4), first + LINE_4, data
+            diagonal_cells(mine, DIAGONAL_4, 4),
+            diagonal_cells(other, DIAGONAL_4, 4),
+            first + LINE_4,
+            data,
         )
         mine, other = turned_quarter(mine), turned_quarter(other)
     return total
@@ -297,7 +324,9 @@ def evaluate(s: State, data: Any) -> int:
     extra = EXTRAS + 4 * phase
     value += data[extra]
     value += data[extra + 1] * (popcount(mobility(mine, other)) - popcount(mobility(other, mine)))
-    value += data[extra + 2] * (popcount(neighbours(other) & empty) - popcount(neighbours(mine) & empty))
+    value += data[extra + 2] * (
+        popcount(neighbours(other) & empty) - popcount(neighbours(mine) & empty)
+    )
     value += data[extra + 3] if left & 1 else -data[extra + 3]
     return value >> 3
 
@@ -322,8 +351,12 @@ def _sides(s: State) -> tuple[int, int]:
 
 def parse_position(text: str, options: Mapping[str, str]) -> State:
     if len(text) != 66 or set(text[:64]) - set("XO-") or text[64:] not in (" X", " O"):
-        raise ValueError("64 characters X (black), O (white) or -, row 1 first, a space and the side to move: X or O")
-    black, white = (sum(bit for mark, (_, bit) in zip(text, BITS, strict=False) if mark == own) for own in MARKS)
+        raise ValueError(
+            "64 characters X (black), O (white) or -, row 1 first, a space and the side to move: X or O"
+        )
+    black, white = (
+        sum(bit for mark, (_, bit) in zip(text, BITS, strict=False) if mark == own) for own in MARKS
+    )
     if ~(black | white) & int(CENTRE):
         raise ValueError("the four cells in the middle are never empty")
     return (U(black), U(white), ZERO) if text[65] == "X" else (U(white), U(black), ONE)
@@ -331,7 +364,11 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
 
 def format_position(s: State) -> str:
     black, white = _sides(s)
-    return "".join(["X" if black & bit else "O" if white & bit else "-" for _, bit in BITS]) + " " + MARKS[turn(s)]
+    return (
+        "".join(["X" if black & bit else "O" if white & bit else "-" for _, bit in BITS])
+        + " "
+        + MARKS[turn(s)]
+    )
 
 
 def ending(s: State) -> str:
@@ -342,7 +379,10 @@ def ending(s: State) -> str:
 def board(options: Mapping[str, str]) -> BoardView:
     return BoardView(
         board=Grid(cols=8, rows=8, origin="top-left", style="felt"),
-        kinds={"X": Kind(name="black", side=0, text="X"), "O": Kind(name="white", side=1, text="O")},
+        kinds={
+            "X": Kind(name="black", side=0, text="X"),
+            "O": Kind(name="white", side=1, text="O"),
+        },
         seats=(SeatView(NAMES[0], "#23262b"), SeatView(NAMES[1], "#f2efe6")),
         targets={"pass": ()},
     )
@@ -373,4 +413,6 @@ def move_view(s: State, m: int) -> MoveView:
         return MoveView(id="pass", path=("pass",), text="pass")
     cell = CELLS[m]
     turned = int(flips(m, s[0], s[1]))
-    return MoveView(id=cell, path=(cell,), text=cell, affects=_cells(turned), ghost=(cell, MARKS[turn(s)]))
+    return MoveView(
+        id=cell, path=(cell,), text=cell, affects=_cells(turned), ghost=(cell, MARKS[turn(s)])
+    )

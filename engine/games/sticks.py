@@ -1,4 +1,6 @@
-"""Sticks: take one or more sticks from one row; when a single stick is left, the player who must take it has lost."""
+"""Sticks: take one or more sticks from one row; when a single stick is left, the player who must
+take it has lost.
+"""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +30,9 @@ LEVEL_TABLE = (
 )
 DISABLED = ("killers",)  # see docs/ablations.md
 NUMBERING = "ply"
-OPTIONS: Mapping[str, Option] = {"rows": Option("Sticks in each row", "1-2-3", ("1-2-3", "1-3-5-7"), free=True)}
+OPTIONS: Mapping[str, Option] = {
+    "rows": Option("Sticks in each row", "1-2-3", ("1-2-3", "1-3-5-7"), free=True)
+}
 DATA = ()
 RULES = """Sticks lie in rows. The two sides take turns; a move takes one stick or more from a single row.
 The game is over when a single stick is left: whoever would have to take it has lost.
@@ -40,7 +44,9 @@ ROWS = U(0xFFFFFF)
 SINGLES = U(0x111111)
 SECOND = U(1 << 32)
 ROWS_TEXT = re.compile(rf"[1-{MAX_STICKS}](-[1-{MAX_STICKS}]){{0,{MAX_ROWS - 1}}}")
-POSITION_TEXT = re.compile(rf"([0-{MAX_STICKS}](?:-[0-{MAX_STICKS}]){{0,{MAX_ROWS - 1}}}) (first|second)")
+POSITION_TEXT = re.compile(
+    rf"([0-{MAX_STICKS}](?:-[0-{MAX_STICKS}]){{0,{MAX_ROWS - 1}}}) (first|second)"
+)
 MOVE_TEXT = re.compile(rf"([1-{MAX_ROWS}])x([1-{MAX_STICKS}])")
 NAMES = ("First", "Second")
 
@@ -100,7 +106,9 @@ def _start(options: Mapping[str, str]) -> list[int]:
     """The sticks in each row at the start; ValueError says what the option may be."""
     text = options["rows"]
     if not ROWS_TEXT.fullmatch(text) or text == "1":
-        raise ValueError(f"rows are 1 to {MAX_ROWS} numbers of 1 to {MAX_STICKS}, at least two sticks in all: 1-2-3")
+        raise ValueError(
+            f"rows are 1 to {MAX_ROWS} numbers of 1 to {MAX_STICKS}, at least two sticks in all: 1-2-3"
+        )
     return [int(part) for part in text.split("-")]
 
 
@@ -131,7 +139,9 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
         raise ValueError("the rows and who is to move are expected: 1-2-3 first")
     start = _start(options)
     sticks = [int(part) for part in match[1].split("-")]
-    if len(sticks) != len(start) or any(now > once for now, once in zip(sticks, start, strict=True)):
+    if len(sticks) != len(start) or any(
+        now > once for now, once in zip(sticks, start, strict=True)
+    ):
         raise ValueError(f"there cannot be more sticks than at the start: {options['rows']}")
     if not any(sticks):
         raise ValueError("the last stick is never taken")
@@ -149,9 +159,19 @@ def ending(s: State) -> str:
 def board(options: Mapping[str, str]) -> BoardView:
     start = _start(options)
     width = range(max(start))
-    names = tuple(tuple(_cell(row, i) if i < count else None for i in width) for row, count in enumerate(start))
+    names = tuple(
+        tuple(_cell(row, i) if i < count else None for i in width)
+        for row, count in enumerate(start)
+    )
     return BoardView(
-        board=Grid(cols=max(start), rows=len(start), origin="top-left", names=names, style="bare", labels=False),
+        board=Grid(
+            cols=max(start),
+            rows=len(start),
+            origin="top-left",
+            names=names,
+            style="bare",
+            labels=False,
+        ),
         kinds={"s": Kind(name="stick", shape="stick", text="|")},
         seats=(SeatView(NAMES[0], "#c0392b"), SeatView(NAMES[1], "#2471a3")),
     )
@@ -182,4 +202,9 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
 
 def move_view(s: State, m: int) -> MoveView:
     taken = _taken(s, m)
-    return MoveView(id=format_move(s, m), path=taken[:1], text=f"take {m >> 4} from row {(m & 15) + 1}", affects=taken)
+    return MoveView(
+        id=format_move(s, m),
+        path=taken[:1],
+        text=f"take {m >> 4} from row {(m & 15) + 1}",
+        affects=taken,
+    )

@@ -106,7 +106,9 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     crosses, noughts = (sum(1 << cell for cell in range(9) if text[cell] == mark) for mark in "XO")
     if crosses.bit_count() - noughts.bit_count() not in (0, 1):
         raise ValueError("there are as many crosses as noughts, or one more")
-    mine, other = (crosses, noughts) if crosses.bit_count() == noughts.bit_count() else (noughts, crosses)
+    mine, other = (
+        (crosses, noughts) if crosses.bit_count() == noughts.bit_count() else (noughts, crosses)
+    )
     if status((U(other), U(mine))) == LOST:
         raise ValueError("the side to move has three in a row already")
     return (U(mine), U(other))
@@ -135,7 +137,9 @@ def board(options: Mapping[str, str]) -> BoardView:
 def view(s: State, last: tuple[State, int] | None) -> PositionView:
     crosses, noughts = _sides(s)
     pieces = {
-        cell: "X" if crosses & bit else "O" for cell, bit in zip(CELLS, BITS, strict=True) if (crosses | noughts) & bit
+        cell: "X" if crosses & bit else "O"
+        for cell, bit in zip(CELLS, BITS, strict=True)
+        if (crosses | noughts) & bit
     }
     side = (crosses | noughts).bit_count() & 1
     before = crosses if side else noughts
@@ -143,8 +147,12 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
     last_path = (CELLS[last[1]],) if last else ()
     names = ("Crosses", "Noughts")
     if won:
-        win = tuple(cell for cell, bit in zip(CELLS, BITS, strict=True) if any(line & bit for line in won))
-        return PositionView(pieces, None, f"{names[1 - side]} win", {"last": last_path, "win": win}, last_path)
+        win = tuple(
+            cell for cell, bit in zip(CELLS, BITS, strict=True) if any(line & bit for line in won)
+        )
+        return PositionView(
+            pieces, None, f"{names[1 - side]} win", {"last": last_path, "win": win}, last_path
+        )
     if len(pieces) == 9:
         return PositionView(pieces, None, "Draw", {"last": last_path}, last_path)
     return PositionView(pieces, side, f"{names[side]} to move", {"last": last_path}, last_path)

@@ -1,1 +1,3 @@
-"""Matches between players without a server: pairs of games with the sides swapped, statistics, ladders of levels."""
+"""Matches between players without a server: pairs of games with the sides swapped, statistics,
+ladders of levels.
+"""

@@ -1,4 +1,6 @@
-"""python -m engine.match: plays a match and says who is stronger, by how much, and how sure that is."""
+"""python -m engine.match: plays a match and says who is stronger, by how much, and how sure that
+is.
+"""
 
 import argparse
 import sys
@@ -62,15 +64,23 @@ def main(arguments: list[str] | None = None) -> int:
     began_with = len(log.records)
     try:
         summary = run_match(
-            log, asked.games + asked.games % 2, test, asked.concurrency, _progress(log, test, asked.games)
+            log,
+            asked.games + asked.games % 2,
+            test,
+            asked.concurrency,
+            _progress(log, test, asked.games),
         )
     except (NoOpening, CannotPlay) as error:
         parser.error(str(error))
     except KeyboardInterrupt:
-        print(f"\nstopped after {len(log.records)} games{_how_to_go_on(asked.log)}", file=sys.stderr)
+        print(
+            f"\nstopped after {len(log.records)} games{_how_to_go_on(asked.log)}", file=sys.stderr
+        )
         return 130
     except (WorkerLost, LogError) as error:
-        print(f"\n{error} after {len(log.records)} games{_how_to_go_on(asked.log)}", file=sys.stderr)
+        print(
+            f"\n{error} after {len(log.records)} games{_how_to_go_on(asked.log)}", file=sys.stderr
+        )
         return 1
     finally:
         log.close()
@@ -82,40 +92,77 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         print("\n".join(report(header, log.records, summary, test, began_with)))
         if summary.games < asked.games and not summary.accepted:
-            print(f"there are no more openings: {summary.games // 2} were played, and these players always play alike")
+            print(
+                f"there are no more openings: {summary.games // 2} were played, and these players always play alike"
+            )
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m engine.match", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m engine.match",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("game")
-    parser.add_argument("--player", action="append", default=[], metavar="TEXT", help="give two of them")
+    parser.add_argument(
+        "--player", action="append", default=[], metavar="TEXT", help="give two of them"
+    )
     parser.add_argument(
         "--without", metavar="NAMES",
         help="what a technique is worth: one --player (default nodes=20000) with it against itself without it",
     )  # fmt: skip
     parser.add_argument(
-        "--games", type=count, default=100, metavar="N", help="at most so many (default 100; made even)"
+        "--games",
+        type=count,
+        default=100,
+        metavar="N",
+        help="at most so many (default 100; made even)",
     )
     parser.add_argument(
-        "--seed", type=between(-MOST, MOST), default=1, metavar="N", help="decides openings and chance (default 1)"
+        "--seed",
+        type=between(-MOST, MOST),
+        default=1,
+        metavar="N",
+        help="decides openings and chance (default 1)",
     )
     parser.add_argument(
-        "--option", type=option, action="append", default=[], metavar="NAME=VALUE", help="an option of the game"
+        "--option",
+        type=option,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the game",
     )
-    parser.add_argument("--opening-plies", type=count_or_none, metavar="N", help="random moves at the start of a game")
-    parser.add_argument("--max-plies", type=count, default=400, metavar="N", help="a draw then (default 400)")
-    parser.add_argument("--adjudicate", type=count, metavar="SCORE", help="end games that both players call won")
-    parser.add_argument("--sprt", metavar="ELO0,ELO1[,ALPHA,BETA]", help="stop when decided (risks 0.05 and 0.05)")
     parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="JSON lines, one a game; an existing one is gone on with"
+        "--opening-plies",
+        type=count_or_none,
+        metavar="N",
+        help="random moves at the start of a game",
+    )
+    parser.add_argument(
+        "--max-plies", type=count, default=400, metavar="N", help="a draw then (default 400)"
+    )
+    parser.add_argument(
+        "--adjudicate", type=count, metavar="SCORE", help="end games that both players call won"
+    )
+    parser.add_argument(
+        "--sprt", metavar="ELO0,ELO1[,ALPHA,BETA]", help="stop when decided (risks 0.05 and 0.05)"
+    )
+    parser.add_argument(
+        "--log",
+        type=Path,
+        metavar="FILE",
+        help="JSON lines, one a game; an existing one is gone on with",
     )
     parser.add_argument("--fresh", action="store_true", help="overwrite the log")
     parser.add_argument("--compact", action="store_true", help="log digests instead of moves")
     parser.add_argument(
-        "--concurrency", type=between(1, MOST_PROCESSES), default=1, metavar="N", help="processes (default 1)"
+        "--concurrency",
+        type=between(1, MOST_PROCESSES),
+        default=1,
+        metavar="N",
+        help="processes (default 1)",
     )
     parser.add_argument("--json", action="store_true", help="the summary as JSON")
     return parser
@@ -132,12 +179,16 @@ def _header(asked: argparse.Namespace) -> Header:
         player = players[0] if players else "nodes=20000"
         players = [f"{player},{setting}={asked.without}" for setting in ("with", "without")]
     if len(players) != 2:
-        raise DescriptionError(f"a match has two players; give --player twice, not {len(players)} times")
+        raise DescriptionError(
+            f"a match has two players; give --player twice, not {len(players)} times"
+        )
     for text in players:
         make_player(parse_description(text), game, options).close()
     plies = default_plies(game) if asked.opening_plies is None else asked.opening_plies
     if plies >= asked.max_plies:
-        raise DescriptionError(f"games of {asked.max_plies} plies (--max-plies) are over after openings of {plies}")
+        raise DescriptionError(
+            f"games of {asked.max_plies} plies (--max-plies) are over after openings of {plies}"
+        )
     return Header(
         game.id, game.digest, (players[0], players[1]), asked.seed, plies, asked.max_plies, options,
         asked.adjudicate, asked.compact,
@@ -150,10 +201,14 @@ def parse_sprt(text: str) -> Sprt:
         numbers = [float(part) for part in text.split(",")]
         test = Sprt(*numbers)
     except (TypeError, ValueError) as error:
-        raise DescriptionError(f"--sprt is ELO0,ELO1 or ELO0,ELO1,ALPHA,BETA, not {text!r}") from error
+        raise DescriptionError(
+            f"--sprt is ELO0,ELO1 or ELO0,ELO1,ALPHA,BETA, not {text!r}"
+        ) from error
     are_apart = -MOST_ELO <= test.elo0 < test.elo1 <= MOST_ELO
     if len(numbers) < 2 or not (are_apart and 0 < test.alpha < 0.5 and 0 < test.beta < 0.5):
-        raise DescriptionError(f"--sprt needs ELO0 < ELO1, {MOST_ELO} at most either way, and risks between 0 and 0.5")
+        raise DescriptionError(
+            f"--sprt needs ELO0 < ELO1, {MOST_ELO} at most either way, and risks between 0 and 0.5"
+        )
     return test
 
 

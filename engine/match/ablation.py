@@ -1,10 +1,11 @@
 """python -m engine.match.ablation: what each technique of the search is worth in a game.
 
-For each technique that a game can use, the game's usual search plays a match against the same search without it, or,
-for a technique that the game's WITHOUT leaves out, with it against without. Both look at the same number of nodes. A
-match ends when its sequential test is decided, when it has as many games as were asked for, or when the game has no
-further opening: both players always play alike, so an opening that came again would count a game twice. The logs go on
-where they were when it is killed, and docs/ablations.md is made from them.
+For each technique that a game can use, the game's usual search plays a match against the same
+search without it, or, for a technique that the game's WITHOUT leaves out, with it against without.
+Both look at the same number of nodes. A match ends when its sequential test is decided, when it has
+as many games as were asked for, or when the game has no further opening: both players always play
+alike, so an opening that came again would count a game twice. The logs go on where they were when
+it is killed, and docs/ablations.md is made from them.
 """
 
 import argparse
@@ -29,17 +30,19 @@ from engine.search.driver import default_features
 FOLDER = Path("tests/data/ablations")
 GAMES = 400
 NODES = 5_000
+#: Ends a match early: is the technique worth 20 Elo rather than none?
 TEST = Sprt(0, 20)
-"""Ends a match early: is the technique worth 20 Elo rather than none?"""
+#: What a player of a match uses only where its text says so: see SearchPlayer.
 ASKED_FOR = ("probe",)
-"""What a player of a match uses only where its text says so: see SearchPlayer."""
 
+#: A game with so many positions after the plies of an opening has enough for any match: ten times
+#: as many as pairs.
 MANY_OPENINGS = 2_000
-"""A game with so many positions after the plies of an opening has enough for any match: ten times as many as pairs."""
 
 
+#: What makes a difference only when the table is full: measured with a table of fewer entries than
+#: nodes.
 FULL_TABLE = ("buckets",)
-"""What makes a difference only when the table is full: measured with a table of fewer entries than nodes."""
 
 
 def in_use(game: Game, technique: str) -> bool:
@@ -66,8 +69,8 @@ def log_path(folder: Path, game: Game, technique: str) -> Path:
 
 
 def ended_by(header: Header, summary: Summary, games: int = GAMES) -> str:
-    """What ended a match of so many games at most: its "test", the number of "games", or that there are no more
-    "openings". Nothing ("") when there is something left to play: it was stopped.
+    """What ended a match of so many games at most: its "test", the number of "games", or that there
+    are no more "openings". Nothing ("") when there is something left to play: it was stopped.
     """
     if summary.accepted:
         return "test"
@@ -80,7 +83,9 @@ def ended_by(header: Header, summary: Summary, games: int = GAMES) -> str:
 
 @cache
 def _has_many(game_id: str, options: tuple[tuple[str, str], ...]) -> bool:
-    """Are there surely enough openings for any match? A look at the rules saves making them to count them."""
+    """Are there surely enough openings for any match? A look at the rules saves making them to
+    count them.
+    """
     game = load_game(game_id)
     met = {"": game.start(dict(options))}
     for _ in range(longest(game)):
@@ -93,12 +98,19 @@ def _has_many(game_id: str, options: tuple[tuple[str, str], ...]) -> bool:
 
 
 def play_ablation(
-    game: Game, technique: str, folder: Path, nodes: int | None, games: int, fresh: bool, threads: int
+    game: Game,
+    technique: str,
+    folder: Path,
+    nodes: int | None,
+    games: int,
+    fresh: bool,
+    threads: int,
 ) -> str:
     """Plays what the log lacks, and tells the result in a line.
 
-    A match that is over stands, though rules are others by now; so does one at another number of nodes, where the
-    caller asks for none. LogError for one that broke off, and for one at other nodes than were asked for.
+    A match that is over stands, though rules are others by now; so does one at another number of
+    nodes, where the caller asks for none. LogError for one that broke off, and for one at other
+    nodes than were asked for.
     """
     header = header_of(game, technique, nodes or NODES)
     path = log_path(folder, game, technique)
@@ -106,7 +118,13 @@ def play_ablation(
         measured, records, _ = read_log(path)
         summary = summarise([record.half_points for record in records], TEST)
         as_asked = measured and (nodes is None or measured.players == header.players)
-        if measured and summary and measured != header and as_asked and ended_by(measured, summary, games):
+        if (
+            measured
+            and summary
+            and measured != header
+            and as_asked
+            and ended_by(measured, summary, games)
+        ):
             return f"{tell(summary)}  (of other rules or nodes; --fresh plays it anew)"
     log = Log(header, path, fresh)
     try:
@@ -120,9 +138,9 @@ def play_ablation(
 def verdict(summary: Summary) -> str:
     """What a match says about its technique.
 
-    It "pays" or "harms" where the error bars leave no other sign. It "does not pay" where the test says that it is
-    worth nothing rather than 20 Elo; where, moreover, no opening ended otherwise for the two, it "makes no difference".
-    Else it "cannot be told".
+    It "pays" or "harms" where the error bars leave no other sign. It "does not pay" where the test
+    says that it is worth nothing rather than 20 Elo; where, moreover, no opening ended otherwise
+    for the two, it "makes no difference". Else it "cannot be told".
     """
     if summary.elo_high is not None and summary.elo_high < 0:
         return "harms"
@@ -166,14 +184,27 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m engine.match.ablation", description=__doc__)
     parser.add_argument("game", nargs="+")
     parser.add_argument(
-        "--technique", nargs="+", metavar="NAME", help="only these (default: all that the game can use)"
+        "--technique",
+        nargs="+",
+        metavar="NAME",
+        help="only these (default: all that the game can use)",
     )
-    parser.add_argument("--nodes", type=count, metavar="N", help=f"a move (default: as measured before, or {NODES})")
-    parser.add_argument("--games", type=count, default=GAMES, metavar="N", help=f"at most so many (default {GAMES})")
-    parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})")
+    parser.add_argument(
+        "--nodes", type=count, metavar="N", help=f"a move (default: as measured before, or {NODES})"
+    )
+    parser.add_argument(
+        "--games", type=count, default=GAMES, metavar="N", help=f"at most so many (default {GAMES})"
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})"
+    )
     parser.add_argument("--fresh", action="store_true", help="play anew what is on the logs")
     parser.add_argument(
-        "--concurrency", type=between(1, MOST_PROCESSES), default=1, metavar="N", help="processes (default 1)"
+        "--concurrency",
+        type=between(1, MOST_PROCESSES),
+        default=1,
+        metavar="N",
+        help="processes (default 1)",
     )
     return parser
 

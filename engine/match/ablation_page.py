@@ -1,4 +1,6 @@
-"""python -m engine.match.ablation_page > docs/ablations.md: what each technique is worth, from the logs of matches."""
+"""python -m engine.match.ablation_page > docs/ablations.md: what each technique is worth, from the
+logs of matches.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,9 +1,10 @@
 """Finds the levels of a game: settings each of which scores about as much against the one below.
 
-Levels are taken from a scale with one dimension, from careless looks of one ply with wide errors (0) to the nodes that
-stand for the top level without any (1): nodes grow geometrically, margin and carelessness shrink. Where even the weak
-end is too strong for the level after the first one, the scale goes on below it (to -1): margins become wider still.
-Each level is the point of the scale that scores TARGET against the level below, found by bisection over short matches.
+Levels are taken from a scale with one dimension, from careless looks of one ply with wide errors
+(0) to the nodes that stand for the top level without any (1): nodes grow geometrically, margin and
+carelessness shrink. Where even the weak end is too strong for the level after the first one, the
+scale goes on below it (to -1): margins become wider still. Each level is the point of the scale
+that scores TARGET against the level below, found by bisection over short matches.
 """
 
 from collections.abc import Callable
@@ -18,27 +19,35 @@ from engine.search.driver import Control, Table
 from engine.search.job import Limit
 
 MAX_LEVELS = 8
+#: A step scores this much; the first target that needs no more than MAX_LEVELS is taken.
 TARGETS = (0.7, 0.74, 0.79, 0.83)
-"""A step scores this much; the first target that needs no more than MAX_LEVELS is taken."""
 LOWEST, HIGHEST = 0.65, 0.85
+#: Level 1 scores about so much against the player that looks one ply ahead without errors.
 GREEDY_SCORE = 0.38
-"""Level 1 scores about so much against the player that looks one ply ahead without errors."""
+#: Bisections a level: closer than a short match can tell.
 TRIALS = 4
-"""Bisections a level: closer than a short match can tell."""
+#: The lowest end of the scale has so many times the usual margin.
 WIDEST = 32
-"""The lowest end of the scale has so many times the usual margin."""
+#: How careless a level is, in a thousand moves: so much times its distance from the top, but no
+#: more than the most.
 SLIP, MOST_SLIP = 1200, 900
-"""How careless a level is, in a thousand moves: so much times its distance from the top, but no more than the most."""
 MAX_PLIES = 200
 
 Settings = tuple[int, int, int]
 
 
 class Scale:
-    """The settings between the weakest and the top; trials are matches between two of them, told to `out`."""
+    """The settings between the weakest and the top; trials are matches between two of them, told to
+    `out`.
+    """
 
     def __init__(
-        self, game: Game, options: dict[str, str], top_nodes: int, games: int, out: Callable[[str], None]
+        self,
+        game: Game,
+        options: dict[str, str],
+        top_nodes: int,
+        games: int,
+        out: Callable[[str], None],
     ) -> None:
         self.game = game
         self._options = options
@@ -125,7 +134,9 @@ def climb(scale: Scale, first: Settings, target: float) -> list[Settings] | None
     return levels if score >= LOWEST or len(levels) == 1 else levels[:-1]
 
 
-def calibrate(game: Game, options: dict[str, str], top_nodes: int, games: int, out: Callable[[str], None]) -> list[str]:
+def calibrate(
+    game: Game, options: dict[str, str], top_nodes: int, games: int, out: Callable[[str], None]
+) -> list[str]:
     """The lines for the rules file; `out` hears how it goes."""
     scale = Scale(game, options, top_nodes, games, out)
     first = scale.first()
@@ -135,6 +146,8 @@ def calibrate(game: Game, options: dict[str, str], top_nodes: int, games: int, o
         if levels is not None:
             break
     else:
-        raise ValueError(f"{MAX_LEVELS} levels are too few for {game.id} up to {top_nodes} nodes; take fewer")
+        raise ValueError(
+            f"{MAX_LEVELS} levels are too few for {game.id} up to {top_nodes} nodes; take fewer"
+        )
     table = "".join(f"    ({nodes:_}, {margin}, {slip}),\n" for nodes, margin, slip in levels)
     return [f"LEVELS = {len(levels) + 1}", f"LEVEL_TABLE = (\n{table})"]

@@ -1,7 +1,8 @@
-"""Another version of this project as a player: its own code in its own process, asked over pipes in JSON lines.
+"""Another version of this project as a player: its own code in its own process, asked over pipes in
+JSON lines.
 
-So an evaluation or a search is matched against the one before it: `checkout=DIRECTORY,nodes=5000` runs
-`python -m engine.match.checkout` of that directory, which plays the rest of the description.
+So an evaluation or a search is matched against the one before it: `checkout=DIRECTORY,nodes=5000`
+runs `python -m engine.match.checkout` of that directory, which plays the rest of the description.
 """
 
 import shlex
@@ -51,18 +52,31 @@ class CheckoutPlayer:
         if self._program is None or not self._program.alive:
             self.close()
             if not Path(self._description.value, FAR_END).is_file():
-                raise PlayerFailed(f"{self._description.value} is no checkout of this project: it has no {FAR_END}")
+                raise PlayerFailed(
+                    f"{self._description.value} is no checkout of this project: it has no {FAR_END}"
+                )
             settings = ",".join(
-                f"{name}={value}" if value else name for name, value in self._description.settings.items()
+                f"{name}={value}" if value else name
+                for name, value in self._description.settings.items()
             )
             options = [f"{name}={value}" for name, value in self._options.items()]
-            command = ["env", "PYTHONPATH=.", sys.executable, "-m", "engine.match.checkout", self._game.id, settings]
+            command = [
+                "env",
+                "PYTHONPATH=.",
+                sys.executable,
+                "-m",
+                "engine.match.checkout",
+                self._game.id,
+                settings,
+            ]
             self._program = Program(shlex.join([*command, *options]), self._description.value)
             self._program.name = "it"
         self._ask(Ask(seat=seat), PATIENCE_S)  # its game may have to be compiled first
 
     def choose(self, situation: Situation) -> Choice:
-        ask = Ask(situation.start.text(), tuple(situation.moves), situation.seed, situation.clocks_ms)
+        ask = Ask(
+            situation.start.text(), tuple(situation.moves), situation.seed, situation.clocks_ms
+        )
         time_ms = situation.clocks_ms[0] if situation.clocks_ms else self._description.limit.time_ms
         answer = self._ask(ask, PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S)
         return Choice(answer.move, answer.score, answer.nodes)
@@ -77,7 +91,9 @@ class CheckoutPlayer:
         assert program is not None, "begin comes first"
         try:
             program.send(msgspec.json.encode(ask).decode())
-            answer = msgspec.json.decode(program.read(time.monotonic() + seconds, "answer"), type=Answer)
+            answer = msgspec.json.decode(
+                program.read(time.monotonic() + seconds, "answer"), type=Answer
+            )
         except (PlayerFailed, msgspec.DecodeError) as error:
             self.close()
             raise PlayerFailed(f"the checkout {self._description.value}: {error}") from error
@@ -87,7 +103,9 @@ class CheckoutPlayer:
 
 
 def main(arguments: list[str]) -> int:
-    """The far end: GAME DESCRIPTION [OPTION=VALUE …]; questions come on stdin, one a line, until an empty one."""
+    """The far end: GAME DESCRIPTION [OPTION=VALUE …]; questions come on stdin, one a line, until an
+    empty one.
+    """
     from engine.match.making import make_player
 
     try:

@@ -1,4 +1,6 @@
-"""Players as text: "level=5", "nodes=20000,without=lmr", "persona=average", "greedy", "uci=stockfish,elo=2000"."""
+"""Players as text: "level=5", "nodes=20000,without=lmr", "persona=average", "greedy",
+"uci=stockfish,elo=2000".
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,13 +10,14 @@ from engine.search.job import Limit
 from engine.search.levels import ANY_MARGIN, SLIPS_OF
 from engine.search.work import MOST_CONTEMPT
 
+#: What a player can be besides a search with limits of its own.
 KINDS = ("level", "persona", "greedy", "two-ply", "uci", "xboard", "gtp", "checkout")
-"""What a player can be besides a search with limits of its own."""
+#: The kinds that are written as their name alone.
 WITHOUT_VALUE = ("greedy", "two-ply")
-"""The kinds that are written as their name alone."""
 LIMITS = ("nodes", "depth", "time_ms")
 EXTERNAL = ("uci", "xboard", "gtp")
 DAY_MS = 86_400_000
+#: What numbers may be, from and to; a clock's are base and increment, both in ms.
 RANGES = {
     "nodes": (1, MOST),
     "depth": (1, 1000),
@@ -27,8 +30,9 @@ RANGES = {
     "contempt": (-MOST_CONTEMPT, MOST_CONTEMPT),
     "elo": (0, 10_000),
 }
-"""What numbers may be, from and to; a clock's are base and increment, both in ms."""
 
+#: The settings of each kind; UCI programs take `set.NAME=VALUE` besides, and a checkout those of
+#: the player it runs.
 TAKES: dict[str, tuple[str, ...]] = {
     "search": (
         *LIMITS, "clock", "only", "with", "without", "margin", "slip", "table_bits", "table", "threads", "contempt",
@@ -42,7 +46,6 @@ TAKES: dict[str, tuple[str, ...]] = {
     "xboard": ("depth", "time_ms", "clock"),
     "gtp": ("time_ms",),
 }  # fmt: skip
-"""The settings of each kind; UCI programs take `set.NAME=VALUE` besides, and a checkout those of the player it runs."""
 
 
 class DescriptionError(ValueError):
@@ -59,7 +62,8 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A player: its kind, the value of that kind (level, persona, program, directory) and its settings.
+    """A player: its kind, the value of that kind (level, persona, program, directory) and its
+    settings.
 
     `text` is what the user wrote: it names the player in logs, and another text is another player.
     """
@@ -103,7 +107,9 @@ def parse_description(text: str) -> Description:
         if name not in TAKES[kind] and not (kind == "uci" and name.startswith("set.")):
             known = ", ".join(TAKES[kind]) or "no settings"
             more = " and set.NAME=VALUE" if kind == "uci" else ""
-            raise DescriptionError(f"a {kind} player has no setting {name!r}; it takes {known}{more}")
+            raise DescriptionError(
+                f"a {kind} player has no setting {name!r}; it takes {known}{more}"
+            )
     limit, clock = _limit(pairs), _clock(pairs)
     if kind == "search" and limit == Limit() and clock is None:
         raise DescriptionError(
@@ -116,11 +122,15 @@ def parse_description(text: str) -> Description:
 
 
 def ponders(description: Description) -> bool:
-    """Does a search think on in the other side's time? It must have time of its own, and always play what is best."""
+    """Does a search think on in the other side's time? It must have time of its own, and always
+    play what is best.
+    """
     if description.choice("ponder", ("no", "yes")) == "no":
         return False
     if description.clock is None and description.limit.time_ms is None:
-        raise DescriptionError("ponder=yes needs time_ms or clock: by nodes or depth alone no time is won")
+        raise DescriptionError(
+            "ponder=yes needs time_ms or clock: by nodes or depth alone no time is won"
+        )
     if description.number("margin", 0) or description.number("slip", 0):
         raise DescriptionError("a player with margin or slip does not ponder")
     return True
@@ -130,7 +140,9 @@ def _checkout(text: str, pairs: dict[str, str]) -> Description:
     """A player of another checkout: what the rest of the text means is judged over there."""
     directory = pairs.pop("checkout")
     if not directory or not pairs:
-        raise DescriptionError(f"{text!r} needs a directory and a player: checkout=DIRECTORY,nodes=5000")
+        raise DescriptionError(
+            f"{text!r} needs a directory and a player: checkout=DIRECTORY,nodes=5000"
+        )
     return Description(text, "checkout", directory, _limit(pairs), _clock(pairs), pairs)
 
 
@@ -139,7 +151,9 @@ def _pairs(text: str) -> dict[str, str]:
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
         if not name or (not value and name not in WITHOUT_VALUE):
-            raise DescriptionError(f"a player is written as NAME=VALUE,NAME=VALUE; {part.strip()!r} is not")
+            raise DescriptionError(
+                f"a player is written as NAME=VALUE,NAME=VALUE; {part.strip()!r} is not"
+            )
         if name in pairs:
             raise DescriptionError(f"{name} is given twice in {text!r}")
         pairs[name] = value
@@ -166,7 +180,14 @@ def _number(name: str, text: str) -> int:
         number = int(text) if len(text) <= 20 else None
     except ValueError:
         number = None
-    if number is None or not text.isascii() or not text.lstrip("-").isdecimal() or not least <= number <= most:
+    if (
+        number is None
+        or not text.isascii()
+        or not text.lstrip("-").isdecimal()
+        or not least <= number <= most
+    ):
         more = " (a clock: 3000+50, in ms)" if name == "clock" else ""
-        raise DescriptionError(f"{name} is a whole number from {least} to {most:,}{more}, not {text[:40]!r}")
+        raise DescriptionError(
+            f"{name} is a whole number from {least} to {most:,}{more}, not {text[:40]!r}"
+        )
     return number

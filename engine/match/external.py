@@ -1,4 +1,6 @@
-"""Programs as players, over pipes: what the protocols have in common, with a time-out on everything."""
+"""Programs as players, over pipes: what the protocols have in common, with a time-out on
+everything.
+"""
 
 import os
 import select
@@ -8,17 +10,19 @@ import time
 
 from engine.match.play import PlayerFailed
 
+#: A program may take so long to start, to accept options, and to begin a game.
 START_S = 20
-"""A program may take so long to start, to accept options, and to begin a game."""
+#: A move without a limit of time may take so long.
 PATIENCE_S = 120
-"""A move without a limit of time may take so long."""
+#: A move with a limit of time is waited for so much longer; the clock judges it then.
 LATE_S = 5
-"""A move with a limit of time is waited for so much longer; the clock judges it then."""
 MAX_LINE = 1 << 20
 
 
 class Program:
-    """A process that is talked to in lines; PlayerFailed with the reason when it dies, hangs or cannot be started."""
+    """A process that is talked to in lines; PlayerFailed with the reason when it dies, hangs or
+    cannot be started.
+    """
 
     def __init__(self, command: str, directory: str | None = None) -> None:
         self.name = command
@@ -31,7 +35,9 @@ class Program:
             )  # fmt: skip
         except OSError as error:
             missing = f" ({error.filename})" if error.filename not in (None, words[0]) else ""
-            raise PlayerFailed(f"{self.name} cannot be started: {error.strerror}{missing}") from error
+            raise PlayerFailed(
+                f"{self.name} cannot be started: {error.strerror}{missing}"
+            ) from error
         except (ValueError, IndexError) as error:
             raise PlayerFailed(f"{command!r} is no command: {error}") from error
         self._buffer = b""
@@ -45,16 +51,22 @@ class Program:
             raise PlayerFailed(self._ended()) from error
 
     def read(self, deadline: float, awaited: str) -> str:
-        """The next line; PlayerFailed at the deadline (of `time.monotonic`), saying what was waited for."""
+        """The next line; PlayerFailed at the deadline (of `time.monotonic`), saying what was waited
+        for.
+        """
         assert self._process.stdout is not None
         while b"\n" not in self._buffer:
-            ready, _, _ = select.select([self._process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+            ready, _, _ = select.select(
+                [self._process.stdout], [], [], max(0.0, deadline - time.monotonic())
+            )
             if not ready:
                 self._hangs = True
                 raise PlayerFailed(f"{self.name} hangs: no {awaited} in time")
             chunk = os.read(self._process.stdout.fileno(), 65536)
             if not chunk or len(self._buffer) > MAX_LINE:
-                raise PlayerFailed(self._ended() if not chunk else f"{self.name} writes lines without end")
+                raise PlayerFailed(
+                    self._ended() if not chunk else f"{self.name} writes lines without end"
+                )
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode(errors="replace").strip()
@@ -68,7 +80,9 @@ class Program:
                 return line
 
     def close(self, farewell: str = "quit") -> None:
-        """Asks it to end, and kills it when it does not within a second, or has kept us waiting before."""
+        """Asks it to end, and kills it when it does not within a second, or has kept us waiting
+        before.
+        """
         try:
             if not self._hangs:
                 self.send(farewell)

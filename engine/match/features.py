@@ -1,4 +1,6 @@
-"""Which techniques of the search a player has: those that pay for the game, and what its text adds or takes away."""
+"""Which techniques of the search a player has: those that pay for the game, and what its text adds
+or takes away.
+"""
 
 from collections.abc import Iterable
 
@@ -6,6 +8,7 @@ from engine.game import Game
 from engine.match.description import Description, DescriptionError
 from engine.search import layout
 
+#: What a technique is nothing without, of the names in a rules file (see MoreRules).
 NEEDS = {
     "repetition": ("repetition",),
     "rank": ("rank",),
@@ -18,19 +21,24 @@ NEEDS = {
     "quiet-table": ("tactical",),
     "improving": ("MARGIN",),
 }
-"""What a technique is nothing without, of the names in a rules file (see MoreRules)."""
 SETTINGS = ("only", "with", "without")
 
 
 def usable(game: Game) -> tuple[str, ...]:
-    """The techniques that make a difference in a game: the general ones, and those that it gives the rules for."""
+    """The techniques that make a difference in a game: the general ones, and those that it gives
+    the rules for.
+    """
     return tuple(
-        name for name in layout.FEATURE if all(getattr(game.rules, need, None) for need in NEEDS.get(name, ()))
+        name
+        for name in layout.FEATURE
+        if all(getattr(game.rules, need, None) for need in NEEDS.get(name, ()))
     )
 
 
 def check_usable(game: Game, names: Iterable[str]) -> None:
-    """DescriptionError for a technique that changes nothing in this game: a match over it would say nothing."""
+    """DescriptionError for a technique that changes nothing in this game: a match over it would say
+    nothing.
+    """
     can_use = usable(game)
     for name in names:
         if name not in can_use:
@@ -38,8 +46,8 @@ def check_usable(game: Game, names: Iterable[str]) -> None:
 
 
 def techniques_of(description: Description, usual: int) -> int:
-    """The search's techniques that are switched on: `only` those that are named, or the usual ones of the game `with`
-    some more and `without` others. DescriptionError names those that there are.
+    """The search's techniques that are switched on: `only` those that are named, or the usual ones
+    of the game `with` some more and `without` others. DescriptionError names those that there are.
     """
     given = [setting for setting in SETTINGS if setting in description.settings]
     if "only" in given and len(given) > 1:

@@ -1,4 +1,6 @@
-"""Programs that speak the Go Text Protocol, version 2 (Farneback), for games on which one stone is set at a time."""
+"""Programs that speak the Go Text Protocol, version 2 (Farneback), for games on which one stone is
+set at a time.
+"""
 
 import time
 
@@ -6,8 +8,8 @@ from engine.match.description import Clock, Description
 from engine.match.external import LATE_S, PATIENCE_S, START_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
 
+#: The colour of seat 0 and of seat 1: black begins.
 COLOURS = ("black", "white")
-"""The colour of seat 0 and of seat 1: black begins."""
 
 
 class Refused(PlayerFailed):
@@ -47,7 +49,8 @@ class GtpPlayer:
                 position = position.replay(move)
             time_ms = self._description.limit.time_ms
             answer = self._ask(
-                f"genmove {COLOURS[position.turn]}", PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S
+                f"genmove {COLOURS[position.turn]}",
+                PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S,
             ).lower()
         except PlayerFailed:
             self.close()
@@ -77,7 +80,9 @@ class GtpPlayer:
         return line[1:].strip()
 
     def _tell(self, command: str, move: str) -> None:
-        """Tells the program a move. Some (GRhino) refuse a pass: for them a side without a move passes by itself."""
+        """Tells the program a move. Some (GRhino) refuse a pass: for them a side without a move
+        passes by itself.
+        """
         try:
             self._ask(command)
         except Refused:

@@ -1,9 +1,10 @@
-"""python -m engine.match.ladder: how much stronger each level of a game is than the one below, and where levels belong.
+"""python -m engine.match.ladder: how much stronger each level of a game is than the one below, and
+where levels belong.
 
-A ladder is a match for each step: level 1 against its yardstick, a player that looks one ply ahead or two, and each
-further level against the one below. The top level, which plays by time, is represented by a number of nodes; a further
-match tells what more nodes would change. The logs go on where they were when it is killed, and docs/levels.md is made
-from them.
+A ladder is a match for each step: level 1 against its yardstick, a player that looks one ply ahead
+or two, and each further level against the one below. The top level, which plays by time, is
+represented by a number of nodes; a further match tells what more nodes would change. The logs go on
+where they were when it is killed, and docs/levels.md is made from them.
 """
 
 import argparse
@@ -26,13 +27,17 @@ from engine.search.levels import level_of
 
 FOLDER = Path("tests/data/ladders")
 MANY_GAMES, GAMES = 400, 100
+#: The games whose steps are measured with MANY_GAMES.
 IN_DEPTH = ("sticks", "connect-four", "othello", "draughts", "chess")
-"""The games whose steps are measured with MANY_GAMES."""
 MAX_PLIES = 200
 SEED = 1
+#: The form of a game that is measured, where it is not the usual one: of six sticks too few are
+#: left by an opening.
 OPTIONS = {"sticks": {"rows": "1-3-5-7"}}
-"""The form of a game that is measured, where it is not the usual one: of six sticks too few are left by an opening."""
 TOP_NODES = 50_000
+#: The nodes that stand for the top level: as many as can be measured in minutes. It looks at more
+#: in its time, so it is stronger than measured; the check with REACH_FACTOR times as many says how
+#: much.
 TOP_NODES_OF = {
     "sticks": 2_000,
     "tic-tac-toe": 5_000,
@@ -46,27 +51,29 @@ TOP_NODES_OF = {
     "hex": 25_000,
     "chess": 25_000,
 }
-"""The nodes that stand for the top level: as many as can be measured in minutes. It looks at more in its time, so it is
-stronger than measured; the check with REACH_FACTOR times as many says how much."""
+#: The games whose top level plays perfectly, by a solver or by looking to the end: there the check
+#: is of that level itself, which never uses up its time.
 EXACT = ("connect-four", "sticks", "tic-tac-toe")
-"""The games whose top level plays perfectly, by a solver or by looking to the end: there the check is of that level
-itself, which never uses up its time."""
+#: A game ends when both players have seen the same side so far ahead for some moves, where both
+#: look at ADJUDICATING nodes: they would win it, and it would take long. Who looks at fewer must
+#: win it on the board.
 ADJUDICATED = {"chess": 1_000}
-"""A game ends when both players have seen the same side so far ahead for some moves, where both look at ADJUDICATING
-nodes: they would win it, and it would take long. Who looks at fewer must win it on the board."""
 ADJUDICATING = 1_000
 GREEDY, TWO_PLY = "greedy", "two-ply"
+#: The player that level 1 is measured against, where it is not the greedy one: there that one
+#: cannot win a won game (it stalemates a bare king, or moves to and fro), and most of its games are
+#: drawn.
 YARDSTICK_OF = dict.fromkeys(("chess", "draughts", "nine-mens-morris"), TWO_PLY)
-"""The player that level 1 is measured against, where it is not the greedy one: there that one cannot win a won game (it
-stalemates a bare king, or moves to and fro), and most of its games are drawn."""
 YARDSTICKS = (GREEDY, TWO_PLY)
 WANTED = 0.65, 0.85
+#: So many games of a step are played again when files of its game have changed since it was
+#: measured.
 REPLAYED = 4
-"""So many games of a step are played again when files of its game have changed since it was measured."""
+#: How far the top is from the level below when it looks at so many times the nodes is measured with
+#: so many games.
 REACH_FACTOR, REACH_GAMES = 10, 40
-"""How far the top is from the level below when it looks at so many times the nodes is measured with so many games."""
+#: What other matches than a step should score.
 BOUNDS = {**{f"1-{player}": (0.0, 0.5) for player in YARDSTICKS}, "reach": (0.5, 1.0)}
-"""What other matches than a step should score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,9 @@ def steps(game: Game, top_nodes: int) -> Iterator[Step]:
     for level in range(2, game.levels):
         yield Step(f"{level}-{level - 1}", (f"level={level}", f"level={level - 1}"))
     if game.levels > 1:
-        yield Step(f"{game.levels}-{game.levels - 1}", (f"nodes={top_nodes}", f"level={game.levels - 1}"))
+        yield Step(
+            f"{game.levels}-{game.levels - 1}", (f"nodes={top_nodes}", f"level={game.levels - 1}")
+        )
 
 
 def reach(game: Game, top_nodes: int) -> Step:
@@ -137,13 +146,18 @@ def play_ladder(
 ) -> None:
     """Plays what the logs of a ladder lack, and tells each step in a line.
 
-    A step that has its games stands when files of the game have changed since, if REPLAYED of its games come out the
-    same. LogError for one whose games do not, for one that broke off under other rules, and for another match.
+    A step that has its games stands when files of the game have changed since, if REPLAYED of its
+    games come out the same. LogError for one whose games do not, for one that broke off under other
+    rules, and for another match.
     """
     for step in matches:
         header, path = header_of(game, step), folder / game.id / f"{step.name}.jsonl"
         summary = None if fresh else _standing(header, path, games)
-        note = "" if summary is None else f"  (of other rules; {min(REPLAYED, summary.games)} games came out the same)"
+        note = (
+            ""
+            if summary is None
+            else f"  (of other rules; {min(REPLAYED, summary.games)} games came out the same)"
+        )
         if summary is None:
             log = Log(header, path, fresh)
             try:
@@ -155,18 +169,25 @@ def play_ladder(
 
 
 def _standing(header: Header, path: Path, games: int) -> Summary | None:
-    """The result of a step that was played to its end with other files of the game, and comes out the same with these.
+    """The result of a step that was played to its end with other files of the game, and comes out
+    the same with these.
 
     None where there is no such log; LogError where it would come out differently.
     """
     measured, records, _ = read_log(path) if path.exists() else (None, [], 0)
-    if measured is None or measured == header or structs.replace(measured, rules=header.rules) != header:
+    if (
+        measured is None
+        or measured == header
+        or structs.replace(measured, rules=header.rules) != header
+    ):
         return None
     if len(records) < games:
         return None
     changed = changed_games(measured, records[:: max(1, len(records) // REPLAYED)][:REPLAYED])
     if changed:
-        raise LogError(f"{path} was played with other rules, and its game {changed[0]} comes out differently: --fresh")
+        raise LogError(
+            f"{path} was played with other rules, and its game {changed[0]} comes out differently: --fresh"
+        )
     return summarise([record.half_points for record in records])
 
 
@@ -175,7 +196,9 @@ def changed_games(header: Header, records: Iterable[Record]) -> list[int]:
     bench = Bench(header)
     try:
         return [
-            record.n for record in records if bench.play(record.n, Opening(tuple(record.opening.split()), 0)) != record
+            record.n
+            for record in records
+            if bench.play(record.n, Opening(tuple(record.opening.split()), 0)) != record
         ]
     finally:
         bench.close()
@@ -192,21 +215,39 @@ def main(arguments: list[str] | None = None) -> int:
     """0 when all was played, 1 when it broke off, 2 when it was asked for wrongly."""
     parser = argparse.ArgumentParser(prog="python -m engine.match.ladder", description=__doc__)
     parser.add_argument("game", nargs="+")
-    parser.add_argument("--games", type=count, metavar="N", help=f"games a step ({MANY_GAMES} or {GAMES} by game)")
-    parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})")
-    parser.add_argument("--top-nodes", type=count, metavar="N", help="what stands for the top level")
-    parser.add_argument("--fresh", action="store_true", help="play all anew: rules, search or levels have changed")
     parser.add_argument(
-        "--concurrency", type=between(1, MOST_PROCESSES), default=1, metavar="N", help="processes (default 1)"
+        "--games", type=count, metavar="N", help=f"games a step ({MANY_GAMES} or {GAMES} by game)"
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})"
+    )
+    parser.add_argument(
+        "--top-nodes", type=count, metavar="N", help="what stands for the top level"
+    )
+    parser.add_argument(
+        "--fresh", action="store_true", help="play all anew: rules, search or levels have changed"
+    )
+    parser.add_argument(
+        "--concurrency",
+        type=between(1, MOST_PROCESSES),
+        default=1,
+        metavar="N",
+        help="processes (default 1)",
     )
     parser.add_argument(
         "--reach",
         action="store_true",
         help=f"only the top, with {REACH_FACTOR} times the nodes, or itself where it is exact ({REACH_GAMES} games)",
     )
-    parser.add_argument("--calibrate", action="store_true", help="find a LEVEL_TABLE by matches and print it")
     parser.add_argument(
-        "--probe", type=count, default=60, metavar="N", help="games a trial when calibrating (default 60)"
+        "--calibrate", action="store_true", help="find a LEVEL_TABLE by matches and print it"
+    )
+    parser.add_argument(
+        "--probe",
+        type=count,
+        default=60,
+        metavar="N",
+        help="games a trial when calibrating (default 60)",
     )
     asked = parser.parse_args(arguments)
     try:
@@ -219,10 +260,20 @@ def main(arguments: list[str] | None = None) -> int:
             elif asked.reach:
                 few = asked.games or REACH_GAMES
                 step = reach(game, top_nodes)
-                play_ladder(game, asked.folder, [step], few + few % 2, asked.fresh, asked.concurrency, print)
+                play_ladder(
+                    game, asked.folder, [step], few + few % 2, asked.fresh, asked.concurrency, print
+                )
             else:
                 matches = steps(game, top_nodes)
-                play_ladder(game, asked.folder, matches, many + many % 2, asked.fresh, asked.concurrency, print)
+                play_ladder(
+                    game,
+                    asked.folder,
+                    matches,
+                    many + many % 2,
+                    asked.fresh,
+                    asked.concurrency,
+                    print,
+                )
     except (GameError, LogError, OSError) as error:
         parser.error(str(error))
     except WorkerLost as error:

@@ -1,4 +1,6 @@
-"""The log of a match: one JSON line for the match, then one a game, in order. It is all that going on takes."""
+"""The log of a match: one JSON line for the match, then one a game, in order. It is all that going
+on takes.
+"""
 
 import hashlib
 import os
@@ -34,8 +36,8 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One game: `half_points` are the first player's, `digest` is that of all moves.
 
-    Compact logs leave the rest away: opening, players and seed say how to play the game again, and the digest whether
-    it came out the same. Logs of results only have neither opening nor digest.
+    Compact logs leave the rest away: opening, players and seed say how to play the game again, and
+    the digest whether it came out the same. Logs of results only have neither opening nor digest.
     """
 
     n: int
@@ -61,10 +63,12 @@ def moves_digest(moves: Sequence[str]) -> str:
 
 
 class Log:
-    """A file that is appended to game by game, or memory only (no path). Opened again, it goes on where it ended.
+    """A file that is appended to game by game, or memory only (no path). Opened again, it goes on
+    where it ended.
 
-    Nothing is changed on file before the first game is added: then a line that was cut short when the program was
-    killed is taken away, or the whole file if it is to be fresh. A file that cannot be read or written is a LogError.
+    Nothing is changed on file before the first game is added: then a line that was cut short when
+    the program was killed is taken away, or the whole file if it is to be fresh. A file that cannot
+    be read or written is a LogError.
     """
 
     def __init__(self, header: Header, path: Path | None, fresh: bool = False) -> None:
@@ -72,8 +76,8 @@ class Log:
         self.records: list[Record] = []
         self._path = path
         self._file: BinaryIO | None = None
+        #: The bytes to keep of an earlier log, until the first game is added.
         self._kept: int | None = 0
-        """The bytes to keep of an earlier log, until the first game is added."""
         if path is None:
             return
         try:
@@ -120,7 +124,9 @@ class Log:
         os.fsync(file.fileno())
 
     def _read(self, path: Path) -> int:
-        """Reads the games; how many bytes of whole lines there are. LogError when the log is of another match."""
+        """Reads the games; how many bytes of whole lines there are. LogError when the log is of
+        another match.
+        """
         header, self.records, kept = read_log(path)
         if header is not None and header != self.header:
             raise LogError(
@@ -154,4 +160,6 @@ def _failed(path: Path, error: OSError) -> LogError:
 
 def _difference(old: Header, new: Header) -> str:
     names = [name for name in Header.__struct_fields__ if getattr(old, name) != getattr(new, name)]
-    return "; ".join(f"{name} {getattr(old, name)} there, {getattr(new, name)} here" for name in names)
+    return "; ".join(
+        f"{name} {getattr(old, name)} there, {getattr(new, name)} here" for name in names
+    )

@@ -22,17 +22,27 @@ def searcher_for(game: Game) -> Searcher:
 
 
 def plays_alike(description: Description, game: Game) -> bool:
-    """Does this player always answer the same moves with the same one: neither a clock nor a seed comes into it?"""
+    """Does this player always answer the same moves with the same one: neither a clock nor a seed
+    comes into it?
+    """
     if description.kind == "level":
         level = level_of(game, int(description.value))
         return level.repeatable and not level.margin and not level.slip
-    if description.kind != "search" or description.clock is not None or description.limit.time_ms is not None:
+    if (
+        description.kind != "search"
+        or description.clock is not None
+        or description.limit.time_ms is not None
+    ):
         return False
-    return description.number("threads", 1) == 1 and not description.number("margin", 0) + description.number("slip", 0)
+    return description.number("threads", 1) == 1 and not description.number(
+        "margin", 0
+    ) + description.number("slip", 0)
 
 
 def make_player(description: Description, game: Game, options: dict[str, str]) -> Player:
-    """A player of a game; DescriptionError when the game has no such player. Programs are not started yet."""
+    """A player of a game; DescriptionError when the game has no such player. Programs are not
+    started yet.
+    """
     kind = description.kind
     if kind in EXTERNAL and kind != "gtp" and game.id != "chess":
         raise DescriptionError(f"{kind} programs play chess, not {game.id}")
@@ -57,4 +67,6 @@ def make_player(description: Description, game: Game, options: dict[str, str]) -
         case "two-ply":
             return FixedDepthPlayer(searcher_for(game), 2)
         case _:
-            return SearchPlayer(description, Searcher(game) if ponders(description) else searcher_for(game))
+            return SearchPlayer(
+                description, Searcher(game) if ponders(description) else searcher_for(game)
+            )

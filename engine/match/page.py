@@ -1,4 +1,6 @@
-"""python -m engine.match.page > docs/levels.md: what the levels of each game are worth, from the ladders' logs."""
+"""python -m engine.match.page > docs/levels.md: what the levels of each game are worth, from the
+ladders' logs.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,12 +92,12 @@ they come out the same, move for move.
     python -m engine.match.page > docs/levels.md
 """
 
+#: Why the top level is exact, of the games that are in EXACT.
 HOW_EXACT = {
     "connect-four": "its solver and its book give the right move",
     "sticks": "it looks to the end of the game",
     "tic-tac-toe": "it looks to the end of the game",
 }
-"""Why the top level is exact, of the games that are in EXACT."""
 
 
 def page(folder: Path = FOLDER) -> str:
@@ -103,7 +105,9 @@ def page(folder: Path = FOLDER) -> str:
     measured, others = games_with_logs(folder)
     parts = [HEAD, *("\n".join(_game(game, folder)) for game in measured)]
     if others:
-        rows = "\n".join(f"| {nodes:,} | {margin} | {slip / 10:g} % |" for nodes, margin, slip in LADDER)
+        rows = "\n".join(
+            f"| {nodes:,} | {margin} | {slip / 10:g} % |" for nodes, margin, slip in LADDER
+        )
         parts.append(
             f"## Not measured yet\n\n{others}.\n\n"
             "A game without a table of its own has these levels below the top, or as many as it can tell apart:\n\n"
@@ -132,7 +136,9 @@ def _game(game: Game, folder: Path) -> Iterator[str]:
     for number, (step, summary) in enumerate(zip(matches, summaries, strict=True), 1):
         level = level_of(game, number)
         stand_in = number == game.levels
-        nodes = f"{TIME_MS} ms; stand-in: {_nodes_of(step):,}" if stand_in else f"{level.limit.nodes:,}"
+        nodes = (
+            f"{TIME_MS} ms; stand-in: {_nodes_of(step):,}" if stand_in else f"{level.limit.nodes:,}"
+        )
         limits = f"{nodes} | {level.margin} | {level.slip / 10:g} %"
         below = yardstick_of(game) if number == 1 else f"level {number - 1}"
         wanted = as_wanted(number, summary) + (", the stand-in" if stand_in else "")
@@ -144,11 +150,19 @@ def _game(game: Game, folder: Path) -> Iterator[str]:
 
 
 def as_wanted(number: int, summary: Summary | None) -> str:
-    """Is a step as wide as it should be? Level 1 should lose half of its games; "by score" is half a promise."""
+    """Is a step as wide as it should be? Level 1 should lose half of its games; "by score" is half
+    a promise.
+    """
     if summary is None:
         return "no"
     if number == 1:
-        return "yes" if 2 * summary.losses >= summary.games else "by score" if summary.score <= 0.5 else "no"
+        return (
+            "yes"
+            if 2 * summary.losses >= summary.games
+            else "by score"
+            if summary.score <= 0.5
+            else "no"
+        )
     return "yes" if WANTED[0] <= summary.score <= WANTED[1] else "no"
 
 
@@ -197,14 +211,18 @@ def _span(game: Game, steps_elo: list[float | None], folder: Path) -> Iterator[s
     yield f"({_bounds(top)}: {top.wins} won, {top.draws} drawn, {top.losses} lost)."
     if whole and top.elo is not None:
         total = sum(known[:-1]) + top.elo
-        wider = f", more than {len(known)} steps of {WANTED[1]:.0%} can span" if total > most else ""
+        wider = (
+            f", more than {len(known)} steps of {WANTED[1]:.0%} can span" if total > most else ""
+        )
         yield f"With that, {total:,.0f} Elo from level 1 on{wider}."
     yield ""
 
 
 def summary_of(path: Path) -> Summary | None:
     """The result of a log; None where there is none."""
-    return summarise([record.half_points for record in read_log(path)[1]]) if path.exists() else None
+    return (
+        summarise([record.half_points for record in read_log(path)[1]]) if path.exists() else None
+    )
 
 
 def _bounds(summary: Summary) -> str:

@@ -1,4 +1,6 @@
-"""One game between two players: the referee's loop, with the rules' own outcome, clocks, and what is adjudicated."""
+"""One game between two players: the referee's loop, with the rules' own outcome, clocks, and what
+is adjudicated.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,8 +10,8 @@ from typing import Protocol
 from engine.game import Game, GameError, Position
 from engine.match.description import Clock
 
+#: A clock may be overstepped by so much: pipes and a busy machine take their time.
 GRACE_MS = 250
-"""A clock may be overstepped by so much: pipes and a busy machine take their time."""
 
 
 class PlayerFailed(Exception):
@@ -18,7 +20,9 @@ class PlayerFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a player is asked about: a position, how it came about, and the clocks in ms (own first) if there are."""
+    """What a player is asked about: a position, how it came about, and the clocks in ms (own first)
+    if there are.
+    """
 
     start: Position
     moves: Sequence[str]
@@ -29,7 +33,9 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A move in its token, and what the player thinks of it: MATE at the top, None when it did not say."""
+    """A move in its token, and what the player thinks of it: MATE at the top, None when it did not
+    say.
+    """
 
     move: str
     score: int | None = None
@@ -55,8 +61,8 @@ class Player(Protocol):
 class Adjudication:
     """When a game ends other than by its rules.
 
-    At `max_plies` it is a draw. Where `score` is given, a side wins as soon as both players have said at `plies`
-    moves in a row that it is ahead by at least so much.
+    At `max_plies` it is a draw. Where `score` is given, a side wins as soon as both players have
+    said at `plies` moves in a row that it is ahead by at least so much.
     """
 
     max_plies: int = 400
@@ -66,7 +72,9 @@ class Adjudication:
 
 @dataclass(slots=True)
 class Played:
-    """A game that ended: `winner` is a seat or None; a forfeit is lost because a player failed, not on the board."""
+    """A game that ended: `winner` is a seat or None; a forfeit is lost because a player failed, not
+    on the board.
+    """
 
     moves: list[str]
     winner: int | None
@@ -85,7 +93,9 @@ def play_game(
     rule: Adjudication,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Played:
-    """Plays from the opening to the end; `players` by seat. Never raises because of a player: who fails loses."""
+    """Plays from the opening to the end; `players` by seat. Never raises because of a player: who
+    fails loses.
+    """
     table = _Table(game, options, opening, players, rule, clock)
     for seat, player in enumerate(players):
         try:
@@ -123,7 +133,9 @@ class _Table:
         self._played = Played(self._moves, None, "")
 
     def settled(self) -> Played | None:
-        """The end by the rules, by a claim that the side to move has, or by agreement of the scores."""
+        """The end by the rules, by a claim that the side to move has, or by agreement of the
+        scores.
+        """
         outcome = self._position.outcome()
         if outcome is not None:
             return self.end(outcome.winner, outcome.reason)
@@ -147,7 +159,9 @@ class _Table:
         clocks = (self._left_ms[seat], self._left_ms[1 - seat]) if player.clock else None
         begun = self._clock()
         try:
-            choice = player.choose(Situation(self._start, tuple(self._moves), self._position, seed, clocks))
+            choice = player.choose(
+                Situation(self._start, tuple(self._moves), self._position, seed, clocks)
+            )
             move = self._position.parse_move(choice.move)
         except PlayerFailed as error:
             return self.forfeit(seat, str(error))

@@ -1,4 +1,6 @@
-"""Our own players: a search with limits, a level, a persona, and those that look a fixed number of plies ahead."""
+"""Our own players: a search with limits, a level, a persona, and those that look a fixed number of
+plies ahead.
+"""
 
 import hashlib
 import time
@@ -21,20 +23,21 @@ from engine.search.persona import Personas
 from engine.search.report import BOUNDS, Report
 from engine.search.timeman import budget
 
+#: The table of a search player: 4 MiB, emptied before each game.
 TABLE_BITS = 18
-"""The table of a search player: 4 MiB, emptied before each game."""
 
 
+#: So long a player looks for the answer to ponder about.
 GLANCE = Limit(nodes=1_000)
-"""So long a player looks for the answer to ponder about."""
 
 
 class SearchPlayer:
-    """The search with limits of the user's choice; its table is emptied before each game, or before each move.
+    """The search with limits of the user's choice; its table is emptied before each game, or before
+    each move.
 
-    Tables of endings count only where they are asked for (`with=probe`): they are made then, if they are not there.
-    One that ponders needs a searcher of its own: it thinks on, about the answer that it expects, while the other side
-    does.
+    Tables of endings count only where they are asked for (`with=probe`): they are made then, if
+    they are not there. One that ponders needs a searcher of its own: it thinks on, about the answer
+    that it expects, while the other side does.
     """
 
     def __init__(self, description: Description, searcher: Searcher) -> None:
@@ -43,7 +46,10 @@ class SearchPlayer:
         self.pondering: Pondering | None = None
         self._searcher = searcher
         self._level = Level(
-            description.limit, number("margin", 0), number("slip", 0), plain=description.limit.nodes == 1
+            description.limit,
+            number("margin", 0),
+            number("slip", 0),
+            plain=description.limit.nodes == 1,
         )
         self._techniques = techniques_of(description, searcher.features)
         named = {name for setting in SETTINGS for name in description.names(setting)}
@@ -73,7 +79,9 @@ class SearchPlayer:
         limit = self._limit(level, left_ms)
         report = self._pondered(situation, limit)
         if report is None:
-            report = self._search(position, level, limit, self._control, _timed(self._searcher, limit))
+            report = self._search(
+                position, level, limit, self._control, _timed(self._searcher, limit)
+            )
         moves = _root_moves(position, report) if level.margin else _root_moves(position, report)[:1]
         picked = choose(moves, level.margin, situation.seed, position.digest())
         if self._ponders:
@@ -91,10 +99,18 @@ class SearchPlayer:
         """The limit of one move, with so much left on the clock."""
         if self.clock is None or left_ms is None:
             return level.limit
-        return structs.replace(level.limit, clock_ms=max(1, left_ms), increment_ms=self.clock.increment_ms)
+        return structs.replace(
+            level.limit, clock_ms=max(1, left_ms), increment_ms=self.clock.increment_ms
+        )
 
     def _search(
-        self, position: Position, level: Level, limit: Limit, control: Control, around: Around, pondering: bool = False
+        self,
+        position: Position,
+        level: Level,
+        limit: Limit,
+        control: Control,
+        around: Around,
+        pondering: bool = False,
     ) -> Report:
         if self._fresh:
             self._table = Table(self._bits)
@@ -104,24 +120,38 @@ class SearchPlayer:
             around=around,
         )  # fmt: skip
 
-    def _ponder(self, situation: Situation, line: Sequence[int], level: Level, limit: Limit) -> None:
-        """Begins to think about the position after its move and the best answer, if the game goes on there."""
+    def _ponder(
+        self, situation: Situation, line: Sequence[int], level: Level, limit: Limit
+    ) -> None:
+        """Begins to think about the position after its move and the best answer, if the game goes
+        on there.
+        """
         mine = situation.position.play(line[0])
         if not mine.moves():
             return
         # a line that ends in the table may be no longer than its first move
-        answer = line[1] if len(line) > 1 else self._searcher.search(mine, GLANCE, self._table, self._control).line[0]
+        answer = (
+            line[1]
+            if len(line) > 1
+            else self._searcher.search(mine, GLANCE, self._table, self._control).line[0]
+        )
         position = mine.play(answer)
         if position.turn != situation.position.turn or not position.moves():
             return
-        expected = (*situation.moves, situation.position.format_move(line[0]), mine.format_move(answer))
+        expected = (
+            *situation.moves,
+            situation.position.format_move(line[0]),
+            mine.format_move(answer),
+        )
         self.pondering = Pondering(
             self._searcher, expected,
             lambda control, around: self._search(position, level, limit, control, around, pondering=True),
         )  # fmt: skip
 
     def _pondered(self, situation: Situation, limit: Limit) -> Report | None:
-        """What was found in the other side's time and, since it played what was expected, in this one's."""
+        """What was found in the other side's time and, since it played what was expected, in this
+        one's.
+        """
         pondering, self.pondering = self.pondering, None
         bounds = budget(limit)
         if pondering is None or bounds is None:
@@ -137,7 +167,9 @@ class LevelPlayer:
     def __init__(self, description: Description, searcher: Searcher) -> None:
         game = searcher.game
         if not description.value.isdecimal() or not 1 <= int(description.value) <= game.levels:
-            raise DescriptionError(f"{game.id} has levels 1 to {game.levels}, not {description.value!r}")
+            raise DescriptionError(
+                f"{game.id} has levels 1 to {game.levels}, not {description.value!r}"
+            )
         self._searcher = searcher
         self._number = int(description.value)
         self._control = Control()
@@ -150,7 +182,11 @@ class LevelPlayer:
     def choose(self, situation: Situation) -> Choice:
         try:
             result = answer(
-                job_of(situation, self._number), self._searcher, self._room_table, self._control, watch=_watch
+                job_of(situation, self._number),
+                self._searcher,
+                self._room_table,
+                self._control,
+                watch=_watch,
             )
         except SearchError as error:
             raise PlayerFailed(f"the search failed: {error}") from error
@@ -172,7 +208,9 @@ class PersonaPlayer:
 
     def __init__(self, description: Description, searcher: Searcher) -> None:
         if description.value not in PERSONAS:
-            raise DescriptionError(f"there is no persona {description.value!r}; there are {', '.join(PERSONAS)}")
+            raise DescriptionError(
+                f"there is no persona {description.value!r}; there are {', '.join(PERSONAS)}"
+            )
         self._persona: Persona = description.value
         self._personas = Personas(searcher)
         self._control = Control()
@@ -193,11 +231,12 @@ class PersonaPlayer:
 
 
 class FixedDepthPlayer:
-    """Plays a move with the best value of a plain search to a fixed depth and nothing more; ties by seed.
+    """Plays a move with the best value of a plain search to a fixed depth and nothing more; ties by
+    seed.
 
-    Levels are measured by two of them. At depth 1 it is the greedy player: an end counts as what it is, but whether the
-    other side has a move left is not looked at, so it gives stalemate away. At depth 2 it sees the answers: where it is
-    ahead it takes no stalemate, and it can mate.
+    Levels are measured by two of them. At depth 1 it is the greedy player: an end counts as what it
+    is, but whether the other side has a move left is not looked at, so it gives stalemate away. At
+    depth 2 it sees the answers: where it is ahead it takes no stalemate, and it can mate.
     """
 
     clock: Clock | None = None
@@ -212,7 +251,9 @@ class FixedDepthPlayer:
 
     def choose(self, situation: Situation) -> Choice:
         position = situation.position
-        report = self._searcher.search(position, self._limit, Table(8), self._control, margin=1, exact_depth=True)
+        report = self._searcher.search(
+            position, self._limit, Table(8), self._control, margin=1, exact_depth=True
+        )
         picked = choose(_root_moves(position, report), 1, situation.seed, position.digest())
         return Choice(picked.move, report.score, report.nodes)
 
@@ -221,7 +262,9 @@ class FixedDepthPlayer:
 
 
 def job_of(situation: Situation, level: int | None = None) -> Job:
-    """The search that a server's seat would ask for here. Only moves that can matter for repetition are in it."""
+    """The search that a server's seat would ask for here. Only moves that can matter for repetition
+    are in it.
+    """
     position = situation.position
     tail = len(position.past)
     start = situation.start
@@ -236,16 +279,23 @@ def job_of(situation: Situation, level: int | None = None) -> Job:
 
 def game_seed(seed: int, number: int) -> int:
     """The seed of one game of a match."""
-    return int.from_bytes(hashlib.blake2b(f"{seed}:{number}".encode(), digest_size=6).digest(), "big")
+    return int.from_bytes(
+        hashlib.blake2b(f"{seed}:{number}".encode(), digest_size=6).digest(), "big"
+    )
 
 
 def _root_moves(position: Position, report: Report) -> list[RootMove]:
-    return [RootMove(position.format_move(move), score, BOUNDS[bound]) for move, score, bound in report.moves]
+    return [
+        RootMove(position.format_move(move), score, BOUNDS[bound])
+        for move, score, bound in report.moves
+    ]
 
 
 def _timed(searcher: Searcher, limit: Limit) -> Around:
     bounds = budget(limit)
-    return nullcontext if bounds is None else lambda: expiring(searcher.expire, bounds.hard_ms / 1000)
+    return (
+        nullcontext if bounds is None else lambda: expiring(searcher.expire, bounds.hard_ms / 1000)
+    )
 
 
 def _watch(running: Running) -> AbstractContextManager[None]:

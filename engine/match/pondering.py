@@ -14,13 +14,19 @@ Around = Callable[[], AbstractContextManager[None]]
 
 
 class Pondering:
-    """The search of the position that is expected, in a thread of its own, from when the other side begins to think.
+    """The search of the position that is expected, in a thread of its own, from when the other side
+    begins to think.
 
-    Nobody else may use the searcher until it was ended (`end`, `cancel`). `begin` is given a control block, and what
-    the search goes on within; it is to search as `pondering`.
+    Nobody else may use the searcher until it was ended (`end`, `cancel`). `begin` is given a
+    control block, and what the search goes on within; it is to search as `pondering`.
     """
 
-    def __init__(self, searcher: Searcher, expected: Sequence[str], begin: Callable[[Control, Around], Report]) -> None:
+    def __init__(
+        self,
+        searcher: Searcher,
+        expected: Sequence[str],
+        begin: Callable[[Control, Around], Report],
+    ) -> None:
         self._searcher = searcher
         self.expected = tuple(expected)
         self._control = Control()
@@ -29,8 +35,8 @@ class Pondering:
         self.search = self._thread.submit(self._run, begin)
 
     def end(self, moves: Sequence[str], seconds: float) -> Report | None:
-        """What it finds in so much time from now on, if the moves of the game are those that were expected; None at
-        once if they are not.
+        """What it finds in so much time from now on, if the moves of the game are those that were
+        expected; None at once if they are not.
         """
         if tuple(moves) != self.expected:
             self.cancel()

@@ -1,7 +1,9 @@
-"""A match: pairs of games from an opening, with the sides swapped, until there are enough or a test is decided.
+"""A match: pairs of games from an opening, with the sides swapped, until there are enough or a test
+is decided.
 
-Each game is decided by the header and its number, so games may be played in any order and by several processes; they
-are logged in order, and a test is asked after each pair in order. So what is logged never depends on who was faster.
+Each game is decided by the header and its number, so games may be played in any order and by
+several processes; they are logged in order, and a test is asked after each pair in order. So what
+is logged never depends on who was faster.
 """
 
 import multiprocessing
@@ -24,8 +26,8 @@ from engine.match.statistics import Sprt, Summary, summarise
 from engine.rules.registry import load_game
 
 WORKER_END_S = 5
+#: No match is played by more processes.
 MOST_PROCESSES = 256
-"""No match is played by more processes."""
 
 
 class WorkerLost(Exception):
@@ -33,7 +35,9 @@ class WorkerLost(Exception):
 
 
 class CannotPlay(Exception):
-    """A player cannot even begin: its program or checkout is not there, or does not take what it is told."""
+    """A player cannot even begin: its program or checkout is not there, or does not take what it is
+    told.
+    """
 
 
 class Bench:
@@ -43,11 +47,15 @@ class Bench:
         self._header = header
         self._game = load_game(header.game)
         descriptions = [parse_description(text) for text in header.players]
-        first, second = (make_player(description, self._game, header.options) for description in descriptions)
+        first, second = (
+            make_player(description, self._game, header.options) for description in descriptions
+        )
         self._players: tuple[Player, Player] = (first, second)
 
     def start(self) -> None:
-        """Starts the programs among the players; CannotPlay says which one does not begin a game, and why."""
+        """Starts the programs among the players; CannotPlay says which one does not begin a game,
+        and why.
+        """
         for text, player in zip(self._header.players, self._players, strict=True):
             try:
                 player.begin(0)
@@ -60,7 +68,9 @@ class Bench:
         players = self._players if seat == 0 else self._players[::-1]
         rule = Adjudication(max_plies=header.max_plies, score=header.adjudicate)
         seed = game_seed(header.seed, number)
-        played = play_game(self._game, header.options, opening.moves, (players[0], players[1]), seed, rule)
+        played = play_game(
+            self._game, header.options, opening.moves, (players[0], players[1]), seed, rule
+        )
         half_points = 1 if played.winner is None else 2 * (played.winner == seat)
         record = Record(
             n=number, opening=" ".join(opening.moves), half_points=half_points, plies=len(played.moves),
@@ -83,7 +93,9 @@ class Bench:
 
 def openings_of(header: Header) -> Openings:
     """The openings of a match; the same for all matches of this game, seed and length."""
-    return Openings(searcher_for(load_game(header.game)), header.options, header.seed, header.opening_plies)
+    return Openings(
+        searcher_for(load_game(header.game)), header.options, header.seed, header.opening_plies
+    )
 
 
 def run_match(
@@ -95,8 +107,9 @@ def run_match(
 ) -> Summary | None:
     """Plays what the log lacks of so many games (an even number), or until the test is decided.
 
-    Where both players always play alike, a match ends when its openings come again: the games would, too. CannotPlay
-    before any game when a player cannot begin one; a player that fails later on loses that game.
+    Where both players always play alike, a match ends when its openings come again: the games
+    would, too. CannotPlay before any game when a player cannot begin one; a player that fails later
+    on loses that game.
     """
     halves = [record.half_points for record in log.records]
     openings = openings_of(log.header)
@@ -107,7 +120,9 @@ def run_match(
 
     if len(halves) < games and not decided():
         numbers = _numbers(log.header, openings, range(len(halves), games))
-        with _played(log.header, openings, numbers, min(concurrency, games - len(halves))) as records:
+        with _played(
+            log.header, openings, numbers, min(concurrency, games - len(halves))
+        ) as records:
             for record in records:
                 log.append(record)
                 halves.append(record.half_points)
@@ -125,7 +140,9 @@ def _numbers(header: Header, openings: Openings, numbers: range) -> Iterator[int
 
 
 @contextmanager
-def _played(header: Header, openings: Openings, numbers: Iterator[int], concurrency: int) -> Iterator[Iterator[Record]]:
+def _played(
+    header: Header, openings: Openings, numbers: Iterator[int], concurrency: int
+) -> Iterator[Iterator[Record]]:
     """The games of these numbers, in order."""
     bench = Bench(header)
     workers: list[_Worker] = []
@@ -143,8 +160,12 @@ def _played(header: Header, openings: Openings, numbers: Iterator[int], concurre
             worker.end()
 
 
-def _in_order(workers: list["_Worker"], openings: Openings, numbers: Iterator[int]) -> Iterator[Record]:
-    """The games of these numbers in order, though they end in any; who has ended one is given the next."""
+def _in_order(
+    workers: list["_Worker"], openings: Openings, numbers: Iterator[int]
+) -> Iterator[Record]:
+    """The games of these numbers in order, though they end in any; who has ended one is given the
+    next.
+    """
     due: deque[int] = deque()
     ended: dict[int, Record] = {}
     idle = workers
@@ -169,7 +190,9 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         near, far = context.Pipe()
         self.pipe: Any = near
-        self._process = context.Process(target=_serve, args=(far, header), name="match", daemon=True)
+        self._process = context.Process(
+            target=_serve, args=(far, header), name="match", daemon=True
+        )
         self._process.start()
         far.close()
 
@@ -183,7 +206,9 @@ class _Worker:
         try:
             record: Record = self.pipe.recv()
         except (EOFError, OSError) as error:
-            raise WorkerLost(f"a process of the match died (code {self._process.exitcode})") from error
+            raise WorkerLost(
+                f"a process of the match died (code {self._process.exitcode})"
+            ) from error
         return record
 
     def end(self) -> None:

@@ -1,7 +1,9 @@
-"""What a match says about two players: score, Elo difference with its error, likelihood of superiority, SPRT.
+"""What a match says about two players: score, Elo difference with its error, likelihood of
+superiority, SPRT.
 
-Games come in pairs from one opening with the sides swapped, and the pair is the unit of all statistics: its two games
-are not independent of each other, pairs are (the "pentanomial" model: a pair scores 0, 1/2, 1, 3/2 or 2).
+Games come in pairs from one opening with the sides swapped, and the pair is the unit of all
+statistics: its two games are not independent of each other, pairs are (the "pentanomial" model: a
+pair scores 0, 1/2, 1, 3/2 or 2).
 """
 
 import math
@@ -9,13 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 Z_95 = 1.959964
+#: No sequential test is decided before so many pairs: the variance is not known sooner.
 MIN_PAIRS = 16
-"""No sequential test is decided before so many pairs: the variance is not known sooner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sprt:
-    """Is the first player elo1 stronger (H1) or only elo0 (H0)? alpha and beta: the risks of a wrong H1 and H0."""
+    """Is the first player elo1 stronger (H1) or only elo0 (H0)? alpha and beta: the risks of a
+    wrong H1 and H0.
+    """
 
     elo0: float
     elo1: float
@@ -30,10 +34,11 @@ class Sprt:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The first player's results. Elo figures are None where they are infinite (all won or all lost).
+    """The first player's results. Elo figures are None where they are infinite (all won or all
+    lost).
 
-    `pairs` counts the pairs that scored 0, 1/2, 1, 3/2 and 2; the truth is within `elo_low` and `elo_high` in 95 of 100
-    matches.
+    `pairs` counts the pairs that scored 0, 1/2, 1, 3/2 and 2; the truth is within `elo_low` and
+    `elo_high` in 95 of 100 matches.
     """
 
     games: int
@@ -61,7 +66,9 @@ def elo_of(score: float) -> float | None:
 
 
 def pair_counts(halves: Sequence[int]) -> tuple[int, int, int, int, int]:
-    """Pairs by their score, of games in order: `halves` are the first player's half points (0, 1, 2) a game."""
+    """Pairs by their score, of games in order: `halves` are the first player's half points (0, 1,
+    2) a game.
+    """
     counts = [0] * 5
     for first, second in zip(halves[::2], halves[1::2], strict=False):
         counts[first + second] += 1
@@ -77,14 +84,17 @@ def moments(counts: Sequence[float]) -> tuple[float, float]:
 
 
 def smoothed_variance(counts: Sequence[int]) -> float:
-    """The variance with one more pair, spread over the five scores: without it a few equal pairs would seem certain."""
+    """The variance with one more pair, spread over the five scores: without it a few equal pairs
+    would seem certain.
+    """
     return moments([count + 0.2 for count in counts])[1]
 
 
 def log_likelihood_ratio(counts: Sequence[int], test: Sprt) -> float:
     """The log of how much better elo1 explains the pairs than elo0.
 
-    The normal approximation of the generalised SPRT (Van den Bergh, "A practical introduction to the GSPRT").
+    The normal approximation of the generalised SPRT (Van den Bergh, "A practical introduction to
+    the GSPRT").
     """
     total = sum(counts)
     if not total:
@@ -125,7 +135,13 @@ def _accepted(ratio: float | None, pairs: int, test: Sprt | None) -> str | None:
 
 def elo_text(summary: Summary) -> str:
     """The Elo difference and its bounds in words: "+12.3 (-4.0 to +28.9)"."""
-    middle = "all lost" if summary.score == 0 else "all won" if summary.elo is None else f"{summary.elo:+.1f}"
+    middle = (
+        "all lost"
+        if summary.score == 0
+        else "all won"
+        if summary.elo is None
+        else f"{summary.elo:+.1f}"
+    )
     low = "-∞" if summary.elo_low is None else f"{summary.elo_low:+.1f}"
     high = "∞" if summary.elo_high is None else f"{summary.elo_high:+.1f}"
     return f"{middle} ({low} to {high})"

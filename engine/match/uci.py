@@ -7,12 +7,14 @@ from engine.match.external import LATE_S, PATIENCE_S, START_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
 from engine.search.job import MATE
 
+#: Set where the program has such an option and the description does not set it.
 USUAL = {"Threads": "1", "Hash": "16"}
-"""Set where the program has such an option and the description does not set it."""
 
 
 class UciPlayer:
-    """One program; it is started for its first game, kept for the others, and started anew after it failed."""
+    """One program; it is started for its first game, kept for the others, and started anew after it
+    failed.
+    """
 
     def __init__(self, description: Description) -> None:
         self.clock = description.clock
@@ -69,7 +71,11 @@ class UciPlayer:
         while (line := program.read(deadline, "uciok")) != "uciok":
             if line.startswith("option name "):
                 offered.add(line.removeprefix("option name ").partition(" type ")[0])
-        given = {name[4:]: value for name, value in self._description.settings.items() if name.startswith("set.")}
+        given = {
+            name[4:]: value
+            for name, value in self._description.settings.items()
+            if name.startswith("set.")
+        }
         if "elo" in self._description.settings:
             given |= {"UCI_LimitStrength": "true", "UCI_Elo": self._description.settings["elo"]}
         if missing := given.keys() - offered:
@@ -106,7 +112,9 @@ class UciPlayer:
 
 
 def _score(words: list[str]) -> int | None:
-    """Centipawns, or MATE minus plies as our search counts; None for a bound or what cannot be read."""
+    """Centipawns, or MATE minus plies as our search counts; None for a bound or what cannot be
+    read.
+    """
     if "lowerbound" in words or "upperbound" in words:
         return None
     at = words.index("score")

@@ -1,4 +1,6 @@
-"""Chess programs that speak the xboard protocol, version 2 (Mann and Muller, "Chess Engine Communication Protocol")."""
+"""Chess programs that speak the xboard protocol, version 2 (Mann and Muller, "Chess Engine
+Communication Protocol").
+"""
 
 import time
 
@@ -6,13 +8,15 @@ from engine.match.description import Description
 from engine.match.external import LATE_S, PATIENCE_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
 
+#: A program that knows version 2 tells its features within two seconds; one that does not, never.
 FEATURES_S = 3
-"""A program that knows version 2 tells its features within two seconds; one that does not, never."""
 REFUSED = ("Illegal", "Error", "tellusererror")
 
 
 class XboardPlayer:
-    """One program; it follows the game by the moves that it is told, and is started anew after it failed."""
+    """One program; it follows the game by the moves that it is told, and is started anew after it
+    failed.
+    """
 
     def __init__(self, description: Description) -> None:
         self.clock = description.clock
@@ -67,14 +71,22 @@ class XboardPlayer:
                 return  # version 1 tells none
             if line.startswith("feature "):
                 self._features |= _features(line)
-                deadline = time.monotonic() + FEATURES_S * (20 if self._features.get("done") == "0" else 1)
+                deadline = time.monotonic() + FEATURES_S * (
+                    20 if self._features.get("done") == "0" else 1
+                )
         for name in self._features:
             program.send(f"accepted {name}")
 
     def _set_up(self, program: Program, situation: Situation) -> None:
         """A new game, the moves so far, and the limits."""
         limit = self._description.limit
-        for line in ("new", "random" if self._features.get("random") == "1" else "", "easy", "post", "force"):
+        for line in (
+            "new",
+            "random" if self._features.get("random") == "1" else "",
+            "easy",
+            "post",
+            "force",
+        ):
             if line:
                 program.send(line)
         if situation.start != situation.start.game.start(situation.start.options):
@@ -118,7 +130,10 @@ class XboardPlayer:
             if words and words[0] in REFUSED:
                 raise PlayerFailed(f"{program.name} refuses: {line[:80]}")
             if len(words) >= 4 and all(word.lstrip("+-").isdecimal() for word in words[1:4]):
-                score, nodes = int(words[1]), int(words[3])  # a line of thinking: ply, score, time, nodes, moves
+                score, nodes = (
+                    int(words[1]),
+                    int(words[3]),
+                )  # a line of thinking: ply, score, time, nodes, moves
 
     def _patience(self, situation: Situation) -> float:
         if situation.clocks_ms is not None:

@@ -14,7 +14,9 @@ T = TypeVar("T", bound=HasAffinity)
 
 
 class FairQueue(Generic[T]):
-    """A bounded queue that takes from the affinities in turn; within one affinity the order is kept."""
+    """A bounded queue that takes from the affinities in turn; within one affinity the order is
+    kept.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size

@@ -6,19 +6,21 @@ from msgspec import Struct, msgpack
 
 from engine.search.job import Info, Job, Result
 
+#: A job must fit into an idle worker's pipe, so that sending it never waits.
 MAX_BYTES = 65_536
-"""A job must fit into an idle worker's pipe, so that sending it never waits."""
 
+#: What of a game is compiled at a time: the kernel, without which there is no search, then what
+#: makes it better.
 Step = Literal["search", "solver", "persona"]
-"""What of a game is compiled at a time: the kernel, without which there is no search, then what makes it better."""
 
+#: A job that names nothing has failed; a fault is the game's own.
 Reason = Literal["failed", "fault", "rules_changed", "cancelled"]
-"""A job that names nothing has failed; a fault is the game's own."""
 
 
 class SearchCommand(Struct, frozen=True, tag=True):
-    """Search this; `time_ms` caps the job's own time on a second try. Uncompiled, with the kernel as plain Python, when
-    the machine code is not there yet; it may be compiled here when the cache has failed the pool (`may_compile`).
+    """Search this; `time_ms` caps the job's own time on a second try. Uncompiled, with the kernel
+    as plain Python, when the machine code is not there yet; it may be compiled here when the cache
+    has failed the pool (`may_compile`).
     """
 
     number: int
@@ -29,8 +31,8 @@ class SearchCommand(Struct, frozen=True, tag=True):
 
 
 class CompileCommand(Struct, frozen=True, tag=True):
-    """Compile a step of this game, with exactly these rules, into the cache; idle: give way to everything else from now
-    on.
+    """Compile a step of this game, with exactly these rules, into the cache; idle: give way to
+    everything else from now on.
     """
 
     game: str
@@ -49,7 +51,9 @@ class Ready(Struct, frozen=True, tag=True):
 
 
 class Accepted(Struct, frozen=True, tag=True):
-    """The worker is alive and has the order; said at once, and again now and then while it loads the game."""
+    """The worker is alive and has the order; said at once, and again now and then while it loads
+    the game.
+    """
 
     number: int
 
@@ -79,7 +83,9 @@ class Failed(Struct, frozen=True, tag=True):
 
 
 class NotCompiled(Struct, frozen=True, tag=True):
-    """The cache does not hold what the job needs: nothing was searched, and nothing is compiled here."""
+    """The cache does not hold what the job needs: nothing was searched, and nothing is compiled
+    here.
+    """
 
     number: int
 
@@ -92,14 +98,26 @@ class Compiling(Struct, frozen=True, tag=True):
 
 
 class Compiled(Struct, frozen=True, tag=True):
-    """What was to be compiled is in the cache, or why it cannot be; `is_changed`: the game's files are others now."""
+    """What was to be compiled is in the cache, or why it cannot be; `is_changed`: the game's files
+    are others now.
+    """
 
     game: str
     error: str | None
     is_changed: bool = False
 
 
-WorkerMessage = Ready | Accepted | SearchStarted | Progress | Answered | Failed | NotCompiled | Compiling | Compiled
+WorkerMessage = (
+    Ready
+    | Accepted
+    | SearchStarted
+    | Progress
+    | Answered
+    | Failed
+    | NotCompiled
+    | Compiling
+    | Compiled
+)
 
 encode = msgpack.Encoder().encode
 decode_command = msgpack.Decoder(WorkerCommand).decode

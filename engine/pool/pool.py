@@ -3,11 +3,12 @@
     async with Pool(workers=2) as pool:
         result = await pool.search(job, on_info=print)
 
-A worker that dies, hangs or is late is killed and replaced, and its job goes to another one, at most TRIES times, with
-the time that is left; when that is over before another one is ready, the best move so far is the answer. Cancelling the
-task that waits in `search` ends the search. A game is compiled by a process of its own (`Warmer`); until that is done
-its levels and personas are searched uncompiled (`engine.search.uncompiled`), and jobs with limits of their own wait. No
-search compiles, nor does this side, which loads no compiler.
+A worker that dies, hangs or is late is killed and replaced, and its job goes to another one, at
+most TRIES times, with the time that is left; when that is over before another one is ready, the
+best move so far is the answer. Cancelling the task that waits in `search` ends the search. A game
+is compiled by a process of its own (`Warmer`); until that is done its levels and personas are
+searched uncompiled (`engine.search.uncompiled`), and jobs with limits of their own wait. No search
+compiles, nor does this side, which loads no compiler.
 """
 
 import asyncio
@@ -40,25 +41,25 @@ from engine.search.report import best_so_far, level_for
 from engine.search.uncompiled import is_answered_cold
 
 TRIES = 3
+#: An idle worker says within this time that it has an order, or it hangs.
 TAKE_S = 0.6
-"""An idle worker says within this time that it has an order, or it hangs."""
+#: A game may take this long to load.
 LOAD_S = 120.0
-"""A game may take this long to load."""
+#: How late an answer may be before the worker counts as hung.
 GRACE_S = 0.4
-"""How late an answer may be before the worker counts as hung."""
+#: A worker that loads a game or searches gives signs of progress twice a second; without any for so
+#: long it is hung.
 STALL_S = 2.0
-"""A worker that loads a game or searches gives signs of progress twice a second; without any for so long it is hung."""
+#: The same of an uncompiled search, which tells nothing before its first depth is complete: that
+#: takes under a second where nothing else runs.
 UNCOMPILED_STALL_S = 10.0
-"""The same of an uncompiled search, which tells nothing before its first depth is complete: that takes under a second
-where nothing else runs.
-"""
 IGNORED_CANCEL_S = 1.0
+#: With less time left than this the best move so far is the answer.
 WORTH_A_TRY_S = 0.1
-"""With less time left than this the best move so far is the answer."""
+#: Pauses before a start, by the number of workers that died before they were ready.
 START_BACKOFF_S = (0.0, 0.5, 1.0, 2.0, 5.0)
-"""Pauses before a start, by the number of workers that died before they were ready."""
+#: So often a worker may find a game missing in the cache before workers may compile it themselves.
 COLD_ONCE = 1
-"""So often a worker may find a game missing in the cache before workers may compile it themselves."""
 
 
 class PoolBusy(SearchError):
@@ -71,7 +72,9 @@ class PoolClosed(SearchError):
 
 @dataclass(slots=True)
 class PoolCounters:
-    """Since the pool was opened: searches answered, failed and tried again, and workers that died or were killed."""
+    """Since the pool was opened: searches answered, failed and tried again, and workers that died
+    or were killed.
+    """
 
     answered: int = 0
     failed: int = 0
@@ -82,9 +85,9 @@ class PoolCounters:
 class Pool:
     """Searches jobs on `workers` processes; one event loop, one pool, entered once.
 
-    `queue_size` jobs may wait, `table_bytes` of tables are kept by each worker. The games in `warm` (all there are,
-    by default) are compiled at idle priority when no other game is asked for. `on_warm(game, state)` is called at
-    each change.
+    `queue_size` jobs may wait, `table_bytes` of tables are kept by each worker. The games in `warm`
+    (all there are, by default) are compiled at idle priority when no other game is asked for.
+    `on_warm(game, state)` is called at each change.
     """
 
     def __init__(
@@ -132,11 +135,17 @@ class Pool:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Fails what is waiting or running with PoolClosed, and leaves no process behind."""
         self._is_open = False
-        for pending in [*self._waiting, *(slot.pending for slot in self._slots if slot.pending is not None)]:
+        for pending in [
+            *self._waiting,
+            *(slot.pending for slot in self._slots if slot.pending is not None),
+        ]:
             self._fail(pending, PoolClosed("the search pool is closed"))
         for slot in self._slots:
             slot.unwatch()
@@ -149,15 +158,19 @@ class Pool:
     async def search(
         self, job: Job, on_info: Callable[[Info], None] | None = None, time_ms: int | None = None
     ) -> Result:
-        """The answer to a job; on_info is called in the loop after each depth and several times a second. `time_ms` is
-        what is left of the job's time, waiting included, when somebody else has searched it before.
+        """The answer to a job; on_info is called in the loop after each depth and several times a
+        second. `time_ms` is what is left of the job's time, waiting included, when somebody else
+        has searched it before.
 
-        Raises RulesChanged, PoolBusy, PoolClosed, GameQuarantined or another SearchFailed. Cancelling the caller ends
-        the search within milliseconds.
+        Raises RulesChanged, PoolBusy, PoolClosed, GameQuarantined or another SearchFailed.
+        Cancelling the caller ends the search within milliseconds.
         """
         pending = self._admit(job, on_info)
         if time_ms is not None and pending.level.limit.time_ms is not None:
-            pending.begun = asyncio.get_running_loop().time() - max(0, pending.level.limit.time_ms - time_ms) / 1000
+            pending.begun = (
+                asyncio.get_running_loop().time()
+                - max(0, pending.level.limit.time_ms - time_ms) / 1000
+            )
         self._waiting.put(pending)
         self._ask_for(job)
         self._dispatch()
@@ -168,8 +181,8 @@ class Pool:
             raise
 
     async def warm(self, game_id: str, *, idle: bool = False) -> None:
-        """Compiles a game before all others that are cold, or at idle priority when no other is asked for; returns when
-        it is ready, or raises SearchFailed.
+        """Compiles a game before all others that are cold, or at idle priority when no other is
+        asked for; returns when it is ready, or raises SearchFailed.
         """
         if idle:
             self._warmer.add_spare(game_id)
@@ -180,7 +193,9 @@ class Pool:
             raise self._warmer.error(game_id)
 
     def expect(self, game_id: str) -> None:
-        """Somebody will soon want searches of this game: it is compiled before those that nobody asked for."""
+        """Somebody will soon want searches of this game: it is compiled before those that nobody
+        asked for.
+        """
         self._warmer.ask(game_id)
 
     def warm_state(self, game_id: str) -> WarmState:
@@ -188,13 +203,15 @@ class Pool:
         return self._warmer.state(game_id)
 
     def is_warm(self, game_id: str) -> bool:
-        """Is a game's search compiled? Until then its levels are played uncompiled, and all but the low ones are
-        weaker.
+        """Is a game's search compiled? Until then its levels are played uncompiled, and all but the
+        low ones are weaker.
         """
         return self.warm_state(game_id) == "warm"
 
     def warm_percent(self, game_id: str) -> int:
-        """How far a game's search is compiled; 100 when there is nothing to wait for, because it is or cannot be."""
+        """How far a game's search is compiled; 100 when there is nothing to wait for, because it is
+        or cannot be.
+        """
         return self._warmer.percent(game_id)
 
     @property
@@ -218,7 +235,9 @@ class Pool:
     @property
     def pids(self) -> list[int]:
         """The processes of the workers that are ready."""
-        return [slot.process.pid for slot in self._slots if slot.ready and slot.process.pid is not None]
+        return [
+            slot.process.pid for slot in self._slots if slot.ready and slot.process.pid is not None
+        ]
 
     # --- jobs
 
@@ -232,9 +251,13 @@ class Pool:
         except GameError as error:
             raise SearchFailed(str(error)) from error
         except Exception as error:  # a plug-in's file may raise anything while it is imported
-            raise SearchFailed(f"{job.game} cannot be loaded: {type(error).__name__}: {error}") from error
+            raise SearchFailed(
+                f"{job.game} cannot be loaded: {type(error).__name__}: {error}"
+            ) from error
         if job.rules != game.digest:
-            raise RulesChanged(f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}")
+            raise RulesChanged(
+                f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}"
+            )
         quarantined = self._quarantine.error(job.game, job.rules)
         if quarantined is not None:
             raise quarantined
@@ -244,9 +267,15 @@ class Pool:
         return PendingSearch(job, level, on_info, asyncio.get_running_loop().create_future())
 
     def _dispatch(self) -> None:
-        """Gives waiting jobs to idle workers: each to the one that holds its room's table, if that is idle."""
-        while self._is_open and (idle := [slot for slot in self._slots if slot.ready and not slot.busy]):
-            pending = self._waiting.take(lambda pending: self._is_uncompiled(pending.job) is not None)
+        """Gives waiting jobs to idle workers: each to the one that holds its room's table, if that
+        is idle.
+        """
+        while self._is_open and (
+            idle := [slot for slot in self._slots if slot.ready and not slot.busy]
+        ):
+            pending = self._waiting.take(
+                lambda pending: self._is_uncompiled(pending.job) is not None
+            )
             if pending is None:
                 return
             home = self._home.get(pending.affinity)
@@ -264,13 +293,24 @@ class Pool:
         if len(self._home) > 10_000:
             del self._home[next(iter(self._home))]
         slot.number += 1
-        slot.pending, slot.busy, slot.is_loading, slot.nodes, slot.ends, slot.used = pending, True, True, -1, None, now
-        slot.is_uncompiled = self._is_uncompiled(pending.job) or self._must_go_on_uncompiled(pending.job, slot)
+        slot.pending, slot.busy, slot.is_loading, slot.nodes, slot.ends, slot.used = (
+            pending,
+            True,
+            True,
+            -1,
+            None,
+            now,
+        )
+        slot.is_uncompiled = self._is_uncompiled(pending.job) or self._must_go_on_uncompiled(
+            pending.job, slot
+        )
         pending.tries += 1
         slot.watch(now + TAKE_S, self._hung)
         time_ms = None if left is None or pending.begun is None else max(1, round(left * 1000))
         may_compile = self._may_compile(pending.job.game)
-        slot.process.send(SearchCommand(slot.number, pending.job, time_ms, slot.is_uncompiled, may_compile))
+        slot.process.send(
+            SearchCommand(slot.number, pending.job, time_ms, slot.is_uncompiled, may_compile)
+        )
 
     def _on_message(self, process: WorkerProcess, message: WorkerMessage) -> None:
         slot = self._slot_of(process)
@@ -299,7 +339,9 @@ class Pool:
     def _on_taken(self, slot: WorkerSlot) -> None:
         """Time to load a game, for a worker that does not have it yet."""
         if slot.pending is not None and slot.is_loading and slot.wanted not in slot.loaded:
-            slot.watch(min(asyncio.get_running_loop().time() + STALL_S, slot.used + LOAD_S), self._hung)
+            slot.watch(
+                min(asyncio.get_running_loop().time() + STALL_S, slot.used + LOAD_S), self._hung
+            )
 
     def _on_started(self, slot: WorkerSlot) -> None:
         if slot.pending is None:
@@ -310,7 +352,9 @@ class Pool:
         if slot.pending.begun is None:
             slot.pending.begun = now
         left = slot.pending.left(now)
-        if left is not None and not slot.is_uncompiled:  # what is played in full uncompiled may take longer
+        if (
+            left is not None and not slot.is_uncompiled
+        ):  # what is played in full uncompiled may take longer
             slot.ends = now + max(0.0, left) + GRACE_S
         self._watch_search(slot, now)
 
@@ -322,7 +366,9 @@ class Pool:
         pending = slot.pending
         if pending is None:
             return
-        if pending.latest is None or info.depth >= pending.latest.depth:  # an earlier try may have seen further
+        if (
+            pending.latest is None or info.depth >= pending.latest.depth
+        ):  # an earlier try may have seen further
             pending.latest = info
         if info.nodes > slot.nodes:
             slot.nodes = info.nodes
@@ -370,7 +416,9 @@ class Pool:
                 self._stop(slot)
 
     def _stop(self, slot: WorkerSlot) -> None:
-        """Cancels a running search; its worker stays busy until it says that it has stopped, or is killed."""
+        """Cancels a running search; its worker stays busy until it says that it has stopped, or is
+        killed.
+        """
         slot.pending = None
         slot.process.cancel()
         slot.watch(asyncio.get_running_loop().time() + IGNORED_CANCEL_S, self._hung)
@@ -410,12 +458,16 @@ class Pool:
         else:
             self.counts.retried += 1
             if left is not None and pending.latest is not None:
-                asyncio.get_running_loop().call_at(now + left + GRACE_S, self._time_is_over, pending)
+                asyncio.get_running_loop().call_at(
+                    now + left + GRACE_S, self._time_is_over, pending
+                )
             self._waiting.put_first(pending)
             self._dispatch()
 
     def _time_is_over(self, pending: PendingSearch) -> None:
-        """A job that lost its worker waits for another one no longer than its time: nobody knows when that is ready."""
+        """A job that lost its worker waits for another one no longer than its time: nobody knows
+        when that is ready.
+        """
         if pending.latest is not None and not pending.answer.done():
             self._waiting.remove(pending)
             self._answer_from(pending, pending.latest)
@@ -426,7 +478,9 @@ class Pool:
             return
         error = self._quarantine.error(job.game, job.rules)
         assert error is not None, "it was quarantined just now"
-        for pending in [one for one in self._waiting if (one.job.game, one.job.rules) == (job.game, job.rules)]:
+        for pending in [
+            one for one in self._waiting if (one.job.game, one.job.rules) == (job.game, job.rules)
+        ]:
             self._waiting.remove(pending)
             self._fail(pending, error)
 
@@ -482,28 +536,38 @@ class Pool:
     def _is_uncompiled(self, job: Job) -> bool | None:
         """Is the job searched uncompiled? None while it must wait for the compiled search."""
         state = self._warmer.state(job.game)
-        if state == "warm" and (job.persona is None or self._warmer.is_settled(job.game, "persona")):
+        if state == "warm" and (
+            job.persona is None or self._warmer.is_settled(job.game, "persona")
+        ):
             return False
         return True if is_answered_cold(job) else None
 
     def _is_refused(self, job: Job) -> bool:
-        """Is there no search for this job, because its game cannot be compiled? Where only the game's files are others
-        now, a worker that has the rules from before may go on with them uncompiled.
+        """Is there no search for this job, because its game cannot be compiled? Where only the
+        game's files are others now, a worker that has the rules from before may go on with them
+        uncompiled.
         """
         if self._warmer.state(job.game) != "failed":
             return False
-        return not (isinstance(self._warmer.error(job.game), RulesChanged) and is_answered_cold(job))
+        return not (
+            isinstance(self._warmer.error(job.game), RulesChanged) and is_answered_cold(job)
+        )
 
     def _must_go_on_uncompiled(self, job: Job, slot: WorkerSlot) -> bool:
         """Has this worker the rules from before, which it can search uncompiled only?"""
         return job.game in slot.only_uncompiled and is_answered_cold(job)
 
     def _can_go_on_uncompiled(self, slot: WorkerSlot) -> bool:
-        """Gives the job back to a worker that has the rules and cannot load their compiled search: the game's files
-        are others now.
+        """Gives the job back to a worker that has the rules and cannot load their compiled search:
+        the game's files are others now.
         """
         pending = slot.pending
-        if pending is None or pending.answer.done() or slot.is_uncompiled or not is_answered_cold(pending.job):
+        if (
+            pending is None
+            or pending.answer.done()
+            or slot.is_uncompiled
+            or not is_answered_cold(pending.job)
+        ):
             return False
         slot.only_uncompiled.add(pending.job.game)
         pending.tries -= 1
@@ -513,8 +577,8 @@ class Pool:
         return True
 
     def _on_cold(self, slot: WorkerSlot) -> None:
-        """The cache has lost a game: it is compiled anew, and searched uncompiled meanwhile. Where the workers find
-        nothing once more, because they share no folder, they compile.
+        """The cache has lost a game: it is compiled anew, and searched uncompiled meanwhile. Where
+        the workers find nothing once more, because they share no folder, they compile.
         """
         pending = slot.pending
         self._release(slot)
@@ -536,7 +600,9 @@ class Pool:
 
     def _on_settled(self, game_id: str) -> None:
         """The game is ready, or the jobs fail that need it to be."""
-        for pending in [one for one in self._waiting if one.job.game == game_id and self._is_refused(one.job)]:
+        for pending in [
+            one for one in self._waiting if one.job.game == game_id and self._is_refused(one.job)
+        ]:
             self._waiting.remove(pending)
             self._fail(pending, self._warmer.error(game_id))
         self._dispatch()

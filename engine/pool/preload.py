@@ -1,4 +1,6 @@
-"""Imported once by the fork server, so that a worker starts in a tenth of a second. No games: those may be edited."""
+"""Imported once by the fork server, so that a worker starts in a tenth of a second. No games: those
+may be edited.
+"""
 
 import signal
 

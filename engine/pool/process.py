@@ -1,4 +1,6 @@
-"""One worker process seen from the pool: start, send, receive, kill. All callbacks run in the event loop."""
+"""One worker process seen from the pool: start, send, receive, kill. All callbacks run in the event
+loop.
+"""
 
 import asyncio
 import contextlib
@@ -26,7 +28,9 @@ _launching = threading.Lock()
 
 
 class WorkerProcess:
-    """A process, its pipe, and the control block in which this side writes the CANCEL word and nothing else."""
+    """A process, its pipe, and the control block in which this side writes the CANCEL word and
+    nothing else.
+    """
 
     def __init__(
         self,
@@ -51,8 +55,8 @@ class WorkerProcess:
         return None if self._process is None else self._process.pid
 
     async def start(self) -> None:
-        """Starts the process without holding up the loop. Unless it is closed first, `on_end` will be called once: at
-        the process's end, or now when there is no process to be had.
+        """Starts the process without holding up the loop. Unless it is closed first, `on_end` will
+        be called once: at the process's end, or now when there is no process to be had.
         """
         launch = asyncio.get_running_loop().run_in_executor(None, self._launch)
         try:
@@ -62,7 +66,10 @@ class WorkerProcess:
                 await launch
             await self.close()
             raise
-        except (OSError, EOFError):  # the server that forks died (a signal to the whole group), or no process is left
+        except (
+            OSError,
+            EOFError,
+        ):  # the server that forks died (a signal to the whole group), or no process is left
             self._gone()
             return
         self._listen()
@@ -74,7 +81,9 @@ class WorkerProcess:
             raise SearchFailed(f"a job has at most {MAX_BYTES} bytes, not {len(content)}")
         self._control[layout.CANCEL] = 0
         if self._pipe is not None:
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # its end is noticed by reading
+            with contextlib.suppress(
+                BrokenPipeError, ConnectionResetError
+            ):  # its end is noticed by reading
                 self._pipe.send_bytes(content)
 
     def cancel(self) -> None:
@@ -102,7 +111,10 @@ class WorkerProcess:
         self._control = self._context.RawArray("q", layout.CONTROL_WORDS)
         self._pipe, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=main, args=(theirs, self._control, self._table_bytes), name="plyroom-worker", daemon=True
+            target=main,
+            args=(theirs, self._control, self._table_bytes),
+            name="plyroom-worker",
+            daemon=True,
         )
         try:
             with _launching, _no_main_module(), _no_interrupt():
@@ -115,7 +127,9 @@ class WorkerProcess:
         assert self._pipe is not None
         loop = asyncio.get_running_loop()
         if sys.platform == "win32":  # a named pipe, which the loop cannot wait for
-            threading.Thread(target=self._read_by_thread, args=(loop, self._pipe), daemon=True).start()
+            threading.Thread(
+                target=self._read_by_thread, args=(loop, self._pipe), daemon=True
+            ).start()
         else:
             loop.add_reader(self._pipe.fileno(), self._read)
 
@@ -156,7 +170,9 @@ class WorkerProcess:
 
 @contextlib.contextmanager
 def _no_main_module() -> Iterator[None]:
-    """Hides the main module from a start, lest every worker import the server's main program once more."""
+    """Hides the main module from a start, lest every worker import the server's main program once
+    more.
+    """
     main_module = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -167,7 +183,9 @@ def _no_main_module() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """Ctrl-C goes to every process of a terminal; those started here never hear it, from their first instruction on."""
+    """Ctrl-C goes to every process of a terminal; those started here never hear it, from their
+    first instruction on.
+    """
     if sys.platform == "win32":
         yield
         return

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from engine.search.job import GameQuarantined
 
+#: Each is a search that raised, or over which as many workers as are tried died or hung.
 FAULTS_IN_A_ROW = 3
-"""Each is a search that raised, or over which as many workers as are tried died or hung."""
 
 
 @dataclass(slots=True)

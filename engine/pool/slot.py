@@ -43,8 +43,9 @@ class WorkerSlot:
     busy: bool = False
     is_loading: bool = False
     is_uncompiled: bool = False
+    #: The games whose files changed after this worker loaded their rules: it cannot load their
+    #: compiled search.
     only_uncompiled: set[str] = field(default_factory=set)
-    """The games whose files changed after this worker loaded their rules: it cannot load their compiled search."""
     loaded: set[tuple[str, bool, bool, bool]] = field(default_factory=set)
     nodes: int = -1
     ends: float | None = None
@@ -56,7 +57,12 @@ class WorkerSlot:
         """What the job needs to have loaded: the game, compiled or not, its solver, its personas."""
         assert self.pending is not None, "asked of a seat with a job"
         job = self.pending.job
-        return job.game, self.is_uncompiled, self.pending.level.limit.nodes is None, job.persona is not None
+        return (
+            job.game,
+            self.is_uncompiled,
+            self.pending.level.limit.nodes is None,
+            job.persona is not None,
+        )
 
     def watch(self, at: float, call: Callable[["WorkerSlot"], None]) -> None:
         """Replaces the seat's one alarm."""

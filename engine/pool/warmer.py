@@ -1,9 +1,11 @@
-"""What the pool compiles, in which order, and how far it is: one step of one game at a time, in a process of its own.
+"""What the pool compiles, in which order, and how far it is: one step of one game at a time, in a
+process of its own.
 
-First comes the search of the games that somebody asked for, then what makes those better that somebody asked for by
-name (a solver, the personas), then the rest at idle priority: the searches of all games before any solver. Personas are
-not compiled before somebody asks for one: few seats are theirs. What is asked for ends an idle compilation. What the
-cache holds is settled at once, without a process.
+First comes the search of the games that somebody asked for, then what makes those better that
+somebody asked for by name (a solver, the personas), then the rest at idle priority: the searches of
+all games before any solver. Personas are not compiled before somebody asks for one: few seats are
+theirs. What is asked for ends an idle compilation. What the cache holds is settled at once, without
+a process.
 """
 
 import asyncio
@@ -19,16 +21,18 @@ from engine.search import uncompiled as cold
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
 TRIES = 3
+#: A step may take this long to compile, …
 LOAD_S = 120.0
-"""A step may take this long to compile, …"""
+#: … and this long by a process that gives way to everything else.
 IDLE_LOAD_S = 1200.0
-"""… and this long by a process that gives way to everything else."""
+#: The steps after the search.
 BETTER: tuple[Step, ...] = ("solver", "persona")
-"""The steps after the search."""
 
 WarmState = Literal["cold", "warming", "warm", "failed"]
 Key = tuple[str, Step]
-MakeProcess = Callable[[Callable[[WorkerProcess, WorkerMessage], None], Callable[[WorkerProcess], None]], WorkerProcess]
+MakeProcess = Callable[
+    [Callable[[WorkerProcess, WorkerMessage], None], Callable[[WorkerProcess], None]], WorkerProcess
+]
 
 
 class _Preempted(Exception):
@@ -56,10 +60,11 @@ class _Running:
 
 
 class Warmer:
-    """Compiles; `run` is its task. `spare` are the games that are compiled when nobody asks for any.
+    """Compiles; `run` is its task. `spare` are the games that are compiled when nobody asks for
+    any.
 
-    `on_change(game, state)` tells of each change of a game's search; `on_settled(game)` that a step of a game is ready
-    or has failed; `on_end` that a compiling process died.
+    `on_change(game, state)` tells of each change of a game's search; `on_settled(game)` that a step
+    of a game is ready or has failed; `on_end` that a compiling process died.
     """
 
     def __init__(
@@ -99,8 +104,8 @@ class Warmer:
         return self._warmth((game_id, step)).state in ("warm", "failed")
 
     def percent(self, game_id: str) -> int:
-        """How far a game's search is compiled, by the processor time that it usually takes; 100 when there is nothing
-        to wait for, because it is ready or cannot be.
+        """How far a game's search is compiled, by the processor time that it usually takes; 100
+        when there is nothing to wait for, because it is ready or cannot be.
         """
         warmth = self._warmth((game_id, "search"))
         if warmth.state in ("warm", "failed"):
@@ -108,7 +113,9 @@ class Warmer:
         return cold.percent(game_id, warmth.cpu_ms / 1000) if warmth.state == "warming" else 0
 
     def ask(self, game_id: str, step: Step = "search") -> None:
-        """Somebody waits for this: it is settled now if the cache holds it, or else compiled before what is idle."""
+        """Somebody waits for this: it is settled now if the cache holds it, or else compiled before
+        what is idle.
+        """
         key = (game_id, step)
         if self._warmth(key).state != "cold" or self._settle_from_cache(key):
             return
@@ -130,14 +137,18 @@ class Warmer:
         await self._warmth((game_id, "search")).settled.wait()
 
     def forget(self, game_id: str) -> None:
-        """The cache does not hold this game any more, whatever it seemed to: it is cold again, and asked for."""
+        """The cache does not hold this game any more, whatever it seemed to: it is cold again, and
+        asked for.
+        """
         for step in ("search", *BETTER):
             self._known.pop((game_id, step), None)
         self._on_change(game_id, "cold")
         self.ask(game_id)
 
     async def run(self) -> None:
-        """Compiles in a process that is there only while there is something to compile, until cancelled."""
+        """Compiles in a process that is there only while there is something to compile, until
+        cancelled.
+        """
         while True:
             self._work.clear()
             try:
@@ -150,7 +161,9 @@ class Warmer:
     # --- the order
 
     def _goes_before(self, key: Key, running: _Running) -> bool:
-        """Is the running compilation one that nobody waits for, or a lesser step while a search is wanted?"""
+        """Is the running compilation one that nobody waits for, or a lesser step while a search is
+        wanted?
+        """
         is_possible = key[1] == "search" or self.state(key[0]) == "warm"
         is_lesser = running.is_idle or (key[1] == "search" and running.key[1] != "search")
         return is_possible and is_lesser and running.key != key
@@ -159,10 +172,14 @@ class Warmer:
         """Everything that is wanted, in order, and whether it gives way to everything else."""
         asked = tuple(self._asked)
         yield from ((key, False) for key in asked if key[1] == "search")
-        yield from ((key, False) for key in asked if key[1] != "search" and self.state(key[0]) == "warm")
+        yield from (
+            (key, False) for key in asked if key[1] != "search" and self.state(key[0]) == "warm"
+        )
         games = tuple(dict.fromkeys((*(game_id for game_id, _ in asked), *self._spare)))
         yield from (((game_id, "search"), True) for game_id in games)
-        yield from (((game_id, "solver"), True) for game_id in games if self.state(game_id) == "warm")
+        yield from (
+            ((game_id, "solver"), True) for game_id in games if self.state(game_id) == "warm"
+        )
 
     def _next(self) -> tuple[Key, bool] | None:
         """What to compile now; what the cache holds is settled on the way."""
@@ -184,19 +201,26 @@ class Warmer:
             await self._close()
 
     async def _compile_in(self, process: WorkerProcess, key: Key, is_idle: bool) -> bool:
-        """Compiles one step and settles it; false when the process died over it, or something else goes first."""
+        """Compiles one step and settles it; false when the process died over it, or something else
+        goes first.
+        """
         warmth = self._warmth(key)
         answer: asyncio.Future[SearchError | None] = asyncio.get_running_loop().create_future()
         self._running = running = _Running(key, is_idle, answer)
         warmth.cpu_ms = 0
         self._set(key, "warming")
-        waiting = next((one for one, idle in self._order() if not idle and self._warmth(one).state == "cold"), None)
+        waiting = next(
+            (one for one, idle in self._order() if not idle and self._warmth(one).state == "cold"),
+            None,
+        )
         if waiting is not None and self._goes_before(waiting, running):
             answer.set_exception(_Preempted())  # it was asked for while the process started
         elif process.pid is None:  # it did not even start
             answer.set_exception(EOFError())
         else:
-            process.send(CompileCommand(key[0], load_game(key[0]).digest, idle=is_idle, step=key[1]))
+            process.send(
+                CompileCommand(key[0], load_game(key[0]).digest, idle=is_idle, step=key[1])
+            )
         try:
             async with asyncio.timeout(IDLE_LOAD_S if is_idle else LOAD_S):
                 error = await answer
@@ -206,7 +230,9 @@ class Warmer:
         except (EOFError, TimeoutError):
             warmth.tries += 1
             if warmth.tries >= TRIES:
-                self._settle(key, SearchFailed(f"the compiler died {warmth.tries} times over {key[0]}"))
+                self._settle(
+                    key, SearchFailed(f"the compiler died {warmth.tries} times over {key[0]}")
+                )
             else:
                 self._set(key, "cold")
             return False

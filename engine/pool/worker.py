@@ -1,8 +1,8 @@
 """The worker process: takes one order at a time from its pipe, and ends when the pipe does.
 
-The main thread searches. A reader thread waits for the pool's end of the pipe to close, also during a search; a
-companion thread of each search keeps its time and tells how far it has come. (The kernel runs without the
-interpreter's lock.)
+The main thread searches. A reader thread waits for the pool's end of the pipe to close, also during
+a search; a companion thread of each search keeps its time and tells how far it has come. (The
+kernel runs without the interpreter's lock.)
 """
 
 import contextlib
@@ -40,10 +40,10 @@ from engine.pool.messages import (
 from engine.rules.registry import load_game
 from engine.search.job import Info, Result, RulesChanged, SearchFailed
 
+#: How often a running search tells its node count.
 LIVE_S = 0.15
-"""How often a running search tells its node count."""
+#: How often a worker tells that it is still loading a game.
 BEAT_S = 0.5
-"""How often a worker tells that it is still loading a game."""
 TABLE_BITS = 20
 IDLE_NICE = 10
 
@@ -51,7 +51,8 @@ IDLE_NICE = 10
 def main(pipe: Connection, control_words: Any, table_bytes: int) -> None:
     """Serves orders until the pipe ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The server imports this module to name `main`; the compiler is loaded here only, in the worker.
+    # The server imports this module to name `main`; the compiler is loaded here only, in the
+    # worker.
     driver = import_module("engine.search.driver")
     Worker(driver, pipe, control_words, table_bytes).serve()
 
@@ -97,7 +98,9 @@ class Worker:
             self._commands.put(command)
 
     def _beat(self) -> None:
-        """Tells that the worker is alive while it loads a game, or how far it has come with compiling one."""
+        """Tells that the worker is alive while it loads a game, or how far it has come with
+        compiling one.
+        """
         number, compiling = self._loading, self._compiling
         if number is not None:
             self._send(Accepted(number))
@@ -106,12 +109,15 @@ class Worker:
             self._send(Compiling(game_id, round((time.process_time() - begun_s) * 1000)))
 
     def _send(self, message: WorkerMessage) -> None:
-        with self._sending, contextlib.suppress(BrokenPipeError):  # the reader sees the end of the pipe too
+        with (
+            self._sending,
+            contextlib.suppress(BrokenPipeError),
+        ):  # the reader sees the end of the pipe too
             self._pipe.send_bytes(encode(message))
 
     def _tell(self, number: int, look: Callable[[], Info | None]) -> None:
-        """Tells how far a search has come, looked at and sent in one: a completed depth waits until the companion has
-        told what it saw, so nothing is told late and nothing is left out.
+        """Tells how far a search has come, looked at and sent in one: a completed depth waits until
+        the companion has told what it saw, so nothing is told late and nothing is left out.
         """
         with self._telling:
             info = look()
@@ -143,7 +149,9 @@ class Worker:
         return Answered(command.number, result)
 
     def _answer(self, command: SearchCommand, searcher: Any, personas: Any) -> Result:
-        """Lets the search, or the persona that is asked for, find its move, and tells of it meanwhile."""
+        """Lets the search, or the persona that is asked for, find its move, and tells of it
+        meanwhile.
+        """
         told: dict[str, Any] = {
             "on_info": lambda info: self._tell(command.number, lambda: info),
             "watch": lambda running: self._watch(command.number, running),
@@ -165,7 +173,9 @@ class Worker:
         try:
             game = load_game(command.game)
             if game.digest != command.rules:
-                raise RulesChanged(f"the rules of {game.id} are {game.digest} here, wanted are {command.rules}")
+                raise RulesChanged(
+                    f"the rules of {game.id} are {game.digest} here, wanted are {command.rules}"
+                )
             searcher = self._searcher(game.id, compiled=True)
             if command.step == "solver":
                 searcher.add_solver()
@@ -179,7 +189,9 @@ class Worker:
         return Compiled(command.game, None)
 
     def _is_missing(self, command: SearchCommand) -> bool:
-        """Would this job wait here for a compilation? Not if the code is loaded, or in the cache and undamaged."""
+        """Would this job wait here for a compilation? Not if the code is loaded, or in the cache
+        and undamaged.
+        """
         if command.uncompiled or command.may_compile or (command.job.game, True) in self._searchers:
             return False
         game = load_game(command.job.game)
@@ -188,25 +200,35 @@ class Worker:
         return not code_cache.has_search(game.id, game.digest)
 
     def _searcher(self, game_id: str, *, compiled: bool) -> Any:
-        """The search of a game, loaded from the cache or compiled; without its solver, which may not be there yet."""
+        """The search of a game, loaded from the cache or compiled; without its solver, which may
+        not be there yet.
+        """
         key = (game_id, compiled)
         if key not in self._searchers:
-            searcher = self._driver.Searcher(load_game(game_id), compiled=compiled, with_solver=False)
+            searcher = self._driver.Searcher(
+                load_game(game_id), compiled=compiled, with_solver=False
+            )
             searcher.prepare_search()
             self._searchers[key] = searcher
         return self._searchers[key]
 
     def _find_solver(self, searcher: Any, command: SearchCommand) -> None:
-        """Gives a search the game's solver once the cache has it: only what has time alone for its limit asks it."""
+        """Gives a search the game's solver once the cache has it: only what has time alone for its
+        limit asks it.
+        """
         if command.uncompiled or searcher.solver is not None or command.job.persona is not None:
             return
-        if command.job.level not in (None, searcher.game.levels) or not getattr(searcher.game.rules, "SOLVER", ""):
+        if command.job.level not in (None, searcher.game.levels) or not getattr(
+            searcher.game.rules, "SOLVER", ""
+        ):
             return
         if code_cache.is_ready(searcher.game.id, searcher.game.digest, "solver"):
             searcher.add_solver()
 
     def _personas_of(self, searcher: Any) -> Any:
-        """The personas of a game; few seats are theirs, so nothing is loaded for them before somebody asks for one."""
+        """The personas of a game; few seats are theirs, so nothing is loaded for them before
+        somebody asks for one.
+        """
         key = (searcher.game.id, searcher.is_compiled)
         if key not in self._personas:
             personas = import_module("engine.search.persona").Personas(searcher)
@@ -220,7 +242,10 @@ class Worker:
         if key not in self._tables:
             self._tables[key] = self._driver.Table(TABLE_BITS)
         self._tables.move_to_end(key)
-        while len(self._tables) > 1 and sum(table.size_bytes for table in self._tables.values()) > self._table_bytes:
+        while (
+            len(self._tables) > 1
+            and sum(table.size_bytes for table in self._tables.values()) > self._table_bytes
+        ):
             self._tables.popitem(last=False)
         return self._tables[key]
 
@@ -252,7 +277,9 @@ class Worker:
 
 
 def give_way() -> None:
-    """From now on the other processes of this server or worker go first, and all that the system weighs it with."""
+    """From now on the other processes of this server or worker go first, and all that the system
+    weighs it with.
+    """
     if hasattr(os, "nice"):
         os.nice(max(0, IDLE_NICE - os.nice(0)))
 

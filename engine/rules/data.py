@@ -1,8 +1,9 @@
 """The DATA files of a game (tuned numbers, books) as the words that its rules get.
 
-A file whose name ends in `.txt` holds numbers as text, in rows: a name and a colon, then whole numbers, `0*6561` for
-many equal ones; what follows a `#` is a comment. Such numbers are read and compared by people, and `python -m
-engine.tune` may change them. Any other file is raw words, little-endian, filled up to whole words.
+A file whose name ends in `.txt` holds numbers as text, in rows: a name and a colon, then whole
+numbers, `0*6561` for many equal ones; what follows a `#` is a comment. Such numbers are read and
+compared by people, and `python -m engine.tune` may change them. Any other file is raw words,
+little-endian, filled up to whole words.
 """
 
 from collections.abc import Iterable
@@ -17,8 +18,8 @@ from engine.game import Game, GameFault
 
 TEXT = ".txt"
 LARGEST = 1 << 31
+#: So many equal numbers on are written as one.
 RUN = 4
-"""So many equal numbers on are written as one."""
 LINE = 120
 
 
@@ -65,7 +66,9 @@ def data_paths(game: Game) -> list[Path]:
 
 
 def parse_rows(text: str, first: int = 0, source: str = "numbers") -> list[Row]:
-    """The rows of a text; `first` is the index of its first number. GameFault says which line is none."""
+    """The rows of a text; `first` is the index of its first number. GameFault says which line is
+    none.
+    """
     rows = []
     for number, line in enumerate(text.splitlines(), 1):
         name, colon, rest = line.partition("#")[0].partition(":")
@@ -114,7 +117,10 @@ def _parsed(word: str) -> list[int]:
 
 def _words(path: Path) -> Any:
     if path.name.endswith(TEXT):
-        return np.array([value for row in parse_rows(_text(path), 0, str(path)) for value in row.numbers], np.int64)
+        return np.array(
+            [value for row in parse_rows(_text(path), 0, str(path)) for value in row.numbers],
+            np.int64,
+        )
     content = path.read_bytes()
     return np.frombuffer(content + bytes(-len(content) % 8), "<i8").astype(np.int64)
 

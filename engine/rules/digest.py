@@ -1,6 +1,8 @@
-"""The digest of a game's rules: equal digests mean the same play and the same search, byte for byte.
+"""The digest of a game's rules: equal digests mean the same play and the same search, byte for
+byte.
 
-Servers and workers compare digests before they work together, and compiled code is kept under its digest.
+Servers and workers compare digests before they work together, and compiled code is kept under its
+digest.
 """
 
 import hashlib
@@ -14,8 +16,10 @@ from engine.game import GameFault
 from engine.rules.parts import files_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
+#: The search and its compilers. What they import counts too, ...
 SEARCH = ("engine.search.kernel", "engine.compiler.native", "engine.compiler.native_lanes")
-"""The search and its compilers. What they import counts too, ..."""
+#: ... except modules that change neither a move nor a score: where code is kept, which rules are
+#: refused, what crosses the pipe, how a board is drawn.
 WITHOUT_EFFECT = {
     "engine.compiler.code_cache",
     "engine.rules.digest",
@@ -23,10 +27,9 @@ WITHOUT_EFFECT = {
     "engine.search.job",
     "engine.view",
 }
-"""... except modules that change neither a move nor a score: where code is kept, which rules are refused, what crosses
-the pipe, how a board is drawn.
-"""
-IMPORT = re.compile(r"^(?:from|import) (engine[\w.]*)(?: import (\([^)]*\)|[^\n(]*))?", re.MULTILINE)
+IMPORT = re.compile(
+    r"^(?:from|import) (engine[\w.]*)(?: import (\([^)]*\)|[^\n(]*))?", re.MULTILINE
+)
 
 
 def rules_digest(module: ModuleType) -> str:
@@ -43,13 +46,15 @@ def rules_digest(module: ModuleType) -> str:
 
 
 def digest_files(module: ModuleType) -> list[Path]:
-    """The files that a digest is made of: the game's own, its DATA, its solver, what they import of the engine, the
-    search and its compilers.
+    """The files that a digest is made of: the game's own, its DATA, its solver, what they import of
+    the engine, the search and its compilers.
     """
     folder = Path(str(module.__file__)).parent
     own = [Path(str(file.__file__)) for file in reversed(files_of(module))]
     data = [folder / name for name in module.DATA]
-    imported = {name for path in own for name in _imports(_content(path, module).decode("utf-8", "replace"))}
+    imported = {
+        name for path in own for name in _imports(_content(path, module).decode("utf-8", "replace"))
+    }
     return [*own, *data, *_solver_files(module), *_engine_files((*SEARCH, *sorted(imported)))]
 
 
@@ -57,7 +62,9 @@ def _content(path: Path, module: ModuleType) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise GameFault(f"{path}, a file of {module.NAME}, cannot be read: {error.strerror}") from error
+        raise GameFault(
+            f"{path}, a file of {module.NAME}, cannot be read: {error.strerror}"
+        ) from error
 
 
 @cache
@@ -90,7 +97,9 @@ def _file(name: str) -> Path:
 
 
 def _solver_files(module: ModuleType) -> list[Path]:
-    """The files of the solver that a game names, found without importing it: `name.py` and `name_*.py` beside it."""
+    """The files of the solver that a game names, found without importing it: `name.py` and
+    `name_*.py` beside it.
+    """
     name = getattr(module, "SOLVER", "")
     if not name:
         return []

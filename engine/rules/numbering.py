@@ -1,13 +1,16 @@
-"""How the moves of a match are numbered and counted where people see them, as the game's `NUMBERING` says.
+"""How the moves of a match are numbered and counted where people see them, as the game's
+`NUMBERING` says.
 
-One place decides, so that a list of moves, a replay, a terminal and the lobby say the same. A ply counts from 0.
+One place decides, so that a list of moves, a replay, a terminal and the lobby say the same. A ply
+counts from 0.
 """
 
 from engine.game import Game
 
 
 def move_number(game: Game, ply: int, seat: int) -> str:
-    """The number before a move: "3." for the first side, "3..." for the second; "6." where each ply has its own.
+    """The number before a move: "3." for the first side, "3..." for the second; "6." where each ply
+    has its own.
 
     A match that the second side begins has "1..." as its first move.
     """
@@ -18,7 +21,8 @@ def move_number(game: Game, ply: int, seat: int) -> str:
 
 
 def length_text(game: Game | None, plies: int, first: int = 0) -> str:
-    """How long a match is: "23 moves", the last of which may be half a one; `first` is the seat that began.
+    """How long a match is: "23 moves", the last of which may be half a one; `first` is the seat
+    that began.
 
     Of a game that is not here only the plies are known: "45 plies".
     """

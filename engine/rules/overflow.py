@@ -1,4 +1,6 @@
-"""Words of uncompiled rules wrap, as compiled ones do: numpy, which would warn of it, is told not to."""
+"""Words of uncompiled rules wrap, as compiled ones do: numpy, which would warn of it, is told not
+to.
+"""
 
 from contextlib import AbstractContextManager, nullcontext
 
@@ -9,10 +11,11 @@ _overflow_ignored = False
 
 
 def ignore_overflow() -> None:
-    """Lets words wrap without a warning in this whole process, from its main thread on, instead of in each call.
+    """Lets words wrap without a warning in this whole process, from its main thread on, instead of
+    in each call.
 
-    For a process that uses numpy for nothing else; call it before the event loop begins. It spares a server's move
-    four changes of numpy's error state.
+    For a process that uses numpy for nothing else; call it before the event loop begins. It spares
+    a server's move four changes of numpy's error state.
     """
     global _overflow_ignored
     np.seterr(over="ignore")

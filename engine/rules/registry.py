@@ -1,4 +1,6 @@
-"""Which games there are: the built-in files, then those that other distributions offer by entry point."""
+"""Which games there are: the built-in files, then those that other distributions offer by entry
+point.
+"""
 
 import importlib
 import sys
@@ -14,22 +16,27 @@ from engine.rules.parts import files_of
 
 ENTRY_POINT_GROUP = "plyroom.games"
 GAMES = Path(__file__).resolve().parent.parent / "games"
+#: The files of `engine/games`: each is the game of its name. A file is all that a game takes.
 BUILT_IN = {
     name.replace("_", "-"): f"engine.games.{name}"
     for name in sorted(path.stem for path in GAMES.glob("*.py"))
     if name != "__init__"
 }
-"""The files of `engine/games`: each is the game of its name. A file is all that a game takes."""
 
 
 def game_ids() -> list[str]:
     """The ids of all games, the built-in ones first."""
-    return [*BUILT_IN, *(entry.name for entry in _plugged_in().values() if entry.name not in BUILT_IN)]
+    return [
+        *BUILT_IN,
+        *(entry.name for entry in _plugged_in().values() if entry.name not in BUILT_IN),
+    ]
 
 
 @cache
 def load_game(game_id: str) -> Game:
-    """The game of that id; UnknownGame names those that there are. Its rules file is read once a process."""
+    """The game of that id; UnknownGame names those that there are. Its rules file is read once a
+    process.
+    """
     if game_id in BUILT_IN:
         module = import_module(BUILT_IN[game_id])
     elif game_id in _plugged_in():

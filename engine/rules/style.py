@@ -1,7 +1,8 @@
-"""The style of a rules file: what would compile to something else than it says is refused, with the line and the cure.
+"""The style of a rules file: what would compile to something else than it says is refused, with the
+line and the cure.
 
-Rules are written in the Python that compiled code and plain Python understand in the same way (docs/add-a-game.md). The
-source is read, not run; of the module only its constants are looked at.
+Rules are written in the Python that compiled code and plain Python understand in the same way
+(docs/add-a-game.md). The source is read, not run; of the module only its constants are looked at.
 """
 
 import ast
@@ -55,8 +56,12 @@ class StyleFault:
 
 
 def style_faults(module: ModuleType) -> list[StyleFault]:
-    """Everything in a game's files that its compiled copy would not take, or take for something else."""
-    sources = {file.__name__: Path(str(file.__file__)).read_text("utf-8") for file in files_of(module)}
+    """Everything in a game's files that its compiled copy would not take, or take for something
+    else.
+    """
+    sources = {
+        file.__name__: Path(str(file.__file__)).read_text("utf-8") for file in files_of(module)
+    }
     names = names_of(module)
     rules: dict[str, ast.FunctionDef] = {}
     for source in sources.values():
@@ -74,7 +79,9 @@ def source_faults(
     known: Mapping[str, ast.FunctionDef] | None = None,
     files: frozenset[str] = frozenset(),
 ) -> list[StyleFault]:
-    """The same for one source and the names that it defined; `known` are the rules of all files of the game."""
+    """The same for one source and the names that it defined; `known` are the rules of all files of
+    the game.
+    """
     tree = ast.parse(source)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     rules = _rules_in(tree, namespace)
@@ -83,7 +90,11 @@ def source_faults(
     def tell(line: int, what: str, cure: str) -> None:
         found.add(StyleFault(line, what, cure))
 
-    for fault in (*_imports(tree, namespace, files), *_unmarked(functions, rules), *_recursive(rules, namespace)):
+    for fault in (
+        *_imports(tree, namespace, files),
+        *_unmarked(functions, rules),
+        *_recursive(rules, namespace),
+    ):
         found.add(fault)
     for rule in rules.values():
         found.update(_decorators(rule, namespace), _constructs(rule), _constants(rule, namespace))
@@ -99,8 +110,12 @@ def _rules_in(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[str, ast.F
     }
 
 
-def _imports(tree: ast.Module, namespace: Mapping[str, Any], files: frozenset[str]) -> Iterator[StyleFault]:
-    """The compiler is not for rules files, and what comes from files that are no PARTS is not part of the digest."""
+def _imports(
+    tree: ast.Module, namespace: Mapping[str, Any], files: frozenset[str]
+) -> Iterator[StyleFault]:
+    """The compiler is not for rules files, and what comes from files that are no PARTS is not part
+    of the digest.
+    """
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
@@ -108,49 +123,83 @@ def _imports(tree: ast.Module, namespace: Mapping[str, Any], files: frozenset[st
         for alias in node.names:
             if (origin or alias.name).split(".")[0] == "numba":
                 cure = "import rule, U and the bit helpers from engine.jit"
-                yield StyleFault(node.lineno, "a server plays by this file without a compiler", cure)
+                yield StyleFault(
+                    node.lineno, "a server plays by this file without a compiler", cure
+                )
             elif _is_foreign(origin, alias, namespace, files):
                 what = f"the file of {alias.name}, {origin}, is no part of this game's digest"
-                yield StyleFault(node.lineno, what, "write it into this file, or put that file into PARTS")
+                yield StyleFault(
+                    node.lineno, what, "write it into this file, or put that file into PARTS"
+                )
 
 
-def _is_foreign(origin: str | None, alias: ast.alias, namespace: Mapping[str, Any], files: frozenset[str]) -> bool:
-    """Is it a rule, or anything from the game's own folder, of a file that the digest does not cover?"""
+def _is_foreign(
+    origin: str | None, alias: ast.alias, namespace: Mapping[str, Any], files: frozenset[str]
+) -> bool:
+    """Is it a rule, or anything from the game's own folder, of a file that the digest does not
+    cover?
+    """
     if not origin or origin == "engine.jit" or origin in files or f"{origin}.{alias.name}" in files:
         return False
     own_folders = {name.rpartition(".")[0] for name in files} - {""}
     value = namespace.get(alias.asname or alias.name)
-    return hasattr(value, jit.RULE) or any(f"{origin}.".startswith(f"{folder}.") for folder in own_folders)
+    return hasattr(value, jit.RULE) or any(
+        f"{origin}.".startswith(f"{folder}.") for folder in own_folders
+    )
 
 
-def _unmarked(functions: Mapping[str, ast.FunctionDef], rules: Mapping[str, ast.FunctionDef]) -> Iterator[StyleFault]:
+def _unmarked(
+    functions: Mapping[str, ast.FunctionDef], rules: Mapping[str, ast.FunctionDef]
+) -> Iterator[StyleFault]:
     for name in HOOK_PARAMETERS:
         if name in functions and name not in rules:
-            yield StyleFault(functions[name].lineno, f"the hook {name} is not marked", "write @rule above it")
+            yield StyleFault(
+                functions[name].lineno, f"the hook {name} is not marked", "write @rule above it"
+            )
 
 
 def _decorators(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[StyleFault]:
     for decorator in rule.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
-        is_ours = namespace.get(name) is jit.rule or (isinstance(called, ast.Attribute) and name == "rule")
+        name = (
+            called.id
+            if isinstance(called, ast.Name)
+            else called.attr
+            if isinstance(called, ast.Attribute)
+            else ""
+        )
+        is_ours = namespace.get(name) is jit.rule or (
+            isinstance(called, ast.Attribute) and name == "rule"
+        )
         if not is_ours:
             what = f"{rule.name} has another decorator than @rule: {ast.unparse(decorator)}"
-            yield StyleFault(decorator.lineno, what, "leave it out: the search compiles rules in its own way")
+            yield StyleFault(
+                decorator.lineno, what, "leave it out: the search compiles rules in its own way"
+            )
 
 
-def _recursive(rules: Mapping[str, ast.FunctionDef], namespace: Mapping[str, Any]) -> Iterator[StyleFault]:
-    """A recursive rule that is compiled twice crashes when it comes from the cache, so it must have one signature."""
+def _recursive(
+    rules: Mapping[str, ast.FunctionDef], namespace: Mapping[str, Any]
+) -> Iterator[StyleFault]:
+    """A recursive rule that is compiled twice crashes when it comes from the cache, so it must have
+    one signature.
+    """
     calls = {
         name: {
-            node.func.id for node in ast.walk(rule) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            node.func.id
+            for node in ast.walk(rule)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         for name, rule in rules.items()
     }
     for name, rule in rules.items():
         if name in reachable(name, calls) and not getattr(namespace[name], jit.RULE):
             cure = '@rule("i8(state, i8)"): the result and the parameters, of i8, u8, b1, state, i8*, u8*'
-            yield StyleFault(rule.lineno, f"{name} calls itself and has no signature", f"give it one, such as {cure}")
+            yield StyleFault(
+                rule.lineno,
+                f"{name} calls itself and has no signature",
+                f"give it one, such as {cure}",
+            )
 
 
 def reachable(name: str, calls: Mapping[str, set[str]]) -> set[str]:
@@ -181,8 +230,14 @@ def _constructs(rule: ast.FunctionDef) -> Iterator[StyleFault]:
 
 
 def _constants(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[StyleFault]:
-    """What a rule reads from its module is frozen when it is compiled, so it must not be able to change."""
-    local = {node.id for node in ast.walk(rule) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    """What a rule reads from its module is frozen when it is compiled, so it must not be able to
+    change.
+    """
+    local = {
+        node.id
+        for node in ast.walk(rule)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     local |= {argument.arg for argument in rule.args.args}
     body = ast.Module(rule.body, [])
     for node in ast.walk(body):
@@ -190,12 +245,12 @@ def _constants(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[
             continue
         value = namespace.get(node.id)
         if isinstance(value, list | dict | set | bytearray):
-            what = (
-                f"{node.id} is a {type(value).__name__}, which compiled rules cannot read or would keep an old copy of"
-            )
+            what = f"{node.id} is a {type(value).__name__}, which compiled rules cannot read or would keep an old copy of"
             yield StyleFault(node.lineno, what, "make it a tuple or a numpy array")
         elif _is_float(value):
-            yield StyleFault(node.lineno, f"{node.id} is a float", "count in hundredths, or another whole unit")
+            yield StyleFault(
+                node.lineno, f"{node.id} is a float", "count in hundredths, or another whole unit"
+            )
         elif isinstance(value, str):
             yield StyleFault(node.lineno, f"{node.id} is a string, in the rule {rule.name}", PLAIN)
 

@@ -1,8 +1,9 @@
-"""What is a word and what is a number in a rule: a small inference over its source, for `engine.rules.style`.
+"""What is a word and what is a number in a rule: a small inference over its source, for
+`engine.rules.style`.
 
-Compiled, a word (uint64) and a number (int64) that meet become a signed number, and a variable that may be either
-becomes a float. Where the inference does not know a type it is silent: the audit of floats and the comparison of
-compiled with uncompiled rules come after it.
+Compiled, a word (uint64) and a number (int64) that meet become a signed number, and a variable that
+may be either becomes a float. Where the inference does not know a type it is silent: the audit of
+floats and the comparison of compiled with uncompiled rules come after it.
 """
 
 import ast
@@ -57,16 +58,16 @@ class Clash:
 
 
 Type = Kind | Row | Array | Clash
+#: The type of each variable, and the line that gave it.
 Env = dict[str, tuple[Type, int]]
-"""The type of each variable, and the line that gave it."""
 
+#: Takes a fault: line, what is wrong, the cure.
 Tell = Callable[[int, str, str], None]
-"""Takes a fault: line, what is wrong, the cure."""
 
+#: The builtins that rules may call.
 ALLOWED = frozenset(
     {"abs", "bool", "enumerate", "int", "len", "max", "min", "range", "reversed", "zip"},
 )
-"""The builtins that rules may call."""
 
 HOOK_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "status": ("state",),
@@ -102,7 +103,13 @@ def state_type(words: int) -> Row:
 
 def named_type(name: str, words: int) -> Type:
     """The type of a word of a signature text."""
-    known: dict[str, Type] = {"i8": INT, "u8": WORD, "b1": BOOL, "i8*": Kind.INTS, "u8*": Kind.WORDS}
+    known: dict[str, Type] = {
+        "i8": INT,
+        "u8": WORD,
+        "b1": BOOL,
+        "i8*": Kind.INTS,
+        "u8*": Kind.WORDS,
+    }
     return state_type(words) if name == "state" else known.get(name, UNKNOWN)
 
 
@@ -124,7 +131,9 @@ def type_of_value(value: object) -> Type:
 
 def _type_of_array(value: Any) -> Array:
     kinds: dict[str, Kind] = {"i": INT, "b": BOOL}
-    return Array(WORD if value.dtype == np.uint64 else kinds.get(value.dtype.kind, UNKNOWN), value.ndim)
+    return Array(
+        WORD if value.dtype == np.uint64 else kinds.get(value.dtype.kind, UNKNOWN), value.ndim
+    )
 
 
 def joined(types: tuple[Type, ...]) -> Type:
@@ -164,7 +173,11 @@ class RuleTypes:
     """Walks one rule, follows its variables along every way, and tells what is wrong."""
 
     def __init__(
-        self, function: ast.FunctionDef, namespace: Mapping[str, Any], rules: Mapping[str, ast.FunctionDef], tell: Tell
+        self,
+        function: ast.FunctionDef,
+        namespace: Mapping[str, Any],
+        rules: Mapping[str, ast.FunctionDef],
+        tell: Tell,
     ) -> None:
         self.function = function
         self.namespace = namespace
@@ -173,13 +186,17 @@ class RuleTypes:
         self.words = int(namespace.get("WORDS", 1))
         self.env: Env | None = {}
         self.loops: list[Loop] = []
-        self.locals = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and _is_store(node)}
+        self.locals = {
+            node.id for node in ast.walk(function) if isinstance(node, ast.Name) and _is_store(node)
+        }
 
     def check(self) -> None:
         names = [argument.arg for argument in self.function.args.args]
         types = self.parameters(self.function)
         self.locals |= set(names)
-        self.env = {name: (typ, self.function.lineno) for name, typ in zip(names, types, strict=True)}
+        self.env = {
+            name: (typ, self.function.lineno) for name, typ in zip(names, types, strict=True)
+        }
         self.block(self.function.body)
 
     # --- declarations
@@ -189,7 +206,9 @@ class RuleTypes:
         arguments = function.args.args
         signature = str(getattr(self.namespace.get(function.name), jit.RULE, "")).replace(" ", "")
         if signature:
-            names = [name for name in signature.partition("(")[2].removesuffix(")").split(",") if name]
+            names = [
+                name for name in signature.partition("(")[2].removesuffix(")").split(",") if name
+            ]
         else:
             names = list(HOOK_PARAMETERS.get(function.name, ()))
         if len(names) == len(arguments):
@@ -202,7 +221,11 @@ class RuleTypes:
         return self.annotated(function.returns)
 
     def annotated(self, node: ast.expr | None) -> Type:
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "tuple":
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "tuple"
+        ):
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             if any(isinstance(part, ast.Constant) for part in parts):
                 return Row(self.annotated(parts[0]))
@@ -222,7 +245,9 @@ class RuleTypes:
         return UNKNOWN
 
     def constant(self, node: ast.expr) -> Any:
-        """What a name, or an attribute of a module, stands for outside the function; None when it is not known."""
+        """What a name, or an attribute of a module, stands for outside the function; None when it
+        is not known.
+        """
         if isinstance(node, ast.Name) and node.id not in self.locals:
             return self.namespace.get(node.id, getattr(builtins, node.id, None))
         if isinstance(node, ast.Attribute):
@@ -257,7 +282,11 @@ class RuleTypes:
                     self.returned(node)
                 self.env = None
             case ast.Break() | ast.Continue() if self.loops and self.env is not None:
-                ways = self.loops[-1].breaks if isinstance(node, ast.Break) else self.loops[-1].continues
+                ways = (
+                    self.loops[-1].breaks
+                    if isinstance(node, ast.Break)
+                    else self.loops[-1].continues
+                )
                 ways.append(dict(self.env))
                 self.env = None
             case ast.Raise():
@@ -276,7 +305,11 @@ class RuleTypes:
         elif isinstance(target, ast.Tuple | ast.List):
             items = value.items if isinstance(value, Row) else None
             same = value.item if isinstance(value, Row) else UNKNOWN
-            known = items if items is not None and len(items) == len(target.elts) else (same,) * len(target.elts)
+            known = (
+                items
+                if items is not None and len(items) == len(target.elts)
+                else (same,) * len(target.elts)
+            )
             for one, typ in zip(target.elts, known, strict=True):
                 self.assign(one, typ)
         elif isinstance(target, ast.Subscript):
@@ -294,9 +327,15 @@ class RuleTypes:
         self.env = merge([way for way in ways if way is not None])
 
     def loop(self, node: ast.While | ast.For) -> None:
-        """Until nothing new is known about the variables; three rounds are always enough for two kinds."""
+        """Until nothing new is known about the variables; three rounds are always enough for two
+        kinds.
+        """
         assert self.env is not None, "only what can be reached is looked at"
-        is_endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
+        is_endless = (
+            isinstance(node, ast.While)
+            and isinstance(node.test, ast.Constant)
+            and bool(node.test.value)
+        )
         before = dict(self.env)
         ended: list[Env] = []
         exits: list[Env] = []
@@ -313,7 +352,10 @@ class RuleTypes:
             self.block(node.body)
             loop = self.loops.pop()
             ended = [way for way in (self.reached(), *loop.continues) if way is not None]
-            exits = [*([] if is_endless else [at_test, *([] if isinstance(node, ast.While) else ended)]), *loop.breaks]
+            exits = [
+                *([] if is_endless else [at_test, *([] if isinstance(node, ast.While) else ended)]),
+                *loop.breaks,
+            ]
         self.env = merge(exits)
         self.block(node.orelse)
 
@@ -325,13 +367,23 @@ class RuleTypes:
         assert node.value is not None, "asked before"
         found, wanted = self.typed(node.value), self.result(self.function)
         name = self.function.name
-        is_listed = isinstance(node.value, ast.Tuple) and not any(isinstance(n, ast.Starred) for n in node.value.elts)
-        if isinstance(wanted, Row) and wanted.items is not None and is_listed and isinstance(node.value, ast.Tuple):
+        is_listed = isinstance(node.value, ast.Tuple) and not any(
+            isinstance(n, ast.Starred) for n in node.value.elts
+        )
+        if (
+            isinstance(wanted, Row)
+            and wanted.items is not None
+            and is_listed
+            and isinstance(node.value, ast.Tuple)
+        ):
             if len(node.value.elts) != len(wanted.items):
                 what = f"{name} returns {len(node.value.elts)} items where {len(wanted.items)} are declared"
                 self.tell(node.lineno, what, "return one item for each of WORDS")
                 return
-            pairs = [(item, self.typed(item), typ) for item, typ in zip(node.value.elts, wanted.items, strict=True)]
+            pairs = [
+                (item, self.typed(item), typ)
+                for item, typ in zip(node.value.elts, wanted.items, strict=True)
+            ]
         else:
             pairs = [(node.value, found, wanted)]
         for item, given, due in pairs:
@@ -385,7 +437,11 @@ class RuleTypes:
         typ = (self.env or {}).get(node.id, (UNKNOWN, 0))[0]
         if isinstance(typ, Clash):
             what = f"{node.id} is a word (line {typ.word_line}) or a number (line {typ.int_line}), compiled a float"
-            self.tell(typ.int_line, what, f"start it with U(0) if it is a word, or use two names, in {self.where}")
+            self.tell(
+                typ.int_line,
+                what,
+                f"start it with U(0) if it is a word, or use two names, in {self.where}",
+            )
             return UNKNOWN
         return typ
 
@@ -393,14 +449,24 @@ class RuleTypes:
     def where(self) -> str:
         return self.function.name
 
-    def operation(self, node: ast.AST, left: ast.expr, operator: ast.operator, right: ast.expr) -> Type:
+    def operation(
+        self, node: ast.AST, left: ast.expr, operator: ast.operator, right: ast.expr
+    ) -> Type:
         line = getattr(node, "lineno", self.function.lineno)
         a, b = self.typed(left), self.typed(right)
         if isinstance(operator, ast.Div):
-            self.tell(line, f"/ gives a float: {ast.unparse(node)}", "use // on numbers, // U(...) or >> on words")
+            self.tell(
+                line,
+                f"/ gives a float: {ast.unparse(node)}",
+                "use // on numbers, // U(...) or >> on words",
+            )
             return UNKNOWN
         if isinstance(operator, ast.Pow):
-            self.tell(line, f"** is another thing when compiled: {ast.unparse(node)}", "multiply or shift instead")
+            self.tell(
+                line,
+                f"** is another thing when compiled: {ast.unparse(node)}",
+                "multiply or shift instead",
+            )
             return UNKNOWN
         if isinstance(operator, ast.LShift | ast.RShift):
             self.shift(line, node, left, right)
@@ -428,15 +494,31 @@ class RuleTypes:
         distance = self.number(right)
         text = ast.unparse(node)
         if distance is not None and not 0 <= distance < 64:
-            self.tell(line, f"a shift by {distance} is undefined when compiled: {text}", "shift by 0 to 63")
-        is_bit = isinstance(node, ast.BinOp) and isinstance(node.op, ast.LShift) and isinstance(left, ast.Constant)
+            self.tell(
+                line,
+                f"a shift by {distance} is undefined when compiled: {text}",
+                "shift by 0 to 63",
+            )
+        is_bit = (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.LShift)
+            and isinstance(left, ast.Constant)
+        )
         if distance is None and is_bit and self.number(left) == 1:
             what = f"1 << {ast.unparse(right)} is a signed number"
-            self.tell(line, what, f"write ONE << U({ast.unparse(right)}), with ONE = U(1) beside the constants")
+            self.tell(
+                line,
+                what,
+                f"write ONE << U({ast.unparse(right)}), with ONE = U(1) beside the constants",
+            )
 
     def number(self, node: ast.expr) -> int | None:
         """The value of a constant shift distance, where it can be seen."""
-        if isinstance(node, ast.Call) and self.constant(node.func) is np.uint64 and len(node.args) == 1:
+        if (
+            isinstance(node, ast.Call)
+            and self.constant(node.func) is np.uint64
+            and len(node.args) == 1
+        ):
             return self.number(node.args[0])
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             value = self.number(node.operand)
@@ -465,8 +547,14 @@ class RuleTypes:
                 return Row(owner.item)
             case Row():
                 at = self.number(node.slice)
-                is_known = owner.items is not None and at is not None and -len(owner.items) <= at < len(owner.items)
-                return owner.items[at] if is_known and owner.items and at is not None else owner.item
+                is_known = (
+                    owner.items is not None
+                    and at is not None
+                    and -len(owner.items) <= at < len(owner.items)
+                )
+                return (
+                    owner.items[at] if is_known and owner.items and at is not None else owner.item
+                )
             case Array() if not is_slice:
                 left = owner.dimensions - len(indexes)
                 return owner.item if left <= 0 else Array(owner.item, left)
@@ -542,10 +630,20 @@ class RuleTypes:
         if rule is None:
             return UNKNOWN
         arguments = rule.args.args
-        for argument, wanted, found, given in zip(arguments, self.parameters(rule), types, node.args, strict=False):
-            if {found, wanted} == {WORD, INT} and isinstance(found, Kind) and isinstance(wanted, Kind):
+        for argument, wanted, found, given in zip(
+            arguments, self.parameters(rule), types, node.args, strict=False
+        ):
+            if (
+                {found, wanted} == {WORD, INT}
+                and isinstance(found, Kind)
+                and isinstance(wanted, Kind)
+            ):
                 what = f"{name} takes {wanted.value} as {argument.arg}, not {found.value} ({ast.unparse(given)})"
-                self.tell(node.lineno, what, "write U(...) around it" if wanted == WORD else "write np.int64(...)")
+                self.tell(
+                    node.lineno,
+                    what,
+                    "write U(...) around it" if wanted == WORD else "write np.int64(...)",
+                )
         return self.result(rule)
 
 

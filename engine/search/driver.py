@@ -1,7 +1,8 @@
-"""Iterative deepening around the compiled kernel: one `Searcher` a game and thread, plain data in and out.
+"""Iterative deepening around the compiled kernel: one `Searcher` a game and thread, plain data in
+and out.
 
-A search runs in the thread that calls it; meanwhile another thread may call `expire`, and another process may set the
-control block's CANCEL word.
+A search runs in the thread that calls it; meanwhile another thread may call `expire`, and another
+process may set the control block's CANCEL word.
 """
 
 import time
@@ -22,7 +23,15 @@ from engine.game import Game, GameFault, Position
 from engine.search import kernel, layout
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import TIME_MS, choose
-from engine.search.report import Report, level_for, line_tokens, nodes_per_second, resolve, solved_info, to_info
+from engine.search.report import (
+    Report,
+    level_for,
+    line_tokens,
+    nodes_per_second,
+    resolve,
+    solved_info,
+    to_info,
+)
 from engine.search.threads import helper_threads
 from engine.search.timeman import Pace, budget
 from engine.search.uncompiled import LOOK_MS, plays_in_full
@@ -33,12 +42,11 @@ from engine.solvers.base import Solution, TableSolver, named_solver
 SMALL_TABLE_BITS = 16
 CACHE_LINE_WORDS = 8
 AGES = 64
+#: A solver shows nothing of its work: it has no longer than this, or than its game's PATIENCE_MS,
+#: then the search goes on and streams.
 SOLVER_MS = 1000
-"""A solver shows nothing of its work: it has no longer than this, or than its game's PATIENCE_MS, then the search goes
-on and streams.
-"""
+#: So much of the time a solver may take; if it has no result by then, a search takes the rest.
 SOLVER_SHARE = 0.8
-"""So much of the time a solver may take; if it has no result by then, a search takes the rest."""
 
 
 class Cancelled(Exception):
@@ -69,7 +77,11 @@ class Control:
     """The control block: words shared with the process that asks, or private ones."""
 
     def __init__(self, words: Any = None) -> None:
-        block = np.zeros(layout.CONTROL_WORDS, np.int64) if words is None else np.frombuffer(words, np.int64)
+        block = (
+            np.zeros(layout.CONTROL_WORDS, np.int64)
+            if words is None
+            else np.frombuffer(words, np.int64)
+        )
         self.memory = Memory(block)
 
     @property
@@ -81,18 +93,27 @@ class Control:
         self.memory.array[layout.CANCEL + 1 :] = 0
 
     def shown(self) -> tuple[int, int, int, tuple[int, ...]]:
-        """Nodes, depth, score and line of the running search; the line is empty before the first one is found."""
+        """Nodes, depth, score and line of the running search; the line is empty before the first
+        one is found.
+        """
         while True:
             before = int(self.memory.array[layout.SEQUENCE])
             words = self.memory.array.tolist()
             if before % 2 == 0 and before == int(self.memory.array[layout.SEQUENCE]):
                 line = words[layout.SEEN_PV :][: words[layout.SEEN_PV_LENGTH]]
-                return words[layout.SEEN_NODES], words[layout.SEEN_DEPTH], words[layout.SEEN_SCORE], tuple(line)
+                return (
+                    words[layout.SEEN_NODES],
+                    words[layout.SEEN_DEPTH],
+                    words[layout.SEEN_SCORE],
+                    tuple(line),
+                )
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A search that is under way, for a companion thread: how long it may take, how to end it, how far it has come."""
+    """A search that is under way, for a companion thread: how long it may take, how to end it, how
+    far it has come.
+    """
 
     seconds: float | None
     expire: Callable[[], None]
@@ -111,7 +132,9 @@ def default_features(game: Game) -> int:
     bits = layout.ALL
     for name in getattr(game.rules, "DISABLED", ()):
         if name not in layout.FEATURE:
-            raise GameFault(f"{game.id} names {name!r} in WITHOUT; techniques are {', '.join(layout.FEATURE)}")
+            raise GameFault(
+                f"{game.id} names {name!r} in WITHOUT; techniques are {', '.join(layout.FEATURE)}"
+            )
         bits &= ~layout.FEATURE[name]
     return bits
 
@@ -119,17 +142,24 @@ def default_features(game: Game) -> int:
 class Searcher:
     """The search of one game: its kernel, and work memory for each thread of a search.
 
-    With `compiled` False the kernel runs as plain Python, ready at once and slow, and no solver is there. Without
-    `with_solver` none is there before `add_solver`.
+    With `compiled` False the kernel runs as plain Python, ready at once and slow, and no solver is
+    there. Without `with_solver` none is there before `add_solver`.
     """
 
     def __init__(
-        self, game: Game, template: ModuleType = kernel, *, compiled: bool = True, with_solver: bool = True
+        self,
+        game: Game,
+        template: ModuleType = kernel,
+        *,
+        compiled: bool = True,
+        with_solver: bool = True,
     ) -> None:
         self.game = game
         self.is_compiled = compiled
         # a NativeGame or an InterpretedGame; checks use what only the first one has
-        self.native: Any = compile_game(game, template) if compiled else interpret_game(game, template)
+        self.native: Any = (
+            compile_game(game, template) if compiled else interpret_game(game, template)
+        )
         self.solver = named_solver(game) if compiled and with_solver else None
         self.features = default_features(game)
         self._works = [Work(int(game.rules.MAX_MOVES))]
@@ -149,7 +179,9 @@ class Searcher:
             note_ready(self.game.id, self.game.digest, "search")
 
     def add_solver(self) -> None:
-        """Compiles the game's solver, if it has one, or loads it from the cache; from now on it is asked."""
+        """Compiles the game's solver, if it has one, or loads it from the cache; from now on it is
+        asked.
+        """
         solver = self.solver if self.solver is not None else named_solver(self.game)
         if solver is not None:
             solver.prepare()
@@ -159,12 +191,14 @@ class Searcher:
         note_ready(self.game.id, self.game.digest, "solver")
 
     def expire(self) -> None:
-        """Ends the running search as soon as a depth is complete; may be called from another thread."""
+        """Ends the running search as soon as a depth is complete; may be called from another
+        thread.
+        """
         self._works[0].expire()
 
     def ponderhit(self) -> None:
-        """The expected move was played: from now on the limit's time counts. May be called from another thread, which
-        also sees to the hard bound of that time: it calls `expire`.
+        """The expected move was played: from now on the limit's time counts. May be called from
+        another thread, which also sees to the hard bound of that time: it calls `expire`.
         """
         self._counts_from = self._clock()
 
@@ -187,14 +221,16 @@ class Searcher:
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.perf_counter,
     ) -> Report:
-        """The last completed depth within the limit, depth 1 at least; Cancelled when the control block says so. Where
-        one best move is wanted, a better one that the unfinished depth after it has found takes its place.
+        """The last completed depth within the limit, depth 1 at least; Cancelled when the control
+        block says so. Where one best move is wanted, a better one that the unfinished depth after
+        it has found takes its place.
 
-        The caller sees to the hard bound of the limit's time (`engine.search.timeman`): it calls `expire`, from within
-        `around`. `among` are the only moves that are looked at, all by default; SearchFailed when one of them is not
-        legal, or there is none. A pondering search counts no time until `ponderhit`. More threads search the same
-        position into the same table; what they find depends on chance. The techniques are by default those that pay for
-        the game. For the rest see Settings.
+        The caller sees to the hard bound of the limit's time (`engine.search.timeman`): it calls
+        `expire`, from within `around`. `among` are the only moves that are looked at, all by
+        default; SearchFailed when one of them is not legal, or there is none. A pondering search
+        counts no time until `ponderhit`. More threads search the same position into the same table;
+        what they find depends on chance. The techniques are by default those that pay for the game.
+        For the rest see Settings.
         """
         self.native.function("root")
         chosen = self.features if features is None else features
@@ -210,7 +246,10 @@ class Searcher:
         control.clear_shown()
         self._clock = clock
         self._counts_from = None if pondering else clock()
-        with around(), helper_threads(self.native, self._works[1:threads], position, table.memory, self._data):
+        with (
+            around(),
+            helper_threads(self.native, self._works[1:threads], position, table.memory, self._data),
+        ):
             return self._deepen(position, limit, table, control, margin, threads, on_depth)
 
     def _deepen(
@@ -228,7 +267,9 @@ class Searcher:
         state = tuple(int(word) for word in position.state)
         memories = (work.memory, table.memory, control.memory, self._data)
         pace = Pace(budget(limit), len(position.moves()))
-        deepest = layout.MAX_PLY - 2 if limit.depth is None else min(limit.depth, layout.MAX_PLY - 2)
+        deepest = (
+            layout.MAX_PLY - 2 if limit.depth is None else min(limit.depth, layout.MAX_PLY - 2)
+        )
         report = None
         for depth in range(1, deepest + 1):
             horizons = work.horizons
@@ -239,9 +280,13 @@ class Searcher:
             if work.is_stopped:
                 report = self._better(report, control, nodes, self._clock() - begun, on_depth)
                 break
-            report = work.report(depth, int(score), self._clock() - begun, work.horizons == horizons, nodes)
+            report = work.report(
+                depth, int(score), self._clock() - begun, work.horizons == horizons, nodes
+            )
             on_depth(report)
-            if _is_enough(report, limit) or pace.is_enough(self._counted_ms(), report.moves[0][0], report.score):
+            if _is_enough(report, limit) or pace.is_enough(
+                self._counted_ms(), report.moves[0][0], report.score
+            ):
                 break
             work.order([move for move, _, _ in report.moves])
             work.allow_stop(None if limit.nodes is None else -(-limit.nodes // threads))
@@ -256,12 +301,17 @@ class Searcher:
         seconds: float,
         on_depth: Callable[[Report], None],
     ) -> Report | None:
-        """What an unfinished depth adds: a move that it found to be better than the best one of the depth before, which
-        it looked at first.
+        """What an unfinished depth adds: a move that it found to be better than the best one of the
+        depth before, which it looked at first.
         """
         work = self._works[0]
         _, depth, score, line = control.shown()
-        if report is None or not work.wants_best_only or depth <= report.depth or line[:1] == report.line[:1]:
+        if (
+            report is None
+            or not work.wants_best_only
+            or depth <= report.depth
+            or line[:1] == report.line[:1]
+        ):
             return report
         report = work.amended(report, score, line, nodes, seconds)
         on_depth(report)
@@ -279,7 +329,9 @@ def _root_moves(position: Position, among: Sequence[int]) -> list[int]:
         raise SearchFailed("the match is over: there is no move to look at")
     wrong = [move for move in among if move not in legal]
     if wrong:
-        raise SearchFailed(f"not all of the moves to look at are legal: {', '.join(map(str, wrong))}")
+        raise SearchFailed(
+            f"not all of the moves to look at are legal: {', '.join(map(str, wrong))}"
+        )
     return [move for move in legal if not among or move in among]
 
 
@@ -305,12 +357,13 @@ def answer(
     threads: int = 1,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Result:
-    """Runs a job, in `time_ms` where that is less than the job's own time; on one thread where the move is to be the
-    same each time.
+    """Runs a job, in `time_ms` where that is less than the job's own time; on one thread where the
+    move is to be the same each time.
 
-    Where time alone is the limit, the game's solver is asked first, for a position that is in its reach. `table` gives
-    the room's table; it is asked for only where the level does not promise the same move each time. Uncompiled, a level
-    is played in full, however long that takes, or is `warming` (see `engine.search.uncompiled`).
+    Where time alone is the limit, the game's solver is asked first, for a position that is in its
+    reach. `table` gives the room's table; it is asked for only where the level does not promise the
+    same move each time. Uncompiled, a level is played in full, however long that takes, or is
+    `warming` (see `engine.search.uncompiled`).
     """
     position = resolve(job, searcher.game)
     level = level_for(job, searcher.game).at(job.seed, position.digest())
@@ -325,7 +378,9 @@ def answer(
         return Result(solved.pv[0], solved)
     if limit.time_ms is not None:  # what the solver took is gone
         left_ms = max(0, round(limit.time_ms - (clock() - begun) * 1000))
-        limit = msgspec.structs.replace(limit, time_ms=left_ms if job.level is None else min(left_ms, TIME_MS))
+        limit = msgspec.structs.replace(
+            limit, time_ms=left_ms if job.level is None else min(left_ms, TIME_MS)
+        )
     latest: list[Info] = []
 
     def found(report: Report) -> None:
@@ -356,16 +411,22 @@ def answer(
 
 
 def _limit(limit: Limit, time_ms: int | None, is_compiled: bool, is_short: bool) -> Limit:
-    """The limit of a job that has so much time left. What is played in full uncompiled has all the time it takes: its
-    nodes are few.
+    """The limit of a job that has so much time left. What is played in full uncompiled has all the
+    time it takes: its nodes are few.
     """
     if not is_compiled and not is_short:
         return msgspec.structs.replace(limit, time_ms=None)
-    times = [given for given in (limit.time_ms, time_ms, LOOK_MS if is_short else None) if given is not None]
+    times = [
+        given
+        for given in (limit.time_ms, time_ms, LOOK_MS if is_short else None)
+        if given is not None
+    ]
     return msgspec.structs.replace(limit, time_ms=min(times, default=None))
 
 
-def _solved(position: Position, limit: Limit, searcher: Searcher, control: Control, watch: Watch) -> Solution | None:
+def _solved(
+    position: Position, limit: Limit, searcher: Searcher, control: Control, watch: Watch
+) -> Solution | None:
     """What the game's solver says, if it has one that is surely in time."""
     solver = searcher.solver
     if solver is None or limit.depth is not None or limit.nodes is not None or not position.moves():
@@ -384,17 +445,21 @@ def _solved(position: Position, limit: Limit, searcher: Searcher, control: Contr
 
 
 def _may_be_drawn_by_the_past(position: Position) -> bool:
-    """Was some position there so often that the match ends when it comes again? A solver knows nothing of the match; a
-    search does.
+    """Was some position there so often that the match ends when it comes again? A solver knows
+    nothing of the match; a search does.
     """
     times = position.game.repetition_times
     return times > 0 and max(Counter(position.past).values(), default=0) >= times - 1
 
 
 def _live_info(position: Position, latest: Info, control: Control, seconds: float) -> Info:
-    """The latest completed depth with live counts, and the best line of the unfinished depth once there is one."""
+    """The latest completed depth with live counts, and the best line of the unfinished depth once
+    there is one.
+    """
     nodes, depth, score, line = control.shown()
-    nodes = max(nodes, latest.nodes)  # the search shows its count now and then, and may have ended a depth since
+    nodes = max(
+        nodes, latest.nodes
+    )  # the search shows its count now and then, and may have ended a depth since
     info = msgspec.structs.replace(
         latest, nodes=nodes, nps=nodes_per_second(nodes, seconds), time_ms=round(seconds * 1000)
     )

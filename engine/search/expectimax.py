@@ -1,10 +1,11 @@
-"""What `engine.compiler.native` compiles for the personas: average min-max, with a game's rules in place of the stubs.
+"""What `engine.compiler.native` compiles for the personas: average min-max, with a game's rules in
+place of the stubs.
 
-One side picks its best move; the other one is taken for somebody who may play anything, so that its moves count by
-their arithmetic mean. Nothing can be cut off in such a tree: each move counts.
+One side picks its best move; the other one is taken for somebody who may play anything, so that its
+moves count by their arithmetic mean. Nothing can be cut off in such a tree: each move counts.
 
-The functions use W, words of their own (counters and limits, then a move buffer for each ply), the control block C and
-the game's data D, as the kernel does.
+The functions use W, words of their own (counters and limits, then a move buffer for each ply), the
+control block C and the game's data D, as the kernel does.
 """
 
 from typing import Any
@@ -15,11 +16,12 @@ from engine.search import hooks
 from engine.search.hooks import drawn, evaluate, moves, no_moves_result, play, status
 from engine.search.layout import CANCEL, MATE, MAX_MOVES, POLL_NODES, SEEN_NODES
 
+#: The stubs of a game's rules, which this shares with the kernel.
 PARTS = (hooks,)
-"""The stubs of a game's rules, which this shares with the kernel."""
 
+#: What a score is counted in, for means lie between the scores. Each ply rounds down by less than
+#: one of these.
 UNIT = 1 << 20
-"""What a score is counted in, for means lie between the scores. Each ply rounds down by less than one of these."""
 LEAST = -MATE * UNIT
 MAX_DEPTH = 32
 NODES, POLL, NODE_LIMIT, EXPIRED, STOP = range(5)
@@ -53,8 +55,8 @@ def look(W: Any, C: Any) -> int:
 
 
 def expectimax(s: State, depth: int, ply: int, W: Any, C: Any, D: Any) -> int:
-    """The value of s in UNITs for the side to move, `depth` plies deep: at an even ply its best move's, at an odd one
-    the mean of all. It means nothing once W[STOP] is set.
+    """The value of s in UNITs for the side to move, `depth` plies deep: at an even ply its best
+    move's, at an odd one the mean of all. It means nothing once W[STOP] is set.
     """
     W[NODES] += 1
     if W[NODES] >= W[POLL] and look(W, C) != 0:

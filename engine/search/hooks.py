@@ -1,4 +1,6 @@
-"""The rules that the search calls by name: a game's own stand in their place when they are compiled for it."""
+"""The rules that the search calls by name: a game's own stand in their place when they are compiled
+for it.
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""What a search is asked and what it answers: plain data that crosses pipes and, later, a bus. No code ever does."""
+"""What a search is asked and what it answers: plain data that crosses pipes and, later, a bus. No
+code ever does.
+"""
 
 from typing import Literal, get_args
 
@@ -6,19 +8,19 @@ from msgspec import Struct
 
 Bound = Literal["exact", "lower", "upper"]
 Persona = Literal["average", "swindler", "random"]
+#: Ways of playing that are no levels: see `engine.search.persona`.
 PERSONAS: tuple[Persona, ...] = get_args(Persona)
-"""Ways of playing that are no levels: see `engine.search.persona`."""
 
+#: A won position scores MATE minus the plies to its end; every evaluation stays well below.
 MATE = 30_000
-"""A won position scores MATE minus the plies to its end; every evaluation stays well below."""
 
 
 class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """When to stop, whichever comes first; a search always completes depth 1. Without a depth or nodes, None, they are
-    no reason to stop; ValueError for less than one.
+    """When to stop, whichever comes first; a search always completes depth 1. Without a depth or
+    nodes, None, they are no reason to stop; ValueError for less than one.
 
-    `clock_ms` is what the side to move has left for `moves_to_go` moves (for the rest of the match where that is not
-    given), `increment_ms` what it gets after each: see `engine.search.timeman`.
+    `clock_ms` is what the side to move has left for `moves_to_go` moves (for the rest of the match
+    where that is not given), `increment_ms` what it gets after each: see `engine.search.timeman`.
     """
 
     depth: int | None = None
@@ -35,12 +37,13 @@ class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
 
 class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One search: the start position in text and the moves since, for the rules with exactly this digest.
+    """One search: the start position in text and the moves since, for the rules with exactly this
+    digest.
 
-    `level` gives limit and choice from the game's levels; a persona has its own; without either, `limit` holds and the
-    best move is played.
-    `seed` makes the bounded choice of the weaker levels repeatable. Jobs of one `affinity` (a room) share a table in a
-    worker when they can. `digest`, when given, is that of the position to search: whoever comes to another one refuses.
+    `level` gives limit and choice from the game's levels; a persona has its own; without either,
+    `limit` holds and the best move is played. `seed` makes the bounded choice of the weaker levels
+    repeatable. Jobs of one `affinity` (a room) share a table in a worker when they can. `digest`,
+    when given, is that of the position to search: whoever comes to another one refuses.
     """
 
     game: str
@@ -57,7 +60,9 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):
-    """What the search thinks of one move: score for the side to move in the evaluation's units (MATE at the top)."""
+    """What the search thinks of one move: score for the side to move in the evaluation's units
+    (MATE at the top).
+    """
 
     move: str
     score: int
@@ -65,8 +70,9 @@ class RootMove(Struct, frozen=True, omit_defaults=True):
 
 
 class Info(Struct, frozen=True, omit_defaults=True):
-    """The state of a running search after a completed depth, or now and then within one;
-    `pv` starts with the best move. `warming`: the search is not compiled yet, and looks less far than the level does.
+    """The state of a running search after a completed depth, or now and then within one; `pv`
+    starts with the best move. `warming`: the search is not compiled yet, and looks less far than
+    the level does.
     """
 
     depth: int
@@ -89,7 +95,9 @@ class Result(Struct, frozen=True, omit_defaults=True):
 
 
 class Load(Struct, frozen=True):
-    """How busy a pool is: searches under way and waiting, and the workers that are ready, busy or not."""
+    """How busy a pool is: searches under way and waiting, and the workers that are ready, busy or
+    not.
+    """
 
     running: int
     waiting: int

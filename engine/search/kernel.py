@@ -1,30 +1,33 @@
-"""The search: iterative deepening calls `root`, which calls `alpha_beta`, an alpha-beta search with null windows.
+"""The search: iterative deepening calls `root`, which calls `alpha_beta`, an alpha-beta search with
+null windows.
 
-These functions, and those of the PARTS, are written once; `engine.compiler.native` compiles a copy of them for each
-game with the game's rules in place of the stubs in `hooks`, and MAX_MOVES of the game. They use 64-bit memory only (see
-`layout`):
+These functions, and those of the PARTS, are written once; `engine.compiler.native` compiles a copy
+of them for each game with the game's rules in place of the stubs in `hooks`, and MAX_MOVES of the
+game. They use 64-bit memory only (see `layout`):
 
-- W, work memory of one worker (`work_words`): counters, limits, principal variation, killer moves, history, the
-  positions on the path, move buffers
+- W, work memory of one worker (`work_words`): counters, limits, principal variation, killer moves,
+  history, the positions on the path, move buffers
 - T, the transposition table: two words an entry
-- C, the control block that is shared with the process that asked: it writes CANCEL and nothing else; the search
-  writes the rest
+- C, the control block that is shared with the process that asked: it writes CANCEL and nothing
+  else; the search writes the rest
 - D, the game's data
 
-Techniques are switched on and off by the bits of W[TECHNIQUES] (see `layout.FEATURE`). BASIC ones change how soon a
-value is found; the others change what is looked at.
+Techniques are switched on and off by the bits of W[TECHNIQUES] (see `layout.FEATURE`). BASIC ones
+change how soon a value is found; the others change what is looked at.
 
-The contract of `alpha_beta`: with the game's rules and `depth` more plies, it returns v for the side to move in s such
-that
+The contract of `alpha_beta`: with the game's rules and `depth` more plies, it returns v for the
+side to move in s such that
     v <= alpha          means the true value is at most v,
     v >= beta           means the true value is at least v,
     alpha < v < beta    means v is the true value,
-where the true value is the negamax value of the tree to that depth: at a finished state the exact distance to the end
-(MATE - ply won, ply - MATE lost, 0 drawn), at the horizon `evaluate`. That holds with BASIC techniques; with the others
-the tree is deeper where much happens (extensions, quiescence) and shallower where little is expected (null move, late
-move reductions, futility, a node without a table move), and v is a value or bound of that tree. A table entry from a
-deeper search counts as well, and a position that comes again on the path or after the match's own is a draw, unless
-W[EXACT_DEPTH] is set. When W[STOP] is set the returned value means nothing, and nothing was stored because of it.
+where the true value is the negamax value of the tree to that depth: at a finished state the exact
+distance to the end (MATE - ply won, ply - MATE lost, 0 drawn), at the horizon `evaluate`. That
+holds with BASIC techniques; with the others the tree is deeper where much happens (extensions,
+quiescence) and shallower where little is expected (null move, late move reductions, futility, a
+node without a table move), and v is a value or bound of that tree. A table entry from a deeper
+search counts as well, and a position that comes again on the path or after the match's own is a
+draw, unless W[EXACT_DEPTH] is set. When W[STOP] is set the returned value means nothing, and
+nothing was stored because of it.
 """
 
 from typing import Any
@@ -138,8 +141,8 @@ from engine.search.steps import (
 )
 from engine.search.tt import cuts_off, tt_probe, tt_store, value_from_tt
 
+#: The other files of what is compiled.
 PARTS = (hooks, entries, steps, reference)
-"""The other files of what is compiled."""
 
 SIGNATURES = {
     "end_value": "i8(i8, i8, i8*)",
@@ -180,6 +183,8 @@ SIGNATURES = {
     "rule_may_pass": "i8(state)",
     "rule_pass_turn": "state(state)",
 }
+#: What each function calls of these; callees are compiled first, with the one signature that they
+#: have.
 CALLS = {
     "tt_store": ("replacement_value",),
     "update_history": ("add_history_bonus",),
@@ -191,15 +196,14 @@ CALLS = {
     "root": ("alpha_beta", "publish_pv", "record_root_line", "update_pv", "is_repeated", "reduction"),
     "plain": ("end_value",),
 }  # fmt: skip
-"""What each function calls of these; callees are compiled first, with the one signature that they have."""
 
 
 def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> int:
     """Searches the moves at W[root_offset], in their order, to a depth and returns the best score.
 
-    The W[LINES] best moves, and all that score more than the best one minus the margin, get exact scores and a line,
-    the others upper bounds; margin 0 and one line is the ordinary search for one best move. A new best line is shown
-    in C at once.
+    The W[LINES] best moves, and all that score more than the best one minus the margin, get exact
+    scores and a line, the others upper bounds; margin 0 and one line is the ordinary search for one
+    best move. A new best line is shown in C at once.
     """
     moves_at = BUFFERS + 2 * MAX_PLY * MAX_MOVES
     scores_at = moves_at + MAX_MOVES
@@ -208,7 +212,13 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
     if REPEATS != 0:
         is_repeated(s, 0, W)
     may_reduce = 0
-    if (W[FEATURES] & LMR) != 0 and margin == 0 and W[LINES] == 1 and depth >= LMR_DEPTH and unstable(s) == 0:
+    if (
+        (W[FEATURES] & LMR) != 0
+        and margin == 0
+        and W[LINES] == 1
+        and depth >= LMR_DEPTH
+        and unstable(s) == 0
+    ):
         may_reduce = 1
     history = at(W, HISTORY)
     W[ROOT_DONE] = 0
@@ -224,8 +234,8 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         floor = best - margin
         if W[LINES] > 1:
             floor = min(floor, W[TOP + W[LINES] - 1])
-        # 1. As long as there is no floor a move gets the open window; later ones must first show that they come above
-        #    the floor, late quiet ones less deep at first.
+        # 1. As long as there is no floor a move gets the open window; later ones must first show
+        # that they come above the floor, late quiet ones less deep at first.
         v = floor + 1
         if floor > -INF:
             less: Any = np.int64(0)
@@ -241,7 +251,8 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         W[scores_at + i] = v
         W[bounds_at + i] = EXACT if v > floor else UPPER
         W[ROOT_DONE] = i + 1
-        # 2. An exact score comes with its line, and to its place among the best; a new best one is shown.
+        # 2. An exact score comes with its line, and to its place among the best; a new best one is
+        # shown.
         if v > floor:
             record_root_line(i, move, v, W)
         if v > best:
@@ -251,11 +262,15 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
     return best
 
 
-def quiesce(s: State, known_unstable: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any) -> int:
-    """The value of s, within a window, when only noisy moves are made from here: `alpha_beta`'s contract for that tree.
+def quiesce(
+    s: State, known_unstable: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any
+) -> int:
+    """The value of s, within a window, when only noisy moves are made from here: `alpha_beta`'s
+    contract for that tree.
 
-    The side to move may stand pat, that is take the evaluation instead; where the state is tense it may not, and all
-    moves are looked at, or those that the game says it leaves. Noisy moves that the game ranks below 0 are left out.
+    The side to move may stand pat, that is take the evaluation instead; where the state is tense it
+    may not, and all moves are looked at, or those that the game says it leaves. Noisy moves that
+    the game ranks below 0 are left out.
     """
     # 1. A finished state has its exact value.
     W[PV_LENGTH + ply] = 0
@@ -269,7 +284,8 @@ def quiesce(s: State, known_unstable: int, alpha: int, beta: int, ply: int, W: A
         if known_end != ONGOING:
             return end_value(known_end & 3, ply + (known_end >> 2), W)
 
-    # 2. Whoever may stand pat has the evaluation. It is asked for before the table, whose entry is under way meanwhile.
+    # 2. Whoever may stand pat has the evaluation. It is asked for before the table, whose entry is
+    # under way meanwhile.
     W[HORIZONS] += 1
     is_tense = unstable(s) if known_unstable < 0 else known_unstable
     is_last = ply >= MAX_PLY - 1 or W[NODES] >= W[QUIET_END]
@@ -278,7 +294,8 @@ def quiesce(s: State, known_unstable: int, alpha: int, beta: int, ply: int, W: A
     if may_stand:
         best = evaluate(s, D)
 
-    # 3. The table may know the value. What is found here has depth 0, and its move is one of those looked at here.
+    # 3. The table may know the value. What is found here has depth 0, and its move is one of those
+    # looked at here.
     low = alpha
     table_move: Any = np.int64(-1)
     k = U(0)
@@ -358,7 +375,9 @@ def quiesce(s: State, known_unstable: int, alpha: int, beta: int, ply: int, W: A
     return best
 
 
-def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any) -> int:
+def alpha_beta(
+    s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any
+) -> int:
     """The value of s to a depth within a window, alpha < beta: see the contract above."""
     # 1. Count, and now and then look whether to stop.
     W[NODES] += 1
@@ -367,29 +386,37 @@ def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T:
     W[PV_LENGTH + ply] = 0
     features = W[FEATURES]
 
-    # 2. A finished state has its exact value; so has a draw by rule, and whoever can repeat a position can draw.
+    # 2. A finished state has its exact value; so has a draw by rule, and whoever can repeat a
+    # position can draw.
     result = status(s)
     if result != ONGOING:
         return end_value(result, ply, W)
     if drawn(s) != 0:
         return end_value(DRAWN, ply, W)
     if REPEATS != 0 and (features & REPETITION) != 0 and is_repeated(s, ply, W) != 0:
-        W[HORIZONS] += 1  # the value belongs to this path: no table entry above may take it for complete
+        W[HORIZONS] += (
+            1  # the value belongs to this path: no table entry above may take it for complete
+        )
         return end_value(DRAWN, ply, W)
     if HAS_PROBE != 0 and (features & PROBE) != 0:
         known_end = probe(s, D)
         if known_end != ONGOING:
             return end_value(known_end & 3, ply + (known_end >> 2), W)
-    if (features & MATE_DISTANCE) != 0:  # nothing is sooner than a loss here or a win with the next move
+    if (
+        features & MATE_DISTANCE
+    ) != 0:  # nothing is sooner than a loss here or a win with the next move
         alpha = max(alpha, ply - MATE)
         beta = min(beta, MATE - ply - 1)
         if alpha >= beta:
             return alpha
 
-    # 3. A tense state is looked at a ply deeper, up to twice the depth of the root. At the horizon the game's
-    #    evaluation stands for the rest, once the noise is over.
+    # 3. A tense state is looked at a ply deeper, up to twice the depth of the root. At the horizon
+    # the game's evaluation stands for the rest, once the noise is over.
     is_tense = 0
-    if HAS_UNSTABLE != 0 and (features & (EXTENSIONS | NULL_MOVE | LMR | FUTILITY | QUIESCENCE)) != 0:
+    if (
+        HAS_UNSTABLE != 0
+        and (features & (EXTENSIONS | NULL_MOVE | LMR | FUTILITY | QUIESCENCE)) != 0
+    ):
         is_tense = unstable(s)
         if is_tense != 0 and (features & EXTENSIONS) != 0 and ply < 2 * W[ROOT_DEPTH]:
             depth += 1
@@ -399,8 +426,9 @@ def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T:
         W[HORIZONS] += 1
         return evaluate(s, D)
 
-    # 4. The table may know the value, or a bound that closes the window, or at least the move to try first. Where the
-    #    trend counts the evaluation is due in any case: before the table, whose entry is under way meanwhile.
+    # 4. The table may know the value, or a bound that closes the window, or at least the move to
+    # try first. Where the trend counts the evaluation is due in any case: before the table, whose
+    # entry is under way meanwhile.
     guess: Any = np.int64(-INF)
     wants_trend = MARGIN != 0 and (features & IMPROVING) != 0 and is_tense == 0
     if wants_trend:
@@ -422,8 +450,9 @@ def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T:
                 W[HORIZONS] += 1
             return int(known)
 
-    # 5. A guess at the value: the evaluation, or what the table knows if that says more. Futility: near the horizon,
-    #    where the guess is so far above the window that the few plies left will hardly lose it, it stands for them.
+    # 5. A guess at the value: the evaluation, or what the table knows if that says more. Futility:
+    # near the horizon, where the guess is so far above the window that the few plies left will
+    # hardly lose it, it stands for them.
     may_prune = 0
     is_improving = 1
     is_free: Any = np.int64(0)
@@ -439,15 +468,18 @@ def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T:
             W[STATIC_EVAL + ply] = guess
             if wants_trend and ply >= 3 and guess <= W[STATIC_EVAL + ply - 2]:
                 is_improving = 0
-            may_tell = is_known and (features & TABLE_GUESS) != 0 and -MATE_BOUND < known < MATE_BOUND
+            may_tell = (
+                is_known and (features & TABLE_GUESS) != 0 and -MATE_BOUND < known < MATE_BOUND
+            )
             if may_tell and cuts_off(known, entry, guess, guess) != 0:
                 guess = known
     if may_prune != 0 and is_free != 0 and ply >= W[NULL_FROM] and guess - MARGIN * depth >= beta:
         W[HORIZONS] += 1
         return int(guess)
 
-    # 6. Null move: if not even passing lets the other side back into the window, no move needs to be tried. Deep in the
-    #    tree a shallower search has to agree that takes no guess for it, for passing may be better than any move.
+    # 6. Null move: if not even passing lets the other side back into the window, no move needs to
+    # be tried. Deep in the tree a shallower search has to agree that takes no guess for it, for
+    # passing may be better than any move.
     made_before = W[CURRENT_MOVE + ply - 1]
     if (
         (features & NULL_MOVE) != 0
@@ -477,8 +509,8 @@ def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T:
             if checked >= beta:
                 return beta if v > MATE_BOUND else v
 
-    # 7. The moves, and an order: table move, moves that the game ranks, killer moves, the reply that refuted the move
-    #    before, then by how often a move closed the window before.
+    # 7. The moves, and an order: table move, moves that the game ranks, killer moves, the reply
+    # that refuted the move before, then by how often a move closed the window before.
     if (features & IIR) != 0 and table_move < 0 and depth >= IIR_DEPTH:
         depth -= 1  # without a move to begin with the node is worth less; it is there the next time
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
@@ -494,7 +526,11 @@ def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T:
     killers = at(W, KILLERS + 2 * ply)
     killer_1 = killers[0]
     killer_2 = killers[1]
-    reply = W[COUNTER_MOVES + (made_before & (HISTORY_MOVES - 1))] if (features & COUNTER_MOVE_ORDER) != 0 else NO_MOVE
+    reply = (
+        W[COUNTER_MOVES + (made_before & (HISTORY_MOVES - 1))]
+        if (features & COUNTER_MOVE_ORDER) != 0
+        else NO_MOVE
+    )
     first: Any = np.int64(0)
     for i in range(n):
         move = buffer[i]
@@ -526,9 +562,9 @@ def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T:
     buffer[0] = move
     order[0] = place
 
-    # 8. Search the moves from the best place on: the first with the whole window, the others only to show that they
-    #    are no better, late quiet ones less deep at first, and once more when one is better. The first often is enough,
-    #    so the rest is put into order only when it was not.
+    # 8. Search the moves from the best place on: the first with the whole window, the others only
+    # to show that they are no better, late quiet ones less deep at first, and once more when one is
+    # better. The first often is enough, so the rest is put into order only when it was not.
     horizons = W[HORIZONS]
     best = -INF
     best_index: Any = np.int64(0)
@@ -541,7 +577,8 @@ def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T:
         W[CURRENT_MOVE + ply] = move
         child = play(s, move)
         if may_prune != 0 and i > 0 and best > -MATE_BOUND and (place >> 17) < 1 << 41:
-            # 9. Futility: a quiet move that would have to gain too much, or comes late, is left out; not a check.
+            # 9. Futility: a quiet move that would have to gain too much, or comes late, is left
+            # out; not a check.
             is_hopeless = guess + MARGIN * (depth + 1) <= low
             is_late = i >= (LATE_MOVES + depth * depth) >> (1 - is_improving)
             if (is_hopeless or is_late) and unstable(child) == 0:
@@ -555,7 +592,9 @@ def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T:
             v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         else:
             less: Any = np.int64(0)
-            may_reduce = (features & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_tense == 0
+            may_reduce = (
+                (features & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_tense == 0
+            )
             if may_reduce and (place >> 17) < 1 << 41 and unstable(child) == 0:
                 worth = (place >> 17) if (place & 65536) != 0 else 0
                 less = reduction(depth, i, worth, 1 if beta - alpha > 1 else 0, is_improving)
@@ -567,7 +606,8 @@ def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T:
         if W[STOP] != 0:
             return 0
 
-        # 10. A better move raises the lower end of the window; when that closes, remember the move that closed it.
+        # 10. A better move raises the lower end of the window; when that closes, remember the move
+        # that closed it.
         if v > best:
             best = v
             best_index = 65535 - (place & 65535)
@@ -575,11 +615,14 @@ def alpha_beta(s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T:
                 low = v
                 update_pv(move, ply, W)
             if v >= beta:
-                if (place & 65536) != 0:  # a quiet one: what the game ranks is in its place without being remembered
+                if (
+                    place & 65536
+                ) != 0:  # a quiet one: what the game ranks is in its place without being remembered
                     update_history(buffer, order, i, depth, ply, W)
                 break
 
-    # 11. Store the value with what it means. Where no move came above the window none is the best one.
+    # 11. Store the value with what it means. Where no move came above the window none is the best
+    # one.
     if (features & TABLE) == 0:
         return best
     bound = EXACT

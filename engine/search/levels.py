@@ -1,21 +1,26 @@
-"""Levels of play: how far each one looks, how far from the best move it may choose, and how often it is careless.
+"""Levels of play: how far each one looks, how far from the best move it may choose, and how often
+it is careless.
 
 A level is three numbers:
 
-- nodes: so many positions it looks at; the deepest look that was completed counts, and one ply always is;
-- margin: moves that score less than so much below the best one are candidates, and the job's seed picks one of them;
-- slip: so many of a thousand moves are played carelessly, as the seed says: after a look of one ply only, exchanges not
-  looked at to their end. A level that never looks further (1 node) plays such a move by lot, whatever comes of it.
+- nodes: so many positions it looks at; the deepest look that was completed counts, and one ply
+  always is;
+- margin: moves that score less than so much below the best one are candidates, and the job's seed
+  picks one of them;
+- slip: so many of a thousand moves are played carelessly, as the seed says: after a look of one ply
+  only, exchanges not looked at to their end. A level that never looks further (1 node) plays such a
+  move by lot, whatever comes of it.
 
-So a weak level errs as people do. It overlooks the answer to its move, and it does not know small differences; but it
-gives away no more than its margin as far as it can see, it wins at once where it can, and it picks no line that it sees
-to be lost while it sees another. Levels differ in how often they are careless more than in how far they look: so the
-weaker of two wins now and then, and the one below the top looks far as well. What the top's second gives it beyond that
-is in docs/levels.md. Careless moves of a level of 1 node may be anything: without them the first
-level could not lose to somebody who looks one ply ahead. No level is slow, or gives up, to be weak.
+So a weak level errs as people do. It overlooks the answer to its move, and it does not know small
+differences; but it gives away no more than its margin as far as it can see, it wins at once where
+it can, and it picks no line that it sees to be lost while it sees another. Levels differ in how
+often they are careless more than in how far they look: so the weaker of two wins now and then, and
+the one below the top looks far as well. What the top's second gives it beyond that is in
+docs/levels.md. Careless moves of a level of 1 node may be anything: without them the first level
+could not lose to somebody who looks one ply ahead. No level is slow, or gives up, to be weak.
 
-Levels below the top start each move with an empty table, so that a job gives the same move wherever and however often
-it is run. Only the top level uses up its time, and the table of its room.
+Levels below the top start each move with an empty table, so that a job gives the same move wherever
+and however often it is run. Only the top level uses up its time, and the table of its room.
 """
 
 import hashlib
@@ -27,19 +32,20 @@ from msgspec import structs
 from engine.game import Game
 from engine.search.job import Limit, RootMove
 
+#: How long a level may think: the top one does, the others hardly ever come near.
 TIME_MS = 1000
-"""How long a level may think: the top one does, the others hardly ever come near."""
 SLIPS_OF = 1000
+#: Wider than any two scores are apart.
 ANY_MARGIN = 1 << 17
-"""Wider than any two scores are apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
     """What a level does; without nodes and margin it is the best there is in its time.
 
-    A repeatable level starts with an empty table, and is limited by nodes before time comes into it. A plain one takes
-    the evaluation after its depth as it is, with no look at the exchanges that follow.
+    A repeatable level starts with an empty table, and is limited by nodes before time comes into
+    it. A plain one takes the evaluation after its depth as it is, with no look at the exchanges
+    that follow.
     """
 
     limit: Limit
@@ -49,13 +55,17 @@ class Level:
     plain: bool = False
 
     def at(self, seed: int, position: str) -> "Level":
-        """What it does about one position (a digest): what it always does, or the careless move that the seed wants."""
+        """What it does about one position (a digest): what it always does, or the careless move
+        that the seed wants.
+        """
         if not self.slip or lot(f"slip:{seed}:{position}", SLIPS_OF) >= self.slip:
             return self
         margin = ANY_MARGIN if self.limit.nodes == 1 else self.margin
         return replace(self, limit=structs.replace(self.limit, depth=1), margin=margin, plain=True)
 
 
+#: Nodes, margin and slip of the levels below the top, in a game that does not give its own
+#: LEVEL_TABLE; one with fewer levels takes a selection, the first included.
 LADDER = (
     (1, 60, 150),
     (50, 40, 200),
@@ -65,8 +75,6 @@ LADDER = (
     (15_000, 10, 0),
     (80_000, 0, 0),
 )
-"""Nodes, margin and slip of the levels below the top, in a game that does not give its own LEVEL_TABLE; one with fewer
-levels takes a selection, the first included."""
 TOP = Level(Limit(time_ms=TIME_MS))
 
 
@@ -85,15 +93,21 @@ def level_of(game: Game, level: int) -> Level:
 
 def level_from(nodes: int, margin: int, slip: int) -> Level:
     """The level of three numbers, as they stand in a table."""
-    return Level(Limit(nodes=nodes, time_ms=TIME_MS), margin, slip, repeatable=True, plain=nodes == 1)
+    return Level(
+        Limit(nodes=nodes, time_ms=TIME_MS), margin, slip, repeatable=True, plain=nodes == 1
+    )
 
 
 def choose(moves: Sequence[RootMove], margin: int, seed: int, position: str) -> RootMove:
-    """The move to play, of those that a search scored, best first: a candidate picked by seed and position digest."""
+    """The move to play, of those that a search scored, best first: a candidate picked by seed and
+    position digest.
+    """
     if not margin:
         return moves[0]
     best = moves[0].score
-    candidates = [move for move in moves if move.bound == "exact" and move.score > best - margin] or [moves[0]]
+    candidates = [
+        move for move in moves if move.bound == "exact" and move.score > best - margin
+    ] or [moves[0]]
     return candidates[lot(f"{seed}:{position}", len(candidates))]
 
 

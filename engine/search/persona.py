@@ -1,8 +1,9 @@
 """Ways of playing that are no levels: the same choice wherever and however often a job is run.
 
-- `average` takes its opponent for somebody who may err: it plays the move that is best on the mean of all answers.
-- `swindler` sees what the search sees, and of the moves that give little away it plays the one after which the opponent
-  has most to lose by an error; where all is lost, of all moves.
+- `average` takes its opponent for somebody who may err: it plays the move that is best on the mean
+  of all answers.
+- `swindler` sees what the search sees, and of the moves that give little away it plays the one
+  after which the opponent has most to lose by an error; where all is lost, of all moves.
 - `random` moves by lot.
 """
 
@@ -37,20 +38,23 @@ from engine.search.levels import ANY_MARGIN, TIME_MS, level_of, lot
 from engine.search.report import Report, nodes_per_second, resolve, to_info
 from engine.search.uncompiled import plays_in_full
 
+#: Means are taken over so many positions at most: as deep as that goes, and one ply in any case.
 AVERAGE_NODES = 200_000
-"""Means are taken over so many positions at most: as deep as that goes, and one ply in any case."""
 SWINDLER_NODES = 50_000
+#: What an opponent may get wrong is looked at so deep: its answers, ours to them, and its next
+#: ones.
 TRAP_DEPTH = 3
-"""What an opponent may get wrong is looked at so deep: its answers, ours to them, and its next ones."""
+#: The same, for one move at most; where that is too little, a ply less for all of them.
 TRAP_NODES = 50_000
-"""The same, for one move at most; where that is too little, a ply less for all of them."""
 
 
 class Expectimax:
     """Average min-max for one game, compiled or not."""
 
     def __init__(self, game: Game, compiled: bool = True) -> None:
-        self._native: Bound = compile_game(game, expectimax) if compiled else interpret_game(game, expectimax)
+        self._native: Bound = (
+            compile_game(game, expectimax) if compiled else interpret_game(game, expectimax)
+        )
         self._words: Any = np.zeros(expectimax.work_words(int(game.rules.MAX_MOVES)), np.int64)
         self._memory = Memory(self._words)
 
@@ -71,18 +75,25 @@ class Expectimax:
         """How many positions were looked at since `begin`."""
         return int(self._words[expectimax.NODES])
 
-    def value(self, position: Position, depth: int, ply: int, nodes: int | None, control: Control) -> Fraction | None:
-        """What a position is worth to the side to move, who may err at an odd ply; None if so many nodes, or the time,
-        did not suffice. Nothing stops it where no number is given: that is for a single ply.
+    def value(
+        self, position: Position, depth: int, ply: int, nodes: int | None, control: Control
+    ) -> Fraction | None:
+        """What a position is worth to the side to move, who may err at an odd ply; None if so many
+        nodes, or the time, did not suffice. Nothing stops it where no number is given: that is for
+        a single ply.
 
         Raises Cancelled when the control block says so.
         """
         words = self._words
         words[expectimax.STOP] = 0
         words[expectimax.POLL] = NO_LIMIT if nodes is None else 0
-        words[expectimax.NODE_LIMIT] = NO_LIMIT if nodes is None else words[expectimax.NODES] + nodes
+        words[expectimax.NODE_LIMIT] = (
+            NO_LIMIT if nodes is None else words[expectimax.NODES] + nodes
+        )
         state = tuple(int(word) for word in position.state)
-        found = self._native.function("expectimax")(state, depth, ply, self._memory, control.memory, self._native.data)
+        found = self._native.function("expectimax")(
+            state, depth, ply, self._memory, control.memory, self._native.data
+        )
         if control.cancelled:
             raise Cancelled
         return None if words[expectimax.STOP] else Fraction(int(found), expectimax.UNIT)
@@ -109,7 +120,8 @@ class _Asked:
 class Personas:
     """The personas of one game, around its search.
 
-    Where that is not compiled, those that look ahead see as much as they do in their time, and say so (`Info.warming`).
+    Where that is not compiled, those that look ahead see as much as they do in their time, and say
+    so (`Info.warming`).
     """
 
     def __init__(self, searcher: Searcher) -> None:
@@ -135,7 +147,8 @@ class Personas:
     ) -> Result:
         """Runs a job that names a persona, within `time_ms` and the time of a level.
 
-        Raises SearchFailed for a finished match or another name, Cancelled when the control block says so.
+        Raises SearchFailed for a finished match or another name, Cancelled when the control block
+        says so.
         """
         position = resolve(job, self._searcher.game)
         if not position.moves():
@@ -171,7 +184,9 @@ class Personas:
         info, nodes = Info(0, 0, 0, 0, 0, ()), -1
         for depth in range(1, expectimax.MAX_DEPTH):
             before = self._averager.nodes
-            found = self._worth(asked, asked.position.moves(), depth, None if depth == 1 else AVERAGE_NODES - before)
+            found = self._worth(
+                asked, asked.position.moves(), depth, None if depth == 1 else AVERAGE_NODES - before
+            )
             if found is None:
                 break
             worth = found
@@ -183,8 +198,9 @@ class Personas:
         return info.pv[0]
 
     def _swindle(self, asked: _Asked, seconds: float) -> str:
-        """The search says which moves are good enough, the means after them which one to play. Uncompiled, each of the
-        two has half of the time, and where that is too little for the means the search's best move is played.
+        """The search says which moves are good enough, the means after them which one to play.
+        Uncompiled, each of the two has half of the time, and where that is too little for the means
+        the search's best move is played.
         """
         seconds = seconds if self._is_compiled else seconds / 2
         game = self._searcher.game
@@ -195,7 +211,11 @@ class Personas:
             margin = ANY_MARGIN
         info = to_info(asked.position, report)
         asked.on_info(info)
-        good = [move for move, score, bound in report.moves if bound == layout.EXACT and score > report.score - margin]
+        good = [
+            move
+            for move, score, bound in report.moves
+            if bound == layout.EXACT and score > report.score - margin
+        ]
         if report.score > layout.MATE_BOUND or len(good) < 2:
             return info.pv[0]
         for depth in range(TRAP_DEPTH, 0, -1):
@@ -212,16 +232,28 @@ class Personas:
         table = Table(SMALL_TABLE_BITS)
         features = self._searcher.features & ~layout.PROBE
         return self._searcher.search(
-            asked.position, limit, table, asked.control, margin=margin, features=features, clock=asked.clock
+            asked.position,
+            limit,
+            table,
+            asked.control,
+            margin=margin,
+            features=features,
+            clock=asked.clock,
         )
 
-    def _worth(self, asked: _Asked, moves: Sequence[int], depth: int, nodes: int | None) -> dict[int, Fraction] | None:
-        """What each move is worth where the other side errs; None if so many nodes, or the time, did not suffice."""
+    def _worth(
+        self, asked: _Asked, moves: Sequence[int], depth: int, nodes: int | None
+    ) -> dict[int, Fraction] | None:
+        """What each move is worth where the other side errs; None if so many nodes, or the time,
+        did not suffice.
+        """
         worth = {}
         allowed = None if nodes is None else self._averager.nodes + nodes
         for move in moves:
             left = None if allowed is None else allowed - self._averager.nodes
-            value = self._averager.value(asked.position.play(move), depth - 1, 1, left, asked.control)
+            value = self._averager.value(
+                asked.position.play(move), depth - 1, 1, left, asked.control
+            )
             if value is None:
                 return None
             worth[move] = -value
@@ -230,11 +262,21 @@ class Personas:
     def _info(self, asked: _Asked, worth: dict[int, Fraction], depth: int) -> Info:
         best = asked.pick(worth)
         ordered = sorted(worth, key=lambda move: (-worth[move], move != best))
-        scores = tuple(RootMove(asked.position.format_move(move), round(worth[move])) for move in ordered)
+        scores = tuple(
+            RootMove(asked.position.format_move(move), round(worth[move])) for move in ordered
+        )
         seconds = asked.clock() - asked.begun
         nodes = self._averager.nodes
         per_second = nodes_per_second(nodes, seconds)
-        return Info(depth, scores[0].score, nodes, per_second, round(seconds * 1000), (scores[0].move,), scores)
+        return Info(
+            depth,
+            scores[0].score,
+            nodes,
+            per_second,
+            round(seconds * 1000),
+            (scores[0].move,),
+            scores,
+        )
 
 
 def _by_lot(asked: _Asked) -> Result:

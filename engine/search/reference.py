@@ -1,4 +1,6 @@
-"""What checks and figures are made with: counting, a search that tries everything, and the rules themselves."""
+"""What checks and figures are made with: counting, a search that tries everything, and the rules
+themselves.
+"""
 
 from typing import Any
 
@@ -30,7 +32,9 @@ from engine.search.steps import end_value
 
 
 def perft(s: State, depth: int, ply: int, W: Any) -> int:
-    """The number of move sequences of a length; a finished game has no moves, a draw by rule still has."""
+    """The number of move sequences of a length; a finished game has no moves, a draw by rule still
+    has.
+    """
     if depth == 0:
         return 1
     if status(s) != ONGOING:

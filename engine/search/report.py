@@ -1,4 +1,6 @@
-"""From a job to a position and level, and from a search's numbers to tokens; no compiled code in here."""
+"""From a job to a position and level, and from a search's numbers to tokens; no compiled code in
+here.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +16,11 @@ BOUNDS: dict[int, Bound] = {layout.EXACT: "exact", layout.LOWER: "lower", layout
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A completed depth: `moves` hold (move, score, bound), the best one first; solved: no deeper search can differ.
+    """A completed depth: `moves` hold (move, score, bound), the best one first; solved: no deeper
+    search can differ.
 
-    `lines` go with the moves: what follows each one that has an exact score, itself included, as far as it is noted.
+    `lines` go with the moves: what follows each one that has an exact score, itself included, as
+    far as it is noted.
     """
 
     depth: int
@@ -30,8 +34,8 @@ class Report:
 
 
 def level_for(job: Job, game: Game) -> Level:
-    """The level that a job asks for, or its own limit as one; a persona has the time of a level, and answers the same
-    each time. SearchFailed when the game has no such level.
+    """The level that a job asks for, or its own limit as one; a persona has the time of a level,
+    and answers the same each time. SearchFailed when the game has no such level.
     """
     if job.persona is not None:
         return Level(Limit(time_ms=TIME_MS), repeatable=True)
@@ -46,7 +50,9 @@ def level_for(job: Job, game: Game) -> Level:
 def resolve(job: Job, game: Game) -> Position:
     """The position that a job names; RulesChanged or SearchFailed when it names none here."""
     if job.rules != game.digest:
-        raise RulesChanged(f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}")
+        raise RulesChanged(
+            f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}"
+        )
     try:
         position = game.position(job.start, job.options)
         for token in job.moves:
@@ -59,16 +65,23 @@ def resolve(job: Job, game: Game) -> Position:
 
 
 def best_so_far(job: Job, game: Game, info: Info) -> Result:
-    """The answer that a search gives which ended here: the move that the level would choose by what is known."""
+    """The answer that a search gives which ended here: the move that the level would choose by what
+    is known.
+    """
     if job.level is None:
         return Result(info.pv[0], info)
     position = resolve(job, game).digest()
     level = level_for(job, game).at(job.seed, position)
-    return Result(choose(info.moves, level.margin, job.seed, position).move if level.margin else info.pv[0], info)
+    return Result(
+        choose(info.moves, level.margin, job.seed, position).move if level.margin else info.pv[0],
+        info,
+    )
 
 
 def line_tokens(position: Position, line: Sequence[int]) -> tuple[str, ...]:
-    """A line of play in tokens, cut short where a move is not legal: two states may share a key in the table."""
+    """A line of play in tokens, cut short where a move is not legal: two states may share a key in
+    the table.
+    """
     tokens = []
     here = position
     for move in line:
@@ -81,7 +94,10 @@ def line_tokens(position: Position, line: Sequence[int]) -> tuple[str, ...]:
 
 def to_info(position: Position, report: Report) -> Info:
     """A report in tokens."""
-    moves = tuple(RootMove(position.format_move(move), score, BOUNDS[bound]) for move, score, bound in report.moves)
+    moves = tuple(
+        RootMove(position.format_move(move), score, BOUNDS[bound])
+        for move, score, bound in report.moves
+    )
     return Info(
         depth=report.depth,
         score=report.score,
@@ -102,7 +118,9 @@ def solved_info(position: Position, solution: Solution) -> Info:
         nps=nodes_per_second(solution.nodes, solution.seconds),
         time_ms=round(solution.seconds * 1000),
         pv=line_tokens(position, solution.line),
-        moves=tuple(RootMove(position.format_move(m.move), m.value, m.bound) for m in solution.moves),
+        moves=tuple(
+            RootMove(position.format_move(m.move), m.value, m.bound) for m in solution.moves
+        ),
     )
 
 

@@ -1,5 +1,5 @@
-"""Small steps of the search: what an end is worth, how much less deep a late move is looked at, history, the reasons to
-stop, repetition, and what is told of the best lines.
+"""Small steps of the search: what an end is worth, how much less deep a late move is looked at,
+history, the reasons to stop, repetition, and what is told of the best lines.
 """
 
 from typing import Any
@@ -60,8 +60,8 @@ def end_value(result: int, ply: int, W: Any) -> int:
 
 
 def reduction(depth: int, number: int, worth: int, is_open: int, is_improving: int) -> int:
-    """How many plies a late move is looked at less: fewer where the window is open or history speaks for the move, more
-    where the side to move is not doing better than at its move before.
+    """How many plies a late move is looked at less: fewer where the window is open or history
+    speaks for the move, more where the side to move is not doing better than at its move before.
     """
     parts: Any = np.int64(REDUCTIONS[min(depth, 63), min(number, 63)])
     if is_open != 0:
@@ -73,7 +73,9 @@ def reduction(depth: int, number: int, worth: int, is_open: int, is_improving: i
 
 
 def add_history_bonus(history: Any, move: int, depth: int) -> None:
-    """Moves what is remembered of a move towards MOST_HISTORY, or away from it where depth is negative."""
+    """Moves what is remembered of a move towards MOST_HISTORY, or away from it where depth is
+    negative.
+    """
     at_move = move & (HISTORY_MOVES - 1)
     bonus = min(16 * depth * depth + 64 * abs(depth), 1600)
     if depth < 0:
@@ -82,8 +84,9 @@ def add_history_bonus(history: Any, move: int, depth: int) -> None:
 
 
 def update_history(buffer: Any, order: Any, i: int, depth: int, ply: int, W: Any) -> None:
-    """Remembers the i-th move at this ply, a quiet one that closed the window: as a killer move, as the reply to the
-    move before, and in the history, there with those quiet ones that were searched before it and did not.
+    """Remembers the i-th move at this ply, a quiet one that closed the window: as a killer move, as
+    the reply to the move before, and in the history, there with those quiet ones that were searched
+    before it and did not.
     """
     move = buffer[i]
     history = at(W, HISTORY + (ply & 1) * HISTORY_MOVES)
@@ -111,7 +114,9 @@ def update_pv(move: int, ply: int, W: Any) -> None:
 
 
 def sort_moves(buffer: Any, order: Any, first: int, n: int) -> None:
-    """Sorts the moves from the first one on, the best one in front, by inserting: quiet moves nearly are in order."""
+    """Sorts the moves from the first one on, the best one in front, by inserting: quiet moves
+    nearly are in order.
+    """
     for t in range(first + 1, n):
         place = order[t]
         move = buffer[t]
@@ -125,7 +130,9 @@ def sort_moves(buffer: Any, order: Any, first: int, n: int) -> None:
 
 
 def poll(W: Any, C: Any) -> int:
-    """Shows the node count, looks at every reason to stop and says when to look again; the answer is W[STOP]."""
+    """Shows the node count, looks at every reason to stop and says when to look again; the answer
+    is W[STOP].
+    """
     put(C, SEEN_NODES, W[NODES])
     out_of_budget = W[EXPIRED] != 0 or W[NODES] >= W[NODE_LIMIT]
     if C[CANCEL] != 0 or (W[MAY_STOP] != 0 and out_of_budget):
@@ -137,14 +144,18 @@ def poll(W: Any, C: Any) -> int:
 
 
 def is_repeated(s: State, ply: int, W: Any) -> int:
-    """1 if the position was there before, on the path or in the match; notes that it is on the path now."""
+    """1 if the position was there before, on the path or in the match; notes that it is on the path
+    now.
+    """
     here = np.int64(repetition(s))
     W[PATH + ply] = here
     back = reversible(s)
     if back > ply + W[PAST]:
         back = ply + W[PAST]
     for i in range(2, back + 1, 2):
-        if i <= ply and (W[CURRENT_MOVE + ply - i] == NO_MOVE or W[CURRENT_MOVE + ply - i + 1] == NO_MOVE):
+        if i <= ply and (
+            W[CURRENT_MOVE + ply - i] == NO_MOVE or W[CURRENT_MOVE + ply - i + 1] == NO_MOVE
+        ):
             return 0  # whoever passed cannot come back to what was before
         if i >= 4 and W[PATH + ply - i] == here:
             return 1

@@ -1,7 +1,9 @@
-"""Lazy SMP: more threads search the same position into the same table, each with work memory of its own.
+"""Lazy SMP: more threads search the same position into the same table, each with work memory of its
+own.
 
-They share nothing but the table, of which each entry carries its own check (key xor data); what one stored saves the
-others a search. The compiled kernel runs without the interpreter's lock, so threads of one process use several cores.
+They share nothing but the table, of which each entry carries its own check (key xor data); what one
+stored saves the others a search. The compiled kernel runs without the interpreter's lock, so
+threads of one process use several cores.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +23,9 @@ from engine.search.work import Work
 def helper_threads(
     native: Bound, works: Sequence[Work], position: Position, table: Memory, data: Memory
 ) -> Iterator[None]:
-    """Threads that search until the block ends, one for each of the works, which have begun the position."""
+    """Threads that search until the block ends, one for each of the works, which have begun the
+    position.
+    """
     if not works:
         yield
         return
@@ -45,7 +49,9 @@ def helper_threads(
 def _run_helper(
     native: Bound, work: Work, state: tuple[int, ...], table: Memory, data: Memory, first_depth: int
 ) -> None:
-    """Deepens as the main thread does, from another depth on, so that the threads are not all at the same place."""
+    """Deepens as the main thread does, from another depth on, so that the threads are not all at
+    the same place.
+    """
     root = native.function("root")
     own_control = Memory(np.zeros(layout.CONTROL_WORDS, np.int64))
     for depth in range(first_depth, layout.MAX_PLY - 1):

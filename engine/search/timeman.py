@@ -1,34 +1,40 @@
-"""How long to think about one move: from a limit to a soft and a hard bound, and after each depth whether to go on."""
+"""How long to think about one move: from a limit to a soft and a hard bound, and after each depth
+whether to go on.
+"""
 
 from dataclasses import dataclass
 
 from engine.search.job import Limit
 
+#: What a move costs outside of the search: it is not given away.
 OVERHEAD_MS = 10
-"""What a move costs outside of the search: it is not given away."""
+#: A depth is not begun when this much of a fixed time is gone: it would hardly be completed.
 NEXT_DEPTH_SHARE = 0.6
-"""A depth is not begun when this much of a fixed time is gone: it would hardly be completed."""
+#: The same of a move's share of a clock, which may be exceeded; what is found before the depth is
+#: complete counts.
 CLOCK_SHARE = 0.9
-"""The same of a move's share of a clock, which may be exceeded; what is found before the depth is complete counts."""
+#: So many more moves of a match are reckoned with where nobody says how many.
 EXPECTED_MOVES = 25
-"""So many more moves of a match are reckoned with where nobody says how many."""
+#: How much more than its share one move may take, when its depth is not complete or the best move
+#: changed.
 HARD_FACTOR = 4
-"""How much more than its share one move may take, when its depth is not complete or the best move changed."""
+#: However few moves are left until the next control, one of them never takes more of the clock.
 MOST_OF_CLOCK = 0.7
-"""However few moves are left until the next control, one of them never takes more of the clock."""
+#: A best move that stayed the same for so many depths is not thought about any longer than needed.
 EASY_DEPTHS = 7
-"""A best move that stayed the same for so many depths is not thought about any longer than needed."""
+#: What an easy move, a best move that changed with the last depth, and a score that fell have of
+#: the soft bound.
 EASY, UNSTABLE, FALLING = 0.75, 1.6, 1.4
-"""What an easy move, a best move that changed with the last depth, and a score that fell have of the soft bound."""
+#: A score that is so much below that of the depth before is news.
 FALL = 30
-"""A score that is so much below that of the depth before is news."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """No depth is begun after the soft bound, and none is continued after the hard one.
 
-    A flexible budget comes from a clock: what one move saves another one may use, so the soft bound follows the search.
+    A flexible budget comes from a clock: what one move saves another one may use, so the soft bound
+    follows the search.
     """
 
     soft_ms: float
@@ -37,7 +43,9 @@ class Budget:
 
 
 def budget(limit: Limit) -> Budget | None:
-    """The time that a limit gives for one move, the smaller one where it gives a time and a clock; None for none."""
+    """The time that a limit gives for one move, the smaller one where it gives a time and a clock;
+    None for none.
+    """
     given = [found for found in (_fixed(limit), _from_clock(limit)) if found is not None]
     return min(given, key=lambda found: found.hard_ms, default=None)
 

@@ -1,18 +1,21 @@
-"""What a game plays like before its machine code is there: its search runs uncompiled (`engine.compiler.interpreted`).
+"""What a game plays like before its machine code is there: its search runs uncompiled
+(`engine.compiler.interpreted`).
 
-Its low levels are played in full: they visit the same nodes and choose the same move. Every other level, and a persona
-that looks ahead, answers with the deepest look that it completes in LOOK_MS, and says so: `Info.warming`. Which levels
-those are is a table and no measured speed, so that it is the same on every machine.
+Its low levels are played in full: they visit the same nodes and choose the same move. Every other
+level, and a persona that looks ahead, answers with the deepest look that it completes in LOOK_MS,
+and says so: `Info.warming`. Which levels those are is a table and no measured speed, so that it is
+the same on every machine.
 """
 
 from engine.game import Game
 from engine.search.job import Job
 from engine.search.levels import level_of
 
+#: The time for a level that is not played in full.
 LOOK_MS = 1000
-"""The time for a level that is not played in full."""
+#: Levels up to this one are played in full in every game, …
 LOW_LEVELS = 2
-"""Levels up to this one are played in full in every game, …"""
+#: … and all that look at no more nodes than so many: about a second's work (docs/benchmarks.md).
 FULL_NODES = {
     "breakthrough": 3_000,
     "chess": 1_100,
@@ -25,8 +28,9 @@ FULL_NODES = {
     "sticks": 1_100,
     "tic-tac-toe": 100,
 }
-"""… and all that look at no more nodes than so many: about a second's work (docs/benchmarks.md)."""
 
+#: The processor time, in seconds, that compiling the search of a game took, measured once: for a
+#: progress bar.
 CPU_S = {
     "breakthrough": 5.6,
     "chess": 9.1,
@@ -40,15 +44,16 @@ CPU_S = {
     "sticks": 4.0,
     "tic-tac-toe": 3.0,
 }
-"""The processor time, in seconds, that compiling the search of a game took, measured once: for a progress bar."""
+#: The same of a game that is not in the table.
 OTHER_CPU_S = 6.0
-"""The same of a game that is not in the table."""
+#: What compiles is never told to be complete before it is.
 MOST_PERCENT = 99
-"""What compiles is never told to be complete before it is."""
 
 
 def plays_in_full(game: Game, job: Job) -> bool:
-    """Does the uncompiled search give the answer of the compiled one to this job of a level or persona?"""
+    """Does the uncompiled search give the answer of the compiled one to this job of a level or
+    persona?
+    """
     if job.persona is not None:
         return job.persona == "random"
     if job.level is None:
@@ -60,7 +65,9 @@ def plays_in_full(game: Game, job: Job) -> bool:
 
 
 def is_answered_cold(job: Job) -> bool:
-    """May a job be answered uncompiled? One with a limit of its own waits: its depth or nodes are a promise."""
+    """May a job be answered uncompiled? One with a limit of its own waits: its depth or nodes are a
+    promise.
+    """
     return job.level is not None or job.persona is not None
 
 

@@ -1,4 +1,6 @@
-"""The work memory of a searching thread, as numbers go in and come out; no compiled code is called in here."""
+"""The work memory of a searching thread, as numbers go in and come out; no compiled code is called
+in here.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +20,12 @@ SALT_WORD = (1 << 62) - 1
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to search. `lines` best moves, and those less than `margin` below the best one, get exact scores.
+    """How to search. `lines` best moves, and those less than `margin` below the best one, get exact
+    scores.
 
-    `exact_depth` is the profile in which the score is that of a plain minimax to the same depth. `features` are bits
-    of layout.TECHNIQUE. `contempt` is what a draw costs the side to move at the root.
+    `exact_depth` is the profile in which the score is that of a plain minimax to the same depth.
+    `features` are bits of layout.TECHNIQUE. `contempt` is what a draw costs the side to move at the
+    root.
     """
 
     margin: int = 0
@@ -37,7 +41,9 @@ class Settings:
             raise ValueError(f"contempt is at most {MOST_CONTEMPT} either way, not {self.contempt}")
 
     def salt(self, turn: int) -> int:
-        """What keeps values with contempt apart in the table: they hold for one side at the root, and this contempt."""
+        """What keeps values with contempt apart in the table: they hold for one side at the root,
+        and this contempt.
+        """
         if not self.contempt:
             return 0
         return ((2 * self.contempt + turn) * 0x9E3779B97F4A7C15) & SALT_WORD | 1
@@ -53,7 +59,14 @@ class Work:
         self.memory = Memory(self.words)
         self.wants_best_only = True
 
-    def begin(self, position: Position, moves: Sequence[int], table_bits: int, age: int, settings: Settings) -> None:
+    def begin(
+        self,
+        position: Position,
+        moves: Sequence[int],
+        table_bits: int,
+        age: int,
+        settings: Settings,
+    ) -> None:
         """Forgets the search before; the first depth of the new one cannot be stopped."""
         words = self.words
         past = position.past[-layout.MAX_PAST :]
@@ -108,20 +121,33 @@ class Work:
         order = sorted(range(count), key=lambda i: -scored[i][1])
         line = tuple(words[layout.PV :][: int(words[layout.PV_LENGTH])].tolist())
         lines = tuple(self._line(i) if scored[i][2] == layout.EXACT else () for i in order)
-        return Report(depth, score, nodes, seconds, line, tuple(scored[i] for i in order), solved, lines)
+        return Report(
+            depth, score, nodes, seconds, line, tuple(scored[i] for i in order), solved, lines
+        )
 
-    def amended(self, report: Report, score: int, line: tuple[int, ...], nodes: int, seconds: float) -> Report:
-        """A report with the best move of an unfinished depth in front; the others have the scores that were found last,
-        and none a better one.
+    def amended(
+        self, report: Report, score: int, line: tuple[int, ...], nodes: int, seconds: float
+    ) -> Report:
+        """A report with the best move of an unfinished depth in front; the others have the scores
+        that were found last, and none a better one.
         """
         words, done = self.words, int(self.words[layout.ROOT_DONE])
         columns = [words[self._root_at + i * self._max_moves :][:done].tolist() for i in range(3)]
         latest = {move: (move, found, bound) for move, found, bound in zip(*columns, strict=True)}
-        others = [latest.get(move, (move, found, bound)) for move, found, bound in report.moves if move != line[0]]
-        capped = sorted(((move, min(found, score), bound) for move, found, bound in others), key=lambda one: -one[1])
+        others = [
+            latest.get(move, (move, found, bound))
+            for move, found, bound in report.moves
+            if move != line[0]
+        ]
+        capped = sorted(
+            ((move, min(found, score), bound) for move, found, bound in others),
+            key=lambda one: -one[1],
+        )
         moves = ((line[0], score, layout.EXACT), *capped)
         lines = (line, *(() for _ in capped))
-        return replace(report, score=score, nodes=nodes, seconds=seconds, line=line, moves=moves, lines=lines)
+        return replace(
+            report, score=score, nodes=nodes, seconds=seconds, line=line, moves=moves, lines=lines
+        )
 
     def _line(self, i: int) -> tuple[int, ...]:
         at = self._root_at + 3 * self._max_moves + i * layout.LINE_WORDS

@@ -1,9 +1,9 @@
 """What a solver is: it finds the exact result of a position, where the general search only guesses.
 
-A game's rules file names its solver by a string, `SOLVER = "engine.solvers.connect_four"`: a module with a function
-`make_solver(game)`. Only whoever solves imports it (a search worker, `engine.solve`), for a solver is compiled code.
-Its file, and those beside it whose names begin like its own (`connect_four_kernel.py`), belong to the digest of the
-game's rules.
+A game's rules file names its solver by a string, `SOLVER = "engine.solvers.connect_four"`: a module
+with a function `make_solver(game)`. Only whoever solves imports it (a search worker,
+`engine.solve`), for a solver is compiled code. Its file, and those beside it whose names begin like
+its own (`connect_four_kernel.py`), belong to the digest of the game's rules.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +21,15 @@ class ProblemError(GameError):
     """The text is not a position to solve; the message says what was expected."""
 
 
+#: An `engine.search.driver.Control`: not imported here, for that would load the compiler.
 Control = Any
-"""An `engine.search.driver.Control`: not imported here, for that would load the compiler."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedMove:
-    """What is known of one move, for the side that makes it: `score` in the game's own terms, `value` in the search's
-    units (MATE at the top). Both are exact, or limits of what the move is worth, as `bound` says.
+    """What is known of one move, for the side that makes it: `score` in the game's own terms,
+    `value` in the search's units (MATE at the top). Both are exact, or limits of what the move is
+    worth, as `bound` says.
     """
 
     move: int
@@ -39,10 +40,11 @@ class SolvedMove:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The result of a position for the side to move: `moves` the best one first, `line` the play to the end as far as
-    it is known, `depth` the plies that were looked ahead.
+    """The result of a position for the side to move: `moves` the best one first, `line` the play to
+    the end as far as it is known, `depth` the plies that were looked ahead.
 
-    `score` and `value` are exact unless `bound` says that they are a limit: a solver may only know who wins.
+    `score` and `value` are exact unless `bound` says that they are a limit: a solver may only know
+    who wins.
     """
 
     score: int
@@ -58,7 +60,9 @@ class Solution:
     def best_moves(self) -> tuple[int, ...]:
         """The moves that are known to reach the score, as soon."""
         best = self.score, self.value
-        return tuple(m.move for m in self.moves if (m.score, m.value) == best and m.bound != "upper")
+        return tuple(
+            m.move for m in self.moves if (m.score, m.value) == best and m.bound != "upper"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +75,18 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The scores of many positions, None where a limit came first, the nodes of each, and the time for all."""
+    """The scores of many positions, None where a limit came first, the nodes of each, and the time
+    for all.
+    """
 
     scores: tuple[int | None, ...]
     nodes: tuple[int, ...]
     seconds: float
 
 
+#: A context for the time of a computation: whoever has a time limit enters a timer there that calls
+#: `expire`.
 Around = Callable[[], AbstractContextManager[None]]
-"""A context for the time of a computation: whoever has a time limit enters a timer there that calls `expire`."""
 
 
 class Solver(Protocol):
@@ -99,19 +106,28 @@ class Solver(Protocol):
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
-        """The exact result, or None when a limit came first; Cancelled when the control block says so.
+        """The exact result, or None when a limit came first; Cancelled when the control block says
+        so.
 
-        The position has a move. The caller sees to the time limit: it calls `expire`, from within `around`.
+        The position has a move. The caller sees to the time limit: it calls `expire`, from within
+        `around`.
         """
 
     def solve_batch(
-        self, positions: Sequence[Position], limit: Limit, control: Control, *, around: Around = nullcontext
+        self,
+        positions: Sequence[Position],
+        limit: Limit,
+        control: Control,
+        *,
+        around: Around = nullcontext,
     ) -> Batch:
-        """The scores of many positions and nothing else, so sooner; `limit.nodes` is for each of them."""
+        """The scores of many positions and nothing else, so sooner; `limit.nodes` is for each of
+        them.
+        """
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
-        """The position that a text names, in any form that collections of positions use; ProblemError or another
-        GameError when it names none.
+        """The position that a text names, in any form that collections of positions use;
+        ProblemError or another GameError when it names none.
         """
 
     def describe(self, solution: Solution) -> str:
@@ -122,12 +138,14 @@ class Solver(Protocol):
 class TableSolver(Solver, Protocol):
     """A solver with endgame tables, which its `prepare` loads, or makes where they are not there."""
 
+    #: The tables go up to so many pieces.
     most_pieces: int
-    """The tables go up to so many pieces."""
 
     @property
     def data(self) -> Any:
-        """The words that the game's rule `probe` reads: its DATA and the tables; None before `prepare`."""
+        """The words that the game's rule `probe` reads: its DATA and the tables; None before
+        `prepare`.
+        """
 
     def make_tables(self, pieces: int, tell: Callable[[int, int], None]) -> dict[str, int]:
         """Makes the tables up to so many pieces anew and keeps them; what is in them, by name.
@@ -143,13 +161,15 @@ class BookSolver(Solver, Protocol):
     def make_book(self, plies: int, work: Path, tell: Callable[[int, int, int], None]) -> bytes:
         """The file of a book of the positions up to so many plies from the start.
 
-        `work` is a file that keeps what is done, so that another run goes on there. `tell` takes the plies of the
-        positions that are solved now, how many of them are done, and of how many.
+        `work` is a file that keeps what is done, so that another run goes on there. `tell` takes
+        the plies of the positions that are solved now, how many of them are done, and of how many.
         """
 
 
 def named_solver(game: Game) -> Solver | None:
-    """The solver that a game's rules name; None where they name none. GameFault when it cannot be had."""
+    """The solver that a game's rules name; None where they name none. GameFault when it cannot be
+    had.
+    """
     name = str(getattr(game.rules, "SOLVER", ""))
     if not name:
         return None

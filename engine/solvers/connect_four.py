@@ -29,29 +29,43 @@ from engine.solvers.connect_four_book import (
     make_book,
     to_words,
 )
-from engine.solvers.connect_four_results import LOST, RESULT_DISCS, WON, is_exact, make_results, result_of
+from engine.solvers.connect_four_results import (
+    LOST,
+    RESULT_DISCS,
+    WON,
+    is_exact,
+    make_results,
+    result_of,
+)
 
 CELLS = kernel.CELLS
+#: At most 32 MiB of table are used, and that only by the longest searches.
 TABLE_BITS = 22
-"""At most 32 MiB of table are used, and that only by the longest searches."""
 BOOK_TABLE_BITS = 26
+#: So much is spent at first on each move to see whether it is the best one; then so many times as
+#: much.
 PROOF_NODES, PROOF_GROWTH = 2_000, 8
-"""So much is spent at first on each move to see whether it is the best one; then so many times as much."""
+#: So much is spent, each, on the exact scores of the moves that are not the best one and on the
+#: line of play.
 SIDE_NODES = 2_000_000
-"""So much is spent, each, on the exact scores of the moves that are not the best one and on the line of play."""
+#: So much is spent on the exact score of a position whose result is known already, where time is
+#: short.
 EXACT_NODES = 15_000_000
-"""So much is spent on the exact score of a position whose result is known already, where time is short."""
 HARD_DISCS = 9
 HARD_MS = 700
+#: Of positions with so many discs one in fifty takes longer; with each disc more those take so much
+#: less. None behind the book is among them. Their results take a third of that.
 EASIER = 1.75
-"""Of positions with so many discs one in fifty takes longer; with each disc more those take so much less. None behind
-the book is among them. Their results take a third of that."""
 
 
 def huge_memory(words: int) -> Memory:
-    """Zeroed words, in huge pages where the system has them: there a table costs far fewer misses of the page cache."""
+    """Zeroed words, in huge pages where the system has them: there a table costs far fewer misses
+    of the page cache.
+    """
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        pages = mmap.mmap(-1, words * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # shared ones are seldom huge
+        pages = mmap.mmap(
+            -1, words * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        )  # shared ones are seldom huge
         pages.madvise(mmap.MADV_HUGEPAGE)
     else:
         pages = mmap.mmap(-1, words * 8)
@@ -63,7 +77,9 @@ class Stopped(Exception):
 
 
 class ConnectFourSolver:
-    """Scores are 22 minus the winner's discs at the end, negative for a loss: +1 wins with the last disc."""
+    """Scores are 22 minus the winner's discs at the end, negative for a loss: +1 wins with the last
+    disc.
+    """
 
     def __init__(self, game: Game, template: ModuleType = kernel) -> None:
         self.game = game
@@ -81,8 +97,9 @@ class ConnectFourSolver:
         self._work()[kernel.EXPIRED] = 1
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
-        """All that is in the book, unless it is only known to be lost, and what a search of that time nearly always
-        comes to the end of; what the top level meets behind the book takes a quarter of a second at most.
+        """All that is in the book, unless it is only known to be lost, and what a search of that
+        time nearly always comes to the end of; what the top level meets behind the book takes a
+        quarter of a second at most.
         """
         board = _board(position)
         entry = self.book.find(board)
@@ -93,10 +110,12 @@ class ConnectFourSolver:
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
-        """The score and a best move; exact scores of the other moves and the line as far as they are cheap.
+        """The score and a best move; exact scores of the other moves and the line as far as they
+        are cheap.
 
-        With a limit of time the result comes first: who is winning plays a move that wins, though there may be no time
-        to find how soon. Without one the same position gets the same answer, whatever was solved before.
+        With a limit of time the result comes first: who is winning plays a move that wins, though
+        there may be no time to find how soon. Without one the same position gets the same answer,
+        whatever was solved before.
         """
         board = _board(position)
         self._forget()
@@ -124,7 +143,9 @@ class ConnectFourSolver:
         )
 
     def _result(self, board: Board, control: Control) -> Entry:
-        """The result, or the exact score where the book has it, and a move that keeps it; Stopped at a limit."""
+        """The result, or the exact score where the book has it, and a move that keeps it; Stopped
+        at a limit.
+        """
         entry = self.book.find(board)
         if entry is not None:
             return entry
@@ -138,8 +159,9 @@ class ConnectFourSolver:
         raise AssertionError(f"no move of {board} keeps its result")
 
     def _exact(self, board: Board, known: Entry | None, limit: Limit, control: Control) -> Entry:
-        """The exact score and a move that reaches it; what is known where that is a win and the limit comes first.
-        Stopped for what is lost: there every move is as good, and a search finds the one that resists.
+        """The exact score and a move that reaches it; what is known where that is a win and the
+        limit comes first. Stopped for what is lost: there every move is as good, and a search finds
+        the one that resists.
         """
         entry = self.book.find(board)
         if entry is not None and is_exact(entry):
@@ -149,7 +171,9 @@ class ConnectFourSolver:
         if is_exact(known):
             return known  # a draw is a draw with the last disc
         work = self._work()
-        work[kernel.NODE_LIMIT] = min(int(work[kernel.NODES]) + EXACT_NODES, limit.nodes or NO_LIMIT)
+        work[kernel.NODE_LIMIT] = min(
+            int(work[kernel.NODES]) + EXACT_NODES, limit.nodes or NO_LIMIT
+        )
         try:
             return self._best(board, control, 1 if known.score > 0 else -CELLS)
         except Stopped:
@@ -172,9 +196,16 @@ class ConnectFourSolver:
         )
 
     def solve_batch(
-        self, positions: Sequence[Position], limit: Limit, control: Control, *, around: Around = nullcontext
+        self,
+        positions: Sequence[Position],
+        limit: Limit,
+        control: Control,
+        *,
+        around: Around = nullcontext,
     ) -> Batch:
-        """All in one call of compiled code, from an empty table and without the book; the time is the processor's."""
+        """All in one call of compiled code, from an empty table and without the book; the time is
+        the processor's.
+        """
         boards = np.array([_board(position) for position in positions], np.uint64).reshape(-1)
         scores = np.zeros(2 * len(positions), np.int64)
         self._forget()
@@ -191,7 +222,9 @@ class ConnectFourSolver:
         return Batch(found, tuple(scores[1::2].tolist()), seconds)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
-        """The position in text, or the columns 1 to 7 that were played from the start; then perhaps its score."""
+        """The position in text, or the columns 1 to 7 that were played from the start; then perhaps
+        its score.
+        """
         words = text.split()
         if not 1 <= len(words) <= 2:
             raise ProblemError(f"a position and perhaps its score are expected, not {text[:80]!r}")
@@ -208,7 +241,9 @@ class ConnectFourSolver:
         return f"a {'win' if solution.score > 0 else 'loss'} in {plies} {'ply' if plies == 1 else 'plies'}"
 
     def make_book(self, plies: int, work: Path, tell: Tell) -> bytes:
-        """The file of a book of positions up to so many discs; see `engine.solvers.connect_four_book`."""
+        """The file of a book of positions up to so many discs; see
+        `engine.solvers.connect_four_book`.
+        """
         control = Control()
         self.book, self._bits, self._memory = Book(to_words({})), BOOK_TABLE_BITS, None
 
@@ -217,7 +252,9 @@ class ConnectFourSolver:
                 self._forget()
             else:
                 self._used_bits = self._bits
-            self._begin(Limit(), control)  # each with a small table at first, where the last one left much
+            self._begin(
+                Limit(), control
+            )  # each with a small table at first, where the last one left much
             return self._best(board, control, least), int(self._work()[kernel.NODES])
 
         book = make_book(solve, plies, work, tell)
@@ -226,11 +263,15 @@ class ConnectFourSolver:
         def weigh(board: Board) -> Entry:
             self._used_bits = self._bits
             self._begin(Limit(), control)
-            self._work()[kernel.TABLE_SHIFT] = 64 - self._bits  # all of it: what one position leaves helps the next
+            self._work()[kernel.TABLE_SHIFT] = (
+                64 - self._bits
+            )  # all of it: what one position leaves helps the next
             self._work()[kernel.GROW_AT] = NO_LIMIT
             return self._result(board, control)
 
-        results = make_results(book, weigh, RESULT_DISCS, work.with_name(f"{work.name}.results"), tell)
+        results = make_results(
+            book, weigh, RESULT_DISCS, work.with_name(f"{work.name}.results"), tell
+        )
         words: bytes = to_words(book | results).tobytes()
         return words
 
@@ -239,7 +280,9 @@ class ConnectFourSolver:
         for i, digit in enumerate(digits, 1):
             column = ord(digit) - ord("1")
             if column not in position.moves():
-                raise ProblemError(f"{digits[:80]!r}: disc {i} cannot be dropped into column {digit}")
+                raise ProblemError(
+                    f"{digits[:80]!r}: disc {i} cannot be dropped into column {digit}"
+                )
             position = position.play(column)
         return position
 
@@ -258,7 +301,9 @@ class ConnectFourSolver:
         control.clear_shown()
 
     def _forget(self) -> None:
-        """Empties the table as far as it was used: a batch may have used all of it, a search what it had at last."""
+        """Empties the table as far as it was used: a batch may have used all of it, a search what
+        it had at last.
+        """
         work = self._work()
         last_bits = 64 - int(work[kernel.TABLE_SHIFT]) if work[kernel.TABLE_SHIFT] else 0
         used = 1 << max(last_bits, self._used_bits)
@@ -273,11 +318,17 @@ class ConnectFourSolver:
         work[kernel.POLL] = 0
 
     def _score(self, board: Board, low: int, high: int, control: Control) -> int:
-        """The score of a position where it lies between low and high, else the nearer one; Stopped at a limit."""
+        """The score of a position where it lies between low and high, else the nearer one; Stopped
+        at a limit.
+        """
         if is_over(board):
-            score = -((CELLS + 2 - board[1].bit_count()) // 2) if has_four(board[0] ^ board[1]) else 0
+            score = (
+                -((CELLS + 2 - board[1].bit_count()) // 2) if has_four(board[0] ^ board[1]) else 0
+            )
             return min(high, max(low, score))
-        score = int(self._native.function("solve_one")(*board, low, high, self._memory, control.memory))
+        score = int(
+            self._native.function("solve_one")(*board, low, high, self._memory, control.memory)
+        )
         if control.cancelled:
             raise Cancelled
         if self._work()[kernel.STOP]:
@@ -290,8 +341,8 @@ class ConnectFourSolver:
         closed_last = kernel.MOVES + board[1].bit_count() * kernel.PLY_WORDS + kernel.LAST_BEST
         work[closed_last] = 0
         score = self._score(board, least, CELLS, control)
-        # The move that closed a window last mostly is it. The table still holds why, so every move gets a few nodes
-        # before any gets many.
+        # The move that closed a window last mostly is it. The table still holds why, so every move
+        # gets a few nodes before any gets many.
         last = int(work[closed_last])
         order = sorted(columns(board), key=lambda column: not last >> 7 * column & COLUMN_BITS)
         limit, nodes = int(work[kernel.NODE_LIMIT]), PROOF_NODES
@@ -313,8 +364,12 @@ class ConnectFourSolver:
                 raise AssertionError(f"no move of {board} reaches its score of {score}")
             nodes *= PROOF_GROWTH
 
-    def _moves(self, board: Board, best: Entry, nodes: int, control: Control) -> tuple[SolvedMove, ...]:
-        """The best move, then the others by their scores, for which the best score is a bound where time is short."""
+    def _moves(
+        self, board: Board, best: Entry, nodes: int, control: Control
+    ) -> tuple[SolvedMove, ...]:
+        """The best move, then the others by their scores, for which the best score is a bound where
+        time is short.
+        """
         others = []
         for column in columns(board):
             if column == best.column:

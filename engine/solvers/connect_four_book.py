@@ -1,9 +1,11 @@
-"""The opening book of connect four: what a search of a second does not reach, found once by the same solver.
+"""The opening book of connect four: what a search of a second does not reach, found once by the
+same solver.
 
-It holds the exact scores of the positions in which a side is to move that has always made the book's move, whatever the
-other side did, up to a number of discs, and those behind it that take long. So whoever plays by it needs no search
-there, and knows the exact score. Of the other positions with few discs it has the result. A position and its mirror
-image are one entry: a word of key (49 bits), column (3) and score + 32 (6), in rising order.
+It holds the exact scores of the positions in which a side is to move that has always made the
+book's move, whatever the other side did, up to a number of discs, and those behind it that take
+long. So whoever plays by it needs no search there, and knows the exact score. Of the other
+positions with few discs it has the result. A position and its mirror image are one entry: a word of
+key (49 bits), column (3) and score + 32 (6), in rising order.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,15 +21,16 @@ BOTTOM = 0x0040810204081
 COLUMN_BITS = 127
 SCORE_SHIFT = 32
 CELLS = 42
+#: What takes more, a tenth of a second or longer, is in the book though it is deeper than the
+#: others.
 HARD_NODES = 2_000_000
-"""What takes more, a tenth of a second or longer, is in the book though it is deeper than the others."""
 EASY = " easy"
 CENTRE_FIRST = (3, 2, 4, 1, 5, 0, 6)
 
+#: The discs of the side to move, and all discs.
 Board = tuple[int, int]
-"""The discs of the side to move, and all discs."""
+#: Positions with so many discs, and a score that each has at least.
 Level = dict[Board, int]
-"""Positions with so many discs, and a score that each has at least."""
 
 
 class BookError(GameError):
@@ -102,21 +105,26 @@ class Book:
 
 def to_words(entries: dict[int, Entry]) -> Any:
     """The entries, whose columns are those of the key's own position, as the words of a file."""
-    words = [key << 9 | entry.column << 6 | entry.score + SCORE_SHIFT for key, entry in entries.items()]
+    words = [
+        key << 9 | entry.column << 6 | entry.score + SCORE_SHIFT for key, entry in entries.items()
+    ]
     return np.array(sorted(words), "<i8")
 
 
+#: Takes a position, a score that it has at least, and whether nothing may be known from before;
+#: gives the nodes too.
 Solve = Callable[[Board, int, bool], tuple[Entry, int]]
-"""Takes a position, a score that it has at least, and whether nothing may be known from before; gives the nodes too."""
+#: Takes the number of discs that positions have now, how many of those are done, and of how many.
 Tell = Callable[[int, int, int], None]
-"""Takes the number of discs that positions have now, how many of those are done, and of how many."""
 
 
 def make_book(solve: Solve, plies: int, work: Path, tell: Tell) -> dict[int, Entry]:
-    """Solves what belongs into the book, up to positions of so many discs; `work` keeps what is done.
+    """Solves what belongs into the book, up to positions of so many discs; `work` keeps what is
+    done.
 
-    Positions with few discs come first; those with two more follow from their moves. Of the positions behind the book
-    the few come into it that take more than HARD_NODES, and then those behind them.
+    Positions with few discs come first; those with two more follow from their moves. Of the
+    positions behind the book the few come into it that take more than HARD_NODES, and then those
+    behind them.
     """
     done = read_work(work)
     entries: dict[int, Entry] = {}
@@ -136,16 +144,22 @@ def make_book(solve: Solve, plies: int, work: Path, tell: Tell) -> dict[int, Ent
                     log.flush()
             if level:
                 tell(count, len(level), len(level))
-            known = {board: entry for board in level if (entry := done[key_of(board)[0]]) is not None}
+            known = {
+                board: entry for board in level if (entry := done[key_of(board)[0]]) is not None
+            }
             entries.update((key_of(board)[0], entry) for board, entry in known.items())
             levels[count + 2] = _distinct(_replies(known))
             if count == 0:
-                levels[1] = _distinct((drop((0, 0), column), -known[0, 0].score) for column in range(7))
+                levels[1] = _distinct(
+                    (drop((0, 0), column), -known[0, 0].score) for column in range(7)
+                )
     return entries
 
 
 def _distinct(found: Iterable[tuple[Board, int]]) -> Level:
-    """Without positions that have the key of another one; what is known of any of them is known of all."""
+    """Without positions that have the key of another one; what is known of any of them is known of
+    all.
+    """
     level: dict[int, tuple[Board, int]] = {}
     for board, least in found:
         key = key_of(board)[0]
@@ -155,7 +169,8 @@ def _distinct(found: Iterable[tuple[Board, int]]) -> Level:
 
 
 def _replies(known: Mapping[Board, Entry]) -> Iterator[tuple[Board, int]]:
-    """What the other side may make of positions after the book's moves; the columns are those of the keys' own.
+    """What the other side may make of positions after the book's moves; the columns are those of
+    the keys' own.
 
     None of it is worse than the position was, for whoever plays by the book.
     """
@@ -185,7 +200,9 @@ def read_work(work: Path) -> dict[int, Entry | None]:
             entry = Entry(int(score), int(column))
             done[int(key, 16)] = None if line.endswith(EASY) else entry
         except ValueError:
-            raise BookError(f"{work}, line {number}: a key, a score and a column are expected") from None
+            raise BookError(
+                f"{work}, line {number}: a key, a score and a column are expected"
+            ) from None
     if text and not whole:
         raise BookError(f"{work}, line 1: a key, a score and a column are expected")
     if whole != text:

@@ -1,16 +1,20 @@
-"""Connect four to the end: alpha-beta with null windows on the score, compiled by `engine.compiler.native`.
+"""Connect four to the end: alpha-beta with null windows on the score, compiled by
+`engine.compiler.native`.
 
-The score of a position for the side to move is 22 minus the discs that the winner has played when the fourth in a row
-falls, negative when the other side wins, 0 for a draw: 1 is a win with the very last disc.
+The score of a position for the side to move is 22 minus the discs that the winner has played when
+the fourth in a row falls, negative when the other side wins, 0 for a draw: 1 is a win with the very
+last disc.
 
-Words of memory, one bit a cell as in the rules: `mine` the discs of the side to move, `discs` all of them, `wins` the
-empty cells that complete a row of the side to move, `threats` those of the other side. A, the work memory, holds
-counters, the moves of each ply, the table of deep positions, and from TABLE on that of the others: one word an entry,
-the whole key (49 bits, so that no two positions are taken for each other), an upper and a lower bound of the score. C
-is the control block (see `engine.search.kernel`).
+Words of memory, one bit a cell as in the rules: `mine` the discs of the side to move, `discs` all
+of them, `wins` the empty cells that complete a row of the side to move, `threats` those of the
+other side. A, the work memory, holds counters, the moves of each ply, the table of deep positions,
+and from TABLE on that of the others: one word an entry, the whole key (49 bits, so that no two
+positions are taken for each other), an upper and a lower bound of the score. C is the control block
+(see `engine.search.kernel`).
 
-Bitboards and the null-window search on scores: J. Tromp's and V. Allis's papers on the game. What is known without a
-search: V. Allis, A Knowledge-based Approach of Connect-Four (1988): claimeven, baseinverse, the control of zugzwang.
+Bitboards and the null-window search on scores: J. Tromp's and V. Allis's papers on the game. What
+is known without a search: V. Allis, A Knowledge-based Approach of Connect-Four (1988): claimeven,
+baseinverse, the control of zugzwang.
 """
 
 from typing import Any
@@ -20,28 +24,29 @@ import numpy as np
 from engine.jit import U, at, lsb, popcount, prefetch, put
 from engine.search.layout import CANCEL, SEEN_NODES
 
+#: Counters in A. EXPIRED is written by another thread; 64 - TABLE_SHIFT bits number the entries in
+#: use, LARGEST is the number of bits that there is room for.
 NODES, POLL, NODE_LIMIT, EXPIRED, STOP, TABLE_SHIFT, GROW_AT, LARGEST = range(8)
-"""Counters in A. EXPIRED is written by another thread; 64 - TABLE_SHIFT bits number the entries in use, LARGEST is the
-number of bits that there is room for.
-"""
+#: A search begins with so small a table, for that stays in the nearest cache, and takes more as it
+#: goes on.
 SMALL_BITS = 16
-"""A search begins with so small a table, for that stays in the nearest cache, and takes more as it goes on."""
 DEEP_BITS = 16
+#: From so many discs on positions have a table of their own that never grows: there are most of
+#: them, few come again much later, and so each look into it is a near one.
 DEEP_PLIES = 22
-"""From so many discs on positions have a table of their own that never grows: there are most of them, few come again
-much later, and so each look into it is a near one."""
 NODES_AN_ENTRY = 8
 MOVES = 8
+#: Seven moves of a ply, then their threats, then their ranks, and at LAST_BEST what closed a window
+#: there last.
 PLY_WORDS = 24
-"""Seven moves of a ply, then their threats, then their ranks, and at LAST_BEST what closed a window there last."""
 LAST_BEST = 21
 DEEP_TABLE = MOVES + 43 * PLY_WORDS
 TABLE = DEEP_TABLE + (1 << DEEP_BITS)
 POLL_NODES = 4096
+#: Before so many discs a position and its mirror image share an entry.
 SHARED_PLIES = 12
-"""Before so many discs a position and its mirror image share an entry."""
+#: Before so many discs the entries of all children are looked at before the first one is searched.
 LOOK_AHEAD_PLIES = 30
-"""Before so many discs the entries of all children are looked at before the first one is searched."""
 
 ONE = U(1)
 CELLS = 42
@@ -53,11 +58,11 @@ EVEN_ROWS = U(0x0040810204081 * 42)
 GOLDEN = U(0x9E3779B97F4A7C15)
 COLUMN = U(127)
 NO_BITS = U(0)
+#: Added to a score to make it a bound of six bits in the table.
 SHIFT = 32
-"""Added to a score to make it a bound of six bits in the table."""
 SIX_BITS = U(63)
+#: How much a column is preferred when two moves make as many threats.
 CENTRED = np.array([0, 1, 2, 3, 2, 1, 0], np.int64)
-"""How much a column is preferred when two moves make as many threats."""
 
 SIGNATURES = {
     "completions": "u8(u8)",
@@ -75,7 +80,15 @@ SIGNATURES = {
 }
 CALLS = {
     "has_odd_threat": ("can_align",),
-    "nega": ("completions", "can_align", "first_may_get", "has_odd_threat", "table_key", "poll", "slot_of"),
+    "nega": (
+        "completions",
+        "can_align",
+        "first_may_get",
+        "has_odd_threat",
+        "table_key",
+        "poll",
+        "slot_of",
+    ),
     "solve": ("completions", "nega"),
     "solve_one": ("solve",),
     "solve_all": ("solve", "begin"),
@@ -111,19 +124,24 @@ def can_align(p: np.uint64) -> bool:
 
 
 def first_may_get(mine: np.uint64, empty: np.uint64, landing: np.uint64) -> np.uint64:
-    """More than the cells that the first player can ever have, to move, if the second one plays for it.
+    """More than the cells that the first player can ever have, to move, if the second one plays for
+    it.
 
-    The second player answers above each disc (claimeven), and, of the columns with an odd number of free cells, whose
-    number is even, a disc at the bottom of one by a disc at the bottom of another.
+    The second player answers above each disc (claimeven), and, of the columns with an odd number of
+    free cells, whose number is even, a disc at the bottom of one by a disc at the bottom of
+    another.
     """
     return mine | (empty & ODD_ROWS) | (landing & EVEN_ROWS)
 
 
-def has_odd_threat(mine: np.uint64, empty: np.uint64, landing: np.uint64, threats: np.uint64) -> bool:
+def has_odd_threat(
+    mine: np.uint64, empty: np.uint64, landing: np.uint64, threats: np.uint64
+) -> bool:
     """Has the second player, to move, lost because of a win that the first one has in an odd row?
 
-    The cells below it must be odd in number; the first player answers as above everywhere and leaves the second no
-    other disc in the end than the one below the win. That fails only if the second player gets a row of four before.
+    The cells below it must be odd in number; the first player answers as above everywhere and
+    leaves the second no other disc in the end than the one below the win. That fails only if the
+    second player gets a row of four before.
     """
     bottoms = landing & EVEN_ROWS
     left = threats & ODD_ROWS
@@ -164,13 +182,17 @@ def slot_of(key: np.uint64, count: int, A: Any) -> int:
 
 
 def poll(A: Any, C: Any) -> int:
-    """Shows the node count, looks at every reason to stop and says when to look again; the answer is A[STOP]."""
+    """Shows the node count, looks at every reason to stop and says when to look again; the answer
+    is A[STOP].
+    """
     put(C, SEEN_NODES, int(A[NODES]))
     if C[CANCEL] != 0 or A[EXPIRED] != NO_BITS or A[NODES] >= A[NODE_LIMIT]:
         A[STOP] = ONE
     if A[NODES] >= A[GROW_AT]:
         if A[TABLE_SHIFT] >= U(66) - A[LARGEST]:
-            A[TABLE_SHIFT] -= U(2)  # entries hold whole keys: those that are now elsewhere are only not found
+            A[TABLE_SHIFT] -= U(
+                2
+            )  # entries hold whole keys: those that are now elsewhere are only not found
         A[GROW_AT] = A[NODES] + (U(NODES_AN_ENTRY) << (U(64) - A[TABLE_SHIFT]))
     A[POLL] = A[NODES] + U(POLL_NODES)
     if A[NODE_LIMIT] < A[POLL]:
@@ -179,19 +201,28 @@ def poll(A: Any, C: Any) -> int:
 
 
 def nega(
-    mine: np.uint64, discs: np.uint64, wins: np.uint64, threats: np.uint64, count: int, beta: int, A: Any, C: Any
+    mine: np.uint64,
+    discs: np.uint64,
+    wins: np.uint64,
+    threats: np.uint64,
+    count: int,
+    beta: int,
+    A: Any,
+    C: Any,
 ) -> int:
-    """A score v of the position with `count` discs: v >= beta is a lower bound of the true one, v < beta an upper one.
+    """A score v of the position with `count` discs: v >= beta is a lower bound of the true one, v <
+    beta an upper one.
 
-    The side to move cannot win at once: `wins` has no cell that a disc can fall into, and `threats` at most one. When
-    A[STOP] is set the value means nothing and nothing was stored because of it.
+    The side to move cannot win at once: `wins` has no cell that a disc can fall into, and `threats`
+    at most one. When A[STOP] is set the value means nothing and nothing was stored because of it.
     """
     # 1. Count, and now and then look whether to stop.
     A[NODES] += ONE
     if A[NODES] >= A[POLL] and poll(A, C) != 0:
         return 0
 
-    # 2. An opponent's win must be blocked, and no disc may be put below one. Who cannot help it loses at once.
+    # 2. An opponent's win must be blocked, and no disc may be put below one. Who cannot help it
+    # loses at once.
     landing = (discs + BOTTOM) & BOARD
     blocks = landing & threats
     moves = landing
@@ -203,7 +234,8 @@ def nega(
     if count >= CELLS - 2:
         return 0
 
-    # 3. Nobody wins sooner than this: the side to move with its second disc from here, the other one after that.
+    # 3. Nobody wins sooner than this: the side to move with its second disc from here, the other
+    # one after that.
     upper = (CELLS - 1 - count) >> 1
     lower = -((CELLS - 2 - count) >> 1)
     if beta > upper:
@@ -211,7 +243,8 @@ def nega(
     if lower >= beta:
         return lower
 
-    # 4. What is known of the end without a search, where the question is whether there is a win at all.
+    # 4. What is known of the end without a search, where the question is whether there is a win at
+    # all.
     empty = BOARD ^ discs
     others = mine ^ discs
     if beta > 0:
@@ -237,7 +270,10 @@ def nega(
         after = discs | moves
         made = completions(mine | moves) & (BOARD ^ after)
         at_once = made & ((after + BOTTOM) & BOARD)
-        if at_once != NO_BITS and ((at_once & (at_once - ONE)) | (made & (at_once << ONE))) != NO_BITS:
+        if (
+            at_once != NO_BITS
+            and ((at_once & (at_once - ONE)) | (made & (at_once << ONE))) != NO_BITS
+        ):
             return upper
         return -nega(others, after, threats & ~moves, made, count + 1, 1 - beta, A, C)
 
@@ -253,8 +289,8 @@ def nega(
         if v < beta:
             return int(v)
 
-    # 7. The moves, those that make most threats first. One that makes two wins at once, beside or above each other,
-    #    wins as soon as anything can.
+    # 7. The moves, those that make most threats first. One that makes two wins at once, beside or
+    # above each other, wins as soon as anything can.
     words = at(A, MOVES + count * PLY_WORDS)
     n = 0
     while moves != NO_BITS:
@@ -263,7 +299,10 @@ def nega(
         after = discs | move
         made = completions(mine | move) & (BOARD ^ after)
         at_once = made & ((after + BOTTOM) & BOARD)
-        if at_once != NO_BITS and ((at_once & (at_once - ONE)) | (made & (at_once << ONE))) != NO_BITS:
+        if (
+            at_once != NO_BITS
+            and ((at_once & (at_once - ONE)) | (made & (at_once << ONE))) != NO_BITS
+        ):
             return upper
         prefetch(A, slot_of(table_key(others, after, count + 1), count + 1, A))
         rank = U(popcount(made) * 4 + CENTRED[lsb(move) // 7])
@@ -320,7 +359,8 @@ def nega(
 
 
 def solve(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C: Any) -> int:
-    """The score of a position that is not finished, if it lies between low and high, or else the end that is nearer.
+    """The score of a position that is not finished, if it lies between low and high, or else the
+    end that is nearer.
 
     It means nothing when A[STOP] is set.
     """
@@ -336,7 +376,8 @@ def solve(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C: Any
     least = max(low, -((CELLS - count) >> 1))
     most = min(high, (CELLS - 1 - count) >> 1)
     while least < most and A[STOP] == NO_BITS:
-        # Halve the interval, but ask sooner who wins and whether it is soon: such questions are the easy ones.
+        # Halve the interval, but ask sooner who wins and whether it is soon: such questions are the
+        # easy ones.
         middle = (least + most) >> 1
         if middle <= 0 and (least + 1) >> 1 < middle:
             middle = max(least, (least + 1) >> 1)
@@ -363,7 +404,9 @@ def begin(bits: int, A: Any) -> None:
 
 
 def solve_all(boards: Any, scores: Any, number: int, A: Any, C: Any) -> None:
-    """Solves many positions, two words each: scores gets a score and a node count for each, UNKNOWN at a limit."""
+    """Solves many positions, two words each: scores gets a score and a node count for each, UNKNOWN
+    at a limit.
+    """
     limit = A[NODE_LIMIT]
     for i in range(number):
         begun = A[NODES]

@@ -1,8 +1,10 @@
-"""Who wins each position of connect four with few discs: what the book lacks beside the lines of its own player.
+"""Who wins each position of connect four with few discs: what the book lacks beside the lines of
+its own player.
 
-The exact score of such a position takes a search of many seconds, its result a tenth of that; and one move that keeps
-it is all that a player needs. So each position up to so many discs that is not in the book becomes an entry of it, with
-the score WON, LOST or 0. Those with the most discs are searched; the others follow from their moves.
+The exact score of such a position takes a search of many seconds, its result a tenth of that; and
+one move that keeps it is all that a player needs. So each position up to so many discs that is not
+in the book becomes an entry of it, with the score WON, LOST or 0. Those with the most discs are
+searched; the others follow from their moves.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,14 +12,15 @@ from pathlib import Path
 
 from engine.solvers.connect_four_book import Board, Entry, Tell, columns, drop, key_of, read_work
 
+#: The score of an entry that is won, nobody says how soon: above any exact one. LOST is the same
+#: for the other side.
 WON = 31
-"""The score of an entry that is won, nobody says how soon: above any exact one. LOST is the same for the other side."""
 LOST = -WON
+#: Up to so many discs no match is over; from the next one on a search has the result in its time.
 RESULT_DISCS = 6
-"""Up to so many discs no match is over; from the next one on a search has the result in its time."""
 
+#: Takes a position; gives its result (WON, LOST or 0) and a column that keeps it.
 Weigh = Callable[[Board], Entry]
-"""Takes a position; gives its result (WON, LOST or 0) and a column that keeps it."""
 
 
 def result_of(score: int) -> int:
@@ -30,8 +33,11 @@ def is_exact(entry: Entry) -> bool:
     return abs(entry.score) != WON
 
 
-def make_results(known: Mapping[int, Entry], weigh: Weigh, discs: int, work: Path, tell: Tell) -> dict[int, Entry]:
-    """The entries for all positions of up to so many discs that are not known, with the columns of the keys' own.
+def make_results(
+    known: Mapping[int, Entry], weigh: Weigh, discs: int, work: Path, tell: Tell
+) -> dict[int, Entry]:
+    """The entries for all positions of up to so many discs that are not known, with the columns of
+    the keys' own.
 
     `work` keeps what was searched, so that another run goes on there.
     """

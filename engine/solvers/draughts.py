@@ -1,4 +1,5 @@
-"""The endgame tables of draughts as a solver: with up to four pieces on the board it knows the result and the way.
+"""The endgame tables of draughts as a solver: with up to four pieces on the board it knows the
+result and the way.
 
 The search reads the same tables through the rule `probe`.
 """
@@ -15,7 +16,14 @@ from engine.game import DRAWN, LOST, ONGOING, WON, Game, Position
 from engine.rules.data import load_data
 from engine.search.job import MATE, Limit
 from engine.solvers.base import Around, Batch, Control, Problem, Solution, SolvedMove
-from engine.solvers.draughts_files import Tell, counts_of, keep, make_tables, ready_tables, tables_file
+from engine.solvers.draughts_files import (
+    Tell,
+    counts_of,
+    keep,
+    make_tables,
+    ready_tables,
+    tables_file,
+)
 
 
 def make_solver(game: Game) -> "DraughtsSolver":
@@ -25,8 +33,8 @@ def make_solver(game: Game) -> "DraughtsSolver":
 class DraughtsSolver:
     """Knows what the endgame tables know, and nothing else.
 
-    A score is the number of plies to the end when both sides play their best, + for a win and - for a loss; 0 is a
-    draw. Of moves that draw the one comes first after which most replies lose.
+    A score is the number of plies to the end when both sides play their best, + for a win and - for
+    a loss; 0 is a draw. Of moves that draw the one comes first after which most replies lose.
     """
 
     def __init__(self, game: Game, tables: Any = None) -> None:
@@ -45,7 +53,9 @@ class DraughtsSolver:
         return np.concatenate([load_data(self.game)[: int(self._rules.TABLES_AT)], tables])
 
     def make_tables(self, pieces: int, tell: Tell) -> dict[str, int]:
-        """Makes the tables up to so many pieces and keeps them; counts of the positions in them, Black to move."""
+        """Makes the tables up to so many pieces and keeps them; counts of the positions in them,
+        Black to move.
+        """
         words = make_tables(self.game, pieces, tell)
         keep(tables_file(self.game), words)
         self._data = self._with(words)
@@ -62,7 +72,9 @@ class DraughtsSolver:
     def reaches(self, position: Position, time_ms: int | None) -> bool:
         """Are the position and all that its moves lead to in the tables?"""
         moves = position.moves()
-        return bool(moves) and all(self._known(s) != ONGOING for s in (position.state, *self._after(position, moves)))
+        return bool(moves) and all(
+            self._known(s) != ONGOING for s in (position.state, *self._after(position, moves))
+        )
 
     def _after(self, position: Position, moves: Sequence[int]) -> list[Any]:
         return [self._rules.play(position.state, move) for move in moves]
@@ -83,7 +95,15 @@ class DraughtsSolver:
         moves = self._scored(position)
         best = moves[0]
         line = [best.move, *self._rest(position.play(best.move))] if best.score else [best.move]
-        return Solution(best.score, best.value, moves, tuple(line), len(line), len(moves), time.perf_counter() - begun)
+        return Solution(
+            best.score,
+            best.value,
+            moves,
+            tuple(line),
+            len(line),
+            len(moves),
+            time.perf_counter() - begun,
+        )
 
     def _scored(self, position: Position) -> tuple[SolvedMove, ...]:
         """The moves with their scores, best first."""
@@ -93,7 +113,10 @@ class DraughtsSolver:
             plies = (known >> 2) + 1
             sign = {LOST: 1, WON: -1, DRAWN: 0}[known & 3]
             scored.append(SolvedMove(move, sign * plies, sign * (MATE - plies)))
-        traps = {one.move: self._trap(position.play(one.move)) if one.score == 0 else Fraction(0) for one in scored}
+        traps = {
+            one.move: self._trap(position.play(one.move)) if one.score == 0 else Fraction(0)
+            for one in scored
+        }
         return tuple(sorted(scored, key=lambda one: (-one.value, -traps[one.move])))
 
     def _trap(self, position: Position) -> Fraction:
@@ -103,8 +126,9 @@ class DraughtsSolver:
         return Fraction(lost, len(moves)) if moves else Fraction(0)
 
     def _rest(self, position: Position) -> list[int]:
-        """The fastest win from a decided position on, to its end, or as far as the tables tell all moves: where kings
-        have moved for long, the draw by the count of plies may come before a slower win.
+        """The fastest win from a decided position on, to its end, or as far as the tables tell all
+        moves: where kings have moved for long, the draw by the count of plies may come before a
+        slower win.
         """
         line = []
         while self.reaches(position, None):
@@ -113,7 +137,12 @@ class DraughtsSolver:
         return line
 
     def solve_batch(
-        self, positions: Sequence[Position], limit: Limit, control: Control, *, around: Around = nullcontext
+        self,
+        positions: Sequence[Position],
+        limit: Limit,
+        control: Control,
+        *,
+        around: Around = nullcontext,
     ) -> Batch:
         """The scores of many positions, None where the tables do not tell."""
         begun = time.perf_counter()

@@ -14,11 +14,11 @@ from engine.game import Game, GameFault
 
 KEPT_VERSIONS = 3
 SUM_WORDS = 4
+#: Room for the moves of a position.
 SCRATCH = 256
-"""Room for the moves of a position."""
 
+#: Takes how many entries of the tables are made, and of how many.
 Tell = Callable[[int, int], None]
-"""Takes how many entries of the tables are made, and of how many."""
 
 
 def silent(done: int, total: int) -> None:
@@ -26,12 +26,17 @@ def silent(done: int, total: int) -> None:
 
 
 def slice_pairs(pieces: int) -> list[tuple[int, int]]:
-    """The numbers of men and kings that belong together, as codes of slices: what quiet moves, but for a crowning,
-    lead from one to the other. Those come first that others lead to.
+    """The numbers of men and kings that belong together, as codes of slices: what quiet moves, but
+    for a crowning, lead from one to the other. Those come first that others lead to.
     """
-    counts = [c for c in product(range(4), repeat=4) if c[0] + c[1] and c[2] + c[3] and sum(c) <= pieces]
+    counts = [
+        c for c in product(range(4), repeat=4) if c[0] + c[1] and c[2] + c[3] and sum(c) <= pieces
+    ]
     counts = [c for c in counts if c <= (*c[2:], *c[:2])]
-    return [(_code(*c), _code(*c[2:], *c[:2])) for c in sorted(counts, key=lambda c: (sum(c), c[0] + c[2], c))]
+    return [
+        (_code(*c), _code(*c[2:], *c[:2]))
+        for c in sorted(counts, key=lambda c: (sum(c), c[0] + c[2], c))
+    ]
 
 
 def _code(men: int, kings: int, their_men: int, their_kings: int) -> int:
@@ -47,11 +52,17 @@ def entries(code: int, begins: Any, total: int) -> int:
 def table_bytes(game: Game, pieces: int) -> int:
     """The number of entries of tables up to so many pieces."""
     rules: Any = game.rules
-    return sum(entries(code, rules.SLICES, rules.TABLE_BYTES) for pair in slice_pairs(pieces) for code in {*pair})
+    return sum(
+        entries(code, rules.SLICES, rules.TABLE_BYTES)
+        for pair in slice_pairs(pieces)
+        for code in {*pair}
+    )
 
 
 def make_tables(game: Game, pieces: int, tell: Tell = silent) -> Any:
-    """The words of the tables up to so many pieces: that number, and eight entries in each of the others."""
+    """The words of the tables up to so many pieces: that number, and eight entries in each of the
+    others.
+    """
     from engine.compiler.native import Memory, compile_game
     from engine.solvers import draughts_tables
 
@@ -59,7 +70,9 @@ def make_tables(game: Game, pieces: int, tell: Tell = silent) -> Any:
     build = compile_game(game, draughts_tables).function("build")
     pairs = slice_pairs(pieces)
     total = table_bytes(game, pieces)
-    words = np.zeros(1 + (total + 7) // 8, np.int64)  # all slices of fewer pieces come before those of more
+    words = np.zeros(
+        1 + (total + 7) // 8, np.int64
+    )  # all slices of fewer pieces come before those of more
     memories = [
         Memory(words[1:]),
         *(Memory(np.zeros_like(words)) for _ in range(2)),
@@ -76,7 +89,9 @@ def make_tables(game: Game, pieces: int, tell: Tell = silent) -> Any:
 
 
 def counts_of(game: Game, words: Any) -> dict[str, int]:
-    """How many positions are won, drawn and lost for the side to move, and the plies of the longest win."""
+    """How many positions are won, drawn and lost for the side to move, and the plies of the longest
+    win.
+    """
     values = words[1:].astype("<i8").view(np.uint8)
     values = values[: table_bytes(game, int(words[0]))]
     wins, draws = (values > 0) & (values % 2 == 0), values == 0
@@ -95,8 +110,8 @@ def tables_file(game: Game) -> Path:
 
 
 def ready_tables(game: Game) -> Any:
-    """The whole tables, from disk, or made and kept there, which takes some seconds. One process makes them, others
-    wait.
+    """The whole tables, from disk, or made and kept there, which takes some seconds. One process
+    makes them, others wait.
     """
     with code_cache.locked(code_cache.cache_folder(), f"{game.id}.tables"):
         words = load(tables_file(game))
@@ -112,7 +127,11 @@ def keep(path: Path, words: Any) -> None:
     draft = path.with_suffix(".draft")
     draft.write_bytes(words.astype("<i8").tobytes() + _checksum(words))
     os.replace(draft, path)
-    others = [other for other in path.parent.glob(f"{path.name.partition('.')[0]}.*.tables") if other != path]
+    others = [
+        other
+        for other in path.parent.glob(f"{path.name.partition('.')[0]}.*.tables")
+        if other != path
+    ]
     others.sort(key=lambda other: other.stat().st_mtime, reverse=True)
     for other in others[KEPT_VERSIONS - 1 :]:
         other.unlink(missing_ok=True)

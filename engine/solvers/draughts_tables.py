@@ -1,17 +1,19 @@
 """The endgame tables of draughts by retrograde analysis: compiled with the rules of the game, see
 engine.compiler.native.
 
-A position's entry is a byte: 0 a draw, else one more than the plies to the end when both sides play best, the winner
-as fast and the loser as slowly as can be. An even number of plies is a loss for the side to move, which has no move
-left in the end, an odd one a win.
+A position's entry is a byte: 0 a draw, else one more than the plies to the end when both sides play
+best, the winner as fast and the loser as slowly as can be. An even number of plies is a loss for
+the side to move, which has no move left in the end, an odd one a win.
 
-The method is that of Thompson (ICCA Journal 9/3, 1986) by distance: first every position of a slice looks at its
-moves. Those that leave the slice, by a capture or a crowning, lead to slices that are ready, and give it a first value
-and the number of its other moves. Then, for each distance in turn, the positions that end after so many plies tell the
-positions before them, which are found by taking quiet moves back.
+The method is that of Thompson (ICCA Journal 9/3, 1986) by distance: first every position of a slice
+looks at its moves. Those that leave the slice, by a capture or a crowning, lead to slices that are
+ready, and give it a first value and the number of its other moves. Then, for each distance in turn,
+the positions that end after so many plies tell the positions before them, which are found by taking
+quiet moves back.
 
-Memory is 64-bit words only: B the tables, eight entries a word; L the moves of each entry whose results are open, and
-X its entry if all the others lose, in the same places; A room for a list of moves.
+Memory is 64-bit words only: B the tables, eight entries a word; L the moves of each entry whose
+results are open, and X its entry if all the others lose, in the same places; A room for a list of
+moves.
 """
 
 from typing import Any
@@ -98,7 +100,13 @@ def squares(number: int, count: int, free: np.uint64) -> np.uint64:
 
 def slice_size(code: int) -> int:
     """The number of positions of a slice."""
-    men, kings, their_men, their_kings, at_home = code >> 8, code >> 6 & 3, code >> 4 & 3, code >> 2 & 3, code & 3
+    men, kings, their_men, their_kings, at_home = (
+        code >> 8,
+        code >> 6 & 3,
+        code >> 4 & 3,
+        code >> 2 & 3,
+        code & 3,
+    )
     free = 32 - men - their_men
     of_men = CHOOSE[4, at_home] * CHOOSE[24, men - at_home] * CHOOSE[28 - men + at_home, their_men]
     return int(of_men * CHOOSE[free, kings] * CHOOSE[free - kings, their_kings])
@@ -106,7 +114,13 @@ def slice_size(code: int) -> int:
 
 def position_of(code: int, number: int) -> State:
     """The position of that number in a slice, Black to move."""
-    men, kings, their_men, their_kings, at_home = code >> 8, code >> 6 & 3, code >> 4 & 3, code >> 2 & 3, code & 3
+    men, kings, their_men, their_kings, at_home = (
+        code >> 8,
+        code >> 6 & 3,
+        code >> 4 & 3,
+        code >> 2 & 3,
+        code & 3,
+    )
     free = 32 - men - their_men
     ways = CHOOSE[free - kings, their_kings]
     of_their_kings = number % ways
@@ -118,10 +132,14 @@ def position_of(code: int, number: int) -> State:
     of_their_men = number % ways
     number //= ways
     ways = CHOOSE[24, men - at_home]
-    my_men = squares(number // ways, at_home, FIRST_ROW) | squares(number % ways, men - at_home, MIDDLE_ROWS)
+    my_men = squares(number // ways, at_home, FIRST_ROW) | squares(
+        number % ways, men - at_home, MIDDLE_ROWS
+    )
     men_of_other = squares(of_their_men, their_men, BOARD & ~(FIRST_ROW | my_men))
     my_kings = squares(of_kings, kings, BOARD & ~(my_men | men_of_other))
-    kings_of_other = squares(of_their_kings, their_kings, BOARD & ~(my_men | men_of_other | my_kings))
+    kings_of_other = squares(
+        of_their_kings, their_kings, BOARD & ~(my_men | men_of_other | my_kings)
+    )
     return (my_men | my_kings, men_of_other | kings_of_other, my_kings | kings_of_other, ZERO)
 
 
@@ -161,8 +179,8 @@ def first_look(code: int, B: Any, L: Any, X: Any, A: Any) -> int:
 
 
 def tell(s: State, entry: int, B: Any, L: Any, X: Any) -> int:
-    """Takes back the quiet moves that lead to s and gives the positions before it what they learn from its entry; the
-    highest entry that was given.
+    """Takes back the quiet moves that lead to s and gives the positions before it what they learn
+    from its entry; the highest entry that was given.
     """
     highest = 0
     free = BOARD & ~(s[0] | s[1])
@@ -210,8 +228,8 @@ def pass_over(code: int, entry: int, B: Any, L: Any, X: Any) -> int:
 
 
 def build(code: int, mirrored: int, B: Any, L: Any, X: Any, A: Any) -> int:
-    """Fills the slices of some men and kings against some others and the reverse, whatever men are on the first row;
-    the highest entry. -1 when one does not fit into a byte.
+    """Fills the slices of some men and kings against some others and the reverse, whatever men are
+    on the first row; the highest entry. -1 when one does not fit into a byte.
     """
     men, their_men = code >> 8, mirrored >> 8
     highest = 0

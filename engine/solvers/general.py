@@ -1,8 +1,10 @@
-"""The solver of games without one of their own: the general search, until nothing is left to look at.
+"""The solver of games without one of their own: the general search, until nothing is left to look
+at.
 
-That search ends as soon as it sees the end of the best move, and scores the other moves by what it had looked at by
-then: their numbers are results only where they are ends, too. The others are searched on, each by itself, as far as
-that is cheap; what is left then is known to be no better than the best move, and no more is said of it.
+That search ends as soon as it sees the end of the best move, and scores the other moves by what it
+had looked at by then: their numbers are results only where they are ends, too. The others are
+searched on, each by itself, as far as that is cheap; what is left then is known to be no better
+than the best move, and no more is said of it.
 """
 
 import time
@@ -17,12 +19,14 @@ from engine.search.report import BOUNDS, Report
 from engine.solvers.base import Around, Batch, Problem, Solution, SolvedMove
 
 TABLE_BITS = 22
+#: So much is spent on the results of the moves that are not the best ones.
 SIDE_NODES = 2_000_000
-"""So much is spent on the results of the moves that are not the best ones."""
 
 
 class SearchSolver:
-    """Solves what the search can finish. A score is 1, 0 or -1: won, drawn, lost; a value tells how soon."""
+    """Solves what the search can finish. A score is 1, 0 or -1: won, drawn, lost; a value tells how
+    soon.
+    """
 
     def __init__(self, game: Game, table_bits: int = TABLE_BITS) -> None:
         self.game = game
@@ -45,8 +49,8 @@ class SearchSolver:
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
-        """The result, and the best moves. Of the other moves those have a result whose end was seen on the way, or is
-        found with some nodes more.
+        """The result, and the best moves. Of the other moves those have a result whose end was seen
+        on the way, or is found with some nodes more.
         """
         begun = time.perf_counter()
         self._is_expired = False
@@ -56,12 +60,17 @@ class SearchSolver:
             if not _is_final(report):
                 return None
             moves = [proven(report, *found) for found in report.moves]
-            left = SIDE_NODES if limit.nodes is None else min(SIDE_NODES, limit.nodes - report.nodes)
+            left = (
+                SIDE_NODES if limit.nodes is None else min(SIDE_NODES, limit.nodes - report.nodes)
+            )
             nodes = report.nodes + self._look_on(position, moves, left, control)
         return Solution(
             score=_sign(report.score),
             value=report.score,
-            moves=(moves[0], *sorted(moves[1:], key=lambda one: (one.bound == "upper", -one.value))),
+            moves=(
+                moves[0],
+                *sorted(moves[1:], key=lambda one: (one.bound == "upper", -one.value)),
+            ),
             line=report.line,
             depth=report.depth,
             nodes=nodes,
@@ -69,7 +78,12 @@ class SearchSolver:
         )
 
     def solve_batch(
-        self, positions: Sequence[Position], limit: Limit, control: Control, *, around: Around = nullcontext
+        self,
+        positions: Sequence[Position],
+        limit: Limit,
+        control: Control,
+        *,
+        around: Around = nullcontext,
     ) -> Batch:
         """One after the other, from an empty table each."""
         begun = time.perf_counter()
@@ -90,10 +104,18 @@ class SearchSolver:
     def describe(self, solution: Solution) -> str:
         return describe_value(solution.value)
 
-    def _search(self, position: Position, limit: Limit, control: Control, margin: int = 0) -> Report:
+    def _search(
+        self, position: Position, limit: Limit, control: Control, margin: int = 0
+    ) -> Report:
         assert self._table is not None, "cleared"
         return self._searcher.search(
-            position, limit, self._table, control, margin=margin, features=layout.SOUND, around=self._still_in_time
+            position,
+            limit,
+            self._table,
+            control,
+            margin=margin,
+            features=layout.SOUND,
+            around=self._still_in_time,
         )
 
     @contextmanager
@@ -103,8 +125,12 @@ class SearchSolver:
             self._searcher.expire()
         yield
 
-    def _look_on(self, position: Position, moves: list[SolvedMove], nodes: int, control: Control) -> int:
-        """Puts results in the place of limits, as far as so many nodes suffice; the nodes that it took."""
+    def _look_on(
+        self, position: Position, moves: list[SolvedMove], nodes: int, control: Control
+    ) -> int:
+        """Puts results in the place of limits, as far as so many nodes suffice; the nodes that it
+        took.
+        """
         unknown = [i for i, one in enumerate(moves) if one.bound != "exact"]
         used = 0
         for count, i in enumerate(unknown):
@@ -118,7 +144,9 @@ class SearchSolver:
                 used += report.nodes
                 value = _a_ply_before(report.score) if _is_final(report) else None
             if value is not None:
-                assert value <= moves[0].value, f"{position.text()}: a move is better than the best one"
+                assert value <= moves[0].value, (
+                    f"{position.text()}: a move is better than the best one"
+                )
                 moves[i] = SolvedMove(moves[i].move, _sign(value), value)
         return used
 
@@ -155,9 +183,10 @@ def _sign(value: int) -> int:
 def proven(report: Report, move: int, value: int, bound: int) -> SolvedMove:
     """What a final report proves of a move.
 
-    Where no line was cut at a horizon that is all that it says. Else a loss is one, sooner perhaps than was looked for;
-    a win is one where it has an exact score, and a nearer one could only be missed beyond the depth. Any other number
-    is a guess: then all that is known is that the best move is at least as good.
+    Where no line was cut at a horizon that is all that it says. Else a loss is one, sooner perhaps
+    than was looked for; a win is one where it has an exact score, and a nearer one could only be
+    missed beyond the depth. Any other number is a guess: then all that is known is that the best
+    move is at least as good.
     """
     if report.solved:
         return SolvedMove(move, _sign(value), value, BOUNDS[bound])

@@ -1,7 +1,8 @@
-"""The solver of Othello's endgame: the lead in discs with best play, the empty cells counting for the winner.
+"""The solver of Othello's endgame: the lead in discs with best play, the empty cells counting for
+the winner.
 
-With some 20 empty cells that takes about a second. Where time is short it first finds out who wins, which takes less,
-and says that if the time ends before the exact score is known.
+With some 20 empty cells that takes about a second. Where time is short it first finds out who wins,
+which takes less, and says that if the time ends before the exact score is known.
 """
 
 import math
@@ -22,21 +23,23 @@ from engine.solvers import othello_last as last
 from engine.solvers.base import Around, Batch, Control, Problem, ProblemError, Solution, SolvedMove
 from engine.solvers.othello_tables import aligned_words, new_memory, odd_quadrants
 
+#: Of a slot's index: two entries of 32 bytes a slot.
 TABLE_BITS = 19
-"""Of a slot's index: two entries of 32 bytes a slot."""
+#: So many empty cells are tried in this time, one more in three times the time.
 REACH_EMPTY, REACH_MS, REACH_GROWTH = 20, 800, 3.0
-"""So many empty cells are tried in this time, one more in three times the time."""
+#: The lists of moves are by empty cells, and the first few plies have no end in sight anyway.
 MOST_EMPTY = 56
-"""The lists of moves are by empty cells, and the first few plies have no end in sight anyway."""
 FULL = (1 << 64) - 1
+#: Outside of all scores.
 BEYOND = 65
-"""Outside of all scores."""
 OBF_SCORE = re.compile(r"\s*([A-Ha-h][1-8]|PASS|pass)\s*:\s*([+-]?\d+)\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a search with a window found: a score that is exact or a limit, and what it knows of the moves by cell."""
+    """What a search with a window found: a score that is exact or a limit, and what it knows of the
+    moves by cell.
+    """
 
     score: int
     bound: Bound
@@ -45,7 +48,9 @@ class _Found:
 
 
 class EndgameSolver:
-    """Solves by the kernel of engine.solvers.othello_kernel, with one table that all its positions share."""
+    """Solves by the kernel of engine.solvers.othello_kernel, with one table that all its positions
+    share.
+    """
 
     def __init__(self, game: Game) -> None:
         self.game = game
@@ -73,8 +78,8 @@ class EndgameSolver:
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
-        """Where the limit has a time, who wins is found first; that is the answer if the time ends before the score is
-        known.
+        """Where the limit has a time, who wins is found first; that is the answer if the time ends
+        before the score is known.
         """
         self.prepare()
         begun = time.perf_counter()
@@ -89,7 +94,12 @@ class EndgameSolver:
         return _solution(position, found, line, nodes, time.perf_counter() - begun)
 
     def solve_batch(
-        self, positions: Sequence[Position], limit: Limit, control: Control, *, around: Around = nullcontext
+        self,
+        positions: Sequence[Position],
+        limit: Limit,
+        control: Control,
+        *,
+        around: Around = nullcontext,
     ) -> Batch:
         """Each with an empty table."""
         self.prepare()
@@ -109,8 +119,8 @@ class EndgameSolver:
         return Batch(tuple(scores), tuple(nodes), time.perf_counter() - begun)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
-        """A position, or a line of an OBF file: the board, the side to move, and after a semicolon each the score of
-        moves.
+        """A position, or a line of an OBF file: the board, the side to move, and after a semicolon
+        each the score of moves.
         """
         board, *notes = text.strip().removesuffix(";").split(";")
         position = self.game.position(" ".join(board.upper().replace(".", "-").split()), options)
@@ -118,7 +128,9 @@ class EndgameSolver:
         for note in notes:
             match = OBF_SCORE.fullmatch(note)
             if match is None:
-                raise ProblemError(f"{note.strip()[:40]!r} is not a move and its score, such as A2:+38")
+                raise ProblemError(
+                    f"{note.strip()[:40]!r} is not a move and its score, such as A2:+38"
+                )
             scores.append(int(match[2]))
         return Problem(position, max(scores, default=None))
 
@@ -147,13 +159,17 @@ class EndgameSolver:
         outcome = self._search(position, -1, 1, control)
         if outcome is None or outcome.bound == "exact":
             return outcome
-        low, high = (outcome.score - 1, BEYOND) if outcome.score > 0 else (-BEYOND, outcome.score + 1)
+        low, high = (
+            (outcome.score - 1, BEYOND) if outcome.score > 0 else (-BEYOND, outcome.score + 1)
+        )
         return self._search(position, low, high, control) or outcome
 
     def _search(
         self, position: Position, alpha: int, beta: int, control: Control, *, root: bool = True
     ) -> _Found | None:
-        """One search with a window; None when it was ended, Cancelled when the control block says so."""
+        """One search with a window; None when it was ended, Cancelled when the control block says
+        so.
+        """
         words = self._words
         p, o = (int(word) for word in position.state[:2])
         empty = _empty(position)
@@ -170,15 +186,22 @@ class EndgameSolver:
         bound: Bound = "lower" if score >= beta else "upper" if score <= alpha else "exact"
         moves: dict[int, tuple[int, Bound]] = {}
         best = int(words[last.BEST])
-        for cell, word in enumerate(words[last.ROOT_SCORES :][:64].tolist() if best != PASS else ()):
+        for cell, word in enumerate(
+            words[last.ROOT_SCORES :][:64].tolist() if best != PASS else ()
+        ):
             if word:
                 moves[cell] = ((word & 255) - 64, "upper" if word & 256 else "exact")
         if bound != "exact":
-            moves = {cell: (known, bound if cell == best else "upper") for cell, (known, _) in moves.items()}
+            moves = {
+                cell: (known, bound if cell == best else "upper")
+                for cell, (known, _) in moves.items()
+            }
         return _Found(score, bound, best, moves)
 
     def _line(self, position: Position, found: _Found, control: Control) -> tuple[int, ...]:
-        """Best play to the end, as far as the time goes; only the best move where the score is a limit."""
+        """Best play to the end, as far as the time goes; only the best move where the score is a
+        limit.
+        """
         line = [found.best]
         if found.bound != "exact":
             return tuple(line)
@@ -205,7 +228,9 @@ def _value(score: int, empty: int) -> int:
     return 0 if score == 0 else MATE - empty if score > 0 else empty - MATE
 
 
-def _solution(position: Position, found: _Found, line: tuple[int, ...], nodes: int, seconds: float) -> Solution:
+def _solution(
+    position: Position, found: _Found, line: tuple[int, ...], nodes: int, seconds: float
+) -> Solution:
     """The best move first, then the others by what they reach at most."""
     empty = _empty(position).bit_count()
     best = SolvedMove(found.best, found.score, _value(found.score, empty), found.bound)
@@ -214,6 +239,10 @@ def _solution(position: Position, found: _Found, line: tuple[int, ...], nodes: i
         if move != found.best:
             score, bound = found.moves.get(move, (64, "upper"))
             others.append(SolvedMove(move, score, _value(score, empty), bound))
-    others.sort(key=lambda solved: (-(solved.bound == "exact"), -solved.score) if found.bound == "exact" else (0, 0))
+    others.sort(
+        key=lambda solved: (
+            (-(solved.bound == "exact"), -solved.score) if found.bound == "exact" else (0, 0)
+        )
+    )
     moves = (best, *others)
     return Solution(found.score, best.value, moves, line, empty, nodes, seconds, found.bound)

@@ -1,26 +1,30 @@
 # mypy: disable-error-code="arg-type, assignment, no-any-return, return-value"
 # (compiled, an int is an np.int64 and the other way round)
-"""The exact search of Othello's endgame: the lead in discs with best play, the empty cells counting for the winner.
+"""The exact search of Othello's endgame: the lead in discs with best play, the empty cells counting
+for the winner.
 
-Boards are two words, the discs of the side to move (p) and of the other side (o). All memory is 64-bit words:
+Boards are two words, the discs of the side to move (p) and of the other side (o). All memory is
+64-bit words:
 
-- M, work memory: counters and limits, the tables of `engine.solvers.othello_tables`, lists of moves by empty cells
-- T, the transposition table: slots of two entries of four words: p, o, bounds and move, unused. Nothing is guessed
-  by a hash: an entry holds the whole position, and what it says is true for good
+- M, work memory: counters and limits, the tables of `engine.solvers.othello_tables`, lists of moves
+  by empty cells
+- T, the transposition table: slots of two entries of four words: p, o, bounds and move, unused.
+  Nothing is guessed by a hash: an entry holds the whole position, and what it says is true for good
 - C, the control block, see engine.search.kernel; D, the game's data
 
-The contract of `null`, `shallow` and the `last_` functions, which search against the window (alpha, alpha + 1): they
-return v with
+The contract of `null`, `shallow` and the `last_` functions, which search against the window (alpha,
+alpha + 1): they return v with
     v <= alpha          where the true score is at most v,
     v > alpha           where the true score is at least v.
-`principal` has the window (alpha, beta) and returns the true score where that is inside. When M[STOP] is set, a
-returned value means nothing, and nothing was stored because of it.
+`principal` has the window (alpha, beta) and returns the true score where that is inside. When
+M[STOP] is set, a returned value means nothing, and nothing was stored because of it.
 
-The parts are well known among authors of Othello programs: moves first after which the other side has few (fastest
-first), and those into regions with an odd number of empty cells; what can never be turned over limits the score
-(stability); positions after a move are looked up before any is searched (enhanced transposition cut-off, Plaat 1996);
-null windows around the best line (PVS, Marsland and Campbell 1982); and where there is much to gain, moves in the order
-of a shallow search with the game's evaluation.
+The parts are well known among authors of Othello programs: moves first after which the other side
+has few (fastest first), and those into regions with an odd number of empty cells; what can never be
+turned over limits the score (stability); positions after a move are looked up before any is
+searched (enhanced transposition cut-off, Plaat 1996); null windows around the best line (PVS,
+Marsland and Campbell 1982); and where there is much to gain, moves in the order of a shallow search
+with the game's evaluation.
 """
 
 from typing import Any
@@ -69,12 +73,12 @@ from engine.solvers.othello_last import (
 X_CELLS = U(0x0042000000004200)
 GOLDEN, MIX = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 NO_MOVE = 64
+#: Above every evaluation.
 LARGE = 32_000
-"""Above every evaluation."""
+#: From so many empty cells on the positions after all moves are looked up before one is searched.
 LOOK_UP_FROM = 10
-"""From so many empty cells on the positions after all moves are looked up before one is searched."""
+#: From so many empty cells on moves are ordered by the evaluation, 0, 1, 2 or 3 plies on.
 GUESS_FROM, GUESS_1_FROM, GUESS_2_FROM, GUESS_3_FROM = 13, 16, 18, 20
-"""From so many empty cells on moves are ordered by the evaluation, 0, 1, 2 or 3 plies on."""
 ANSWER_WEIGHT, GUESS_WEIGHT, ODD_WEIGHT = 20, 3, 8
 POLL_NODES = 4096
 
@@ -93,6 +97,7 @@ SIGNATURES = {
     "principal": "i8(u8, u8, i8, i8, i8, u8, u8*, u8*, i8*, i8*)",
     "pick": "i8(u8, u8, i8, u8, u8*, i8*)",
 }
+#: What each function calls of these; see engine.search.kernel.
 CALLS = {
     **othello_last.CALLS,
     "guess": ("mobility", "flips", "final"),
@@ -112,10 +117,18 @@ CALLS = {
         "store",
         "poll",
     ),
-    "principal": ("mobility", "null", "shallow", "list_moves", "take_best", "final", "find", "store"),
+    "principal": (
+        "mobility",
+        "null",
+        "shallow",
+        "list_moves",
+        "take_best",
+        "final",
+        "find",
+        "store",
+    ),
     "pick": ("mobility", "flips", "guess"),
 }
-"""What each function calls of these; see engine.search.kernel."""
 
 
 def evaluate(s: Any, data: Any) -> int:
@@ -123,7 +136,9 @@ def evaluate(s: Any, data: Any) -> int:
 
 
 def guess(p: np.uint64, o: np.uint64, depth: int, alpha: int, beta: int, M: Any, D: Any) -> int:
-    """What the evaluation says to the positions some plies on, in eighths of a disc; a pass is no ply."""
+    """What the evaluation says to the positions some plies on, in eighths of a disc; a pass is no
+    ply.
+    """
     M[NODES] += ONE
     moves = mobility(p, o)
     if moves == ZERO:
@@ -153,8 +168,12 @@ def guess(p: np.uint64, o: np.uint64, depth: int, alpha: int, beta: int, M: Any,
     return best
 
 
-def list_moves(p: np.uint64, o: np.uint64, moves: np.uint64, n: int, odd: np.uint64, hint: int, M: Any, D: Any) -> int:
-    """Writes the list for n empty cells: cell, discs turned over, the other side's answers and a rank for each."""
+def list_moves(
+    p: np.uint64, o: np.uint64, moves: np.uint64, n: int, odd: np.uint64, hint: int, M: Any, D: Any
+) -> int:
+    """Writes the list for n empty cells: cell, discs turned over, the other side's answers and a
+    rank for each.
+    """
     entry = at(M, LISTS + n * FIELDS * LIST_MOVES)
     depth = (n >= GUESS_FROM) + (n >= GUESS_1_FROM) + (n >= GUESS_2_FROM) + (n >= GUESS_3_FROM) - 1
     count = 0
@@ -216,8 +235,12 @@ def find(p: np.uint64, o: np.uint64, M: Any, T: Any) -> int:
     return -1
 
 
-def closed_by_table(p: np.uint64, o: np.uint64, count: int, n: int, alpha: int, M: Any, T: Any) -> int:
-    """A score above alpha that the table has for a position after one of the listed moves, or else alpha."""
+def closed_by_table(
+    p: np.uint64, o: np.uint64, count: int, n: int, alpha: int, M: Any, T: Any
+) -> int:
+    """A score above alpha that the table has for a position after one of the listed moves, or else
+    alpha.
+    """
     entries = at(M, LISTS + n * FIELDS * LIST_MOVES)
     for i in range(count):
         turned = entries[FIELDS * i + TURNED]
@@ -229,10 +252,14 @@ def closed_by_table(p: np.uint64, o: np.uint64, count: int, n: int, alpha: int, 
     return alpha
 
 
-def store(p: np.uint64, o: np.uint64, best: int, alpha: int, beta: int, move: int, n: int, M: Any, T: Any) -> None:
-    """Keeps the bounds (+ 64, a byte each), the best move, the empty cells and the generation of a search.
+def store(
+    p: np.uint64, o: np.uint64, best: int, alpha: int, beta: int, move: int, n: int, M: Any, T: Any
+) -> None:
+    """Keeps the bounds (+ 64, a byte each), the best move, the empty cells and the generation of a
+    search.
 
-    The slot's first entry is for larger trees or those of an earlier search, the second for all others.
+    The slot's first entry is for larger trees or those of an earlier search, the second for all
+    others.
     """
     low = best + 64 if best > alpha else 0
     high = best + 64 if best < beta else 128
@@ -250,11 +277,15 @@ def store(p: np.uint64, o: np.uint64, best: int, alpha: int, beta: int, move: in
         high = min(high, np.int64((known >> U(8)) & BYTE))
     T[here] = p
     T[here + 1] = o
-    T[here + 2] = U(low) | (U(high) << U(8)) | (U(move) << U(16)) | (U(n) << U(24)) | (M[GENERATION] << U(32))
+    T[here + 2] = (
+        U(low) | (U(high) << U(8)) | (U(move) << U(16)) | (U(n) << U(24)) | (M[GENERATION] << U(32))
+    )
 
 
 def poll(M: Any, C: Any) -> int:
-    """Shows the node count, looks at every reason to stop and says when to look again; the answer is M[STOP]."""
+    """Shows the node count, looks at every reason to stop and says when to look again; the answer
+    is M[STOP].
+    """
     put(C, SEEN_NODES, np.int64(M[NODES]))
     M[POLL] = M[NODES] + U(POLL_NODES)
     if C[CANCEL] != 0 or M[EXPIRED] != ZERO or M[NODES] >= M[NODE_LIMIT]:
@@ -263,10 +294,19 @@ def poll(M: Any, C: Any) -> int:
 
 
 def null(
-    p: np.uint64, o: np.uint64, moves: np.uint64, alpha: int, n: int, odd: np.uint64, M: Any, T: Any, C: Any, D: Any
+    p: np.uint64,
+    o: np.uint64,
+    moves: np.uint64,
+    alpha: int,
+    n: int,
+    odd: np.uint64,
+    M: Any,
+    T: Any,
+    C: Any,
+    D: Any,
 ) -> int:
-    """The score against a null window: see the contract above. More than SHALLOW cells are empty; moves are those of
-    p, odd the quadrants with an odd number of empty cells.
+    """The score against a null window: see the contract above. More than SHALLOW cells are empty;
+    moves are those of p, odd the quadrants with an odd number of empty cells.
     """
     # 1. Count, and now and then look whether to stop.
     M[NODES] += ONE
@@ -280,7 +320,8 @@ def null(
             return final(p, n)
         return -null(o, p, answers, -alpha - 1, n, odd, M, T, C, D)
 
-    # 3. The other side keeps at least its stable discs; and the table may know enough, or the move to try first.
+    # 3. The other side keeps at least its stable discs; and the table may know enough, or the move
+    # to try first.
     if alpha >= np.int64(M[STABILITY_FROM + n]):
         v = 64 - 2 * popcount(stable(o, p, M))
         if v <= alpha:
@@ -330,10 +371,19 @@ def null(
 
 
 def principal(
-    p: np.uint64, o: np.uint64, alpha: int, beta: int, n: int, odd: np.uint64, M: Any, T: Any, C: Any, D: Any
+    p: np.uint64,
+    o: np.uint64,
+    alpha: int,
+    beta: int,
+    n: int,
+    odd: np.uint64,
+    M: Any,
+    T: Any,
+    C: Any,
+    D: Any,
 ) -> int:
-    """The score within a window: see the contract above. M[BEST] is the best move; at the root, where n is
-    M[ROOT_EMPTY], what is known of each move is written down.
+    """The score within a window: see the contract above. M[BEST] is the best move; at the root,
+    where n is M[ROOT_EMPTY], what is known of each move is written down.
     """
     # 1. Without a move the other side goes on, or it is over.
     moves = mobility(p, o)
@@ -350,8 +400,8 @@ def principal(
         hint = np.int64((T[here + 2] >> U(16)) & BYTE)
     count = list_moves(p, o, moves, n, odd, hint, M, D)
 
-    # 2. The first move with the whole window, the others only to show that they are no better, and once more when one
-    #    is.
+    # 2. The first move with the whole window, the others only to show that they are no better, and
+    # once more when one is.
     entries = at(M, LISTS + n * FIELDS * LIST_MOVES)
     best = NONE_YET
     best_move = NO_MOVE
@@ -392,7 +442,9 @@ def principal(
 
 
 def pick(p: np.uint64, o: np.uint64, depth: int, chance: np.uint64, M: Any, D: Any) -> int:
-    """The move that a shallow search likes best, among equals the one that `chance` says; NO_MOVE without any."""
+    """The move that a shallow search likes best, among equals the one that `chance` says; NO_MOVE
+    without any.
+    """
     moves = mobility(p, o)
     best = -LARGE
     choice = NO_MOVE

@@ -1,10 +1,11 @@
 # mypy: disable-error-code="arg-type, assignment, no-any-return, return-value"
 # (compiled, an int is an np.int64 and the other way round)
-"""The last few empty cells of Othello, and what its whole endgame search is built on: moves, discs turned over, discs
-that nothing can turn over. Part of `engine.solvers.othello_kernel`, where the memory and the contract are described.
+"""The last few empty cells of Othello, and what its whole endgame search is built on: moves, discs
+turned over, discs that nothing can turn over. Part of `engine.solvers.othello_kernel`, where the
+memory and the contract are described.
 
-The discs that a move turns over are found in four lines at once, in both directions: upwards by the carry that runs
-through the other side's discs, downwards by counting leading zeros.
+The discs that a move turns over are found in four lines at once, in both directions: upwards by the
+carry that runs through the other side's discs, downwards by counting leading zeros.
 """
 
 from typing import Any
@@ -23,8 +24,8 @@ ROW_1, COLUMN_A, COLUMN_H = U(0xFF), U(0x0101010101010101), U(0x8080808080808080
 RISING = U(0x0102040810204080)
 BORDER = U(0xFF818181818181FF)
 BYTE, LOW_3 = U(0xFF), U(7)
+#: Below every score.
 NONE_YET = -65
-"""Below every score."""
 
 # M: counters and limits, then tables, then the root's scores and the lists of moves
 NODES, STOP, POLL, NODE_LIMIT, EXPIRED, TABLE_SHIFT, BEST, GENERATION, ROOT_EMPTY = range(9)
@@ -33,17 +34,18 @@ NEIGHBOURS = RAYS + 64 * 8
 QUADRANT = NEIGHBOURS + 64
 CELL_VALUE = QUADRANT + 64
 STABILITY_FROM = CELL_VALUE + 64
+#: Bytes: the stable discs on an edge, at own discs * 256 + other discs.
 EDGES = STABILITY_FROM + 64
-"""Bytes: the stable discs on an edge, at own discs * 256 + other discs."""
+#: By cell: the score of a root move + 64, and 256 where that is a limit; 0 where it was not
+#: searched.
 ROOT_SCORES = EDGES + 65_536 // 8
-"""By cell: the score of a root move + 64, and 256 where that is a limit; 0 where it was not searched."""
 LISTS = ROOT_SCORES + 64
 LIST_MOVES = 36
 CELL, TURNED, ANSWERS, RANK, FIELDS = range(5)
 MEMORY_WORDS = LISTS + 64 * FIELDS * LIST_MOVES
 
+#: So many empty cells, or fewer, are searched without table and lists.
 SHALLOW = 6
-"""So many empty cells, or fewer, are searched without table and lists."""
 SIGNATURES = {
     "mobility": "u8(u8, u8)",
     "flips": "u8(i8, u8, u8, u8*)",
@@ -128,11 +130,14 @@ def byte_at(index: np.uint64, M: Any) -> np.uint64:
 
 
 def column_stable(p: np.uint64, o: np.uint64, column: np.uint64, M: Any) -> np.uint64:
-    """The stable discs of p in column a, or in column h when p and o were moved there by `column` bits."""
+    """The stable discs of p in column a, or in column h when p and o were moved there by `column`
+    bits.
+    """
     own = (((p >> column) & COLUMN_A) * RISING) >> U(56)
     other = (((o >> column) & COLUMN_A) * RISING) >> U(56)
     found = byte_at((own << U(8)) | other, M)
-    # Bit i of the byte to the first cell of row i: seven copies, each of which has one bit at its place.
+    # Bit i of the byte to the first cell of row i: seven copies, each of which has one bit at its
+    # place.
     spread = ((found & U(0xFE)) * U(0x0002040810204081)) | (found & ONE)
     return (spread & COLUMN_A) << column
 
@@ -143,8 +148,8 @@ def stable(p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
     found = byte_at(((p & ROW_1) << U(8)) | (o & ROW_1), M)
     found |= byte_at(((p >> U(56)) << U(8)) | (o >> U(56)), M) << U(56)
     found |= column_stable(p, o, ZERO, M) | column_stable(p, o, U(7), M)
-    # 2. The cells whose row, column or diagonal is full: a cell stays while the next ones on its line do, and beyond
-    #    the edge all do; then the next but one and so on.
+    # 2. The cells whose row, column or diagonal is full: a cell stays while the next ones on its
+    # line do, and beyond the edge all do; then the next but one and so on.
     taken = p | o
     rows = taken & (taken >> U(4)) & U(0x0F0F0F0F0F0F0F0F)
     rows &= (rows >> U(2)) & U(0x0303030303030303)
@@ -152,15 +157,24 @@ def stable(p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
     columns = taken & ((taken >> U(32)) | (taken << U(32)))
     columns &= (columns >> U(16)) | (columns << U(48))
     columns &= (columns >> U(8)) | (columns << U(56))
-    fall = taken & (U(0xFF80808080808080) | (taken >> U(9))) & (U(0x01010101010101FF) | (taken << U(9)))
-    rise = taken & (U(0xFF01010101010101) | (taken >> U(7))) & (U(0x80808080808080FF) | (taken << U(7)))
+    fall = (
+        taken
+        & (U(0xFF80808080808080) | (taken >> U(9)))
+        & (U(0x01010101010101FF) | (taken << U(9)))
+    )
+    rise = (
+        taken
+        & (U(0xFF01010101010101) | (taken >> U(7)))
+        & (U(0x80808080808080FF) | (taken << U(7)))
+    )
     fall &= (U(0xFFFFC0C0C0C0C0C0) | (fall >> U(18))) & (U(0x030303030303FFFF) | (fall << U(18)))
     rise &= (U(0xFFFF030303030303) | (rise >> U(14))) & (U(0xC0C0C0C0C0C0FFFF) | (rise << U(14)))
     fall &= (U(0xFFFFFFFFF0F0F0F0) | (fall >> U(36))) & (U(0x0F0F0F0FFFFFFFFF) | (fall << U(36)))
     rise &= (U(0xFFFFFFFF0F0F0F0F) | (rise >> U(28))) & (U(0xF0F0F0F0FFFFFFFF) | (rise << U(28)))
     inside = p & ~BORDER
     found |= rows & columns & fall & rise & inside
-    # 3. Inside, what has in each of the four directions a full line or a stable disc of its own beside it.
+    # 3. Inside, what has in each of the four directions a full line or a stable disc of its own
+    # beside it.
     more = found
     while more != ZERO:
         more = (
@@ -290,7 +304,14 @@ def last_4(p: np.uint64, o: np.uint64, alpha: int, empty: np.uint64, odd: np.uin
                 turned = flips(cell, p, o, M)
                 if turned != ZERO:
                     disc = ONE << U(cell)
-                    v = -last_3(o ^ turned, p ^ turned ^ disc, -alpha - 1, empty ^ disc, odd ^ M[QUADRANT + cell], M)
+                    v = -last_3(
+                        o ^ turned,
+                        p ^ turned ^ disc,
+                        -alpha - 1,
+                        empty ^ disc,
+                        odd ^ M[QUADRANT + cell],
+                        M,
+                    )
                     if v > best:
                         if v > alpha:
                             return v if passed == 0 else -v
@@ -371,7 +392,9 @@ def row_turned(own: int, other: int, cell: int) -> int:
 
 
 def edge_tables(M: Any) -> None:
-    """Fills in the stable discs of an edge: those that stay whoever puts discs on its empty cells, in any order."""
+    """Fills in the stable discs of an edge: those that stay whoever puts discs on its empty cells,
+    in any order.
+    """
     for full in range(256):
         taken = 255 - full
         p = taken

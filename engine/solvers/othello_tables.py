@@ -8,13 +8,13 @@ from engine.games.othello import DOWNWARD, UPWARD
 from engine.solvers import othello_last as last
 
 QUADRANTS = tuple(0x0F0F0F0F << shift for shift in (0, 4, 32, 36))
+#: How promising a move is by its distances from the edges, the smaller one first.
 VALUES = {
     (0, 0): 18, (0, 1): 4, (0, 2): 8, (0, 3): 6, (1, 1): 0, (1, 2): 3, (1, 3): 3, (2, 2): 6, (2, 3): 5, (3, 3): 0
 }  # fmt: skip
-"""How promising a move is by its distances from the edges, the smaller one first."""
 NEVER = 99
+#: A cache line: what is read four words at a time should not lie across two.
 LINE_WORDS = 8
-"""A cache line: what is read four words at a time should not lie across two."""
 
 
 def aligned_words(count: int) -> Any:
@@ -32,12 +32,17 @@ def new_memory() -> Any:
         rays = last.RAYS + 8 * cell
         memory[rays : rays + 4], memory[rays + 4 : rays + 8] = UPWARD[cell], DOWNWARD[cell]
         memory[last.NEIGHBOURS + cell] = _beside(column, row)
-        memory[last.QUADRANT + cell] = next(quadrant for quadrant in QUADRANTS if quadrant >> cell & 1)
+        memory[last.QUADRANT + cell] = next(
+            quadrant for quadrant in QUADRANTS if quadrant >> cell & 1
+        )
         nearer, farther = sorted((min(column, 7 - column), min(row, 7 - row)))
         memory[last.CELL_VALUE + cell] = VALUES[nearer, farther]
     for empty in range(64):
-        # Few stable discs are to be expected early, and the last few cells are searched sooner than looked at.
-        memory[last.STABILITY_FROM + empty] = np.int64(max(2 * empty - 12, -64) if empty > 4 else NEVER).view(np.uint64)
+        # Few stable discs are to be expected early, and the last few cells are searched sooner than
+        # looked at.
+        memory[last.STABILITY_FROM + empty] = np.int64(
+            max(2 * empty - 12, -64) if empty > 4 else NEVER
+        ).view(np.uint64)
     return memory
 
 
@@ -48,5 +53,8 @@ def odd_quadrants(empty: int) -> int:
 
 def _beside(column: int, row: int) -> int:
     """The cells next to a cell."""
-    columns, rows = range(max(column - 1, 0), min(column + 2, 8)), range(max(row - 1, 0), min(row + 2, 8))
+    columns, rows = (
+        range(max(column - 1, 0), min(column + 2, 8)),
+        range(max(row - 1, 0), min(row + 2, 8)),
+    )
     return sum(1 << (x + 8 * y) for x in columns for y in rows if (x, y) != (column, row))

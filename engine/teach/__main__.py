@@ -1,4 +1,6 @@
-"""python -m engine.teach LESSON, or with --game or --tree: searches by the book, step by step, and prints the log."""
+"""python -m engine.teach LESSON, or with --game or --tree: searches by the book, step by step, and
+prints the log.
+"""
 
 import argparse
 import os
@@ -33,7 +35,9 @@ SEARCH_OPTIONS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; 0 when it printed what was asked, 2 when that is not possible, with the reason on stderr."""
+    """The command; 0 when it printed what was asked, 2 when that is not possible, with the reason
+    on stderr.
+    """
     asked = _parser().parse_args(arguments)
     try:
         sys.stdout.write(_answer(asked))
@@ -51,22 +55,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m engine.teach", description=__doc__)
     parser.add_argument("lesson", nargs="?", help="one of the lessons that --list shows")
-    parser.add_argument("--list", action="store_true", help="what there is: lessons, games, algorithms and so on")
+    parser.add_argument(
+        "--list", action="store_true", help="what there is: lessons, games, algorithms and so on"
+    )
     parser.add_argument("--game", metavar="G", help="search a position of this game")
-    parser.add_argument("--position", metavar="TEXT", help="start from this position, not from the start of the game")
-    parser.add_argument("--option", type=option, action="append", metavar="NAME=VALUE", help="an option of the game")
-    parser.add_argument("--tree", metavar="FILE", help="search the tree in this file (JSON or text; - reads stdin)")
+    parser.add_argument(
+        "--position",
+        metavar="TEXT",
+        help="start from this position, not from the start of the game",
+    )
+    parser.add_argument(
+        "--option", type=option, action="append", metavar="NAME=VALUE", help="an option of the game"
+    )
+    parser.add_argument(
+        "--tree", metavar="FILE", help="search the tree in this file (JSON or text; - reads stdin)"
+    )
     parser.add_argument("--algorithm", metavar="A", help=f"{', '.join(ALGORITHMS)} (alphabeta)")
-    parser.add_argument("--form", metavar="F", help=f"how the algorithm is written: {', '.join(FORMS)} (flat)")
-    parser.add_argument("--depth", metavar="D", help=f"plies to look ahead, or end (a game {GAME_DEPTH}, a tree end)")
+    parser.add_argument(
+        "--form", metavar="F", help=f"how the algorithm is written: {', '.join(FORMS)} (flat)"
+    )
+    parser.add_argument(
+        "--depth",
+        metavar="D",
+        help=f"plies to look ahead, or end (a game {GAME_DEPTH}, a tree end)",
+    )
     parser.add_argument("--order", metavar="O", help=f"{', '.join(ORDERS)} (game)")
-    parser.add_argument("--evaluator", metavar="E", help=f"{', '.join(EVALUATORS)}, material:queen=9,rook=5 (estimate)")
+    parser.add_argument(
+        "--evaluator",
+        metavar="E",
+        help=f"{', '.join(EVALUATORS)}, material:queen=9,rook=5 (estimate)",
+    )
     parser.add_argument("--seed", type=int, help="decides whatever is by lot (0)")
     for name in ("lose", "draw", "win"):
         parser.add_argument(f"--{name}", type=int, metavar="N", help=f"what it is worth to {name}")
-    parser.add_argument("--max-nodes", type=int, metavar="N", help="give up beyond so many nodes (1000000)")
+    parser.add_argument(
+        "--max-nodes", type=int, metavar="N", help="give up beyond so many nodes (1000000)"
+    )
     parser.add_argument("--summary", action="store_true", help="leave out the log")
-    parser.add_argument("--json", action="store_true", help="print the trace as JSON (of a lesson: a list of traces)")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print the trace as JSON (of a lesson: a list of traces)",
+    )
     return parser
 
 
@@ -75,13 +105,19 @@ def _answer(asked: argparse.Namespace) -> str:
     if asked.list:
         return _list()
     if sum(one is not None for one in (asked.lesson, asked.game, asked.tree)) != 1:
-        raise NotPossible("a lesson, --game or --tree is expected, one of them; --list shows what there is")
+        raise NotPossible(
+            "a lesson, --game or --tree is expected, one of them; --list shows what there is"
+        )
     if asked.lesson is None:
         trace = _search(asked)
         return _json(trace) if asked.json else format_trace(trace, log=not asked.summary)
-    given = [f"--{name.replace('_', '-')}" for name in SEARCH_OPTIONS if getattr(asked, name) is not None]
+    given = [
+        f"--{name.replace('_', '-')}" for name in SEARCH_OPTIONS if getattr(asked, name) is not None
+    ]
     if given:
-        raise NotPossible(f"a lesson says itself how to search: {', '.join(given)} goes with --game or --tree")
+        raise NotPossible(
+            f"a lesson says itself how to search: {', '.join(given)} goes with --game or --tree"
+        )
     lesson = load_lesson(asked.lesson)
     traces = [perform(run) for run in lesson.runs]
     return _json(traces) if asked.json else _page(lesson, traces, log=not asked.summary)
@@ -94,10 +130,15 @@ def _json(answer: object) -> str:
 def _page(lesson: Lesson, traces: Sequence[Trace], log: bool) -> str:
     """A lesson to read."""
     parts = [f"{lesson.title}\n{'=' * len(lesson.title)}", textwrap.fill(lesson.page, 80)]
-    points = [textwrap.fill(point, 80, initial_indent="- ", subsequent_indent="  ") for point in lesson.look_at]
+    points = [
+        textwrap.fill(point, 80, initial_indent="- ", subsequent_indent="  ")
+        for point in lesson.look_at
+    ]
     parts.append("\n".join(["What to look at:", *points]))
     for number, trace in enumerate(traces, 1):
-        parts.append(f"--- {number} of {len(traces)} ---\n" + format_trace(trace, log=log).rstrip("\n"))
+        parts.append(
+            f"--- {number} of {len(traces)} ---\n" + format_trace(trace, log=log).rstrip("\n")
+        )
     return "\n\n".join(parts) + "\n"
 
 
@@ -106,7 +147,12 @@ def _list() -> str:
     lines += [f"  {name:22} {load_lesson(name).title}" for name in LESSONS]
     lines.append("games")
     lines += [f"  {name:22} {load_game(name).title}" for name in game_ids()]
-    for title, names in (("algorithms", ALGORITHMS), ("forms", FORMS), ("orders", ORDERS), ("evaluators", EVALUATORS)):
+    for title, names in (
+        ("algorithms", ALGORITHMS),
+        ("forms", FORMS),
+        ("orders", ORDERS),
+        ("evaluators", EVALUATORS),
+    ):
         lines += [title, f"  {'  '.join(names)}"]
     return "\n".join(lines) + "\n"
 
@@ -131,7 +177,10 @@ def _search(asked: argparse.Namespace) -> Trace:
     if tree is None:
         root, title = _game_root(asked, plan)
     else:
-        root, title = TreeState.at_root(tree), tree.title or ("a tree" if asked.tree == "-" else Path(asked.tree).name)
+        root, title = (
+            TreeState.at_root(tree),
+            tree.title or ("a tree" if asked.tree == "-" else Path(asked.tree).name),
+        )
     return explain(root, plan, title)
 
 
@@ -157,14 +206,18 @@ def _scale(asked: argparse.Namespace, usual: Scale) -> Scale:
     win = usual.win if asked.win is None else asked.win
     draw = usual.draw if asked.draw is None else asked.draw
     if not lose <= draw <= win or max(-lose, win) > 1_000_000_000:
-        raise NotPossible(f"lose, draw, win are to rise, up to 1000000000 either way; they are {lose}, {draw}, {win}")
+        raise NotPossible(
+            f"lose, draw, win are to rise, up to 1000000000 either way; they are {lose}, {draw}, {win}"
+        )
     return Scale(lose, draw, win)
 
 
 def _game_root(asked: argparse.Namespace, plan: Plan) -> tuple[State, str]:
     game = load_game(asked.game)
     options = dict(asked.option or ())
-    position = game.start(options) if asked.position is None else game.position(asked.position, options)
+    position = (
+        game.start(options) if asked.position is None else game.position(asked.position, options)
+    )
     return GameState.at_root(position, plan.ends), game.title
 
 
@@ -172,7 +225,9 @@ def read_tree(asked: argparse.Namespace) -> Tree:
     """The tree in a file, or on stdin for "-": JSON where it begins with a brace, text otherwise."""
     for name in ("position", "option", "lose", "draw", "win"):
         if getattr(asked, name) is not None:
-            raise NotPossible(f"--{name} goes with --game: a tree has its utilities written at its leaves")
+            raise NotPossible(
+                f"--{name} goes with --game: a tree has its utilities written at its leaves"
+            )
     name = asked.tree
     try:
         if name == "-":

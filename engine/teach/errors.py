@@ -1,4 +1,6 @@
-"""What can be wrong with what somebody asks of the teaching search; each message says what was expected."""
+"""What can be wrong with what somebody asks of the teaching search; each message says what was
+expected.
+"""
 
 
 class TeachError(Exception):
@@ -14,7 +16,9 @@ class UnknownName(TeachError):
 
 
 class NotPossible(TeachError):
-    """The parts are all right, but not together: negamax for three players, an evaluator without an estimate."""
+    """The parts are all right, but not together: negamax for three players, an evaluator without an
+    estimate.
+    """
 
 
 class TooLarge(TeachError):

@@ -1,10 +1,9 @@
 """Evaluators: what a state is taken to be worth where a search stops before the game does, by name.
 
 estimate                    what the game's own rules say, or what is written at the tree's node
-zero                        nothing is known
-random                      a number between losing and winning, the same for the same state and seed
-material                    own pieces minus the opponent's
-material:king=10,queen=9    the same, weighted by name; a piece without a weight counts 1
+zero                        nothing is known random                      a number between losing and
+winning, the same for the same state and seed material                    own pieces minus the
+opponent's material:king=10,queen=9    the same, weighted by name; a piece without a weight counts 1
 """
 
 import hashlib
@@ -18,13 +17,14 @@ from engine.teach.trace import Number, Value
 Evaluator = Callable[[State], Value]
 
 EVALUATORS = ("estimate", "zero", "random", "material")
+#: What the end of a game is worth beside each evaluator, unless one says otherwise: more than any
+#: of its guesses.
 SCALES = {
     "estimate": Scale(-30_000, 0, 30_000, by_distance=1),
     "zero": Scale(-1, 0, 1),
     "random": Scale(-1, 50, 101),
     "material": Scale(-10_000, 0, 10_000),
 }
-"""What the end of a game is worth beside each evaluator, unless one says otherwise: more than any of its guesses."""
 WEIGHT = re.compile(r"([^=,:]{1,24})=(\d{1,2}|100)")
 
 
@@ -35,7 +35,9 @@ def evaluator_of(text: str, scale: Scale, seed: int) -> Evaluator:
         return material(parse_weights(weights))
     plain = {"estimate": estimate, "zero": zero, "random": random_between(scale, seed)}
     if weights or name not in plain:
-        raise UnknownName(f"there is no evaluator {text[:40]!r}; there are {', '.join(EVALUATORS)}, material:queen=9")
+        raise UnknownName(
+            f"there is no evaluator {text[:40]!r}; there are {', '.join(EVALUATORS)}, material:queen=9"
+        )
     return plain[name]
 
 
@@ -50,7 +52,9 @@ def parse_weights(text: str) -> dict[str, int]:
     for part in text.split(",") if text else ():
         match = WEIGHT.fullmatch(part.strip())
         if not match:
-            raise UnknownName(f"a weight is written queen=9, with a number from 0 to 100, not {part[:40]!r}")
+            raise UnknownName(
+                f"a weight is written queen=9, with a number from 0 to 100, not {part[:40]!r}"
+            )
         weights[match[1]] = int(match[2])
     return weights
 
@@ -77,7 +81,9 @@ def random_between(scale: Scale, seed: int) -> Evaluator:
     def value(state: State) -> Value:
         if state.players == 1:
             return low + lot(f"{seed}:{state.text()}", count)
-        return tuple(low + lot(f"{seed}:{player}:{state.text()}", count) for player in range(state.players))
+        return tuple(
+            low + lot(f"{seed}:{player}:{state.text()}", count) for player in range(state.players)
+        )
 
     return value
 
@@ -88,7 +94,9 @@ def material(weights: Mapping[str, int]) -> Evaluator:
     def value(state: State) -> Value:
         pieces = state.pieces()
         if pieces is None or state.players != 1:
-            raise NotPossible(f"no pieces that belong to a side are to be counted at {state.text()[:60]}")
+            raise NotPossible(
+                f"no pieces that belong to a side are to be counted at {state.text()[:60]}"
+            )
         ours, theirs = pieces
         return weigh(ours, weights) - weigh(theirs, weights)
 

@@ -1,4 +1,6 @@
-"""Runs an algorithm on a state and gives the trace: the one way in for commands, lessons and servers."""
+"""Runs an algorithm on a state and gives the trace: the one way in for commands, lessons and
+servers.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +14,8 @@ from engine.teach.study import INF, MAX_NODES, MAX_PLY, CutOff, Record, Study, a
 from engine.teach.trace import MAX_TRACE_NODES, Counts, Trace, Value
 
 ALGORITHMS = ("minimax", "negamax", "alphabeta", "average", "random")
+#: The same algorithm, written in three ways: `engine.teach.flat`, `polymorphic` and `mapping`.
 FORMS = ("flat", "nodes", "map")
-"""The same algorithm, written in three ways: `engine.teach.flat`, `polymorphic` and `mapping`."""
 PLAIN_LIMIT = 50_000
 
 Algorithm = Callable[[Study, State, float], Value | None]
@@ -32,8 +34,8 @@ class Plan:
     scale: Scale | None = None
     max_nodes: int = MAX_NODES
     max_trace: int = MAX_TRACE_NODES
+    #: So many nodes are counted at most to say what plain minimax would look at.
     plain_limit: int = PLAIN_LIMIT
-    """So many nodes are counted at most to say what plain minimax would look at."""
 
     @property
     def ends(self) -> Scale:
@@ -42,9 +44,15 @@ class Plan:
 
 
 def explain(
-    root: State, plan: Plan, title: str = "", *, evaluate: Evaluator | None = None, cut_off: CutOff = at_depth
+    root: State,
+    plan: Plan,
+    title: str = "",
+    *,
+    evaluate: Evaluator | None = None,
+    cut_off: CutOff = at_depth,
 ) -> Trace:
-    """The trace of a plan on a state; an evaluator and a cut-off rule of one's own may stand for the named ones.
+    """The trace of a plan on a state; an evaluator and a cut-off rule of one's own may stand for
+    the named ones.
 
     Raises UnknownName, NotPossible or TooLarge.
     """
@@ -89,7 +97,9 @@ def explain(
 def algorithm_of(root: State, plan: Plan) -> Algorithm:
     """The function that a plan names; UnknownName or NotPossible where there is none."""
     if plan.algorithm not in ALGORITHMS:
-        raise UnknownName(f"there is no algorithm {plan.algorithm[:40]!r}; there are {', '.join(ALGORITHMS)}")
+        raise UnknownName(
+            f"there is no algorithm {plan.algorithm[:40]!r}; there are {', '.join(ALGORITHMS)}"
+        )
     if plan.form not in FORMS:
         raise UnknownName(f"there is no form {plan.form[:40]!r}; there are {', '.join(FORMS)}")
     if plan.algorithm == "random":
@@ -100,7 +110,9 @@ def algorithm_of(root: State, plan: Plan) -> Algorithm:
             f"{plan.algorithm} needs one utility a leaf; for several players there are minimax and average"
         )
     if (several or plan.algorithm == "negamax") and plan.form != "flat":
-        raise NotPossible(f"the form {plan.form} is there for minimax, alphabeta and average with one utility a leaf")
+        raise NotPossible(
+            f"the form {plan.form} is there for minimax, alphabeta and average with one utility a leaf"
+        )
     if several:
         ours = root.kind if plan.algorithm == "average" else ""
         return lambda study, state, depth: flat.maxn(study, state, depth, ours=ours)
@@ -119,7 +131,9 @@ def line_names(root: State, line: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def counts_of(root: State, study: Study, depth: float, limit: int) -> Counts:
-    """What was looked at, beside what plain minimax looks at (up to a limit), and the least that will do."""
+    """What was looked at, beside what plain minimax looks at (up to a limit), and the least that
+    will do.
+    """
     size = Size.of(root, study, depth, limit)
     return Counts(
         nodes=study.visited,
@@ -133,7 +147,9 @@ def counts_of(root: State, study: Study, depth: float, limit: int) -> Counts:
 
 @dataclass(slots=True)
 class Size:
-    """How large a whole tree is, and its shape if every node has as many children and every leaf is as deep."""
+    """How large a whole tree is, and its shape if every node has as many children and every leaf is
+    as deep.
+    """
 
     limit: int
     nodes: int = 0
@@ -144,7 +160,9 @@ class Size:
 
     @classmethod
     def of(cls, root: State, study: Study, depth: float, limit: int) -> "Size | None":
-        """The size of the tree that plain minimax looks at; None if it has more nodes than the limit."""
+        """The size of the tree that plain minimax looks at; None if it has more nodes than the
+        limit.
+        """
         size = cls(limit)
         return size if size._add(root, study, depth, 0) else None
 
@@ -162,11 +180,15 @@ class Size:
             after = state.play(move)
             if not self._add(after, study, depth - 1, level + 1):
                 return False
-            self.alternates &= {state.kind, after.kind} == {"max", "min"} or study.stops(after, depth - 1)
+            self.alternates &= {state.kind, after.kind} == {"max", "min"} or study.stops(
+                after, depth - 1
+            )
         return True
 
     def knuth_moore(self) -> int | None:
-        """The fewest leaves that alpha-beta can do with: b^ceil(d/2) + b^floor(d/2) - 1; None if that is no matter."""
+        """The fewest leaves that alpha-beta can do with: b^ceil(d/2) + b^floor(d/2) - 1; None if
+        that is no matter.
+        """
         if len(self.widths) != 1 or len(self.depths) != 1 or not self.alternates:
             return None
         (width,), (depth,) = self.widths, self.depths

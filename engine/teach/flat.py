@@ -1,8 +1,8 @@
 """The algorithms in their flat form: one function each, which asks at every node who chooses there.
 
-`study` holds what is not the algorithm's business (evaluator, cut-off rule, move order) and writes the trace. Without
-the lines that talk to `visit`, these are the textbook's functions. All are fail-soft: a node returns the best value
-that it found, also when that lies outside its window.
+`study` holds what is not the algorithm's business (evaluator, cut-off rule, move order) and writes
+the trace. Without the lines that talk to `visit`, these are the textbook's functions. All are
+fail-soft: a node returns the best value that it found, also when that lies outside its window.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,9 @@ from engine.teach.trace import Number, Value
 
 
 def minimax(study: Study, state: State, depth: float, move: int | None = None) -> Number:
-    """The value of a state for MAX: the greatest or least of its children's, or their mean where chance decides."""
+    """The value of a state for MAX: the greatest or least of its children's, or their mean where
+    chance decides.
+    """
     visit = study.enter(state, move, state.kind)
     if study.stops(state, depth):
         return visit.stop(one(study.worth(state)))
@@ -30,7 +32,8 @@ def minimax(study: Study, state: State, depth: float, move: int | None = None) -
 
 
 def negamax(study: Study, state: State, depth: float, move: int | None = None) -> Number:
-    """The value of a state for the side to move: max(a, b) = -min(-a, -b), so one rule serves both sides.
+    """The value of a state for the side to move: max(a, b) = -min(-a, -b), so one rule serves both
+    sides.
 
     A utility is MAX's; at MIN's nodes it is negated as it is. Chance nodes count as MAX's.
     """
@@ -49,12 +52,19 @@ def negamax(study: Study, state: State, depth: float, move: int | None = None) -
 
 
 def alphabeta(
-    study: Study, state: State, depth: float, move: int | None = None, alpha: float = -INF, beta: float = INF
+    study: Study,
+    state: State,
+    depth: float,
+    move: int | None = None,
+    alpha: float = -INF,
+    beta: float = INF,
 ) -> Number:
-    """The value of a state, if it lies between alpha and beta; else a bound of it, on the same side of the window.
+    """The value of a state, if it lies between alpha and beta; else a bound of it, on the same side
+    of the window.
 
-    MAX has alpha for certain already, MIN has beta: once they meet, nobody lets the game come here, and the rest of
-    the moves is skipped. Under a chance node every value matters, so its children get an open window.
+    MAX has alpha for certain already, MIN has beta: once they meet, nobody lets the game come here,
+    and the rest of the moves is skipped. Under a chance node every value matters, so its children
+    get an open window.
     """
     visit = study.enter(state, move, state.kind, alpha, beta)
     if study.stops(state, depth):
@@ -79,8 +89,12 @@ def alphabeta(
     return visit.leave(summary(state.kind, values))
 
 
-def average(study: Study, state: State, depth: float, move: int | None = None, ours: str = "") -> Number:
-    """Average min-max: the best at our plies, the mean at the opponent's, who may err. We play at the root."""
+def average(
+    study: Study, state: State, depth: float, move: int | None = None, ours: str = ""
+) -> Number:
+    """Average min-max: the best at our plies, the mean at the opponent's, who may err. We play at
+    the root.
+    """
     ours = ours or state.kind
     kind = state.kind if state.kind == ours else "mean"
     visit = study.enter(state, move, kind)
@@ -96,10 +110,14 @@ def average(study: Study, state: State, depth: float, move: int | None = None, o
     return visit.leave(summary(kind, values))
 
 
-def maxn(study: Study, state: State, depth: float, move: int | None = None, ours: str = "") -> tuple[Number, ...]:
-    """Minimax for players who each have a utility of their own: whoever chooses takes the best for themselves.
+def maxn(
+    study: Study, state: State, depth: float, move: int | None = None, ours: str = ""
+) -> tuple[Number, ...]:
+    """Minimax for players who each have a utility of their own: whoever chooses takes the best for
+    themselves.
 
-    Of equally good moves the first is taken. With `ours` this is average min-max: all others move by chance.
+    Of equally good moves the first is taken. With `ours` this is average min-max: all others move
+    by chance.
     """
     kind = state.kind if ours in ("", state.kind) else "mean"
     visit = study.enter(state, move, kind)
@@ -155,7 +173,9 @@ def player(kind: str) -> int:
 def one(value: Value) -> Number:
     """The utility of a leaf that has one."""
     if isinstance(value, tuple):
-        raise NotPossible("a utility for each player needs minimax (it is max-n then), average or random")
+        raise NotPossible(
+            "a utility for each player needs minimax (it is max-n then), average or random"
+        )
     return value
 
 

@@ -1,8 +1,9 @@
-"""The algorithms as a map over the legal moves, into an accumulator that knows how to become its opposite.
+"""The algorithms as a map over the legal moves, into an accumulator that knows how to become its
+opposite.
 
-Python's `map` is lazy: a child is searched when its value is asked for, so an accumulator that has heard enough just
-stops asking, and the rest of the moves is never looked at. The window lives in the accumulators: one that is made for
-a child takes over what its parent knows by then.
+Python's `map` is lazy: a child is searched when its value is asked for, so an accumulator that has
+heard enough just stops asking, and the rest of the moves is never looked at. The window lives in
+the accumulators: one that is made for a child takes over what its parent knows by then.
 """
 
 from abc import ABC, abstractmethod
@@ -15,12 +16,18 @@ from engine.teach.trace import Number
 
 
 class Accumulator(ABC):
-    """Takes values one by one and keeps what they come to; `sides` says what stands for MAX, MIN and chance."""
+    """Takes values one by one and keeps what they come to; `sides` says what stands for MAX, MIN
+    and chance.
+    """
 
     kind: str
 
     def __init__(
-        self, sides: "Mapping[str, type[Accumulator]]", prunes: bool, alpha: float = -INF, beta: float = INF
+        self,
+        sides: "Mapping[str, type[Accumulator]]",
+        prunes: bool,
+        alpha: float = -INF,
+        beta: float = INF,
     ) -> None:
         self.sides, self.prunes = sides, prunes
         self.alpha, self.beta = alpha, beta
@@ -76,13 +83,17 @@ class Lowest(Accumulator):
 
 
 class Mean(Accumulator):
-    """Keeps the mean of all values: each of them counts, so it never has enough and asks for exact ones."""
+    """Keeps the mean of all values: each of them counts, so it never has enough and asks for exact
+    ones.
+    """
 
     kind = "mean"
     has_enough = False
     window = (-INF, INF)
 
-    def __init__(self, sides: Mapping[str, type[Accumulator]], prunes: bool, alpha: float, beta: float) -> None:
+    def __init__(
+        self, sides: Mapping[str, type[Accumulator]], prunes: bool, alpha: float, beta: float
+    ) -> None:
         super().__init__(sides, prunes, alpha, beta)
         self.values: list[Number] = []
 
@@ -92,7 +103,9 @@ class Mean(Accumulator):
         return False
 
 
-def search(study: Study, state: State, depth: float, best: Accumulator, move: int | None = None) -> Number:
+def search(
+    study: Study, state: State, depth: float, best: Accumulator, move: int | None = None
+) -> Number:
     """The value of a state: what its accumulator keeps after the map over its moves."""
     visit = study.enter(state, move, best.kind, best.alpha, best.beta)
     if study.stops(state, depth):
@@ -118,7 +131,12 @@ def search(study: Study, state: State, depth: float, best: Accumulator, move: in
 
 
 # What a leaf's accumulator is does not matter: it never takes a value.
-SIDES: Mapping[str, type[Accumulator]] = {"max": Highest, "min": Lowest, "mean": Mean, "leaf": Highest}
+SIDES: Mapping[str, type[Accumulator]] = {
+    "max": Highest,
+    "min": Lowest,
+    "mean": Mean,
+    "leaf": Highest,
+}
 
 
 def minimax(study: Study, state: State, depth: float) -> Number:

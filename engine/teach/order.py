@@ -22,7 +22,12 @@ def order_of(text: str) -> Order:
     name, _, names = text.partition(":")
     if given_names(text):
         return given(given_names(text))
-    plain: dict[str, Order] = {"game": as_given, "reversed": backwards, "best": best_first, "worst": worst_first}
+    plain: dict[str, Order] = {
+        "game": as_given,
+        "reversed": backwards,
+        "best": best_first,
+        "worst": worst_first,
+    }
     if names or name not in plain:
         raise UnknownName(f"there is no order {text[:40]!r}; there are {', '.join(ORDERS)}")
     return plain[name]

@@ -1,8 +1,10 @@
-"""The algorithms in their polymorphic form: each node of the tree is an object that knows how its side chooses.
+"""The algorithms in their polymorphic form: each node of the tree is an object that knows how its
+side chooses.
 
-`Node.value` is a template method: it walks through the moves and leaves to MaxNode, MinNode and MeanNode what differs
-between them: which value they prefer, which end of the window they move, what they make of all values. `opposite` is
-the factory for the other side. Once a node is made, nobody asks whose turn it is.
+`Node.value` is a template method: it walks through the moves and leaves to MaxNode, MinNode and
+MeanNode what differs between them: which value they prefer, which end of the window they move, what
+they make of all values. `opposite` is the factory for the other side. Once a node is made, nobody
+asks whose turn it is.
 """
 
 from abc import ABC, abstractmethod
@@ -15,12 +17,19 @@ from engine.teach.trace import Number
 
 
 class Node(ABC):
-    """A node whose side chooses in its own way; `sides` says which class plays MAX, MIN and chance in this search."""
+    """A node whose side chooses in its own way; `sides` says which class plays MAX, MIN and chance
+    in this search.
+    """
 
     kind: str
 
     def __init__(
-        self, study: Study, sides: "Mapping[str, type[Node]]", prunes: bool, alpha: float = -INF, beta: float = INF
+        self,
+        study: Study,
+        sides: "Mapping[str, type[Node]]",
+        prunes: bool,
+        alpha: float = -INF,
+        beta: float = INF,
     ) -> None:
         self.study, self.sides, self.prunes = study, sides, prunes
         self.alpha, self.beta = alpha, beta
@@ -48,7 +57,9 @@ class Node(ABC):
         return visit.leave(self.result())
 
     def child(self, state: State, after: State) -> "Node":
-        """The node of a state after this one: mostly the opposite side's, but trees need not alternate."""
+        """The node of a state after this one: mostly the opposite side's, but trees need not
+        alternate.
+        """
         if after.kind == state.kind:
             return self.another(type(self))
         if state.kind in ("max", "min") and after.kind in ("max", "min"):
@@ -110,7 +121,9 @@ class MinNode(Node):
 
 
 class MeanNode(Node):
-    """Chance, or an opponent who may err: no value is preferred, none can be skipped, all count the same."""
+    """Chance, or an opponent who may err: no value is preferred, none can be skipped, all count the
+    same.
+    """
 
     kind = "mean"
 
@@ -131,7 +144,12 @@ class MeanNode(Node):
 
 
 # What a leaf's node is does not matter: it never chooses.
-SIDES: Mapping[str, type[Node]] = {"max": MaxNode, "min": MinNode, "mean": MeanNode, "leaf": MaxNode}
+SIDES: Mapping[str, type[Node]] = {
+    "max": MaxNode,
+    "min": MinNode,
+    "mean": MeanNode,
+    "leaf": MaxNode,
+}
 
 
 def minimax(study: Study, state: State, depth: float) -> Number:
@@ -146,5 +164,7 @@ def alphabeta(study: Study, state: State, depth: float) -> Number:
 
 def average(study: Study, state: State, depth: float) -> Number:
     """Average min-max: chance plays the other side."""
-    theirs = {kind: side if kind in (state.kind, "leaf") else MeanNode for kind, side in SIDES.items()}
+    theirs = {
+        kind: side if kind in (state.kind, "leaf") else MeanNode for kind, side in SIDES.items()
+    }
     return theirs[state.kind](study, theirs, prunes=False).value(state, depth)

@@ -1,7 +1,8 @@
-"""What the algorithms see: states that say who chooses, which moves there are and what a final one is worth.
+"""What the algorithms see: states that say who chooses, which moves there are and what a final one
+is worth.
 
-They know nothing else of any game. A game's position and a node of an explicit tree are both states; a move is
-a number that means something to its state only.
+They know nothing else of any game. A game's position and a node of an explicit tree are both
+states; a move is a number that means something to its state only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,9 @@ _data = cache(load_data)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What the end of a game is worth to the player at the root; `by_distance` takes as much off for each ply to it."""
+    """What the end of a game is worth to the player at the root; `by_distance` takes as much off
+    for each ply to it.
+    """
 
     lose: Number = -1
     draw: Number = 0
@@ -34,7 +37,9 @@ class State(Protocol):
 
     @property
     def kind(self) -> str:
-        """Who chooses here: "max" (whoever plays at the root of a game), "min", "mean", or "p1", "p2", …"""
+        """Who chooses here: "max" (whoever plays at the root of a game), "min", "mean", or "p1",
+        "p2", …
+        """
 
     @property
     def players(self) -> int:
@@ -66,12 +71,16 @@ class State(Protocol):
         """The state as text, different for different states."""
 
     def below(self, move: int, depth: float) -> int | None:
-        """The number of nodes below the state after a move, down to a depth from here; None if that is not known."""
+        """The number of nodes below the state after a move, down to a depth from here; None if that
+        is not known.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class GameState:
-    """A position of a registered game, seen from one seat: MAX is the seat that was to move at the root."""
+    """A position of a registered game, seen from one seat: MAX is the seat that was to move at the
+    root.
+    """
 
     position: Position
     us: int

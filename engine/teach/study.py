@@ -1,8 +1,9 @@
 """One search under observation: its parameters, and the record of what it does.
 
-An algorithm calls `enter` for each node, tells the `Visit` that it gets what happens, and `leave`s it. The visit keeps
-the interval in which the node's value must lie, by its own reckoning from the children's intervals, and so finds out
-what the value means: whether it is exact or a bound. All of it is written down for the trace.
+An algorithm calls `enter` for each node, tells the `Visit` that it gets what happens, and `leave`s
+it. The visit keeps the interval in which the node's value must lie, by its own reckoning from the
+children's intervals, and so finds out what the value means: whether it is exact or a bound. All of
+it is written down for the trace.
 """
 
 import math
@@ -13,15 +14,25 @@ from typing import TypeVar
 from engine.teach.errors import TooLarge
 from engine.teach.evaluators import Evaluator
 from engine.teach.state import State
-from engine.teach.trace import MAX_TRACE_NODES, Bound, Nodes, Number, Skipped, Steps, Value, View, What
+from engine.teach.trace import (
+    MAX_TRACE_NODES,
+    Bound,
+    Nodes,
+    Number,
+    Skipped,
+    Steps,
+    Value,
+    View,
+    What,
+)
 
 INF = math.inf
 MAX_PLY = 64
 MAX_NODES = 1_000_000
 V = TypeVar("V", bound=Value | None)
 
+#: Does the search stop here, with so many plies still to go?
 CutOff = Callable[[State, float], bool]
-"""Does the search stop here, with so many plies still to go?"""
 Order = Callable[["Study", State, Sequence[int], float], Sequence[int]]
 
 
@@ -88,15 +99,19 @@ class Study:
         self.visited = 0
         self.leaves = 0
         self.ordering = 0
+        #: The best line from the root, once the root is left.
         self.line: tuple[int, ...] = ()
-        """The best line from the root, once the root is left."""
         self._open: list[Visit] = []
 
-    def enter(self, state: State, move: int | None, kind: str, alpha: float = -INF, beta: float = INF) -> "Visit":
+    def enter(
+        self, state: State, move: int | None, kind: str, alpha: float = -INF, beta: float = INF
+    ) -> "Visit":
         """Begins to look at a state that a move (None at the root) of the node before led to."""
         self.visited += 1
         if self.spent + self.visited + self.ordering > self.max_nodes:
-            raise TooLarge(f"the search takes more than {self.max_nodes:,} nodes: ask for less depth")
+            raise TooLarge(
+                f"the search takes more than {self.max_nodes:,} nodes: ask for less depth"
+            )
         if state.ply > MAX_PLY:
             raise TooLarge(f"the search goes deeper than {MAX_PLY} plies: ask for less depth")
         visit = Visit(self, state, move, kind, self._open[-1] if self._open else None, alpha, beta)
@@ -125,7 +140,14 @@ class Visit:
     """One node while it is looked at: its window, the interval of its value, the best child so far."""
 
     def __init__(
-        self, study: Study, state: State, move: int | None, kind: str, above: "Visit | None", alpha: float, beta: float
+        self,
+        study: Study,
+        state: State,
+        move: int | None,
+        kind: str,
+        above: "Visit | None",
+        alpha: float,
+        beta: float,
     ) -> None:
         self.study, self.state, self.move, self.kind, self.above = study, state, move, kind, above
         self.alpha, self.beta = alpha, beta
@@ -140,7 +162,9 @@ class Visit:
             name = above.state.name(move) if above is not None and move is not None else ""
             parent = -1 if above is None else above.row
             window = (_finite(alpha), _finite(beta))
-            self.row = record.add([parent, name, kind, state.ply, *window, None, "none", "all", self._sign])
+            self.row = record.add(
+                [parent, name, kind, state.ply, *window, None, "none", "all", self._sign]
+            )
             record.step("enter", self.row, alpha, beta)
 
     def returned(self) -> None:
@@ -149,7 +173,9 @@ class Visit:
         assert child is not None
         if record is None:
             return
-        low, high = (child.low, child.high) if self._sign == child._sign else (-child.high, -child.low)
+        low, high = (
+            (child.low, child.high) if self._sign == child._sign else (-child.high, -child.low)
+        )
         self._lows.append(low)
         self._highs.append(high)
         self.low, self.high = self._interval(len(self._lows) == len(self.state.moves()))
@@ -179,10 +205,14 @@ class Visit:
         """Notes moves that are not looked at."""
         if self.study.record is not None:
             for move in moves:
-                self.study.record.skip(self.row, self.state.name(move), self.state.below(move, depth))
+                self.study.record.skip(
+                    self.row, self.state.name(move), self.state.below(move, depth)
+                )
 
     def stop(self, value: V) -> V:
-        """Leaves a node below which the search does not look: the game is over, or the cut-off rule says so."""
+        """Leaves a node below which the search does not look: the game is over, or the cut-off rule
+        says so.
+        """
         self.study.leaves += 1
         if not isinstance(value, tuple) and value is not None:
             self.low = self.high = value
@@ -214,12 +244,18 @@ class Visit:
         return -1 if self.study.view == "mover" and self.state.kind == "min" else 1
 
     def _interval(self, is_last: bool) -> tuple[float, float]:
-        """What the children's intervals say of the node's value; those that have not come back may be anything."""
+        """What the children's intervals say of the node's value; those that have not come back may
+        be anything.
+        """
         if self.kind == "max" or self._sign < 0:
             return max(self._lows), max(self._highs) if is_last else INF
         if self.kind == "min":
             return min(self._lows) if is_last else -INF, min(self._highs)
-        return (mean(self._lows), mean(self._highs)) if is_last and self.kind == "mean" else (-INF, INF)
+        return (
+            (mean(self._lows), mean(self._highs))
+            if is_last and self.kind == "mean"
+            else (-INF, INF)
+        )
 
     def _bound(self, value: Value | None) -> Bound:
         """What the value says of the true one."""

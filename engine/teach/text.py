@@ -1,4 +1,6 @@
-"""A trace as text: an indented log of everything that happened, then what it came to. Made from the trace alone."""
+"""A trace as text: an indented log of everything that happened, then what it came to. Made from the
+trace alone.
+"""
 
 import textwrap
 from collections import Counter
@@ -8,14 +10,16 @@ from engine.teach.trace import Counts, Number, OneValue, Skipped, Trace
 
 WIDTH = 80
 DEEPEST_INDENT = 20
+#: So many visited nodes are listed by name; of more there is only the log.
 LISTED = 400
-"""So many visited nodes are listed by name; of more there is only the log."""
 REASONS = {"leaf": "game over", "depth": "search ends here"}
 SIDES = {"max": "MAX", "min": "MIN", "mean": "MEAN"}
 
 
 def format_trace(trace: Trace, *, log: bool = True) -> str:
-    """The whole trace: what was asked, the log (unless it is not wanted), the result, the nodes seen and skipped."""
+    """The whole trace: what was asked, the log (unless it is not wanted), the result, the nodes
+    seen and skipped.
+    """
     parts = [_head(trace)]
     if log:
         parts.append("\n".join(_log(trace)))
@@ -97,7 +101,9 @@ def _log(trace: Trace) -> Iterator[str]:
 
 
 def _seen_above(trace: Trace, row: int) -> OneValue:
-    """A node's value as its parent sees it: in negamax the other way round, when the other side is to move there."""
+    """A node's value as its parent sees it: in negamax the other way round, when the other side is
+    to move there.
+    """
     value, sign, parent = trace.nodes.value[row], trace.nodes.sign, trace.nodes.parent[row]
     if isinstance(value, tuple) or value is None or sign[row] == sign[parent]:
         return value
@@ -114,7 +120,9 @@ def _result(trace: Trace) -> Iterator[str]:
         yield f"choice: {trace.line[0]}"
     else:
         yield f"value: {value_text(trace.value)}"
-        nothing = "none, chance decides" if trace.counts.nodes > 1 else "none, no move was looked at"
+        nothing = (
+            "none, chance decides" if trace.counts.nodes > 1 else "none, no move was looked at"
+        )
         yield _wrapped(f"best line: {' '.join(trace.line) or nothing}")
     yield f"looked at: {_amount(trace.counts.nodes, trace.counts.leaves)}"
     if trace.algorithm != "random":
@@ -151,7 +159,9 @@ def _lists(trace: Trace) -> Iterator[str]:
 
 
 def node_names(trace: Trace) -> tuple[list[str], list[str]]:
-    """The visited nodes but the root, and the skipped ones: by their moves if these differ, else by the way."""
+    """The visited nodes but the root, and the skipped ones: by their moves if these differ, else by
+    the way.
+    """
     moves = [*trace.nodes.move[1:], *trace.skipped.move]
     if max(Counter(moves).values(), default=1) == 1:
         return list(trace.nodes.move[1:]), list(trace.skipped.move)
@@ -159,7 +169,10 @@ def node_names(trace: Trace) -> tuple[list[str], list[str]]:
     for parent, move in zip(trace.nodes.parent[1:], trace.nodes.move[1:], strict=True):
         paths.append(_path(paths[parent], move))
     skipped: Skipped = trace.skipped
-    rest = [_path(paths[parent], move) for parent, move in zip(skipped.parent, skipped.move, strict=True)]
+    rest = [
+        _path(paths[parent], move)
+        for parent, move in zip(skipped.parent, skipped.move, strict=True)
+    ]
     return paths[1:], rest
 
 

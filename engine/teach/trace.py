@@ -1,11 +1,12 @@
 """The trace of a search: what the glass box shows, in columns, ready for the wire.
 
-Two things are kept apart. The *window* (alpha, beta) is what the node was asked: only a value inside it matters to
-the nodes above. The *interval* (low, high) is what is known about the node's own value; it starts open and narrows
-as children return. A side of either that is not limited is null.
+Two things are kept apart. The *window* (alpha, beta) is what the node was asked: only a value
+inside it matters to the nodes above. The *interval* (low, high) is what is known about the node's
+own value; it starts open and narrows as children return. A side of either that is not limited is
+null.
 
-`nodes` come in the order of their visits. `steps` are everything that happened: a viewer that folds a prefix of them
-has the picture at that moment. What a step's low and high are depends on it:
+`nodes` come in the order of their visits. `steps` are everything that happened: a viewer that folds
+a prefix of them has the picture at that moment. What a step's low and high are depends on it:
 
     enter      the node is entered           the window that it is asked
     returned   the node comes back           the interval of its parent, now
@@ -19,24 +20,25 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 Number = int | float
+#: One number, or one for each player.
 Value = int | float | tuple[int | float, ...]
-"""One number, or one for each player."""
 
+#: So many nodes of a search are in its trace.
 MAX_TRACE_NODES = 20_000
-"""So many nodes of a search are in its trace."""
+#: Each node is entered, comes back, is left, and may be narrowed and cut by each child.
 MAX_STEPS = 5 * MAX_TRACE_NODES
-"""Each node is entered, comes back, is left, and may be narrowed and cut by each child."""
 MAX_PLAYERS = 8
 
+#: Who chooses at a node: max, min, chance (mean), a player of several, or nobody (leaf).
 Kind = Annotated[str, Meta(pattern="^(max|min|mean|leaf|p[1-8])$")]
-"""Who chooses at a node: max, min, chance (mean), a player of several, or nobody (leaf)."""
+#: The true value is the value, at least it, at most it; none: there is no value.
 Bound = Literal["exact", "lower", "upper", "none"]
-"""The true value is the value, at least it, at most it; none: there is no value."""
+#: Why a node was left: all children looked at, window closed, game over, cut-off rule, a move drawn
+#: by lot.
 Reason = Literal["all", "cut", "leaf", "depth", "chosen"]
-"""Why a node was left: all children looked at, window closed, game over, cut-off rule, a move drawn by lot."""
 What = Literal["enter", "returned", "narrowed", "cut", "leave"]
+#: Whose values these are: of the player at the root, or (negamax) of the side to move at each node.
 View = Literal["root", "mover"]
-"""Whose values these are: of the player at the root, or (negamax) of the side to move at each node."""
 
 Text = Annotated[str, Meta(max_length=4096)]
 Name = Annotated[str, Meta(max_length=64)]
@@ -59,12 +61,14 @@ class Nodes(Struct, frozen=True, forbid_unknown_fields=True):
     value: Annotated[tuple[OneValue, ...], Rows]
     bound: Annotated[tuple[Bound, ...], Rows]
     reason: Annotated[tuple[Reason, ...], Rows]
+    #: Whose value it is: 1 of the player at the root, -1 (negamax only) of the other.
     sign: Annotated[tuple[Literal[1, -1], ...], Rows]
-    """Whose value it is: 1 of the player at the root, -1 (negamax only) of the other."""
 
 
 class Skipped(Struct, frozen=True, forbid_unknown_fields=True):
-    """The children that were never looked at: their parent's row, the move, and how many nodes are below (if known)."""
+    """The children that were never looked at: their parent's row, the move, and how many nodes are
+    below (if known).
+    """
 
     parent: Annotated[tuple[int, ...], Rows] = ()
     move: Annotated[tuple[Name, ...], Rows] = ()
@@ -81,10 +85,11 @@ class Steps(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Counts(Struct, frozen=True, forbid_unknown_fields=True):
-    """Nodes and leaves looked at, beside those of plain minimax (null: too many to count) and the least possible.
+    """Nodes and leaves looked at, beside those of plain minimax (null: too many to count) and the
+    least possible.
 
-    The minimum is Knuth and Moore's, in leaves, and there for uniform trees only. `ordering` counts the nodes that
-    were looked at to sort moves.
+    The minimum is Knuth and Moore's, in leaves, and there for uniform trees only. `ordering` counts
+    the nodes that were looked at to sort moves.
     """
 
     nodes: Count
@@ -96,7 +101,9 @@ class Counts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Trace(Struct, frozen=True, forbid_unknown_fields=True):
-    """One search. `line` is the best line that it found, its first move the choice; a finished root has none."""
+    """One search. `line` is the best line that it found, its first move the choice; a finished root
+    has none.
+    """
 
     title: Text
     position: Text

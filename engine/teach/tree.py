@@ -1,8 +1,9 @@
-"""Explicit trees: a game that is written down whole, as JSON (these types) or as text (`engine.teach.tree_text`).
+"""Explicit trees: a game that is written down whole, as JSON (these types) or as text
+(`engine.teach.tree_text`).
 
-A leaf has one utility, for MAX, or one for each player. Every other node says who chooses there: max, min, mean
-(chance), or p1 to p8. A node may carry an estimate, and the pieces of both sides, for searches that stop before the
-leaves.
+A leaf has one utility, for MAX, or one for each player. Every other node says who chooses there:
+max, min, mean (chance), or p1 to p8. A node may carry an estimate, and the pieces of both sides,
+for searches that stop before the leaves.
 """
 
 import re
@@ -23,30 +24,37 @@ MAX_NUMBER = 1_000_000_000
 LABEL = re.compile(r"[^\s,:()\[\]<>|~#*]{1,24}")
 SIDES = ("max", "min", "mean")
 
-Bounded = Annotated[int, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)] | Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+Bounded = (
+    Annotated[int, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+    | Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+)
 Utility = Bounded | Annotated[tuple[Bounded, ...], Meta(min_length=2, max_length=MAX_PLAYERS)]
 Pieces = dict[
     Annotated[str, Meta(min_length=1, max_length=24)],
     Annotated[int, Meta(ge=1, le=100)],
 ]
+#: The pieces of MAX and those of MIN, by name.
 Sides = tuple[Pieces, Pieces]
-"""The pieces of MAX and those of MIN, by name."""
 
 
 class Node(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A node: with a kind and children, or a leaf with a utility; a leaf without one is left to the evaluator."""
+    """A node: with a kind and children, or a leaf with a utility; a leaf without one is left to the
+    evaluator.
+    """
 
     kind: Annotated[str, Meta(pattern="^(max|min|mean|p[1-8])$")] | None = None
     children: "Annotated[tuple[Utility | Node, ...], Meta(max_length=MAX_CHILDREN)]" = ()
+    #: The move that leads here; without it, its number among its siblings.
     move: str = ""
-    """The move that leads here; without it, its number among its siblings."""
     utility: Utility | None = None
     estimate: Utility | None = None
     pieces: Sides | None = None
 
     def branches(self) -> "tuple[Node, ...]":
         """The children; a bare utility stands for a leaf."""
-        return tuple(child if isinstance(child, Node) else Node(utility=child) for child in self.children)
+        return tuple(
+            child if isinstance(child, Node) else Node(utility=child) for child in self.children
+        )
 
     def labels(self) -> tuple[str, ...]:
         """The names of the moves to the children."""
@@ -104,14 +112,18 @@ def check_tree(tree: Tree) -> Tree:
     kinds: set[str] = set()
     for count, (level, path, node) in enumerate(walk(tree.root), 1):
         if count > MAX_TREE_NODES or level > MAX_LEVELS:
-            raise TreeError(f"a tree has at most {MAX_TREE_NODES} nodes on {MAX_LEVELS} levels below the root")
+            raise TreeError(
+                f"a tree has at most {MAX_TREE_NODES} nodes on {MAX_LEVELS} levels below the root"
+            )
         wrong = _wrong_with(node)
         if wrong:
             raise TreeError(f"the node {'.'.join(path) or 'at the root'} {wrong}")
         kinds |= {node.kind} if node.kind else set()
         widths |= {width for value in (node.utility, node.estimate) if (width := _count(value))}
     if len(widths) > 1:
-        raise TreeError(f"every leaf has the same number of utilities, not {' and '.join(map(str, sorted(widths)))}")
+        raise TreeError(
+            f"every leaf has the same number of utilities, not {' and '.join(map(str, sorted(widths)))}"
+        )
     _check_players(kinds - {"mean"}, max(widths, default=1))
     return tree
 
@@ -128,8 +140,16 @@ def _wrong_with(node: Node) -> str:
         return "has two moves of the same name"
     if len(labels) > MAX_CHILDREN:
         return f"has more than {MAX_CHILDREN} children"
-    bad = [label for label in (*labels, *(name for side in node.pieces or () for name in side)) if not is_name(label)]
-    return f"has the name {bad[0][:24]!r}: a name is 1 to 24 characters without spaces or ,:()[]<>|~#*" if bad else ""
+    bad = [
+        label
+        for label in (*labels, *(name for side in node.pieces or () for name in side))
+        if not is_name(label)
+    ]
+    return (
+        f"has the name {bad[0][:24]!r}: a name is 1 to 24 characters without spaces or ,:()[]<>|~#*"
+        if bad
+        else ""
+    )
 
 
 def is_name(text: str) -> bool:
@@ -141,12 +161,16 @@ def _check_players(kinds: set[str], width: int) -> None:
     if width == 1:
         players = sorted(kinds - set(SIDES))
         if players:
-            raise TreeError(f"player {players[0]} needs utilities for each player: <1, -1>; with one, say max and min")
+            raise TreeError(
+                f"player {players[0]} needs utilities for each player: <1, -1>; with one, say max and min"
+            )
         return
     allowed = {f"p{player}" for player in range(1, width + 1)}
     if kinds - allowed:
         offer = ", ".join(sorted(allowed))
-        raise TreeError(f"with {width} utilities a leaf, who chooses is {offer} or mean, not {min(kinds - allowed)}")
+        raise TreeError(
+            f"with {width} utilities a leaf, who chooses is {offer} or mean, not {min(kinds - allowed)}"
+        )
 
 
 def _count(value: Value | None) -> int:
@@ -160,9 +184,13 @@ def _width(node: Node) -> int:
 
 
 def uniform(kinds: tuple[str, ...], branching: int, utilities: tuple[Number, ...]) -> Node:
-    """A tree in which each node has as many children, and each leaf is as deep: `kinds` by level, leaves in order."""
+    """A tree in which each node has as many children, and each leaf is as deep: `kinds` by level,
+    leaves in order.
+    """
     if len(utilities) != branching ** len(kinds):
-        raise TreeError(f"{branching} children on {len(kinds)} levels make {branching ** len(kinds)} leaves")
+        raise TreeError(
+            f"{branching} children on {len(kinds)} levels make {branching ** len(kinds)} leaves"
+        )
     if not kinds:
         return Node(utility=utilities[0])
     part = len(utilities) // branching

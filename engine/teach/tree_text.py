@@ -1,11 +1,11 @@
-"""Explicit trees as text: max(A: min(3, 12), B: min~5(2, 4)). A # begins a comment, spaces and lines are free.
+"""Explicit trees as text: max(A: min(3, 12), B: min~5(2, 4)). A # begins a comment, spaces and
+lines are free.
 
 node    = kind ["~" value] [pieces] "(" branch ("," branch)* ")"        ~ is an estimate
         | [value] ["~" value] [pieces]                                a leaf: something of that
-branch  = [name ":"] node
-kind    = max | min | mean | p1 … p8
-value   = number  |  "<" number ("," number)+ ">"        one utility, or one for each player
-pieces  = "[" names "|" names "]"                         of MAX and of MIN: [king bishop*2 | king queen]
+branch  = [name ":"] node kind    = max | min | mean | p1 … p8 value   = number  |  "<" number (","
+number)+ ">"        one utility, or one for each player pieces  = "[" names "|" names "]"
+of MAX and of MIN: [king bishop*2 | king queen]
 """
 
 import re
@@ -13,7 +13,17 @@ from typing import NoReturn
 
 from engine.teach.errors import TreeError
 from engine.teach.trace import Number, Value
-from engine.teach.tree import MAX_LEVELS, MAX_NUMBER, MAX_TREE_TEXT, Node, Pieces, Sides, Tree, check_tree, is_name
+from engine.teach.tree import (
+    MAX_LEVELS,
+    MAX_NUMBER,
+    MAX_TREE_TEXT,
+    Node,
+    Pieces,
+    Sides,
+    Tree,
+    check_tree,
+    is_name,
+)
 
 TOKEN = re.compile(r"\s+|#[^\n]*|(?P<word>[^\s,:()\[\]<>|~#*]+)|(?P<mark>[,:()\[\]<>|~*])")
 NUMBER = re.compile(r"[+-]?\d{1,10}(\.\d{1,20})?(e[+-]?\d{1,3})?")
@@ -154,7 +164,10 @@ def _format(node: Node) -> str:
     pieces = "" if node.pieces is None else f"[{_names(node.pieces[0])}|{_names(node.pieces[1])}]"
     if node.kind is None:
         return ("" if node.utility is None else _value(node.utility)) + estimate + pieces
-    named = (f"{child.move}: {_format(child)}" if child.move else _format(child) for child in node.branches())
+    named = (
+        f"{child.move}: {_format(child)}" if child.move else _format(child)
+        for child in node.branches()
+    )
     return f"{node.kind}{estimate}{pieces}({', '.join(named)})"
 
 

@@ -1,8 +1,10 @@
-"""python -m engine.tune GAME: plays matches of a game against itself and fits the numbers of its evaluation to them.
+"""python -m engine.tune GAME: plays matches of a game against itself and fits the numbers of its
+evaluation to them.
 
-The matches are kept in a work file and resumed there. Then the numbers of the game's DATA files (those that end in
-.txt) are fitted to the results, and written back with the command and the losses at their head. An early stop keeps
-the numbers that explain matches best that were not learnt from. The same command gives the same numbers.
+The matches are kept in a work file and resumed there. Then the numbers of the game's DATA files
+(those that end in .txt) are fitted to the results, and written back with the command and the losses
+at their head. An early stop keeps the numbers that explain matches best that were not learnt from.
+The same command gives the same numbers.
 """
 
 import argparse
@@ -21,10 +23,17 @@ from engine.tune.errors import TuneError
 from engine.tune.fit import Settings
 from engine.tune.games import Plan, WorkFile, read_plan
 from engine.tune.samples import read_samples
-from engine.tune.tuning import Gain, comments_of, require_numbers, tune, tuned_indexes, write_numbers
+from engine.tune.tuning import (
+    Gain,
+    comments_of,
+    require_numbers,
+    tune,
+    tuned_indexes,
+    write_numbers,
+)
 
+#: The exit code when no better numbers were found; the files are as they were.
 NOTHING_BETTER = 3
-"""The exit code when no better numbers were found; the files are as they were."""
 
 
 class Progress:
@@ -50,40 +59,78 @@ class Progress:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="python -m engine.tune", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m engine.tune",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("game")
     play = made.add_argument_group("matches")
-    play.add_argument("--games", type=int, default=0, help="play until the work file has so many matches (0: none)")
-    play.add_argument("--work", type=Path, default=None, help="the work file, made when it is not there")
+    play.add_argument(
+        "--games",
+        type=int,
+        default=0,
+        help="play until the work file has so many matches (0: none)",
+    )
+    play.add_argument(
+        "--work", type=Path, default=None, help="the work file, made when it is not there"
+    )
     play.add_argument("--nodes", type=int, default=2000, help="nodes of a search (2000)")
-    play.add_argument("--random", default="4-12", metavar="A-B", help="so many random plies at first (4-12)")
-    play.add_argument("--decided", type=int, default=0, help="who is ahead by so much has won (0: play on)")
+    play.add_argument(
+        "--random", default="4-12", metavar="A-B", help="so many random plies at first (4-12)"
+    )
+    play.add_argument(
+        "--decided", type=int, default=0, help="who is ahead by so much has won (0: play on)"
+    )
     play.add_argument("--seed", type=int, default=1)
     play.add_argument("--option", type=option, action="append", default=[], metavar="NAME=VALUE")
     play.add_argument("--play-only", action="store_true", help="do not fit")
     judging = made.add_argument_group("scores of another player, for --score-weight")
     judging.add_argument(
-        "--judge", metavar="TEXT", help="a player, as engine.match describes it: uci=stockfish,nodes=1500"
+        "--judge",
+        metavar="TEXT",
+        help="a player, as engine.match describes it: uci=stockfish,nodes=1500",
     )
-    judging.add_argument("--judged", type=Path, metavar="FILE", help="the work file with its scores, made from --work")
-    judging.add_argument("--every", type=count, default=1, metavar="N", help="judge one of so many positions (1)")
+    judging.add_argument(
+        "--judged",
+        type=Path,
+        metavar="FILE",
+        help="the work file with its scores, made from --work",
+    )
+    judging.add_argument(
+        "--every", type=count, default=1, metavar="N", help="judge one of so many positions (1)"
+    )
     read = made.add_argument_group("more to learn from")
-    read.add_argument("--also", type=Path, action="append", default=[], metavar="FILE", help="another work file")
     read.add_argument(
-        "--positions", type=Path, action="append", default=[], metavar="FILE", help="lines: POSITION ; 1-0|0-1|1/2-1/2"
+        "--also", type=Path, action="append", default=[], metavar="FILE", help="another work file"
+    )
+    read.add_argument(
+        "--positions",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="lines: POSITION ; 1-0|0-1|1/2-1/2",
     )
     fitting = made.add_argument_group("fit")
-    fitting.add_argument("--only", action="append", default=[], metavar="ROW", help="tune this row of numbers")
-    fitting.add_argument("--freeze", action="append", default=[], metavar="ROW", help="leave this row as it is")
     fitting.add_argument(
-        "--scale", type=float, default=None, help="the evaluation that wins 73 in 100 (default: fitted)"
+        "--only", action="append", default=[], metavar="ROW", help="tune this row of numbers"
+    )
+    fitting.add_argument(
+        "--freeze", action="append", default=[], metavar="ROW", help="leave this row as it is"
+    )
+    fitting.add_argument(
+        "--scale",
+        type=float,
+        default=None,
+        help="the evaluation that wins 73 in 100 (default: fitted)",
     )
     for name, value in (("batch", 4096), ("rounds", 100), ("patience", 2), ("falls", 4)):
         fitting.add_argument(f"--{name}", type=int, default=value, help=f"({value})")
     for name, rate in (("rate", 0.02), ("prior", 4.0), ("validation", 0.1), ("score-weight", 0.0)):
         fitting.add_argument(f"--{name}", type=float, default=rate, help=f"({rate})")
-    made.add_argument("--out", type=Path, default=None, help="write the numbers here and not into the game's file")
+    made.add_argument(
+        "--out", type=Path, default=None, help="write the numbers here and not into the game's file"
+    )
     made.add_argument("--json", action="store_true", help="print what was found as JSON")
     return made
 
@@ -129,11 +176,15 @@ def run(asked: argparse.Namespace, command: str) -> int:
         tuned,
         settings,
         asked.scale,
-        lambda number, learnt, judged: progress.show(f"round {number}: loss {learnt:.5f}, validation {judged:.5f}"),
+        lambda number, learnt, judged: progress.show(
+            f"round {number}: loss {learnt:.5f}, validation {judged:.5f}"
+        ),
         lambda i: progress.show(f"{i + 1:,} of {len(samples):,} positions read"),
     )
     progress.end()
-    is_better = found.gain.changed > 0 and found.gain.validation_after < found.gain.validation_before
+    is_better = (
+        found.gain.changed > 0 and found.gain.validation_after < found.gain.validation_before
+    )
     written = [
         str(write_numbers(file, found.numbers, comments_of(command, found.gain, made), asked.out))
         for file in (files if is_better else [])
@@ -162,11 +213,19 @@ def tell(gain: Gain, written: list[str], as_json: bool) -> None:
     print(f"loss of learning    {gain.learning_before:.5f} -> {gain.learning_after:.5f}")
     print(f"loss of validation  {gain.validation_before:.5f} -> {gain.validation_after:.5f}")
     if gain.bent > 0.01:
-        print(f"{gain.bent:.1%} of the coefficients hold only near the old numbers: tune again from the new ones")
-    print(f"written: {', '.join(written)}" if written else "no better numbers were found; nothing was written")
+        print(
+            f"{gain.bent:.1%} of the coefficients hold only near the old numbers: tune again from the new ones"
+        )
+    print(
+        f"written: {', '.join(written)}"
+        if written
+        else "no better numbers were found; nothing was written"
+    )
 
 
-def _play(game: Game, asked: argparse.Namespace, options: dict[str, str], progress: Progress) -> None:
+def _play(
+    game: Game, asked: argparse.Namespace, options: dict[str, str], progress: Progress
+) -> None:
     from engine.tune.selfplay import SelfPlay
 
     if asked.work is None:
@@ -179,7 +238,9 @@ def _play(game: Game, asked: argparse.Namespace, options: dict[str, str], progre
 
         def on_match(count: int) -> None:
             left = (time.monotonic() - begun) / (count - had) * (asked.games - count)
-            progress.show(f"{count:,} of {asked.games:,} matches played, {left / 60:.0f} minutes left")
+            progress.show(
+                f"{count:,} of {asked.games:,} matches played, {left / 60:.0f} minutes left"
+            )
 
         SelfPlay(game, plan).fill(file, asked.games, on_match)
     progress.end()

@@ -1,9 +1,11 @@
-"""Texel's method: the numbers of an evaluation under which the results of matches are least surprising.
+"""Texel's method: the numbers of an evaluation under which the results of matches are least
+surprising.
 
-A match ends well for the side to move with the chance 1 / (1 + exp(-evaluation / scale)); the loss is the mean
-surprise (cross entropy) at what came, and its gradient leads to better numbers. The method is Peter Österlund's, who
-tuned his chess program Texel by it (2014); he used squared differences and a local search. Here the steps are those of
-Adam (Kingma and Ba, "Adam: a method for stochastic optimization", 2015), on small batches.
+A match ends well for the side to move with the chance 1 / (1 + exp(-evaluation / scale)); the loss
+is the mean surprise (cross entropy) at what came, and its gradient leads to better numbers. The
+method is Peter Österlund's, who tuned his chess program Texel by it (2014); he used squared
+differences and a local search. Here the steps are those of Adam (Kingma and Ba, "Adam: a method for
+stochastic optimization", 2015), on small batches.
 
 Everything depends on the seed only: the same positions and numbers give the same result to the bit.
 """
@@ -17,17 +19,17 @@ import numpy as np
 from engine.tune.errors import TuneError
 from engine.tune.linear import Sums
 
+#: Adam's own constants, as the paper has them.
 DECAY_MEAN, DECAY_SQUARE, TINY = 0.9, 0.999, 1e-8
-"""Adam's own constants, as the paper has them."""
+#: What a rate that no longer helps is multiplied by.
 SLOWER = 0.5
-"""What a rate that no longer helps is multiplied by."""
 SCALES = (10.0, 20_000.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to fit: positions a step, how far a step goes (in parts of the scale), rounds over all positions at most, so
-    many rounds without progress before the rate falls, how often it falls.
+    """How to fit: positions a step, how far a step goes (in parts of the scale), rounds over all
+    positions at most, so many rounds without progress before the rate falls, how often it falls.
 
     `prior` pulls each number towards its start as that many positions would that speak for it.
     """
@@ -45,7 +47,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The numbers that were found, as they are and with the losses before and after, for learning and validation."""
+    """The numbers that were found, as they are and with the losses before and after, for learning
+    and validation.
+    """
 
     numbers: Any
     scale: float
@@ -75,7 +79,9 @@ def fitted_scale(values: Any, targets: Any) -> float:
             low = left
     scale = float(np.exp((low + high) / 2))
     if scale > SCALES[1] * 0.99:
-        raise TuneError("the evaluation as it is explains no result: give --scale, the evaluation that wins 73 in 100")
+        raise TuneError(
+            "the evaluation as it is explains no result: give --scale, the evaluation that wins 73 in 100"
+        )
     return scale
 
 
@@ -102,7 +108,9 @@ class Batch:
     def gradient(self, weights: Any) -> Any:
         """Of the mean surprise."""
         errors = (sigmoid(self.logits(weights)) - self.targets) / len(self.targets)
-        return np.bincount(self.columns, self.coefficients * errors[self.rows], minlength=len(weights))
+        return np.bincount(
+            self.columns, self.coefficients * errors[self.rows], minlength=len(weights)
+        )
 
 
 def cut(sums: Sums, chosen: Any, fixed: Any, targets: Any, size: int) -> list[Batch]:
@@ -113,14 +121,18 @@ def cut(sums: Sums, chosen: Any, fixed: Any, targets: Any, size: int) -> list[Ba
         part = chosen[first : first + size]
         count = lengths[part]
         rows = np.repeat(np.arange(len(part), dtype=np.int32), count)
-        entries = np.repeat(sums.begins[part] - np.cumsum(count) + count, count) + np.arange(len(rows))
+        entries = np.repeat(sums.begins[part] - np.cumsum(count) + count, count) + np.arange(
+            len(rows)
+        )
         columns, coefficients = sums.columns[entries], sums.coefficients[entries]
         batches.append(Batch(rows, columns, coefficients, fixed[part], targets[part]))
     return batches
 
 
 def mean_loss(batches: list[Batch], weights: Any) -> float:
-    total = sum(surprise(batch.logits(weights), batch.targets) * len(batch.targets) for batch in batches)
+    total = sum(
+        surprise(batch.logits(weights), batch.targets) * len(batch.targets) for batch in batches
+    )
     return total / sum(len(batch.targets) for batch in batches)
 
 
@@ -139,8 +151,8 @@ class Adam:
         return weights - rate * mean / (np.sqrt(square) + TINY)
 
 
+#: Takes the round and the losses of learning and validation.
 OnRound = Callable[[int, float, float], None]
-"""Takes the round and the losses of learning and validation."""
 
 
 def fit(
@@ -152,14 +164,17 @@ def fit(
     settings: Settings,
     on_round: OnRound = lambda number, learning, validation: None,
 ) -> Fitted:
-    """The numbers (floats) that explain the targets best, judged by matches that were not learnt from."""
+    """The numbers (floats) that explain the targets best, judged by matches that were not learnt
+    from.
+    """
     held = is_validation(matches, settings)
     learnt, judged = np.flatnonzero(~held), np.flatnonzero(held)
     if not len(learnt) or not len(judged):
         raise TuneError("there are too few matches to keep some for validation")
     chance = np.random.Generator(np.random.PCG64([settings.seed, 1]))
     start = numbers / scale
-    # What the numbers do not change: the evaluation less the sum at the start. Coefficients are per unit of the scale.
+    # What the numbers do not change: the evaluation less the sum at the start. Coefficients are per
+    # unit of the scale.
     fixed = np.asarray(sums.values, float) / scale - row_sums(sums, start)
     learning = cut(sums, chance.permutation(learnt), fixed, targets, settings.batch)
     judging = cut(sums, judged, fixed, targets, settings.batch)
@@ -169,7 +184,9 @@ def fit(
     least, stale, falls, rate, done = before[1], 0, 0, settings.rate, 0
     for done in range(1, settings.rounds + 1):
         for i in chance.permutation(len(learning)):
-            weights = adam.step(weights, learning[i].gradient(weights) + pull * (weights - start), rate)
+            weights = adam.step(
+                weights, learning[i].gradient(weights) + pull * (weights - start), rate
+            )
         loss = mean_loss(judging, weights)
         on_round(done, mean_loss(learning, weights), loss)
         if loss < least - 1e-6:
@@ -177,7 +194,13 @@ def fit(
             continue
         stale += 1
         if stale >= settings.patience:
-            stale, falls, rate, weights, adam = 0, falls + 1, rate * SLOWER, best.copy(), Adam(len(start))
+            stale, falls, rate, weights, adam = (
+                0,
+                falls + 1,
+                rate * SLOWER,
+                best.copy(),
+                Adam(len(start)),
+            )
             if falls > settings.falls:
                 break
     after = mean_loss(learning, best), mean_loss(judging, best)
@@ -187,4 +210,6 @@ def fit(
 def row_sums(sums: Sums, weights: Any) -> Any:
     """What the tuned numbers add to each position, with these weights."""
     rows = np.repeat(np.arange(len(sums.begins) - 1, dtype=np.int32), np.diff(sums.begins))
-    return np.bincount(rows, sums.coefficients * weights[sums.columns], minlength=len(sums.begins) - 1)
+    return np.bincount(
+        rows, sums.coefficients * weights[sums.columns], minlength=len(sums.begins) - 1
+    )

@@ -1,7 +1,9 @@
-"""Matches with their results: as lines of a work file, which self-play goes on with where it was stopped.
+"""Matches with their results: as lines of a work file, which self-play goes on with where it was
+stopped.
 
-The first line says how the matches are made; each other one is a match in JSON. A match depends on its number and on
-the first line only, so a file that was made in several runs is the same as one that was made in one.
+The first line says how the matches are made; each other one is a match in JSON. A match depends on
+its number and on the first line only, so a file that was made in several runs is the same as one
+that was made in one.
 """
 
 import json
@@ -19,9 +21,10 @@ FORMAT = 1
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How the matches of a work file are made: with the rules of this digest, so many nodes a move, after so many
-    random plies; a match in which both sides see the same one ahead by `decided` is taken for won (0: played on).
-    Where there is a judge, the scores are this player's, for every so many of the positions kept.
+    """How the matches of a work file are made: with the rules of this digest, so many nodes a move,
+    after so many random plies; a match in which both sides see the same one ahead by `decided` is
+    taken for won (0: played on). Where there is a judge, the scores are this player's, for every so
+    many of the positions kept.
     """
 
     tune: Literal[1]
@@ -38,8 +41,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 class Played(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One match: its moves, and which plies are worth keeping with what the search thought there (for the side to
-    move). The result is the first seat's: 1 won, 0 lost, 0.5 drawn.
+    """One match: its moves, and which plies are worth keeping with what the search thought there
+    (for the side to move). The result is the first seat's: 1 won, 0 lost, 0.5 drawn.
     """
 
     number: int
@@ -123,9 +126,15 @@ class WorkFile:
 
 def _expect_same(path: Path, found: Plan, plan: Plan) -> None:
     old, new = (structs.asdict(one) for one in (found, plan))
-    wrong = [f"{name} {_told(old[name])} and not {_told(new[name])}" for name in old if old[name] != new[name]]
+    wrong = [
+        f"{name} {_told(old[name])} and not {_told(new[name])}"
+        for name in old
+        if old[name] != new[name]
+    ]
     if wrong:
-        raise TuneError(f"{path} was made with {', '.join(wrong)}: take another file, or do not play on (--games 0)")
+        raise TuneError(
+            f"{path} was made with {', '.join(wrong)}: take another file, or do not play on (--games 0)"
+        )
 
 
 def _told(value: object) -> str:

@@ -1,8 +1,8 @@
-"""The positions of a work file as another player judges them: what it thinks of each stands in place of what the
-search thought that played the matches.
+"""The positions of a work file as another player judges them: what it thinks of each stands in
+place of what the search thought that played the matches.
 
-Results of matches are rough: one of them stands behind some seventy positions. A player that looks deeper, or knows
-more, says of each position by itself how it stands.
+Results of matches are rough: one of them stands behind some seventy positions. A player that looks
+deeper, or knows more, says of each position by itself how it stands.
 """
 
 from collections.abc import Callable
@@ -26,11 +26,11 @@ def judge(
     every: int,
     on_match: Callable[[int, int], None] = lambda count, total: None,
 ) -> None:
-    """Writes the matches of a work file with the scores of a player, as `engine.match` describes one, for every so many
-    of the positions kept; tells how many are done, and of how many.
+    """Writes the matches of a work file with the scores of a player, as `engine.match` describes
+    one, for every so many of the positions kept; tells how many are done, and of how many.
 
-    Goes on where it was stopped. A player that begins each match anew, and plays by nodes, makes the same file again.
-    TuneError when there is no such player, or it fails.
+    Goes on where it was stopped. A player that begins each match anew, and plays by nodes, makes
+    the same file again. TuneError when there is no such player, or it fails.
     """
     plan = read_plan(work)
     if plan is None:
@@ -54,7 +54,9 @@ def judge(
         judging.close()
 
 
-def _judged(game: Game, options: dict[str, str], played: Played, player: Player, every: int) -> Played:
+def _judged(
+    game: Game, options: dict[str, str], played: Played, player: Player, every: int
+) -> Played:
     """A match with the player's scores; positions that it says nothing of are no longer kept."""
     wanted = set(played.kept[played.number % every :: every])
     if not wanted:

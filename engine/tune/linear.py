@@ -1,4 +1,6 @@
-"""An evaluation as a sum: for each position its value and what each tuned number adds to it, found by trying."""
+"""An evaluation as a sum: for each position its value and what each tuned number adds to it, found
+by trying.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,22 +14,24 @@ from engine.tune import template
 from engine.tune.template import NOTED, UNIT
 from engine.tune.traced import new_log
 
+#: A coefficient bends when it differs by more than this share upwards and downwards, and by more
+#: than rounding.
 BENDS = 0.02
-"""A coefficient bends when it differs by more than this share upwards and downwards, and by more than rounding."""
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sparse rows: position i has the entries from begins[i] to begins[i + 1], each a column (which of the tuned
-    numbers) and its coefficient; `values` are the evaluations with the numbers as they are.
+    """Sparse rows: position i has the entries from begins[i] to begins[i + 1], each a column (which
+    of the tuned numbers) and its coefficient; `values` are the evaluations with the numbers as they
+    are.
     """
 
     values: Any
     begins: Any
     columns: Any
     coefficients: Any
+    #: The share of coefficients that hold only near the numbers as they are.
     bent: float
-    """The share of coefficients that hold only near the numbers as they are."""
 
 
 class Evaluation:
@@ -42,8 +46,15 @@ class Evaluation:
         function, memory = self.native.function("value"), Memory(np.array(numbers, np.int64))
         return np.array([function(state, memory) for state in states], float)
 
-    def sums(self, states: list[tuple[int, ...]], tuned: Any, on_state: Callable[[int], None] = lambda i: None) -> Sums:
-        """The evaluation of each state as a sum over the numbers with the indexes `tuned`, near the present ones."""
+    def sums(
+        self,
+        states: list[tuple[int, ...]],
+        tuned: Any,
+        on_state: Callable[[int], None] = lambda i: None,
+    ) -> Sums:
+        """The evaluation of each state as a sum over the numbers with the indexes `tuned`, near the
+        present ones.
+        """
         function = self.native.function("coefficients")
         data, log = Memory(self.numbers.copy()), Memory(new_log(len(self.numbers)))
         out = Memory(np.zeros(NOTED * len(self.numbers), np.int64))
@@ -56,7 +67,9 @@ class Evaluation:
             column, up, down = column_of[noted[:, 0]], noted[:, 1], noted[:, 2]
             used = (column >= 0) & ((up != 0) | (down != 0))
             column, up, down = column[used], up[used], down[used]
-            bent += int(np.count_nonzero(np.abs(up - down) > np.maximum(BENDS * np.abs(up), UNIT / 64)))
+            bent += int(
+                np.count_nonzero(np.abs(up - down) > np.maximum(BENDS * np.abs(up), UNIT / 64))
+            )
             total += len(column)
             columns.append(column)
             coefficients.append(((up + down) / (2 * UNIT)).astype(np.float32))
@@ -64,5 +77,9 @@ class Evaluation:
             on_state(i)
         values = self.values(states, self.numbers)
         return Sums(
-            values, np.array(begins), np.concatenate(columns), np.concatenate(coefficients), bent / max(total, 1)
+            values,
+            np.array(begins),
+            np.concatenate(columns),
+            np.concatenate(coefficients),
+            bent / max(total, 1),
         )

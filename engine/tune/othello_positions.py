@@ -1,4 +1,5 @@
-"""The work file of `engine.tune.othello`: a line that says how its matches are made, then records of eight-byte words.
+"""The work file of `engine.tune.othello`: a line that says how its matches are made, then records
+of eight-byte words.
 
 A file that does not begin with such a line is never written to.
 """
@@ -15,13 +16,15 @@ from engine.tune.errors import TuneError
 from engine.tune.othello_template import RECORD
 
 RECORD_BYTES = 8 * RECORD
+#: The first line is filled up with spaces to so many bytes.
 HEAD_BYTES = 256
-"""The first line is filled up with spaces to so many bytes."""
 FULL = (1 << 64) - 1
 
 
 class Making(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the matches of a work file are made: with the rules of this digest, by a search of this depth."""
+    """How the matches of a work file are made: with the rules of this digest, by a search of this
+    depth.
+    """
 
     tune_othello: Literal[1]
     rules: str
@@ -30,7 +33,9 @@ class Making(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_making(path: Path) -> Making | None:
-    """The first line of a work file; None where there is no file yet, or an empty one; TuneError for any other file."""
+    """The first line of a work file; None where there is no file yet, or an empty one; TuneError
+    for any other file.
+    """
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -52,7 +57,9 @@ def read_making(path: Path) -> Making | None:
 
 
 def read_records(path: Path) -> Any:
-    """The records of a work file, the last one only if it is whole: there is nothing to learn in a file without."""
+    """The records of a work file, the last one only if it is whole: there is nothing to learn in a
+    file without.
+    """
     if read_making(path) is None:
         raise TuneError(f"{path} has no positions: give --matches")
     return _records(path.read_bytes()[HEAD_BYTES:])
@@ -62,7 +69,9 @@ class PositionFile:
     """A work file that is open for more matches; a context manager."""
 
     def __init__(self, path: Path, making: Making) -> None:
-        """Begins the file or goes on with it; TuneError when it is another file, or made in another way."""
+        """Begins the file or goes on with it; TuneError when it is another file, or made in another
+        way.
+        """
         found = read_making(path)
         if found is not None:
             _expect_same(path, found, making)
@@ -101,7 +110,9 @@ def count_matches(path: Path) -> int:
 
 
 def _whole_matches(records: Any) -> tuple[int, int]:
-    """The number of the next match, and the records before it: the last match in the file may not be complete."""
+    """The number of the next match, and the records before it: the last match in the file may not
+    be complete.
+    """
     if not len(records):
         return 0, 0
     last = int(records[-1, 0])
@@ -117,4 +128,6 @@ def _expect_same(path: Path, found: Making, wanted: Making) -> None:
     old, new = (msgspec.to_builtins(one) for one in (found, wanted))
     wrong = [f"{name} {old[name]} and not {new[name]}" for name in old if old[name] != new[name]]
     if wrong:
-        raise TuneError(f"{path} was made with {', '.join(wrong)}: take another file, or play no more (--matches 0)")
+        raise TuneError(
+            f"{path} was made with {', '.join(wrong)}: take another file, or play no more (--matches 0)"
+        )

@@ -2,8 +2,9 @@
 # (compiled, an int is an np.int64 and the other way round)
 """The compiled part of `engine.tune.othello`: a pass of learning over positions, in whole numbers.
 
-So the same positions give the same weights to the bit on every machine. W holds for each phase the weights of the
-patterns and then the extras, as the game's data has them, in parts of a disc: UNIT of them.
+So the same positions give the same weights to the bit on every machine. W holds for each phase the
+weights of the patterns and then the extras, as the game's data has them, in parts of a disc: UNIT
+of them.
 """
 
 from typing import Any
@@ -40,14 +41,24 @@ PHASE_WORDS = WEIGHTS + EXTRA_COUNT
 PLACES = 38
 SCRATCH_WORDS = 2 * PLACES + EXTRA_COUNT
 RATE_UNIT = 1024
+#: The extras are summed in every position and most weights rarely: they learn so much slower.
 EXTRA_SLOWER = 5000
-"""The extras are summed in every position and most weights rarely: they learn so much slower."""
+#: Positions so near to another phase, in empty cells, teach that as well: its weights then fit
+#: where it begins.
 OVERLAP = 2
-"""Positions so near to another phase, in empty cells, teach that as well: its weights then fit where it begins."""
+#: Words of a record: the match, the discs of the side to move, the other's, the final lead of the
+#: side to move.
 RECORD = 4
-"""Words of a record: the match, the discs of the side to move, the other's, the final lead of the side to move."""
 
-MORE_HOOKS = ("mobility", "neighbours", "edge_cells", "corner_cells", "diagonal_cells", "turned_quarter", "phase_of")
+MORE_HOOKS = (
+    "mobility",
+    "neighbours",
+    "edge_cells",
+    "corner_cells",
+    "diagonal_cells",
+    "turned_quarter",
+    "phase_of",
+)
 SIGNATURES = {
     "index": "i8(u8, u8)",
     "places": "void(u8, u8, i8*)",
@@ -157,10 +168,12 @@ def correct(error: int, rate: int, scratch: Any, W: Any, twins: Any) -> None:
 
 
 def learn(R: Any, count: int, rate: int, W: Any, twins: Any, scratch: Any, errors: Any) -> None:
-    """Moves the weights towards the lead of each record's position in turn: least squares by single steps.
+    """Moves the weights towards the lead of each record's position in turn: least squares by single
+    steps.
 
-    `twins` has for each weight the one that it shares its value with by symmetry, times 4, plus 1 + its sign. With rate
-    0 nothing is learnt. `errors` sums by phase the squared errors, in 64ths of a squared disc, and the positions.
+    `twins` has for each weight the one that it shares its value with by symmetry, times 4, plus 1 +
+    its sign. With rate 0 nothing is learnt. `errors` sums by phase the squared errors, in 64ths of
+    a squared disc, and the positions.
     """
     for t in range(count):
         record = at(R, RECORD * t)

@@ -1,4 +1,6 @@
-"""Positions with results, from work files of self-play and from files of positions, as the states to learn from."""
+"""Positions with results, from work files of self-play and from files of positions, as the states
+to learn from.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,13 +13,22 @@ from engine.game import Game, GameError, Position
 from engine.tune.errors import TuneError
 from engine.tune.games import read_matches, read_plan
 
-RESULTS = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5, "1": 1.0, "0": 0.0, "0.5": 0.5, "1.0": 1.0, "0.0": 0.0}
+RESULTS = {
+    "1-0": 1.0,
+    "0-1": 0.0,
+    "1/2-1/2": 0.5,
+    "1": 1.0,
+    "0": 0.0,
+    "0.5": 0.5,
+    "1.0": 1.0,
+    "0.0": 0.0,
+}
 
 
 @dataclass(frozen=True)
 class Samples:
-    """States with what came of them for the side to move, 0 to 1, and what a search thought of them (where known);
-    those of one match have the same number.
+    """States with what came of them for the side to move, 0 to 1, and what a search thought of them
+    (where known); those of one match have the same number.
     """
 
     states: list[tuple[int, ...]]
@@ -29,7 +40,9 @@ class Samples:
         return len(self.states)
 
 
-def read_samples(game: Game, work: Iterable[Path], positions: Iterable[Path], options: Mapping[str, str]) -> Samples:
+def read_samples(
+    game: Game, work: Iterable[Path], positions: Iterable[Path], options: Mapping[str, str]
+) -> Samples:
     """All positions of the files; TuneError when there are none, or one is not of this game."""
     states, results, scores, matches = [], [], [], []
     lines: list[list[Sample]] = [line for path in work for line in _from_matches(game, path)]
@@ -45,8 +58,9 @@ def read_samples(game: Game, work: Iterable[Path], positions: Iterable[Path], op
     return Samples(states, np.array(results), np.array(scores, float), np.array(matches))
 
 
+#: A position, the first seat's result, and the search's score for the side to move (NaN where it is
+#: not known).
 Sample = tuple[Position, float, float]
-"""A position, the first seat's result, and the search's score for the side to move (NaN where it is not known)."""
 
 
 def _from_matches(game: Game, path: Path) -> Iterator[list[Sample]]:
@@ -70,7 +84,9 @@ def _from_matches(game: Game, path: Path) -> Iterator[list[Sample]]:
 
 
 def _from_positions(game: Game, path: Path, options: Mapping[str, str]) -> Iterator[Sample]:
-    """Lines of a position's text, a semicolon and the result of the first seat: 1-0, 0-1 or 1/2-1/2."""
+    """Lines of a position's text, a semicolon and the result of the first seat: 1-0, 0-1 or
+    1/2-1/2.
+    """
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -80,7 +96,9 @@ def _from_positions(game: Game, path: Path, options: Mapping[str, str]) -> Itera
             continue
         text, _, result = line.rpartition(";")
         if result.strip() not in RESULTS:
-            raise TuneError(f"{path}, line {number}: a position, a semicolon and 1-0, 0-1 or 1/2-1/2 are expected")
+            raise TuneError(
+                f"{path}, line {number}: a position, a semicolon and 1-0, 0-1 or 1/2-1/2 are expected"
+            )
         try:
             position = game.position(text.strip(), options)
         except GameError as error:

@@ -13,10 +13,10 @@ from engine.search.job import Limit
 from engine.tune.games import Plan, Played, WorkFile
 
 TABLE_BITS = 16
+#: A match of more plies counts as a draw.
 LONGEST = 600
-"""A match of more plies counts as a draw."""
+#: So many plies in a row show that a match is decided.
 AGREED = 6
-"""So many plies in a row show that a match is decided."""
 
 
 class SelfPlay:
@@ -29,15 +29,17 @@ class SelfPlay:
         self._table = Table(TABLE_BITS)
         self._control = Control()
 
-    def fill(self, file: WorkFile, count: int, on_match: Callable[[int], None] = lambda count: None) -> None:
+    def fill(
+        self, file: WorkFile, count: int, on_match: Callable[[int], None] = lambda count: None
+    ) -> None:
         """Plays until the file has so many matches."""
         while file.count < count:
             file.add(self.match(file.count))
             on_match(file.count)
 
     def match(self, number: int) -> Played:
-        """A random opening, then the best moves of both sides; a forced end that is seen is taken for the end, so is a
-        draw that may be claimed, and what the plan calls decided.
+        """A random opening, then the best moves of both sides; a forced end that is seen is taken
+        for the end, so is a draw that may be claimed, and what the plan calls decided.
         """
         position, moves = opening(self.game, self.plan, random.Random(f"{self.plan.seed}:{number}"))
         self._table.memory.array.fill(0)
@@ -45,12 +47,22 @@ class SelfPlay:
         scores: list[int] = []
         leads: list[int] = []
         while position.moves() and position.claim() is None and len(moves) < LONGEST:
-            report = self._searcher.search(position, Limit(nodes=self.plan.nodes), self._table, self._control)
+            report = self._searcher.search(
+                position, Limit(nodes=self.plan.nodes), self._table, self._control
+            )
             if abs(report.score) > layout.MATE_BOUND:
-                return Played(number, " ".join(moves), _points(position.turn, report.score), tuple(kept), tuple(scores))
+                return Played(
+                    number,
+                    " ".join(moves),
+                    _points(position.turn, report.score),
+                    tuple(kept),
+                    tuple(scores),
+                )
             leads.append(report.score if position.turn == 0 else -report.score)
             if self.plan.decided and is_decided(leads, self.plan.decided):
-                return Played(number, " ".join(moves), _points(0, leads[-1]), tuple(kept), tuple(scores))
+                return Played(
+                    number, " ".join(moves), _points(0, leads[-1]), tuple(kept), tuple(scores)
+                )
             move = report.line[0]
             if is_quiet(position, move):
                 kept.append(len(moves))
@@ -63,7 +75,9 @@ class SelfPlay:
 
 
 def opening(game: Game, plan: Plan, chance: random.Random) -> tuple[Position, list[str]]:
-    """So many random moves as the plan wants, and where they lead; others where the match is over by then."""
+    """So many random moves as the plan wants, and where they lead; others where the match is over
+    by then.
+    """
     while True:
         position = game.start(plan.options)
         played = []
@@ -85,7 +99,9 @@ def is_decided(leads: list[int], decided: int) -> bool:
 
 
 def is_quiet(position: Position, best: int) -> bool:
-    """Does an evaluation mean something here: a free choice, and the best move is none that changes much?"""
+    """Does an evaluation mean something here: a free choice, and the best move is none that changes
+    much?
+    """
     rules: Any = position.game.rules
     state = position.state
     with np.errstate(over="ignore"):

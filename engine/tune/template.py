@@ -1,19 +1,22 @@
-"""What `engine.compiler.native` compiles for the tuner, with a game's `evaluate` in place of the stub."""
+"""What `engine.compiler.native` compiles for the tuner, with a game's `evaluate` in place of the
+stub.
+"""
 
 from typing import Any
 
 from engine.game import State
 from engine.tune.traced import COUNT, FOUND, MARK, traced
 
+#: How far a number is moved to see what that does: far, as an evaluation rounds.
 STEP = 4096
-"""How far a number is moved to see what that does: far, as an evaluation rounds."""
+#: A change of the evaluation by more than this may have met a limit: then a smaller step is tried.
 LARGE = 2048
-"""A change of the evaluation by more than this may have met a limit: then a smaller step is tried."""
 SMALLEST = 8
+#: What a coefficient is told in.
 UNIT = 1 << 20
-"""What a coefficient is told in."""
+#: Words for each number: its index in DATA, its coefficient, the coefficient when it is moved the
+#: other way.
 NOTED = 3
-"""Words for each number: its index in DATA, its coefficient, the coefficient when it is moved the other way."""
 
 SIGNATURES = {
     "coefficients": "i8(state, i8*, i8*, i8*)",
@@ -27,8 +30,8 @@ def evaluate(s: State, data: Any) -> int:
 
 
 def coefficients(s: State, D: Any, LOG: Any, OUT: Any) -> int:
-    """Writes, for each number that the evaluation reads here, its index and by how much the evaluation goes up and
-    down for each unit that the number does; returns how many there are.
+    """Writes, for each number that the evaluation reads here, its index and by how much the
+    evaluation goes up and down for each unit that the number does; returns how many there are.
     """
     LOG[COUNT] = 0
     LOG[MARK] += 1

@@ -1,8 +1,10 @@
 # mypy: disable-error-code="no-untyped-call, untyped-decorator, call-arg"
-"""DATA that notes which of its numbers are read: compiled rules take it in place of the plain pointer.
+"""DATA that notes which of its numbers are read: compiled rules take it in place of the plain
+pointer.
 
-So the tuner learns which numbers an evaluation depends on in a position from the evaluation itself, be it one of a few
-numbers or of a hundred thousand, and a game needs no second description of its features.
+So the tuner learns which numbers an evaluation depends on in a position from the evaluation itself,
+be it one of a few numbers or of a hundred thousand, and a game needs no second description of its
+features.
 """
 
 import operator
@@ -16,9 +18,10 @@ from numba.extending import intrinsic, make_attribute_wrapper, models, overload,
 from engine import jit
 from engine.compiler.native import INT, INTS
 
+#: The words of a log: how many numbers were read, what marks those of this evaluation, the size of
+#: DATA; then their indexes, and then for each number of DATA the mark of the evaluation that read
+#: it last.
 COUNT, MARK, SIZE, FOUND = 0, 1, 2, 3
-"""The words of a log: how many numbers were read, what marks those of this evaluation, the size of DATA; then their
-indexes, and then for each number of DATA the mark of the evaluation that read it last."""
 
 
 def log_words(size: int) -> int:
@@ -64,8 +67,8 @@ def _traced(typing_context, data, log, offset):  # type: ignore[no-untyped-def]
     return TRACED(INTS, INTS, INT), generate
 
 
+#: Called in compiled code as `traced(data, log, 0)`: numba gives the first argument itself.
 traced: Any = _traced
-"""Called in compiled code as `traced(data, log, 0)`: numba gives the first argument itself."""
 
 
 def _read(memory, index):  # type: ignore[no-untyped-def]
@@ -87,5 +90,7 @@ def _getitem(memory, index):  # type: ignore[no-untyped-def]
 @overload(jit.at)
 def _at(memory, index):  # type: ignore[no-untyped-def]
     if isinstance(memory, TracedType):
-        return lambda memory, index: traced(memory.data, memory.log, memory.offset + np.int64(index))
+        return lambda memory, index: traced(
+            memory.data, memory.log, memory.offset + np.int64(index)
+        )
     return None

@@ -1,4 +1,6 @@
-"""One tuning from end to end: positions in, DATA files with better numbers out, and what was gained in figures."""
+"""One tuning from end to end: positions in, DATA files with better numbers out, and what was gained
+in figures.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,8 +19,8 @@ from engine.tune.samples import Samples
 
 
 class Gain(msgspec.Struct, frozen=True):
-    """What a fit found: losses are mean surprises in nats, measured with the rounded numbers by the evaluation itself;
-    `bent` is the share of coefficients that hold only near the old numbers.
+    """What a fit found: losses are mean surprises in nats, measured with the rounded numbers by the
+    evaluation itself; `bent` is the share of coefficients that hold only near the old numbers.
     """
 
     game: str
@@ -56,12 +58,16 @@ def require_numbers(game: Game) -> list[NumberFile]:
 
 
 def tuned_indexes(files: Sequence[NumberFile], only: Sequence[str], frozen: Sequence[str]) -> Any:
-    """The places of the numbers to tune: those of all rows, or of the rows named `only`, without the frozen ones."""
+    """The places of the numbers to tune: those of all rows, or of the rows named `only`, without
+    the frozen ones.
+    """
     rows = [row for file in files for row in file.rows]
     names = {row.name for row in rows}
     unknown = [name for name in (*only, *frozen) if name not in names]
     if unknown:
-        raise TuneError(f"there is no row {', '.join(unknown)}; there are: {', '.join(sorted(names))}")
+        raise TuneError(
+            f"there is no row {', '.join(unknown)}; there are: {', '.join(sorted(names))}"
+        )
     chosen = [row for row in rows if (not only or row.name in only) and row.name not in frozen]
     indexes = [place for row in chosen for place in range(row.first, row.first + len(row.numbers))]
     if not indexes:
@@ -78,7 +84,9 @@ def tune(
     on_round: OnRound = lambda number, learning, validation: None,
     on_state: Callable[[int], None] = lambda i: None,
 ) -> Tuned:
-    """Fits the numbers with these indexes to the samples; positions in which none of them counts are left out."""
+    """Fits the numbers with these indexes to the samples; positions in which none of them counts
+    are left out.
+    """
     evaluation = Evaluation(game)
     sums = evaluation.sums(samples.states, tuned, on_state)
     counting = np.flatnonzero(np.diff(sums.begins) > 0)
@@ -124,16 +132,22 @@ def _targets(results: Any, scores: Any, scale: float, score_weight: float) -> An
     return (1 - weight) * results + weight * told
 
 
-def _losses(values: Any, scale: float, targets: Any, matches: Any, settings: Settings) -> tuple[float, float]:
+def _losses(
+    values: Any, scale: float, targets: Any, matches: Any, settings: Settings
+) -> tuple[float, float]:
     """Of learning and validation."""
     held = is_validation(matches, settings)
     first, second = (surprise(values[part] / scale, targets[part]) for part in (~held, held))
     return first, second
 
 
-def write_numbers(file: NumberFile, numbers: Any, comments: Sequence[str], path: Path | None = None) -> Path:
+def write_numbers(
+    file: NumberFile, numbers: Any, comments: Sequence[str], path: Path | None = None
+) -> Path:
     """Writes a file's rows with their new numbers, and comments at its head; returns where."""
-    rows = [(row.name, numbers[row.first : row.first + len(row.numbers)].tolist()) for row in file.rows]
+    rows = [
+        (row.name, numbers[row.first : row.first + len(row.numbers)].tolist()) for row in file.rows
+    ]
     path = path or file.path
     draft = path.with_name(path.name + ".draft")
     draft.write_text(format_rows(rows, comments), "utf-8")
@@ -142,7 +156,9 @@ def write_numbers(file: NumberFile, numbers: Any, comments: Sequence[str], path:
 
 
 def comments_of(command: str, gain: Gain, plans: Sequence[str] = ()) -> list[str]:
-    """What the head of a file of tuned numbers says; the plans are the options that its matches were made with."""
+    """What the head of a file of tuned numbers says; the plans are the options that its matches
+    were made with.
+    """
     return [
         "Tuned from self-play; the command that made these numbers, and what it found:",
         command,

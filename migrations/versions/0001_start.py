@@ -103,5 +103,14 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for table in ("nodes", "thoughts", "matches", "commands", "events", "rooms", "identities", "meta"):
+    for table in (
+        "nodes",
+        "thoughts",
+        "matches",
+        "commands",
+        "events",
+        "rooms",
+        "identities",
+        "meta",
+    ):
         op.drop_table(table)

@@ -1,4 +1,5 @@
-"""Many nodes: the schema says which programs it suits; on PostgreSQL, pages keep room for the rows that change most.
+"""Many nodes: the schema says which programs it suits; on PostgreSQL, pages keep room for the rows
+that change most.
 
 Only adds: a program of 0001 may run beside one of 0002.
 """
@@ -13,8 +14,12 @@ depends_on = None
 
 META = sa.table("meta", sa.column("key", sa.String), sa.column("value", sa.String))
 OLDEST_PROGRAM = "0001"
-ROOMY = {"rooms": "fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05", "nodes": "fillfactor = 50"}
-"""A move rewrites its room's row, a heartbeat its node's: with room on the page, no index needs to know."""
+#: A move rewrites its room's row, a heartbeat its node's: with room on the page, no index needs to
+#: know.
+ROOMY = {
+    "rooms": "fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05",
+    "nodes": "fillfactor = 50",
+}
 
 
 def upgrade() -> None:

@@ -1,8 +1,9 @@
 """`python -m server.bench`: what a durable move costs, beside a bare relay in the same run.
 
-The server and the relay run in processes of their own, and their CPU time is read from the operating system. The
-players are one process with a WebSocket client of a few lines, so that they leave the machine to the server. Figures
-are medians of rounds; compare ratios, for absolute times depend on the machine and its mood.
+The server and the relay run in processes of their own, and their CPU time is read from the
+operating system. The players are one process with a WebSocket client of a few lines, so that they
+leave the machine to the server. Figures are medians of rounds; compare ratios, for absolute times
+depend on the machine and its mood.
 """
 
 import asyncio
@@ -29,11 +30,11 @@ import msgspec
 
 from server.limits import by_address as limits
 
+#: A tic-tac-toe match of nine moves that nobody wins.
 LINE = ("a1", "b1", "c1", "b2", "a2", "c2", "b3", "a3", "c3")
-"""A tic-tac-toe match of nine moves that nobody wins."""
 
+#: So many pairs come together.
 AT_ONCE = 25
-"""So many pairs come together."""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -99,7 +100,11 @@ class Player(asyncio.Protocol):
             length = buffer[start + 1]
             head = start + 2
             if length == 126:
-                length = int.from_bytes(buffer[head : head + 2], "big") if len(buffer) >= head + 2 else 1 << 30
+                length = (
+                    int.from_bytes(buffer[head : head + 2], "big")
+                    if len(buffer) >= head + 2
+                    else 1 << 30
+                )
                 head += 2
             if len(buffer) < head + length:
                 break
@@ -173,7 +178,10 @@ class Pair:
         """The side to move moves."""
         self._acked = self._arrived = False
         self._sent_s = time.perf_counter()
-        self._send((self._ply + self._first) & 1, f'"t":"move","ply":{self._ply},"move":"{LINE[self._ply]}"')
+        self._send(
+            (self._ply + self._first) & 1,
+            f'"t":"move","ply":{self._ply},"move":"{LINE[self._ply]}"',
+        )
 
     def _heard(self, who: int, text: bytes) -> None:
         mover = (self._ply + self._first) & 1
@@ -207,7 +215,9 @@ class Pair:
 
 
 class Meter:
-    """Counts moves, and decides when a pair that could move does: at once, or at a given rate over all pairs."""
+    """Counts moves, and decides when a pair that could move does: at once, or at a given rate over
+    all pairs.
+    """
 
     def __init__(self, per_s: float | None) -> None:
         self.moves = 0
@@ -236,7 +246,9 @@ async def make_pair(port: int, meter: Meter, number: int) -> Pair:
     for who, talk in enumerate(talks):
         await talk.say("welcome", t="hello", protocol=1, name=f"p{number}-{who}")
     seats = [{"who": "me"}, {"who": "open"}]
-    room = (await talks[0].say("ack", t="create", id="create", game="tic-tac-toe", seats=seats))["room"]
+    room = (await talks[0].say("ack", t="create", id="create", game="tic-tac-toe", seats=seats))[
+        "room"
+    ]
     for talk in talks:
         await talk.say("joined", t="join", id="join", room=room)
     await talks[1].say("ack", t="sit", id="sit", room=room, seat=1)
@@ -255,13 +267,23 @@ MakePair = Callable[[int, Meter, int], Awaitable[Pair]]
 
 
 async def play(
-    port: int, pid: int, make: MakePair, count: int, seconds: float, per_s: float | None, database: int | None = None
+    port: int,
+    pid: int,
+    make: MakePair,
+    count: int,
+    seconds: float,
+    per_s: float | None,
+    database: int | None = None,
 ) -> Load:
-    """`count` pairs play for so long after a short warm-up; `database` is a process whose family's CPU is told, too."""
+    """`count` pairs play for so long after a short warm-up; `database` is a process whose family's
+    CPU is told, too.
+    """
     meter = Meter(per_s)
     pairs: list[Pair] = []
     for start in range(0, count, AT_ONCE):
-        pairs += await asyncio.gather(*(make(port, meter, n) for n in range(start, min(count, start + AT_ONCE))))
+        pairs += await asyncio.gather(
+            *(make(port, meter, n) for n in range(start, min(count, start + AT_ONCE)))
+        )
     await asyncio.sleep(0.3)
     for pair in pairs:
         meter.ready(pair.move)
@@ -285,14 +307,18 @@ async def play(
 
 
 async def relay(ready: Callable[[int], None]) -> None:
-    """Passes each message on to both ends of its pair, and acknowledges it: no rooms, no rules, no storage."""
+    """Passes each message on to both ends of its pair, and acknowledges it: no rooms, no rules, no
+    storage.
+    """
     from websockets.asyncio.server import ServerConnection, serve
     from websockets.exceptions import ConnectionClosed
 
     encode, decode = msgspec.json.encode, msgspec.json.decode
     pairs: dict[str, list[ServerConnection]] = {}
 
-    async def pass_on(message: dict[str, Any], socket: ServerConnection, pair: list[ServerConnection]) -> None:
+    async def pass_on(
+        message: dict[str, Any], socket: ServerConnection, pair: list[ServerConnection]
+    ) -> None:
         if message["t"] == "move":
             await socket.send(encode({"t": "ack", "id": message["id"], "v": 1}), text=True)
             event = {"t": "event", "kind": "moved", "ply": message["ply"], "move": message["move"]}
@@ -330,7 +356,9 @@ class Process:
 async def spawn(*command: str, environment: dict[str, str] | None = None) -> AsyncIterator[Process]:
     """Starts a program that prints an address that ends in its port, and stops it at the end."""
     start_s = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+    )
     assert process.stdout is not None, "a pipe was asked for"
     try:
         line = await asyncio.to_thread(process.stdout.readline)
@@ -387,7 +415,19 @@ UNLIMITED = {
 
 
 def server_command(data: Path) -> tuple[str, ...]:
-    return (sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", "0", "--data", str(data), "--workers", "1")
+    return (
+        sys.executable,
+        "-m",
+        "server",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--data",
+        str(data),
+        "--workers",
+        "1",
+    )
 
 
 async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> None:
@@ -401,7 +441,9 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
     print(f"{'raw write + fdatasync of 4 KiB':48} {disk_ms:9.2f} ms")
     figures: dict[str, list[Load]] = {}
     for number in range(rounds):
-        async with spawn(*server_command(folder / f"data{number}"), environment=UNLIMITED) as server:
+        async with spawn(
+            *server_command(folder / f"data{number}"), environment=UNLIMITED
+        ) as server:
             for name, count, per_s in LOADS:
                 load = await play(server.port, server.pid, make_pair, count, seconds, per_s)
                 figures.setdefault(name, []).append(load)
@@ -412,9 +454,13 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
                 )
     for name in ("50 pairs", "500 pairs"):
         loads, floors = figures[name], figures[f"relay {name}"]
-        print(f"{f'{name}: acknowledged durable moves':48} {median(one.per_s for one in loads):9.0f} /s")
+        print(
+            f"{f'{name}: acknowledged durable moves':48} {median(one.per_s for one in loads):9.0f} /s"
+        )
         report(f"{name}: server CPU a move", median(one.cpu_us for one in loads), "us", 100)
-        print(f"{f'{name}: bare relay, CPU a move':48} {median(one.cpu_us for one in floors):9.1f} us")
+        print(
+            f"{f'{name}: bare relay, CPU a move':48} {median(one.cpu_us for one in floors):9.1f} us"
+        )
         report(
             f"{name}: ratio to the relay",
             median(a.cpu_us / b.cpu_us for a, b in zip(loads, floors, strict=True)),
@@ -424,34 +470,56 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
     paced = figures["330 moves/s"]
     for name, share, aim in (("p50", 0.5, 1.5), ("p99", 0.99, 5.0)):
         value = median(one.percentile(share) for one in paced)
-        report(f"move to ack at {median(one.per_s for one in paced):.0f} moves/s, {name}", value, "ms", aim)
+        report(
+            f"move to ack at {median(one.per_s for one in paced):.0f} moves/s, {name}",
+            value,
+            "ms",
+            aim,
+        )
         print(f"{f'  the same in raw fsyncs, {name}':48} {value / disk_ms:9.2f} x")
-    report(f"memory per live match, of {matches}", await memory_per_match(folder / "memory", matches) / 1024, "KB", 35)
-    modules = subprocess.run(
-        [sys.executable, "-c", "import server.app, sys; print('numba' in sys.modules)"], capture_output=True, text=True
+    report(
+        f"memory per live match, of {matches}",
+        await memory_per_match(folder / "memory", matches) / 1024,
+        "KB",
+        35,
     )
-    print(f"{'importing the server imports numba':48} {'yes' if 'True' in modules.stdout else 'no':>9}")
+    modules = subprocess.run(
+        [sys.executable, "-c", "import server.app, sys; print('numba' in sys.modules)"],
+        capture_output=True,
+        text=True,
+    )
+    print(
+        f"{'importing the server imports numba':48} {'yes' if 'True' in modules.stdout else 'no':>9}"
+    )
 
 
+#: Pairs as fast as they are answered, and at a pace.
 LOADS = (("50 pairs", 50, None), ("500 pairs", 500, None), ("330 moves/s", 50, 330.0))
-"""Pairs as fast as they are answered, and at a pace."""
 
 
-async def compare(rounds: int, seconds: float, folder: Path, url: str, postgres: int | None) -> None:
-    """Prints what a move costs on PostgreSQL beside SQLite, one node each, in turns. `postgres` is the process of a
-    server of PostgreSQL on this machine, whose CPU is then told, too.
+async def compare(
+    rounds: int, seconds: float, folder: Path, url: str, postgres: int | None
+) -> None:
+    """Prints what a move costs on PostgreSQL beside SQLite, one node each, in turns. `postgres` is
+    the process of a server of PostgreSQL on this machine, whose CPU is then told, too.
     """
     print(f"{'raw write + fdatasync of 4 KiB':48} {fsync_ms(folder):9.2f} ms")
     figures: dict[str, list[Load]] = {}
     for number in range(rounds):
         for kind in ("SQLite", "PostgreSQL"):
             environment = UNLIMITED if kind == "SQLite" else {**UNLIMITED, "PLYROOM_DATABASE": url}
-            async with spawn(*server_command(folder / f"data{number}"), environment=environment) as server:
+            async with spawn(
+                *server_command(folder / f"data{number}"), environment=environment
+            ) as server:
                 for name, count, per_s in LOADS:
-                    load = await play(server.port, server.pid, make_pair, count, seconds, per_s, postgres)
+                    load = await play(
+                        server.port, server.pid, make_pair, count, seconds, per_s, postgres
+                    )
                     figures.setdefault(f"{kind}, {name}", []).append(load)
     for name, loads in figures.items():
-        print(f"{f'{name}: acknowledged durable moves':56} {median(one.per_s for one in loads):9.0f} /s")
+        print(
+            f"{f'{name}: acknowledged durable moves':56} {median(one.per_s for one in loads):9.0f} /s"
+        )
         print(f"{f'{name}: CPU a move, node':56} {median(one.cpu_us for one in loads):9.1f} us")
         if name.startswith("PostgreSQL"):
             beside = figures[name.replace("PostgreSQL", "SQLite")]
@@ -482,10 +550,14 @@ def family_cpu_seconds(pid: int | None) -> float:
 
 @contextlib.contextmanager
 def private_database() -> Iterator[tuple[str, int]]:
-    """The address of an empty database in a PostgreSQL of its own that syncs, and that server's process."""
+    """The address of an empty database in a PostgreSQL of its own that syncs, and that server's
+    process.
+    """
     from server.deploy.postgres import SAFE, TEMPLATE, private_postgres
 
-    with private_postgres(**{**SAFE, "shared_buffers": "256MB", "autovacuum_naptime": "1min"}) as server:
+    with private_postgres(
+        **{**SAFE, "shared_buffers": "256MB", "autovacuum_naptime": "1min"}
+    ) as server:
         yield server.url(TEMPLATE), server.pid
 
 
@@ -535,10 +607,16 @@ def report(name: str, value: float, unit: str, most: float) -> None:
 @click.option("--seconds", default=4.0, help="Length of each load.")
 @click.option("--matches", default=2000, help="Live matches for the memory figure.")
 @click.option(
-    "--data", type=click.Path(path_type=Path), help="Folder on the disk to measure.  [default: a temporary one]"
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Folder on the disk to measure.  [default: a temporary one]",
 )
-@click.option("--database", help="Compare moves on this empty PostgreSQL database with SQLite; nothing else.")
-@click.option("--postgres", is_flag=True, help="The same, with a PostgreSQL that is started for it.")
+@click.option(
+    "--database", help="Compare moves on this empty PostgreSQL database with SQLite; nothing else."
+)
+@click.option(
+    "--postgres", is_flag=True, help="The same, with a PostgreSQL that is started for it."
+)
 @click.option("--relay", "as_relay", is_flag=True, hidden=True)
 def main(
     rounds: int,

@@ -1,7 +1,8 @@
-"""`python -m server.bench.restart`: how long a server takes to be back after SIGKILL, and to go at SIGTERM.
+"""`python -m server.bench.restart`: how long a server takes to be back after SIGKILL, and to go at
+SIGTERM.
 
-The store holds rooms in which matches were played, of which some wait for an AI. A time on a busy machine says little;
-beside each stands the processor time that it cost.
+The store holds rooms in which matches were played, of which some wait for an AI. A time on a busy
+machine says little; beside each stands the processor time that it cost.
 """
 
 import asyncio
@@ -37,8 +38,8 @@ AT_ONCE = 500
 READY_S, ANSWERED_S, UNANSWERED_S = 1.5, 2.0, 4.0
 CLIENTS = 50
 ADA, BEN = Actor("ada", "Ada"), Actor("ben", "Ben")
+#: Moves of tic-tac-toe; nobody has won yet.
 LINE = ("a1", "b1", "c1", "b2", "a2", "c2", "b3")
-"""Moves of tic-tac-toe; nobody has won yet."""
 
 
 # --- the store --------------------------------------------------------------------------------------------------------
@@ -49,7 +50,9 @@ async def fill(folder: Path, rooms: int, due: int) -> None:
     async with open_sqlite(folder / DATABASE) as store:
         for start in range(0, rooms, AT_ONCE):
             some = range(start, min(rooms, start + AT_ONCE))
-            await asyncio.gather(*(store.create_room(_room(number, number < due)) for number in some))
+            await asyncio.gather(
+                *(store.create_room(_room(number, number < due)) for number in some)
+            )
 
 
 def _room(number: int, is_due: bool) -> NewRoom:
@@ -83,7 +86,8 @@ def _room(number: int, is_due: bool) -> NewRoom:
 def _commands(room: str, is_due: bool) -> list[tuple[Actor, wire.RoomCommand]]:
     """What happens in the room until the AI is to move, or for some moves of two people."""
     moves: list[tuple[Actor, wire.RoomCommand]] = [
-        ((ADA, BEN)[ply % 2], wire.Move(id=f"m{ply}", room=room, ply=ply, move=move)) for ply, move in enumerate(LINE)
+        ((ADA, BEN)[ply % 2], wire.Move(id=f"m{ply}", room=room, ply=ply, move=move))
+        for ply, move in enumerate(LINE)
     ]
     return moves[:1] if is_due else [(BEN, wire.Sit(id="sit", room=room, seat=1)), *moves]
 
@@ -103,7 +107,9 @@ class Life:
 
     async def settle(self, workers: int) -> None:
         """Returns when its search processes are ready: until then they, too, are busy starting."""
-        while f"plyroom_search_workers {workers:.1f}".encode() not in await _get(self.metrics_port, "/metrics"):
+        while f"plyroom_search_workers {workers:.1f}".encode() not in await _get(
+            self.metrics_port, "/metrics"
+        ):
             await asyncio.sleep(0.1)
 
     async def kill(self) -> None:
@@ -127,23 +133,39 @@ async def start(data: Path, workers: int) -> Life:
         one.bind(("127.0.0.1", 0))
         two.bind(("127.0.0.1", 0))
         port, metrics_port = one.getsockname()[1], two.getsockname()[1]
-    command = [sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", str(port), "--data", str(data)]
+    command = [
+        sys.executable,
+        "-m",
+        "server",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--data",
+        str(data),
+    ]
     command += ["--workers", str(workers)]
     environ = {**os.environ, "PLYROOM_METRICS_PORT": str(metrics_port)}
     begun_s = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ
+    )
     while b" 200 " not in (await _get(port, "/readyz"))[:20]:
         if process.poll() is not None:
             raise click.ClickException(f"the server ended with {process.returncode}")
         await asyncio.sleep(0.005)
-    return Life(process, port, metrics_port, time.perf_counter() - begun_s, cpu_seconds(process.pid))
+    return Life(
+        process, port, metrics_port, time.perf_counter() - begun_s, cpu_seconds(process.pid)
+    )
 
 
 async def _get(port: int, path: str) -> bytes:
     """The answer to a GET; nothing where nobody listens."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        writer.write(
+            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        )
         answer = await reader.read()
         writer.close()
     except OSError:
@@ -154,7 +176,9 @@ async def _get(port: int, path: str) -> bytes:
 async def clients(stack: AsyncExitStack, port: int, mute: bool) -> None:
     """Connections that are welcome; with `mute` one more that reads nothing and answers no close."""
     for _ in range(CLIENTS):
-        one = await stack.enter_async_context(websockets.connect(f"ws://127.0.0.1:{port}/ws", proxy=None))
+        one = await stack.enter_async_context(
+            websockets.connect(f"ws://127.0.0.1:{port}/ws", proxy=None)
+        )
         await one.send('{"t":"hello","protocol":1}')
         await one.recv()
     if mute:
@@ -176,8 +200,14 @@ async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path)
         await ready[-1].kill()
     what = f"restart: SIGKILL to ready, {rooms:,} rooms, {due} due"
     report(what, statistics.median(one.ready_s for one in ready[1:]), "s", READY_S)
-    print(f"{'  its processor time':48} {statistics.median(one.cpu_s for one in ready[1:]):9.2f} s", flush=True)
-    for name, mute, most_s in (("all answer", False, ANSWERED_S), ("one does not", True, UNANSWERED_S)):
+    print(
+        f"{'  its processor time':48} {statistics.median(one.cpu_s for one in ready[1:]):9.2f} s",
+        flush=True,
+    )
+    for name, mute, most_s in (
+        ("all answer", False, ANSWERED_S),
+        ("one does not", True, UNANSWERED_S),
+    ):
         ends: list[tuple[float, float]] = []
         for _ in range(rounds):
             life = await start(folder, workers)
@@ -185,8 +215,16 @@ async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path)
             async with AsyncExitStack() as stack:
                 await clients(stack, life.port, mute)
                 ends.append(await life.stop())
-        report(f"SIGTERM to exit, {CLIENTS} clients, {name}", statistics.median(end[0] for end in ends), "s", most_s)
-        print(f"{'  its processor time':48} {statistics.median(end[1] for end in ends):9.2f} s", flush=True)
+        report(
+            f"SIGTERM to exit, {CLIENTS} clients, {name}",
+            statistics.median(end[0] for end in ends),
+            "s",
+            most_s,
+        )
+        print(
+            f"{'  its processor time':48} {statistics.median(end[1] for end in ends):9.2f} s",
+            flush=True,
+        )
 
 
 @click.command()
@@ -195,7 +233,9 @@ async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path)
 @click.option("--due", default=50, help="Rooms in which an AI is to move at the start.")
 @click.option("--workers", default=2, help="Search processes of the server.")
 @click.option(
-    "--data", type=click.Path(path_type=Path), help="Folder on the disk to measure.  [default: a temporary one]"
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Folder on the disk to measure.  [default: a temporary one]",
 )
 def main(rounds: int, rooms: int, due: int, workers: int, data: Path | None) -> None:
     """Measures how long a server is away when it is killed, and how long it takes to go."""

@@ -1,6 +1,8 @@
-"""The bus's port: how nodes tell each other that a room's log has grown. A doorbell: the log is the truth.
+"""The bus's port: how nodes tell each other that a room's log has grown. A doorbell: the log is the
+truth.
 
-A bus may lose, double, delay and reorder messages. A receiver drops what it has and reads the log when it sees a gap.
+A bus may lose, double, delay and reorder messages. A receiver drops what it has and reads the log
+when it sees a gap.
 """
 
 from collections.abc import Callable
@@ -55,7 +57,9 @@ class Heartbeat(Struct, frozen=True):
 
 
 class NodeDown(Struct, frozen=True):
-    """The node has stopped, or the broker has lost it. The store's heartbeat decides; this only hastens the look."""
+    """The node has stopped, or the broker has lost it. The store's heartbeat decides; this only
+    hastens the look.
+    """
 
     node: str
 
@@ -71,13 +75,14 @@ NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost
 BusMessage = RoomMessage | NodeMessage
 Receive = Callable[[RoomMessage], None]
 ReceiveNode = Callable[[NodeMessage], None]
+#: Told of rooms (None: of all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]
-"""Told of rooms (None: of all) whose messages may have been missed."""
 
 
 class BusNumbers(Struct, frozen=True):
-    """What an operator wants to know of a bus, since the start: messages that came and were no good, that may be missed
-    and were dropped, and that should not have been; and how long the last message to oneself took.
+    """What an operator wants to know of a bus, since the start: messages that came and were no
+    good, that may be missed and were dropped, and that should not have been; and how long the last
+    message to oneself took.
     """
 
     refused: int = 0
@@ -97,15 +102,18 @@ class Bus(Protocol):
         """Sends and forgets; never blocks and never raises for a broker that is away."""
 
     def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
-        """Calls `receive` for each message about the room, in the event loop, until the returned function is called.
-        It takes a moment until others' messages come; then `on_lapse` tells of the room.
+        """Calls `receive` for each message about the room, in the event loop, until the returned
+        function is called. It takes a moment until others' messages come; then `on_lapse` tells of
+        the room.
         """
 
     def listen(self, receive: ReceiveNode) -> Callable[[], None]:
         """The same for messages about nodes and the lobby."""
 
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
-        """Calls when messages may have been missed, and when `flows` changes, until the returned function is called."""
+        """Calls when messages may have been missed, and when `flows` changes, until the returned
+        function is called.
+        """
 
     def numbers(self) -> BusNumbers:
         """What it counted."""

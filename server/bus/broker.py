@@ -8,8 +8,8 @@ from urllib.parse import unquote, urlsplit
 from server.settings import SettingError, Settings
 
 PORTS = {"mqtt": 1883, "mqtts": 8883}
+#: What a topic may begin with: no wildcard, and nothing that a broker keeps for itself ($SYS).
 PREFIX = re.compile(r"(/[A-Za-z0-9_.-]{1,40}){0,8}/?")
-"""What a topic may begin with: no wildcard, and nothing that a broker keeps for itself ($SYS)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,11 @@ class Broker:
     tls: bool = False
     user: str | None = None
     password: str | None = field(default=None, repr=False)
+    #: The certificates to trust instead of the system's.
     ca: Path | None = None
-    """The certificates to trust instead of the system's."""
+    #: All topics begin with this, so that several clusters can share a broker: nothing, or text
+    #: that ends in /.
     prefix: str = ""
-    """All topics begin with this, so that several clusters can share a broker: nothing, or text that ends in /."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -33,18 +34,24 @@ class Broker:
 
 
 def parse_broker(url: str, ca: Path | None = None) -> Broker:
-    """A broker from mqtt://user:password@host:port/prefix (mqtts: TLS; %xx for what a URL cannot hold; the prefix of
-    its topics may be left out); SettingError says what is wrong with it.
+    """A broker from mqtt://user:password@host:port/prefix (mqtts: TLS; %xx for what a URL cannot
+    hold; the prefix of its topics may be left out); SettingError says what is wrong with it.
     """
     try:
         parts = urlsplit(url.strip())
         port = parts.port
     except ValueError as error:
-        raise SettingError("the bus is no URL; mqtt://user:password@host:port was expected") from error
+        raise SettingError(
+            "the bus is no URL; mqtt://user:password@host:port was expected"
+        ) from error
     if parts.scheme not in PORTS or not parts.hostname or parts.query or parts.fragment:
-        raise SettingError("the bus is mqtt://user:password@host:port, or mqtts://… for TLS; something else was given")
+        raise SettingError(
+            "the bus is mqtt://user:password@host:port, or mqtts://… for TLS; something else was given"
+        )
     if not PREFIX.fullmatch(parts.path):
-        raise SettingError("the path of the bus begins its topics: /words/of/letters, digits, - . and _ were expected")
+        raise SettingError(
+            "the path of the bus begins its topics: /words/of/letters, digits, - . and _ were expected"
+        )
     prefix = parts.path.strip("/")
     if parts.password is not None and not parts.username:
         raise SettingError("the bus has a password without a user")
@@ -59,9 +66,13 @@ def parse_broker(url: str, ca: Path | None = None) -> Broker:
 
 
 def broker_of(settings: Settings) -> Broker | None:
-    """The broker that the settings name, None for a node that is alone; SettingError when they cannot be."""
+    """The broker that the settings name, None for a node that is alone; SettingError when they
+    cannot be.
+    """
     if settings.bus and settings.bus_file is not None:
-        raise SettingError("PLYROOM_BUS and PLYROOM_BUS_FILE are two names for one thing; give one of them")
+        raise SettingError(
+            "PLYROOM_BUS and PLYROOM_BUS_FILE are two names for one thing; give one of them"
+        )
     if settings.bus_file is not None:
         try:
             url = settings.bus_file.read_text("utf-8").strip()

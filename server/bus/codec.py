@@ -1,7 +1,8 @@
-"""How bus messages look to the broker: JSON that names its sender and is sealed with the nodes' common key.
+"""How bus messages look to the broker: JSON that names its sender and is sealed with the nodes'
+common key.
 
-What comes in is judged like a client's message: a wrong seal, a wrong type, a value beyond its limits or a topic that
-does not fit are all refused. Pure.
+What comes in is judged like a client's message: a wrong seal, a wrong type, a value beyond its
+limits or a topic that does not fit are all refused. Pure.
 """
 
 import hmac
@@ -30,8 +31,8 @@ from server.protocol.messages import Count, RoomId
 from server.store.base import StoredEvent
 
 SEAL_BYTES = 16
+#: Rooms in one message about the lobby.
 ENTRIES = 50
-"""Rooms in one message about the lobby."""
 
 Node = Annotated[str, Meta(min_length=1, max_length=64)]
 Identity = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -124,7 +125,9 @@ class Codec:
         match message:
             case EventsAppended(room=room, node=node, events=events):
                 says = _encode(
-                    _EventsAppended(room, node, [_Entry(e.v, e.at_ms, e.audience, Raw(e.body)) for e in events])
+                    _EventsAppended(
+                        room, node, [_Entry(e.v, e.at_ms, e.audience, Raw(e.body)) for e in events]
+                    )
                 )
                 return self._sealed(room_topic(room), says, kept=True)
             case Ephemeral(room=room, node=node, frame=frame):
@@ -132,11 +135,15 @@ class Codec:
                 return self._sealed(f"{room_topic(room)}/thinking", says)
             case PresenceReport(room=room, node=node):
                 says = _encode(
-                    _PresenceReport(room, node, sorted(message.identities)[:100], message.watching, message.asks)
+                    _PresenceReport(
+                        room, node, sorted(message.identities)[:100], message.watching, message.asks
+                    )
                 )
                 return self._sealed(f"{room_topic(room)}/here", says)
             case LobbyChanged(node=node):
-                return self._sealed(LOBBY, _encode(_LobbyChanged(node, message.rooms, message.gone)))
+                return self._sealed(
+                    LOBBY, _encode(_LobbyChanged(node, message.rooms, message.gone))
+                )
             case Heartbeat(node=node):
                 return self._sealed(node_topic(node), _encode(_Node(node)))
             case MessagesLost(node=node):
@@ -145,7 +152,9 @@ class Codec:
                 return Encoded(node_topic(node), b"", kept=False)
 
     def _sealed(self, topic: str, says: bytes, kept: bool = False) -> Encoded:
-        return Encoded(topic, b'{"seal":"%b","says":%b}' % (self._seal(topic, says).encode(), says), kept)
+        return Encoded(
+            topic, b'{"seal":"%b","says":%b}' % (self._seal(topic, says).encode(), says), kept
+        )
 
     def _seal(self, topic: str, says: bytes) -> str:
         return hmac.digest(self._key, topic.encode() + b"\0" + says, "sha256")[:SEAL_BYTES].hex()
@@ -185,14 +194,18 @@ def _message(topic: str, says: bytes) -> BusMessage:
         return _at(topic, f"{room_topic(whisper.room)}/thinking", message)
     if topic.endswith("/here"):
         here = _decode_presence_report(says)
-        message_here = PresenceReport(here.room, here.node, frozenset(here.identities), here.watching, here.asks)
+        message_here = PresenceReport(
+            here.room, here.node, frozenset(here.identities), here.watching, here.asks
+        )
         return _at(topic, f"{room_topic(here.room)}/here", message_here)
     return _at(topic, room_topic((grown := _grown(says)).room), grown)
 
 
 def _grown(says: bytes) -> EventsAppended:
     grown = _decode_events_appended(says)
-    events = tuple(StoredEvent(one.v, one.at, one.audience, bytes(one.body)) for one in grown.events)
+    events = tuple(
+        StoredEvent(one.v, one.at, one.audience, bytes(one.body)) for one in grown.events
+    )
     for event, following in itertools.pairwise(events):
         if following.v != event.v + 1:
             raise Refused("events that do not follow each other")

@@ -1,8 +1,10 @@
-"""One connection to an MQTT 5 broker that comes back by itself. What it carries is for others to say.
+"""One connection to an MQTT 5 broker that comes back by itself. What it carries is for others to
+say.
 
-Sending never waits and never fails: letters wait in a bounded outbox. Sessions are clean: after an interruption the
-subscriptions are made anew, and whoever listens is told that something may have been missed. The link also talks to
-itself: as long as its own echo comes back within a second, messages flow.
+Sending never waits and never fails: letters wait in a bounded outbox. Sessions are clean: after an
+interruption the subscriptions are made anew, and whoever listens is told that something may have
+been missed. The link also talks to itself: as long as its own echo comes back within a second,
+messages flow.
 """
 
 import asyncio
@@ -34,19 +36,19 @@ from server.bus.outbox import Letter, Outbox
 
 log = structlog.get_logger()
 
+#: All topics begin so, after the broker's prefix; the number is that of what stands in them.
 ROOT = "plyroom/1"
-"""All topics begin so, after the broker's prefix; the number is that of what stands in them."""
+#: No message is longer, coming or going.
 MAX_BYTES = 262_144
-"""No message is longer, coming or going."""
 OUTBOX = 4096
+#: Letters under way at once.
 WINDOW = 64
-"""Letters under way at once."""
+#: Subscriptions in one packet.
 BATCH = 100
-"""Subscriptions in one packet."""
 ECHO_S = 0.5
 ECHOES = 20
+#: Without an echo for so long nothing flows.
 STALLED_S = 1.0
-"""Without an echo for so long nothing flows."""
 KEEPALIVE_S = 15
 CONNECT_S = 5.0
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 4.0
@@ -55,8 +57,8 @@ _quiet = logging.getLogger("plyroom.mqtt")
 _quiet.setLevel(logging.CRITICAL + 1)  # the link itself says what is the matter
 
 Receive = Callable[[str, bytes], None]
+#: Told of subscriptions (None: of all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]
-"""Told of subscriptions (None: of all) whose messages may have been missed."""
 
 
 @dataclass(slots=True)
@@ -65,8 +67,8 @@ class Counts:
 
     sent: int = 0
     received: int = 0
+    #: Messages that came and were no good; whoever reads them counts here.
     refused: int = 0
-    """Messages that came and were no good; whoever reads them counts here."""
     connected: int = 0
 
 
@@ -80,13 +82,15 @@ class Link:
     """See the module; use `async with open_link(…)`. All methods are for the event loop."""
 
     def __init__(self, broker: Broker, name: str, status_topic: str) -> None:
-        """`status_topic` holds `status` for as long as the link lives, and becomes empty (a will) when it dies."""
+        """`status_topic` holds `status` for as long as the link lives, and becomes empty (a will)
+        when it dies.
+        """
         self.broker = broker
         self.name = name
         self.counts = Counts()
         self.outbox = Outbox(OUTBOX)
+        #: How long the last echo took.
         self.lag_s = 0.0
-        """How long the last echo took."""
         self._status_topic = status_topic
         self._status = b""
         self._status_changed = asyncio.Event()
@@ -110,7 +114,9 @@ class Link:
         return self._flows
 
     def publish(self, topic: str, payload: bytes, *, kept: bool = False) -> None:
-        """Sends a message: at least once when it is kept (QoS 1), otherwise at most once and only if messages flow."""
+        """Sends a message: at least once when it is kept (QoS 1), otherwise at most once and only
+        if messages flow.
+        """
         if len(payload) > MAX_BYTES:
             log.error("message too long for the bus", topic=topic, bytes=len(payload))
             self.outbox.lost += 1
@@ -125,12 +131,15 @@ class Link:
         self._status_changed.set()
 
     def subscribe(self, topics: str, receive: Receive, *, own: bool = False) -> Callable[[], None]:
-        """Calls `receive(topic, payload)` for messages of a topic, of all below it (`…/#`) or of those one level below
-        (`…/+`), until the returned function is called. This link's own messages come too if `own` is set.
+        """Calls `receive(topic, payload)` for messages of a topic, of all below it (`…/#`) or of
+        those one level below (`…/+`), until the returned function is called. This link's own
+        messages come too if `own` is set.
         """
         known = self._subscriptions.get(topics)
         if known is None:
-            known = self._subscriptions[topics] = _Subscription([], SubscribeOptions(qos=1, noLocal=not own))
+            known = self._subscriptions[topics] = _Subscription(
+                [], SubscribeOptions(qos=1, noLocal=not own)
+            )
             self._subscriptions_changed.set()
         known.receivers.append(receive)
 
@@ -143,8 +152,8 @@ class Link:
         return unsubscribe
 
     def on_gap(self, call: GapHandler) -> None:
-        """Calls with the subscriptions of which messages may have been missed, or None when all are in doubt: flow has
-        ended or begun.
+        """Calls with the subscriptions of which messages may have been missed, or None when all are
+        in doubt: flow has ended or begun.
         """
         self._gap_handlers.append(call)
 
@@ -178,7 +187,9 @@ class Link:
             first: BaseException = group
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
-            log.warning("broker away", broker=str(self.broker), error=str(first) or type(first).__name__)
+            log.warning(
+                "broker away", broker=str(self.broker), error=str(first) or type(first).__name__
+            )
 
     async def _session(self) -> None:
         client = self._client()
@@ -187,7 +198,9 @@ class Link:
             try:
                 await asyncio.shield(entering)
             except asyncio.CancelledError:
-                with suppress(aiomqtt.MqttError, OSError, ValueError):  # a thread connects, and cannot be interrupted
+                with suppress(
+                    aiomqtt.MqttError, OSError, ValueError
+                ):  # a thread connects, and cannot be interrupted
                     await entering
                 raise
             self.counts.connected += 1
@@ -197,8 +210,8 @@ class Link:
                 await self._farewell(client)
                 raise
         finally:
-            # aiomqtt leaves the socket open when no CONNACK comes, and waits for a broker that does not read when it
-            # leaves in good order.
+            # aiomqtt leaves the socket open when no CONNACK comes, and waits for a broker that does
+            # not read when it leaves in good order.
             client._client._sock_close()
 
     def _there(self, topic: str) -> str:
@@ -230,7 +243,9 @@ class Link:
             tasks.create_task(self._send(client, tasks), name="broker send")
 
     async def _farewell(self, client: aiomqtt.Client) -> None:
-        """Takes the status back and disconnects, unless the broker does not listen: then the will says the same."""
+        """Takes the status back and disconnects, unless the broker does not listen: then the will
+        says the same.
+        """
         if self._flows:
             with suppress(aiomqtt.MqttError, TimeoutError):
                 async with asyncio.timeout(STALLED_S):
@@ -249,9 +264,13 @@ class Link:
             self._under_way[number] = letter
             tasks.create_task(self._deliver(client, number, letter, window))
 
-    async def _deliver(self, client: aiomqtt.Client, number: int, letter: Letter, window: asyncio.Semaphore) -> None:
+    async def _deliver(
+        self, client: aiomqtt.Client, number: int, letter: Letter, window: asyncio.Semaphore
+    ) -> None:
         qos = 1 if letter.kept else 0
-        await client.publish(self._there(letter.topic), letter.payload, qos, letter.retain, timeout=math.inf)
+        await client.publish(
+            self._there(letter.topic), letter.payload, qos, letter.retain, timeout=math.inf
+        )
         del self._under_way[number]
         self.counts.sent += 1
         window.release()
@@ -260,7 +279,9 @@ class Link:
         while True:
             self._status_changed.clear()
             if self._status:
-                await client.publish(self._there(self._status_topic), self._status, 0, True, timeout=math.inf)
+                await client.publish(
+                    self._there(self._status_topic), self._status, 0, True, timeout=math.inf
+                )
             await self._status_changed.wait()
 
     async def _keep_subscribed(self, client: aiomqtt.Client) -> None:
@@ -281,7 +302,9 @@ class Link:
                 codes = await client.subscribe(options, timeout=math.inf)
                 for topics, code in zip(new, codes, strict=True):
                     if isinstance(code, ReasonCode) and code.is_failure:
-                        log.error("the broker refuses a subscription", topic=topics, reason=str(code))
+                        log.error(
+                            "the broker refuses a subscription", topic=topics, reason=str(code)
+                        )
                 self._report_gap(frozenset(new))
             else:
                 await self._subscriptions_changed.wait()
@@ -300,7 +323,8 @@ class Link:
                 if len(self._echoes) > ECHOES:
                     del self._echoes[next(iter(self._echoes))]
                 sending = tasks.create_task(
-                    client.publish(self._there(self._echo_topic), echo, timeout=math.inf), name="broker echo out"
+                    client.publish(self._there(self._echo_topic), echo, timeout=math.inf),
+                    name="broker echo out",
                 )
             await asyncio.sleep(ECHO_S)
             if _now_s() - self._echoed_s > STALLED_S:
@@ -334,7 +358,9 @@ class Link:
     # --- in ---
 
     def _on_message(self, message: aiomqtt.Message) -> None:
-        """Hands a message to those who subscribed to its topic; nothing that comes can end the connection."""
+        """Hands a message to those who subscribed to its topic; nothing that comes can end the
+        connection.
+        """
         topic, payload = str(message.topic).removeprefix(self.broker.prefix), message.payload
         self.counts.received += 1
         if len(payload) > MAX_BYTES:

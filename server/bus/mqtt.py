@@ -27,7 +27,9 @@ log = structlog.get_logger()
 
 
 class MqttBus:
-    """Messages between the nodes of one store, which share a key. Use `async with open_mqtt_bus(…)`."""
+    """Messages between the nodes of one store, which share a key. Use `async with
+    open_mqtt_bus(…)`.
+    """
 
     def __init__(self, link: Link, node: str, key: bytes) -> None:
         self.link = link
@@ -60,7 +62,9 @@ class MqttBus:
             case LobbyChanged(node=node, rooms=rooms, gone=gone):
                 for start in range(0, max(len(rooms), len(gone), 1), ENTRIES):
                     part = slice(start, start + ENTRIES)
-                    self.link.publish(*self._encoded(LobbyChanged(node, rooms[part], gone[part])), kept=False)
+                    self.link.publish(
+                        *self._encoded(LobbyChanged(node, rooms[part], gone[part])), kept=False
+                    )
             case _:
                 topic, payload, kept = self._codec.encode(message)
                 self.link.publish(topic, payload, kept=kept)
@@ -121,13 +125,21 @@ class MqttBus:
             return self._codec.decode(topic, payload)
         except Refused as refused:
             self.link.counts.refused += 1
-            if self.link.counts.refused.bit_count() == 1:  # 1, 2, 4, 8, …: a flood is not told message by message
+            if (
+                self.link.counts.refused.bit_count() == 1
+            ):  # 1, 2, 4, 8, …: a flood is not told message by message
                 count = self.link.counts.refused
-                log.warning("bus message refused", topic=topic[:80], reason=str(refused)[:80], refused=count)
+                log.warning(
+                    "bus message refused", topic=topic[:80], reason=str(refused)[:80], refused=count
+                )
             return None
 
     def _on_gap(self, topics: frozenset[str] | None) -> None:
-        rooms = None if topics is None else frozenset(self._rooms[one] for one in topics if one in self._rooms)
+        rooms = (
+            None
+            if topics is None
+            else frozenset(self._rooms[one] for one in topics if one in self._rooms)
+        )
         if rooms is None or rooms:
             for call in tuple(self._gap_handlers):
                 call(rooms)

@@ -1,17 +1,21 @@
-"""What waits to be sent to the broker: bounded, so that a broker that does not read costs no memory."""
+"""What waits to be sent to the broker: bounded, so that a broker that does not read costs no
+memory.
+"""
 
 import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+#: A message that was under way so often when the connection broke may be what breaks it.
 TRIES = 3
-"""A message that was under way so often when the connection broke may be what breaks it."""
 
 
 @dataclass(slots=True)
 class Letter:
-    """A message on its way. One that is kept is sent again if the connection breaks; others may be missed."""
+    """A message on its way. One that is kept is sent again if the connection breaks; others may be
+    missed.
+    """
 
     topic: str
     payload: bytes
@@ -21,17 +25,19 @@ class Letter:
 
 
 class Outbox:
-    """At most `limit` letters: beyond it the oldest that may be missed goes, then the oldest of all."""
+    """At most `limit` letters: beyond it the oldest that may be missed goes, then the oldest of
+    all.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._kept: deque[Letter] = deque()
         self._others: deque[Letter] = deque()
         self._ready = asyncio.Event()
+        #: Letters that may be missed and were.
         self.dropped = 0
-        """Letters that may be missed and were."""
+        #: Letters that were to be kept.
         self.lost = 0
-        """Letters that were to be kept."""
 
     def __len__(self) -> int:
         return len(self._kept) + len(self._others)

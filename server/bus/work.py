@@ -1,7 +1,9 @@
-"""What servers and engine workers say to each other over the broker: JSON of tagged structs, judged as it comes in.
+"""What servers and engine workers say to each other over the broker: JSON of tagged structs, judged
+as it comes in.
 
-A worker shows an advert for as long as it lives. A server sends a search to one worker's topic and owns it: news come
-back to the server's topic with the search's id and try, and what bears another id or try is dropped. Pure.
+A worker shows an advert for as long as it lives. A server sends a search to one worker's topic and
+owns it: news come back to the server's topic with the search's id and try, and what bears another
+id or try is dropped. Pure.
 """
 
 from typing import Annotated, Literal
@@ -14,8 +16,8 @@ from engine.search.job import Info, Job, Result
 from server.bus.link import ROOT
 from server.protocol.messages import Count
 
+#: No order and no news is longer.
 MAX_BYTES = 65_536
-"""No order and no news is longer."""
 GAMES = 1000
 
 Id = Annotated[str, Meta(min_length=1, max_length=80)]
@@ -26,22 +28,26 @@ Milliseconds = Annotated[int, Meta(ge=1, le=86_400_000)]
 
 
 class Offer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A game that a worker searches at once: the digest of its rules, and the nodes a second it has reached (or 0)."""
+    """A game that a worker searches at once: the digest of its rules, and the nodes a second it has
+    reached (or 0).
+    """
 
     rules: Annotated[str, Meta(max_length=128)]
     nps: Count = 0
 
 
 class Warming(Struct, frozen=True, forbid_unknown_fields=True):
-    """A game that a worker does not have compiled yet: until then it answers levels and personas uncompiled."""
+    """A game that a worker does not have compiled yet: until then it answers levels and personas
+    uncompiled.
+    """
 
     rules: Annotated[str, Meta(max_length=128)]
     percent: Annotated[int, Meta(ge=0, le=99)] = 0
 
 
 class Advert(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a worker can do and how busy it is. A server of before there was `warming` refuses an advert with it, and
-    hears of the worker when all its games are compiled.
+    """What a worker can do and how busy it is. A server of before there was `warming` refuses an
+    advert with it, and hears of the worker when all its games are compiled.
     """
 
     worker: Id
@@ -53,8 +59,8 @@ class Advert(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """Search this and send news to that server. `time_ms` is what is left of the job's own time when it was begun
-    elsewhere; after `deadline_ms` nobody waits for it any more.
+    """Search this and send news to that server. `time_ms` is what is left of the job's own time
+    when it was begun elsewhere; after `deadline_ms` nobody waits for it any more.
     """
 
     id: Id
@@ -73,7 +79,9 @@ class Stop(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class Expect(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """Searches of this game will be wanted soon: compile it before others. Only for a worker that says `warming`."""
+    """Searches of this game will be wanted soon: compile it before others. Only for a worker that
+    says `warming`.
+    """
 
     game: Name
 
@@ -102,8 +110,8 @@ class Answered(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class Refused(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """There will be no answer: too many searches wait, the rules are others here (`game.changed`), it failed, or so
-    many of that game have failed that no more are tried.
+    """There will be no answer: too many searches wait, the rules are others here (`game.changed`),
+    it failed, or so many of that game have failed that no more are tried.
     """
 
     id: Id

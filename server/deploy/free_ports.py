@@ -1,4 +1,6 @@
-"""Ports for the programs that tests start, below those that the system gives to clients, which could be first."""
+"""Ports for the programs that tests start, below those that the system gives to clients, which
+could be first.
+"""
 
 import random
 import socket

@@ -1,4 +1,5 @@
-"""A private Mosquitto broker for a test: on a free port of 127.0.0.1, killed and started again at will.
+"""A private Mosquitto broker for a test: on a free port of 127.0.0.1, killed and started again at
+will.
 
 async with mosquitto(tmp_path) as broker:
     async with open_link(broker.address, …) as link: ...
@@ -24,7 +25,9 @@ class BrokerMissing(Exception):
 
 def mosquitto_path(name: str = "mosquitto") -> str:
     """The program; Debian keeps daemons where not everybody's PATH leads."""
-    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
+    found = shutil.which(
+        name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+    )
     if found is None:
         raise BrokerMissing(f"{name} is not installed; make system installs it")
     return found
@@ -34,7 +37,11 @@ class Mosquitto:
     """A broker process; it keeps its port through all its lives."""
 
     def __init__(
-        self, folder: Path, users: Mapping[str, str] | None = None, acl: Path | None = None, lines: tuple[str, ...] = ()
+        self,
+        folder: Path,
+        users: Mapping[str, str] | None = None,
+        acl: Path | None = None,
+        lines: tuple[str, ...] = (),
     ) -> None:
         self.port = free_port()
         self._folder = folder
@@ -80,14 +87,23 @@ class Mosquitto:
                     return
 
     async def _configure(self) -> Path:
-        lines = [f"listener {self.port} 127.0.0.1", "persistence false", "log_dest none", "set_tcp_nodelay true"]
+        lines = [
+            f"listener {self.port} 127.0.0.1",
+            "persistence false",
+            "log_dest none",
+            "set_tcp_nodelay true",
+        ]
         lines.append(f"allow_anonymous {'false' if self._users else 'true'}")
         lines.append("user root" if os.geteuid() == 0 else "")
         if self._users:
             passwords = self._folder / "passwords"
-            passwords.write_text("".join(f"{user}:{password}\n" for user, password in self._users.items()))
+            passwords.write_text(
+                "".join(f"{user}:{password}\n" for user, password in self._users.items())
+            )
             passwords.chmod(0o600)
-            hashing = await asyncio.create_subprocess_exec(mosquitto_path("mosquitto_passwd"), "-U", str(passwords))
+            hashing = await asyncio.create_subprocess_exec(
+                mosquitto_path("mosquitto_passwd"), "-U", str(passwords)
+            )
             assert await hashing.wait() == 0
             lines.append(f"password_file {passwords}")
         if self._acl is not None:
@@ -110,7 +126,10 @@ class Mosquitto:
 
 @asynccontextmanager
 async def mosquitto(
-    folder: Path, users: Mapping[str, str] | None = None, acl: Path | None = None, lines: tuple[str, ...] = ()
+    folder: Path,
+    users: Mapping[str, str] | None = None,
+    acl: Path | None = None,
+    lines: tuple[str, ...] = (),
 ) -> AsyncIterator[Mosquitto]:
     """A broker that takes connections; it is killed at the end."""
     broker = Mosquitto(folder, users, acl, lines)

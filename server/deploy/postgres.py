@@ -34,18 +34,22 @@ PASSWORD = "a-secret:with/odd@signs"
 START_S = 30.0
 TEMPLATE = "migrated"
 SAFE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+#: Nothing is synced: for tests that do not pull the plug.
 FAST = {"fsync": "off", "synchronous_commit": "on", "full_page_writes": "off"}
-"""Nothing is synced: for tests that do not pull the plug."""
 
 
 def programs() -> Path:
     """The folder with PostgreSQL's programs; RuntimeError says how to get them."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    found = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3])
+    )
     if found:
         return found[-1].parent
     if initdb := shutil.which("initdb"):
         return Path(initdb).resolve().parent
-    raise RuntimeError("there is no PostgreSQL here; `make system` installs it (Debian: apt-get install postgresql)")
+    raise RuntimeError(
+        "there is no PostgreSQL here; `make system` installs it (Debian: apt-get install postgresql)"
+    )
 
 
 @cache
@@ -71,14 +75,18 @@ def give_away(folder: Path) -> None:
 
 
 def _lives(process: psutil.Process) -> bool:
-    """Whether a process of somebody else's runs; one that has ended and waits to be noticed does not."""
+    """Whether a process of somebody else's runs; one that has ended and waits to be noticed does
+    not.
+    """
     with suppress(psutil.NoSuchProcess):
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     return False
 
 
 class Postgres:
-    """A server of PostgreSQL on its own folder; it may be stopped, killed and started again on the same port."""
+    """A server of PostgreSQL on its own folder; it may be stopped, killed and started again on the
+    same port.
+    """
 
     _names = count(1)
 
@@ -89,7 +97,9 @@ class Postgres:
         self._empty: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
 
-    def url(self, database: str = "postgres", port: int | None = None, password: str = PASSWORD) -> str:
+    def url(
+        self, database: str = "postgres", port: int | None = None, password: str = PASSWORD
+    ) -> str:
         """Where a database is, as an operator writes it."""
         quoted = password.replace(":", "%3A").replace("/", "%2F").replace("@", "%40")
         return f"postgresql://{USER}:{quoted}@127.0.0.1:{port or self.port}/{database}"
@@ -118,13 +128,24 @@ class Postgres:
     def wait_until_ready(self) -> None:
         """Returns when it accepts connections; RuntimeError with its log when it ends instead."""
         assert self._process is not None, "it was launched"
-        ready = [str(programs() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port), "-t", str(int(START_S))]
+        ready = [
+            str(programs() / "pg_isready"),
+            "-q",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(self.port),
+            "-t",
+            str(int(START_S)),
+        ]
         while subprocess.run(ready).returncode != 0:
             try:
                 self._process.wait(0.05)
             except subprocess.TimeoutExpired:
                 continue
-            raise RuntimeError(f"PostgreSQL did not start: {(self.folder / 'log').read_text()[-2000:]}")
+            raise RuntimeError(
+                f"PostgreSQL did not start: {(self.folder / 'log').read_text()[-2000:]}"
+            )
 
     def stop(self, mode: str = "fast") -> None:
         """Stops it as `pg_ctl stop` does: smart, fast or immediate (which leaves it to recover)."""
@@ -197,11 +218,11 @@ class Postgres:
         return name
 
 
+#: Ends all other connections to the database; returns how many there were.
 DISCONNECT = (
     "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
-"""Ends all other connections to the database; returns how many there were."""
 EMPTY = "".join(f"DELETE FROM {table};" for table in metadata.tables if table != "meta") + (
     f"DELETE FROM meta WHERE key <> '{NEEDS}';"
 )
@@ -209,12 +230,14 @@ EMPTY = "".join(f"DELETE FROM {table};" for table in metadata.tables if table !=
 
 @contextmanager
 def _scratch(prefix: str) -> Iterator[Path]:
-    """A folder that PostgreSQL's user can reach, until the block ends. Should this process be killed, a shell that
-    waits for the end of its input ends the server in it, and removes it.
+    """A folder that PostgreSQL's user can reach, until the block ends. Should this process be
+    killed, a shell that waits for the end of its input ends the server in it, and removes it.
     """
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     folder.chmod(0o755)
-    watch = subprocess.Popen(["sh", "-c", CLEAN_UP, "sh", folder], stdin=subprocess.PIPE, start_new_session=True)
+    watch = subprocess.Popen(
+        ["sh", "-c", CLEAN_UP, "sh", folder], stdin=subprocess.PIPE, start_new_session=True
+    )
     try:
         yield folder
     finally:
@@ -235,7 +258,9 @@ CLEAN_UP = """
 
 @contextmanager
 def private_postgres(**settings: str) -> Iterator[Postgres]:
-    """A PostgreSQL of its own with a migrated template, until the block ends. Settings are PostgreSQL's."""
+    """A PostgreSQL of its own with a migrated template, until the block ends. Settings are
+    PostgreSQL's.
+    """
     with _scratch("plyroom-postgres-") as folder:
         server = Postgres(folder, **{**_BASE, "unix_socket_directories": str(folder), **settings})
         shutil.copytree(_initialised(), folder / "data", symlinks=True)

@@ -1,4 +1,6 @@
-"""Guests: an identity without a password, held by whoever has its secret token. The store keeps only a hash of it."""
+"""Guests: an identity without a password, held by whoever has its secret token. The store keeps
+only a hash of it.
+"""
 
 import hashlib
 import secrets
@@ -22,22 +24,28 @@ def token_hash(token: str) -> bytes:
 
 
 def clean_name(name: str) -> str:
-    """The name on one line without invisible characters; CommandRejected if nothing is left, it is too long, or people
-    would take it for an AI's.
+    """The name on one line without invisible characters; CommandRejected if nothing is left, it is
+    too long, or people would take it for an AI's.
     """
     cleaned = clean_text(name)
     if not cleaned or len(cleaned) > MAX_NAME:
         raise CommandRejected(Code.NAME_REFUSED, f"a name has 1 to {MAX_NAME} visible characters")
     if is_ai_name(cleaned):
-        raise CommandRejected(Code.NAME_REFUSED, "names as of an AI (AI level 5, CP #1) are for AI seats")
+        raise CommandRejected(
+            Code.NAME_REFUSED, "names as of an AI (AI level 5, CP #1) are for AI seats"
+        )
     return cleaned
 
 
-async def new_guest(ports: Ports, limits: Limits, address: str, name: str | None) -> tuple[Identity, str]:
-    """A new guest and its token, which nobody can find out later; CommandRejected for the name, LimitExceeded when too
-    many were made for that address.
+async def new_guest(
+    ports: Ports, limits: Limits, address: str, name: str | None
+) -> tuple[Identity, str]:
+    """A new guest and its token, which nobody can find out later; CommandRejected for the name,
+    LimitExceeded when too many were made for that address.
     """
-    identity = Identity(ports.new_id(), clean_name(name) if name else f"Guest {secrets.randbelow(9000) + 1000}")
+    identity = Identity(
+        ports.new_id(), clean_name(name) if name else f"Guest {secrets.randbelow(9000) + 1000}"
+    )
     limits.guests.take(address, ports.now_ms() / 1000)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     await ports.store.add_identity(identity, token_hash(token), ports.now_ms())
@@ -45,8 +53,8 @@ async def new_guest(ports: Ports, limits: Limits, address: str, name: str | None
 
 
 async def known_guest(ports: Ports, token: str, name: str | None) -> Identity | None:
-    """The guest that a token belongs to, under a new name if one is given; None for a token that nobody has (any
-    more). That the guest was here is noted, once a day.
+    """The guest that a token belongs to, under a new name if one is given; None for a token that
+    nobody has (any more). That the guest was here is noted, once a day.
     """
     identity = await ports.store.identity_by_token(token_hash(token))
     if identity is None:
@@ -55,7 +63,9 @@ async def known_guest(ports: Ports, token: str, name: str | None) -> Identity | 
     is_noted = identity.seen_day is not None and identity.seen_day >= today
     if not is_noted and not await ports.store.saw_identities([identity.id], today):
         return None  # it has just gone: see server/runtime/expiry.py
-    if not name or identity.name == clean_text(name):  # guests named before keep names that are refused today
+    if not name or identity.name == clean_text(
+        name
+    ):  # guests named before keep names that are refused today
         return identity
     renamed = Identity(identity.id, clean_name(name))
     await ports.store.rename_identity(renamed.id, renamed.name)

@@ -1,8 +1,9 @@
 """Names that no guest may have: those that the server gives to AI seats, and what passes for one.
 
-A seat's occupant is a person or an AI, and people see that by the name: "AI level 5", "AI swindler". So are refused, in
-any case, spacing and punctuation, and with letters that look alike: whatever begins with "AI level"; "AI" with the name
-of a persona; and AI, CP, CPU and Computer alone or with a number ("CP #1"). "Ai Weiwei" and "Al" are names.
+A seat's occupant is a person or an AI, and people see that by the name: "AI level 5", "AI
+swindler". So are refused, in any case, spacing and punctuation, and with letters that look alike:
+whatever begins with "AI level"; "AI" with the name of a persona; and AI, CP, CPU and Computer alone
+or with a number ("CP #1"). "Ai Weiwei" and "Al" are names.
 """
 
 import re
@@ -10,10 +11,10 @@ import unicodedata
 
 from engine.search.job import PERSONAS
 
+#: Small letters of Cyrillic and Greek that look like Latin ones.
 _TWINS = str.maketrans("аіӏсеорѕυѵαιοερν", "ailceopsuvaioepv")
-"""Small letters of Cyrillic and Greek that look like Latin ones."""
+#: Letters that pass for an i: "Al leve1 5".
 _STROKES = str.maketrans("l1", "ii")
-"""Letters that pass for an i: "Al leve1 5"."""
 
 
 def _plain(name: str) -> str:

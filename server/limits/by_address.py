@@ -1,7 +1,8 @@
-"""What one address may take of a node: new guests, sockets, new rooms, and places for rooms in memory.
+"""What one address may take of a node: new guests, sockets, new rooms, and places for rooms in
+memory.
 
-Kept in memory, by each node for itself. Time comes from the caller. An address that is not known ("") is not limited:
-that is a connection which is gone already. A limit of 0 is off.
+Kept in memory, by each node for itself. Time comes from the caller. An address that is not known
+("") is not limited: that is a connection which is gone already. A limit of 0 is off.
 """
 
 import math
@@ -15,12 +16,13 @@ from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
 from server.settings import Settings
 
+#: Addresses that a rate remembers, some 300 bytes each; beyond that it forgets the least recent.
 ADDRESSES = 20_000
-"""Addresses that a rate remembers, some 300 bytes each; beyond that it forgets the least recent."""
 
 
+#: The settings of benchmarks and load tests, in which one address or one player does the work of a
+#: crowd.
 OFF: dict[str, Any] = {one.name: 0 for one in fields(Settings) if one.name.startswith("limit_")}
-"""The settings of benchmarks and load tests, in which one address or one player does the work of a crowd."""
 
 
 class LimitExceeded(CommandRejected):
@@ -48,7 +50,9 @@ class Rates:
         """Takes one, or raises LimitExceeded."""
         if not (address and self._burst and self._per_minute):
             return
-        bucket = self._buckets.pop(address, None) or Bucket(self._per_minute / 60, self._burst, now_s)
+        bucket = self._buckets.pop(address, None) or Bucket(
+            self._per_minute / 60, self._burst, now_s
+        )
         taken = bucket.take(now_s)
         self._buckets[address] = bucket  # the order of the dictionary is that of use
         self._forget(now_s)
@@ -57,8 +61,12 @@ class Rates:
             raise LimitExceeded(Code.RATE_EXCEEDED, message, max(1, math.ceil(bucket.wait_s())))
 
     def _forget(self, now_s: float) -> None:
-        """Lets go of buckets that are as good as new, a few at a time, and of the oldest where there are too many."""
-        for address in [one for one, bucket in islice(self._buckets.items(), 2) if bucket.full(now_s)]:
+        """Lets go of buckets that are as good as new, a few at a time, and of the oldest where
+        there are too many.
+        """
+        for address in [
+            one for one, bucket in islice(self._buckets.items(), 2) if bucket.full(now_s)
+        ]:
             del self._buckets[address]
         if len(self._buckets) > ADDRESSES:
             del self._buckets[next(iter(self._buckets))]
@@ -92,8 +100,8 @@ class Sockets:
 
 
 class Places:
-    """The places for rooms in memory. A room counts for the address that brought it there, by making it or by being
-    the first to ask for it, as long as it stays.
+    """The places for rooms in memory. A room counts for the address that brought it there, by
+    making it or by being the first to ask for it, as long as it stays.
     """
 
     def __init__(self, most: int, percent: int) -> None:
@@ -120,7 +128,9 @@ class Places:
     def check(self, address: str, retry_s: int) -> None:
         """LimitExceeded when there is no place for another room."""
         if self.is_full():
-            raise LimitExceeded(Code.ROOM_LIMIT, "this server has no place for another room now", retry_s)
+            raise LimitExceeded(
+                Code.ROOM_LIMIT, "this server has no place for another room now", retry_s
+            )
         if self.is_full_for(address):
             message = f"your address has {self._most_each} rooms open, as many as it may"
             raise LimitExceeded(Code.ROOM_LIMIT, message, retry_s)
@@ -145,6 +155,8 @@ class Limits:
 
     def __init__(self, settings: Settings) -> None:
         self.guests = Rates("new guests", settings.limit_guests, settings.limit_guests_per_minute)
-        self.rooms = Rates("new rooms", settings.limit_rooms_per_minute, settings.limit_rooms_per_minute)
+        self.rooms = Rates(
+            "new rooms", settings.limit_rooms_per_minute, settings.limit_rooms_per_minute
+        )
         self.sockets = Sockets(settings.limit_sockets)
         self.places = Places(settings.max_rooms, settings.limit_rooms_percent)

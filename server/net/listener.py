@@ -1,7 +1,7 @@
 """The one port: `websockets` owns WebSocket connections, aiohttp owns every other request.
 
-A small protocol reads the head of a connection's first request and hands the connection over; after that it costs
-nothing.
+A small protocol reads the head of a connection's first request and hands the connection over; after
+that it costs nothing.
 """
 
 import asyncio
@@ -30,8 +30,8 @@ from server.web.headers import SECURITY_HEADERS
 HEAD_LINES = 128
 HEAD_LINE_BYTES = 8190
 WS_PATH = "/ws"
+#: How long a client has to answer the closing of its connection.
 CLOSE_S = 2.0
-"""How long a client has to answer the closing of its connection."""
 
 Handler = Callable[[ServerConnection], Awaitable[None]]
 
@@ -45,10 +45,11 @@ class PortTaken(CannotListen):
 
 
 class Hall:
-    """Counts who has come in and is no WebSocket: connections that have not said yet what they want, and HTTP.
+    """Counts who has come in and is no WebSocket: connections that have not said yet what they
+    want, and HTTP.
 
-    When it is full, the one that has kept silent for longest makes room. One address gets half of the places, unless a
-    trusted proxy has it.
+    When it is full, the one that has kept silent for longest makes room. One address gets half of
+    the places, unless a trusted proxy has it.
     """
 
     def __init__(self, places: int, proxies: Proxies) -> None:
@@ -92,9 +93,11 @@ class Hall:
 
 
 class Door(asyncio.Protocol):
-    """Reads up to the end of the first request's head, then hands the transport to whoever it is for.
+    """Reads up to the end of the first request's head, then hands the transport to whoever it is
+    for.
 
-    A head that is not there after `silence_s` ends the connection; one that is too big is refused (431).
+    A head that is not there after `silence_s` ends the connection; one that is too big is refused
+    (431).
     """
 
     def __init__(
@@ -147,7 +150,10 @@ class Door(asyncio.Protocol):
         if end < 0 and len(self._head) <= HEAD_LIMIT_BYTES:
             return
         if not 0 <= end <= HEAD_LIMIT_BYTES:
-            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"a head has at most {HEAD_LIMIT_BYTES} bytes")
+            self._refuse(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                f"a head has at most {HEAD_LIMIT_BYTES} bytes",
+            )
             return
         head = bytes(self._head[:end])
         if not is_upgrade(head):
@@ -190,17 +196,20 @@ def is_upgrade(head: bytes) -> bool:
 
 
 def head_fits(head: bytes) -> bool:
-    """Whether `websockets` reads it all: what is beyond its limits it would refuse without our headers."""
+    """Whether `websockets` reads it all: what is beyond its limits it would refuse without our
+    headers.
+    """
     lines = head.split(b"\r\n", HEAD_LINES)
     return len(lines) <= HEAD_LINES and all(len(line) <= HEAD_LINE_BYTES for line in lines)
 
 
 def origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...]) -> bool:
-    """Whether a browser page of that origin may talk to us: only our own pages, under a name that is surely ours.
+    """Whether a browser page of that origin may talk to us: only our own pages, under a name that
+    is surely ours.
 
-    Not every Host that equals the Origin is ours: a foreign name that resolves to this machine (DNS rebinding) is
-    equal, too. So it must be an IP address, localhost, *.local, or a configured name. Programs that are no browsers
-    send no Origin.
+    Not every Host that equals the Origin is ours: a foreign name that resolves to this machine (DNS
+    rebinding) is equal, too. So it must be an IP address, localhost, *.local, or a configured name.
+    Programs that are no browsers send no Origin.
     """
     if origin is None:
         return True
@@ -215,8 +224,16 @@ def origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...])
 def host_allowed(host: str, names: tuple[str, ...]) -> bool:
     """Whether the Host header names this machine in a way that no foreign page can."""
     bare = host.lower()
-    bare = bare[: bare.index("]") + 1] if bare.startswith("[") and "]" in bare else bare.rsplit(":", 1)[0]
-    if bare == "localhost" or bare.endswith((".local", ".localhost")) or bare in (name.lower() for name in names):
+    bare = (
+        bare[: bare.index("]") + 1]
+        if bare.startswith("[") and "]" in bare
+        else bare.rsplit(":", 1)[0]
+    )
+    if (
+        bare == "localhost"
+        or bare.endswith((".local", ".localhost"))
+        or bare in (name.lower() for name in names)
+    ):
         return True
     try:
         ipaddress.ip_address(bare.strip("[]"))
@@ -235,11 +252,11 @@ async def listen(
     left: Callable[[ServerConnection], None],
     drain: Callable[[], Awaitable[None]],
 ) -> AsyncIterator[Server]:
-    """Serves both until the block ends; then nobody new is let in, `drain` sees to the connections, and what is left
-    is closed with 1012. CannotListen if that cannot be.
+    """Serves both until the block ends; then nobody new is let in, `drain` sees to the connections,
+    and what is left is closed with 1012. CannotListen if that cannot be.
 
-    A handshake that could be one is shown to `admit`, which lets it in or says what to answer; `left` is called when
-    any connection for a WebSocket is gone, whether it became one or not.
+    A handshake that could be one is shown to `admit`, which lets it in or says what to answer;
+    `left` is called when any connection for a WebSocket is gone, whether it became one or not.
     """
 
     hall = Hall(settings.max_http, parse_proxies(settings.proxies))
@@ -249,7 +266,12 @@ async def listen(
 
     def door(protocol: Any, server: Any, **options: Any) -> Door:
         make_websocket = partial(_Connection, left, protocol, server, **options)
-        return Door(hall, cast(Callable[[], asyncio.Protocol], make_websocket), http.make, settings.silence_s)
+        return Door(
+            hall,
+            cast(Callable[[], asyncio.Protocol], make_websocket),
+            http.make,
+            settings.silence_s,
+        )
 
     try:
         server = await serve(
@@ -268,13 +290,15 @@ async def listen(
         server.server.close()
         await drain()
         server.close(code=Close.RESTARTING, reason="the server is restarting")
-        # From Python 3.12 on a server waits for all its connections, idle HTTP ones and half heads among them.
+        # From Python 3.12 on a server waits for all its connections, idle HTTP ones and half heads
+        # among them.
         hall.clear()
         await runner.cleanup()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S + 0.5):
                 await server.wait_closed()
-        # The closing handshake has a time limit, but not the sending of what a slow reader has not read before it.
+        # The closing handshake has a time limit, but not the sending of what a slow reader has not
+        # read before it.
         for connection in tuple(server.all_connections):
             connection.transport.abort()
         await server.wait_closed()
@@ -283,7 +307,9 @@ async def listen(
 class _Connection(ServerConnection):
     """Says when it is gone."""
 
-    def __init__(self, left: Callable[[ServerConnection], None], *arguments: Any, **options: Any) -> None:
+    def __init__(
+        self, left: Callable[[ServerConnection], None], *arguments: Any, **options: Any
+    ) -> None:
         super().__init__(*arguments, **options)
         self._left = left
 
@@ -297,13 +323,16 @@ def refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | N
     if path.partition("?")[0] != WS_PATH:
         return plain(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
     if "Content-Encoding" in headers:
-        return plain(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request without Content-Encoding is expected")
+        return plain(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request without Content-Encoding is expected"
+        )
     origins, hosts = headers.get_all("Origin"), headers.get_all("Host")
     if len(origins) > 1 or len(hosts) > 1:
         return plain(HTTPStatus.BAD_REQUEST, "a request has one Host and at most one Origin")
     if not origin_allowed(origins[0] if origins else None, hosts[0] if hosts else None, names):
         return plain(
-            HTTPStatus.FORBIDDEN, "this page may not connect here (Origin); set PLYROOM_NAMES to the server's host name"
+            HTTPStatus.FORBIDDEN,
+            "this page may not connect here (Origin); set PLYROOM_NAMES to the server's host name",
         )
     return None
 
@@ -320,7 +349,11 @@ def plain(status: HTTPStatus, message: str, retry_s: int | None = None) -> Respo
     body = f"{message}\n".encode()
     headers = Headers(
         SECURITY_HEADERS
-        | {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"}
+        | {
+            "Content-Type": "text/plain; charset=utf-8",
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+        }
     )
     if retry_s is not None:
         headers["Retry-After"] = str(retry_s)

@@ -23,17 +23,17 @@ from server.store.base import StoreError, batched, day_of
 
 log = structlog.get_logger()
 
+#: A connection with so much unsent misses what may be missed, …
 SKIP_BYTES = 64 * 1024
-"""A connection with so much unsent misses what may be missed, …"""
+#: … and one with so much unsent is cut off: it joins again when it can.
 CUT_BYTES = 256 * 1024
-"""… and one with so much unsent is cut off: it joins again when it can."""
 HELLO_TIMEOUT_S = 10.0
+#: A connection that does not answer its close in so long is cut off.
 GOODBYE_S = 2.0
-"""A connection that does not answer its close in so long is cut off."""
+#: Rooms that one connection may follow.
 ROOMS = 100
-"""Rooms that one connection may follow."""
+#: A connection that has been told so often to slow down is closed.
 EXCESS = 1000
-"""A connection that has been told so often to slow down is closed."""
 
 
 class Session:
@@ -54,7 +54,9 @@ class Session:
         "last_heard_s",
     )  # fmt: skip
 
-    def __init__(self, socket: ServerConnection, hub: Hub, cookie_token: str | None, address: str) -> None:
+    def __init__(
+        self, socket: ServerConnection, hub: Hub, cookie_token: str | None, address: str
+    ) -> None:
         settings = hub.ports.settings
         self.last_heard_s = time.monotonic()
         self._socket = socket
@@ -77,8 +79,11 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        # A transport that is closing, or half closed by a close handshake, refuses writes (uvloop even raises).
-        return self._closed or self._protocol.state is not State.OPEN or self._transport.is_closing()
+        # A transport that is closing, or half closed by a close handshake, refuses writes (uvloop
+        # even raises).
+        return (
+            self._closed or self._protocol.state is not State.OPEN or self._transport.is_closing()
+        )
 
     def send(self, frames: bytes) -> None:
         if self.closed:
@@ -130,7 +135,9 @@ class Session:
             self._hub.forget(self, self._rooms)
 
     async def _hello(self) -> bool:
-        """Whether the client said who it is in time; otherwise it was told why not and the socket is closed."""
+        """Whether the client said who it is in time; otherwise it was told why not and the socket
+        is closed.
+        """
         try:
             async with asyncio.timeout(HELLO_TIMEOUT_S):
                 frame = await self._socket.recv()
@@ -138,7 +145,9 @@ class Session:
             if not isinstance(message, wire.Hello):
                 raise ProtocolError(Code.HELLO_EXPECTED, "the first message is hello")
             if message.protocol != wire.PROTOCOL:
-                raise ProtocolError(Code.PROTOCOL_UNSUPPORTED, f"this server speaks protocol {wire.PROTOCOL}")
+                raise ProtocolError(
+                    Code.PROTOCOL_UNSUPPORTED, f"this server speaks protocol {wire.PROTOCOL}"
+                )
             welcome = await self._recognise(message)
         except TimeoutError:
             await self._socket.close(Close.POLICY, "say hello")
@@ -161,15 +170,21 @@ class Session:
         fresh: str | None = None
         try:
             if token is None:
-                identity, fresh = await new_guest(ports, self._hub.limits, self._address, hello.name)
+                identity, fresh = await new_guest(
+                    ports, self._hub.limits, self._address, hello.name
+                )
             else:
                 found = await known_guest(ports, token, hello.name)
                 if found is not None:
                     identity = found
                 elif hello.token is not None:
-                    raise ProtocolError(Code.TOKEN_UNKNOWN, "nobody has that token; say hello without one")
+                    raise ProtocolError(
+                        Code.TOKEN_UNKNOWN, "nobody has that token; say hello without one"
+                    )
                 else:  # whose cookie that was has gone: see server/runtime/expiry.py
-                    identity, fresh = await new_guest(ports, self._hub.limits, self._address, hello.name)
+                    identity, fresh = await new_guest(
+                        ports, self._hub.limits, self._address, hello.name
+                    )
         except CommandRejected as rejection:
             raise ProtocolError(rejection.code, rejection.message) from rejection
         self._actor = Actor(identity.id, identity.name)
@@ -219,7 +234,9 @@ class Session:
     def _room_command(self, actor: Actor, message: wire.RoomCommand) -> None:
         if isinstance(message, wire.Join) and message.room not in self._rooms:
             if len(self._rooms) >= ROOMS:
-                self._error(message.id, Code.ROOM_LIMIT, f"one connection follows at most {ROOMS} rooms")
+                self._error(
+                    message.id, Code.ROOM_LIMIT, f"one connection follows at most {ROOMS} rooms"
+                )
                 return
             self._rooms.add(message.room)
         accepted = self._hub.submit(message.room, Request(actor, message, self), self._address)
@@ -232,7 +249,11 @@ class Session:
         except CommandRejected as rejection:
             self._error(message.id, rejection.code, rejection.message)
         except StoreError:
-            self._error(message.id, Code.STORE_RETRY, "the store does not answer; send the same command again")
+            self._error(
+                message.id,
+                Code.STORE_RETRY,
+                "the store does not answer; send the same command again",
+            )
 
     async def _watch_lobby(self, key: str, on: bool) -> None:
         ack = wire.Ack(key, None)
@@ -244,7 +265,9 @@ class Session:
             await self._hub.lobby.watch(self, text_frame(format_message(ack)))
         except StoreError as error:
             log.warning("store unavailable", duty="lobby", error=str(error))
-            self._error(key, Code.STORE_RETRY, "the store does not answer; send the same command again")
+            self._error(
+                key, Code.STORE_RETRY, "the store does not answer; send the same command again"
+            )
 
     def _say(self, message: wire.Outgoing) -> None:
         self.send(text_frame(format_message(message)))
@@ -279,8 +302,8 @@ class Sessions:
             self._open.discard(session)
 
     async def _note_present(self, day: int) -> bool:
-        """Notes that everybody who is here was seen on that day, also those who said hello days ago; whether the store
-        took it.
+        """Notes that everybody who is here was seen on that day, also those who said hello days
+        ago; whether the store took it.
         """
         identities = sorted({session.identity for session in self._open if session.identity})
         try:
@@ -292,7 +315,9 @@ class Sessions:
         return True
 
     async def drain(self, over_s: float) -> None:
-        """Asks all to reconnect, one after the other: whoever takes them in is not asked by all at once."""
+        """Asks all to reconnect, one after the other: whoever takes them in is not asked by all at
+        once.
+        """
         sessions = tuple(self._open)
         loop = asyncio.get_running_loop()
         begun_s = loop.time()

@@ -1,6 +1,7 @@
 """`python -m server.ops.admin`: what an operator does with a database besides serving it.
 
-Results go to standard output, messages to standard error; it ends with 0, 1 (failed) or 2 (wrong use).
+Results go to standard output, messages to standard error; it ends with 0, 1 (failed) or 2 (wrong
+use).
 """
 
 import asyncio
@@ -40,10 +41,13 @@ def main() -> None:
 def database_options(command: Command) -> Command:
     """Which database a command is about."""
     data = click.option(
-        "--data", type=click.Path(file_okay=False, path_type=Path), help="Folder of the database.  [default: data]"
+        "--data",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Folder of the database.  [default: data]",
     )
     database = click.option(
-        "--database", help="A PostgreSQL database instead.  [env: PLYROOM_DATABASE, PLYROOM_DATABASE_FILE]"
+        "--database",
+        help="A PostgreSQL database instead.  [env: PLYROOM_DATABASE, PLYROOM_DATABASE_FILE]",
     )
     return data(database(command))
 
@@ -52,16 +56,21 @@ def chosen(data: Path | None, database: str | None) -> Settings:
     """The settings of the environment with what the command line says."""
     given: dict[str, Any] = {"data": data, "database": database}
     try:
-        settings = replace(settings_from_env(), **{name: value for name, value in given.items() if value is not None})
+        settings = replace(
+            settings_from_env(),
+            **{name: value for name, value in given.items() if value is not None},
+        )
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     # A folder on the command line means the file in it, whatever the environment says.
     return replace(settings, database="") if data is not None and database is None else settings
 
 
-def in_transaction(settings: Settings, work: Callable[[Connection], T], snapshot: bool = False) -> T:
-    """Runs a function in one transaction on the database that the settings name; with `snapshot` it only reads, and
-    sees the database as it is at its beginning, while servers go on with theirs.
+def in_transaction(
+    settings: Settings, work: Callable[[Connection], T], snapshot: bool = False
+) -> T:
+    """Runs a function in one transaction on the database that the settings name; with `snapshot` it
+    only reads, and sees the database as it is at its beginning, while servers go on with theirs.
     """
     try:
         if settings.database:
@@ -69,12 +78,16 @@ def in_transaction(settings: Settings, work: Callable[[Connection], T], snapshot
 
             return asyncio.run(postgres.in_transaction(settings.database, work, snapshot))
         path = settings.data / DATABASE
-        with schema.sqlite_engine(path, "BEGIN" if snapshot else "BEGIN IMMEDIATE").begin() as connection:
+        with schema.sqlite_engine(
+            path, "BEGIN" if snapshot else "BEGIN IMMEDIATE"
+        ).begin() as connection:
             return work(connection)
     except StoreError as error:
         raise click.ClickException(str(error)) from error
     except DBAPIError as error:
-        raise click.ClickException(f"the database {place(settings)} failed: {error.orig}") from error
+        raise click.ClickException(
+            f"the database {place(settings)} failed: {error.orig}"
+        ) from error
 
 
 @contextmanager
@@ -86,7 +99,12 @@ def progress(what: str) -> Iterator[copies.Told]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total or None)
@@ -114,7 +132,8 @@ def migrate(data: Path | None, database: str | None) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @database_options
 def backup(file: Path, data: Path | None, database: str | None) -> None:
-    """Write everything to FILE while servers run: one moment of all rooms, for SQLite and PostgreSQL alike.
+    """Write everything to FILE while servers run: one moment of all rooms, for SQLite and
+    PostgreSQL alike.
 
     FILE holds what was said in private, too; keep it as you keep the database.
     """
@@ -127,7 +146,9 @@ def backup(file: Path, data: Path | None, database: str | None) -> None:
         # Nobody else may read it: it holds what is not public.
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             with progress("rows") as told:
-                rows = in_transaction(settings, lambda c: copies.backup(c, where, out, told), snapshot=True)
+                rows = in_transaction(
+                    settings, lambda c: copies.backup(c, where, out, told), snapshot=True
+                )
             out.flush()
             os.fsync(out.fileno())
         part.rename(file)
@@ -142,7 +163,8 @@ def backup(file: Path, data: Path | None, database: str | None) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @database_options
 def restore(file: Path, data: Path | None, database: str | None) -> None:
-    """Fill an empty database from FILE, all of it or nothing. Clients that knew the old one start anew by themselves.
+    """Fill an empty database from FILE, all of it or nothing. Clients that knew the old one start
+    anew by themselves.
 
     A backup of SQLite may go to PostgreSQL, and back.
     """
@@ -160,10 +182,16 @@ def restore(file: Path, data: Path | None, database: str | None) -> None:
 
 
 @main.command()
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each problem, and one for the sum.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a line of JSON for each problem, and one for the sum.",
+)
 @database_options
 def verify(as_json: bool, data: Path | None, database: str | None) -> None:
-    """Check every room while servers run: that its log is whole, its moves are legal, and the rows beside it are right.
+    """Check every room while servers run: that its log is whole, its moves are legal, and the rows
+    beside it are right.
 
     Ends with 1 when something is wrong.
     """
@@ -174,12 +202,23 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
         report = in_transaction(settings, lambda c: check(c, load_game, told), snapshot=True)
     for one in report.problems:
         v = "" if one.v is None else f" v {one.v}"
-        click.echo(msgspec.json.encode(one) if as_json else f"{one.check} room {one.room}{v}: {one.problem}")
-    counts = {"rooms": report.rooms, "events": report.events, "moves": report.moves, "unjudged": report.unjudged}
+        click.echo(
+            msgspec.json.encode(one)
+            if as_json
+            else f"{one.check} room {one.room}{v}: {one.problem}"
+        )
+    counts = {
+        "rooms": report.rooms,
+        "events": report.events,
+        "moves": report.moves,
+        "unjudged": report.unjudged,
+    }
     if as_json:
         click.echo(msgspec.json.encode({**counts, "problems": len(report.problems)}))
     else:
-        unjudged = f", {report.unjudged} of them by rules that are not here" if report.unjudged else ""
+        unjudged = (
+            f", {report.unjudged} of them by rules that are not here" if report.unjudged else ""
+        )
         click.echo(
             f"{report.rooms} rooms, {report.events} events, {report.moves} moves{unjudged}:"
             f" {len(report.problems) or 'no'} problem{'s' * (len(report.problems) != 1)}",
@@ -191,7 +230,9 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
 def _existing(settings: Settings) -> str:
     """The place of a database that is there."""
     if not settings.database and not (settings.data / DATABASE).exists():
-        raise click.ClickException(f"there is no database {settings.data / DATABASE}; choose another: --data")
+        raise click.ClickException(
+            f"there is no database {settings.data / DATABASE}; choose another: --data"
+        )
     return _place(settings)
 
 

@@ -1,4 +1,6 @@
-"""`python -m server.ops.protocol_page > docs/protocol.md`: the page, made from the types; a test keeps it so."""
+"""`python -m server.ops.protocol_page > docs/protocol.md`: the page, made from the types; a test
+keeps it so.
+"""
 
 import inspect
 import sys
@@ -106,7 +108,9 @@ def _message(struct: type[Struct], tag_field: str | None) -> str:
     if tag_field is None and info.tag is not None:
         lines.append(f"Told apart by `{info.tag_field}`: `{info.tag}`.\n")
     if info.fields:
-        rows = ((f"`{field.encode_name}`", _type(field.type), _default(field)) for field in info.fields)
+        rows = (
+            (f"`{field.encode_name}`", _type(field.type), _default(field)) for field in info.fields
+        )
         lines.append(_table(("field", "type", "default"), rows))
     return "\n".join(lines)
 
@@ -118,7 +122,11 @@ def _parts() -> list[type[Struct]]:
 
     def visit(kind: types.Type) -> None:
         for inner in _inner(kind):
-            if isinstance(inner, types.StructType) and inner.cls not in found and inner.cls not in tops:
+            if (
+                isinstance(inner, types.StructType)
+                and inner.cls not in found
+                and inner.cls not in tops
+            ):
                 found.append(inner.cls)
             visit(inner)
 
@@ -155,7 +163,9 @@ def _type(kind: types.Type) -> str:
         case types.FloatType():
             return "number"
         case types.IntType(ge=least, le=most, lt=below):
-            return "integer" + _range(least, most if most is not None else None if below is None else below - 1)
+            return "integer" + _range(
+                least, most if most is not None else None if below is None else below - 1
+            )
         case types.StrType(min_length=least, max_length=most):
             limits = f" of {least or 0} to {most} characters" if most is not None else ""
             return f"text{limits}"
@@ -169,7 +179,11 @@ def _type(kind: types.Type) -> str:
             return " or ".join(_type(one) for one in kinds)
         case types.VarTupleType(item_type=item, min_length=least, max_length=most):
             count = f"{least} " if least is not None and least == most else ""
-            return f"list of {count}({_type(item)})" if " or " in _type(item) else f"list of {count}{_type(item)}"
+            return (
+                f"list of {count}({_type(item)})"
+                if " or " in _type(item)
+                else f"list of {count}{_type(item)}"
+            )
         case types.TupleType(item_types=items):
             return f"list of ({', '.join(_type(item) for item in items)})"
         case types.DictType(key_type=key, value_type=value, max_length=most):
@@ -204,7 +218,10 @@ def _routes() -> Iterator[tuple[str, str]]:
     for route in app.router.routes():
         if route.method != "HEAD":
             resource = cast(web.Resource, route.resource)
-            yield f"`{route.method} {resource.canonical}`", inspect.cleandoc(route.handler.__doc__ or "")
+            yield (
+                f"`{route.method} {resource.canonical}`",
+                inspect.cleandoc(route.handler.__doc__ or ""),
+            )
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:

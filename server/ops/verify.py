@@ -1,9 +1,9 @@
-"""Checks what is stored against itself: that every log is whole, that its moves are legal, that the rows beside it are
-those that it leads to.
+"""Checks what is stored against itself: that every log is whole, that its moves are legal, that the
+rows beside it are those that it leads to.
 
-The rules are asked again for every move, so this finds what a damaged disk, a hasty repair by hand or a defect of ours
-has left. What cannot be judged here (the match's rules have changed since, or its game is missing) is counted and not
-blamed.
+The rules are asked again for every move, so this finds what a damaged disk, a hasty repair by hand
+or a defect of ours has left. What cannot be judged here (the match's rules have changed since, or
+its game is missing) is counted and not blamed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +22,8 @@ from server.runtime.projections import projections, stored
 from server.store import tables as t
 from server.store.base import Listing, MatchFinished, MatchStarted, StoredEvent
 
+#: Rooms that are read at once.
 BATCH = 200
-"""Rooms that are read at once."""
 
 FindGame = Callable[[str], Game]
 
@@ -44,8 +44,8 @@ class Report:
     rooms: int = 0
     events: int = 0
     moves: int = 0
+    #: Moves of matches whose rules this program does not have.
     unjudged: int = 0
-    """Moves of matches whose rules this program does not have."""
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -79,21 +79,31 @@ def _batches(connection: Connection) -> Iterator[list[_Rows]]:
     last: str | None = None
     while True:
         query = select(t.rooms).order_by(c.id).limit(BATCH)
-        rooms = {row.id: _Rows(row) for row in connection.execute(query if last is None else query.where(c.id > last))}
+        rooms = {
+            row.id: _Rows(row)
+            for row in connection.execute(query if last is None else query.where(c.id > last))
+        }
         if not rooms:
             return
         last = list(rooms)[-1]
         e, k, m, h = t.events.c, t.commands.c, t.matches.c, t.thoughts.c
-        for row in connection.execute(select(t.events).where(e.room.in_(rooms)).order_by(e.room, e.v)):
+        for row in connection.execute(
+            select(t.events).where(e.room.in_(rooms)).order_by(e.room, e.v)
+        ):
             rooms[row.room].events.append(row)
-        for row in connection.execute(select(t.commands).where(k.room.in_(rooms)).order_by(k.first_v)):
+        for row in connection.execute(
+            select(t.commands).where(k.room.in_(rooms)).order_by(k.first_v)
+        ):
             rooms[row.room].commands.append(row)
         rooms_of = {}
         for row in connection.execute(select(t.matches).where(m.room.in_(rooms))):
             rooms[row.room].matches[row.id] = row
             rooms_of[row.id] = row.room
         for row in connection.execute(
-            select(h.match, h.v, h.ply).join(t.matches, m.id == h.match).where(m.room.in_(rooms)).order_by(h.match, h.v)
+            select(h.match, h.v, h.ply)
+            .join(t.matches, m.id == h.match)
+            .where(m.room.in_(rooms))
+            .order_by(h.match, h.v)
         ):
             rooms[rooms_of[row.match]].thoughts.append(row)
         yield list(rooms.values())
@@ -148,14 +158,22 @@ class _RoomCheck:
             self._thoughts()
 
     def _commands(self) -> list[tuple[int, int]]:
-        """The ranges of v that were written together: each by one command, which covers the log without a gap."""
+        """The ranges of v that were written together: each by one command, which covers the log
+        without a gap.
+        """
         end, groups = 0, []
         for row in self._rows.commands:
             key = f"command {row.id!r} of {row.identity!r}"
             if not 1 <= row.first_v <= row.last_v <= len(self._rows.events):
-                self._say("I1", f"{key} made v {row.first_v} to {row.last_v}, which are not in the log")
+                self._say(
+                    "I1", f"{key} made v {row.first_v} to {row.last_v}, which are not in the log"
+                )
             elif row.first_v <= end:
-                self._say("I1", f"{key} made v {row.first_v} to {row.last_v}, which another command made", row.first_v)
+                self._say(
+                    "I1",
+                    f"{key} made v {row.first_v} to {row.last_v}, which another command made",
+                    row.first_v,
+                )
             else:
                 if row.first_v > end + 1:
                     self._say("I1", f"no command made v {end + 1} to {row.first_v - 1}", end + 1)
@@ -201,7 +219,9 @@ class _RoomCheck:
                 self._say("I3", "its time is before that of the entry before it", row.v)
             self._room = rules.evolve(before, event, row.at_ms)
             self._judge(before, event, row.v)
-        if stored(self._room, event, row.at_ms) != StoredEvent(row.v, row.at_ms, row.audience, row.body):
+        if stored(self._room, event, row.at_ms) != StoredEvent(
+            row.v, row.at_ms, row.audience, row.body
+        ):
             self._say("I8", "the entry is not as this program writes it", row.v)
 
     # --- the moves ---
@@ -217,7 +237,9 @@ class _RoomCheck:
                 self._report.unjudged += 1
             else:
                 self._judge_move(match, match.position, event, v)
-        if isinstance(event, wire.Finished) and (match is None or match.id != event.match or match.over is not None):
+        if isinstance(event, wire.Finished) and (
+            match is None or match.id != event.match or match.over is not None
+        ):
             self._say("I11", "a match ends that is not being played", v)
 
     def _judge_move(self, match: Match, position: Position, event: wire.Moved, v: int) -> None:
@@ -249,8 +271,16 @@ class _RoomCheck:
                 said = parse_event_body(self._rows.events[v].body)
             except msgspec.DecodeError:
                 return  # told at that entry
-        if not isinstance(said, wire.Finished) or (said.match, said.winner, said.how) != (match.id, winner, "board"):
-            self._say("I11", f"the match is over on the board (winner: {winner}), and the log does not say so", v + 1)
+        if not isinstance(said, wire.Finished) or (said.match, said.winner, said.how) != (
+            match.id,
+            winner,
+            "board",
+        ):
+            self._say(
+                "I11",
+                f"the match is over on the board (winner: {winner}), and the log does not say so",
+                v + 1,
+            )
 
     # --- the rows beside the log ---
 
@@ -289,15 +319,25 @@ class _RoomCheck:
                 },
             )  # fmt: skip
             over = end.over if end is not None else None
-            for name, expected in (("options", start.options), ("seats", start.seats), ("over", over)):
+            for name, expected in (
+                ("options", start.options),
+                ("seats", start.seats),
+                ("over", over),
+            ):
                 if _json(getattr(row, name)) != _json(expected):
-                    self._say("I8", f"{name} of match {match_id} is not what the log leads to", start.v)
+                    self._say(
+                        "I8", f"{name} of match {match_id} is not what the log leads to", start.v
+                    )
 
     def _thoughts(self) -> None:
         for row in self._rows.thoughts:
             moved = self._moves.get((row.match, row.v))
             if moved is None or moved.ply != row.ply:
-                self._say("I8", f"there are thoughts about ply {row.ply} of match {row.match}, and no such move", row.v)
+                self._say(
+                    "I8",
+                    f"there are thoughts about ply {row.ply} of match {row.match}, and no such move",
+                    row.v,
+                )
 
     def _compare(self, what: str, row: Any, expected: dict[str, Any]) -> None:
         for name, value in expected.items():
@@ -317,6 +357,8 @@ def _json(body: bytes | None) -> Any:
 def _untitled(summary: bytes) -> Any:
     """A lobby entry without what is not in the log: a game may be called otherwise by now."""
     try:
-        return msgspec.structs.replace(msgspec.json.decode(summary, type=wire.RoomSummary), title="")
+        return msgspec.structs.replace(
+            msgspec.json.decode(summary, type=wire.RoomSummary), title=""
+        )
     except msgspec.DecodeError:
         return summary

@@ -1,7 +1,9 @@
-"""Imported before all else by the program, so that a start is short: a third of its processor time is saved here.
+"""Imported before all else by the program, so that a start is short: a third of its processor time
+is saved here.
 
-Nothing of what is imported becomes garbage, so the collector would only look for it in vain until `settled`. And
-structlog would load rich, for tracebacks in colour, where it is installed (our terminal client needs it).
+Nothing of what is imported becomes garbage, so the collector would only look for it in vain until
+`settled`. And structlog would load rich, for tracebacks in colour, where it is installed (our
+terminal client needs it).
 """
 
 import gc
@@ -17,6 +19,8 @@ if not {"rich", "structlog"} & sys.modules.keys():
 
 
 def settled() -> None:
-    """The start is over: from now on garbage is collected, and what is there already is taken for good."""
+    """The start is over: from now on garbage is collected, and what is there already is taken for
+    good.
+    """
     gc.freeze()
     gc.enable()

@@ -1,4 +1,5 @@
-"""What a node counts while it works: plain numbers, which cost a move next to nothing; `server.web.metrics` shows them.
+"""What a node counts while it works: plain numbers, which cost a move next to nothing;
+`server.web.metrics` shows them.
 
 No number is per room, identity or address: metrics name nobody, and stay few however many come.
 """
@@ -37,29 +38,31 @@ class Histogram:
 class Metrics:
     """Since the node started."""
 
+    #: Moves that this node committed, the AI's among them.
     moves: int = 0
-    """Moves that this node committed, the AI's among them."""
+    #: Commands that this node committed.
     commands: int = 0
-    """Commands that this node committed."""
+    #: Commands that were refused by the rules of a room.
     rejected: int = 0
-    """Commands that were refused by the rules of a room."""
+    #: Appends that another node was faster with; each is decided again.
     conflicts: int = 0
-    """Appends that another node was faster with; each is decided again."""
+    #: Commands that had been committed before and were acknowledged again.
     repeated: int = 0
-    """Commands that had been committed before and were acknowledged again."""
+    #: Requests of rooms that the store did not serve.
     store_failures: int = 0
-    """Requests of rooms that the store did not serve."""
+    #: Requests that failed by a mistake of the server or of a game's rules; its log has them.
     faults: int = 0
-    """Requests that failed by a mistake of the server or of a game's rules; its log has them."""
+    #: Comparisons of all heads with the store that nothing had called for: the floor below the bus.
     polls: int = 0
-    """Comparisons of all heads with the store that nothing had called for: the floor below the bus."""
+    #: What engine workers said that cannot be so: illegal moves, answers that are no message, a
+    #: quarantine.
     bad_answers: int = 0
-    """What engine workers said that cannot be so: illegal moves, answers that are no message, a quarantine."""
+    #: Connections that were cut off because they read too slowly.
     evictions: int = 0
-    """Connections that were cut off because they read too slowly."""
+    #: Frames that a slow reader missed and may miss.
     skipped: int = 0
-    """Frames that a slow reader missed and may miss."""
+    #: From handing events to the store until they are committed.
     append_s: Histogram = field(default_factory=Histogram)
-    """From handing events to the store until they are committed."""
+    #: From a commit on another node until its events arrive here; the clocks of both nodes are in
+    #: it.
     bus_lag_s: Histogram = field(default_factory=Histogram)
-    """From a commit on another node until its events arrive here; the clocks of both nodes are in it."""

@@ -1,6 +1,8 @@
-"""Tells when something has blocked the event loop, and which game it was: rules run here, and a plug-in may hang.
+"""Tells when something has blocked the event loop, and which game it was: rules run here, and a
+plug-in may hang.
 
-Nothing can stop Python code from outside; but who hosts a club's evening should learn which game froze it.
+Nothing can stop Python code from outside; but who hosts a club's evening should learn which game
+froze it.
 """
 
 import asyncio
@@ -16,13 +18,15 @@ import structlog
 log = structlog.get_logger()
 
 BEAT_S = 0.25
+#: A loop that has not turned for so long is blocked.
 LIMIT_S = 1.0
-"""A loop that has not turned for so long is blocked."""
 
 
 @contextmanager
 def watch_loop(limit_s: float = LIMIT_S) -> Iterator[None]:
-    """Watches the running event loop from a thread until the block ends; one log line each time that it blocks."""
+    """Watches the running event loop from a thread until the block ends; one log line each time
+    that it blocks.
+    """
     loop = asyncio.get_running_loop()
     thread_id = threading.get_ident()
     stop = threading.Event()
@@ -40,7 +44,9 @@ def watch_loop(limit_s: float = LIMIT_S) -> Iterator[None]:
             blocked = time.monotonic() - beat_s > limit_s + BEAT_S
             if blocked and not told:
                 frame = sys._current_frames().get(thread_id)
-                log.error("event loop blocked", seconds=limit_s, game=game_of(frame), at=place_of(frame))
+                log.error(
+                    "event loop blocked", seconds=limit_s, game=game_of(frame), at=place_of(frame)
+                )
             told = blocked
 
     beat()
@@ -56,7 +62,9 @@ def watch_loop(limit_s: float = LIMIT_S) -> Iterator[None]:
 
 
 def game_of(frame: FrameType | None) -> str | None:
-    """The game whose rules a stack is in: a rules file is known by the names that every one defines."""
+    """The game whose rules a stack is in: a rules file is known by the names that every one
+    defines.
+    """
     while frame is not None:
         if "RULES" in frame.f_globals and "MAX_MOVES" in frame.f_globals:
             return str(frame.f_globals.get("NAME"))
@@ -66,4 +74,8 @@ def game_of(frame: FrameType | None) -> str | None:
 
 def place_of(frame: FrameType | None) -> str | None:
     """Where a stack is: file, line and function."""
-    return f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}" if frame is not None else None
+    return (
+        f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
+        if frame is not None
+        else None
+    )

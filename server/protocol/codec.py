@@ -1,4 +1,6 @@
-"""How messages are read and written: one JSON object a text frame, told apart by `t`. Pure: no sockets, no clock."""
+"""How messages are read and written: one JSON object a text frame, told apart by `t`. Pure: no
+sockets, no clock.
+"""
 
 from collections.abc import Callable
 
@@ -6,7 +8,14 @@ import msgspec
 from msgspec import Struct
 
 from server.protocol.codes import Code
-from server.protocol.messages import MAX_DEPTH, MAX_FRAME_BYTES, ClientMessage, Incoming, Outgoing, RoomEvent
+from server.protocol.messages import (
+    MAX_DEPTH,
+    MAX_FRAME_BYTES,
+    ClientMessage,
+    Incoming,
+    Outgoing,
+    RoomEvent,
+)
 
 
 class ProtocolError(Exception):
@@ -33,7 +42,9 @@ _OPEN, _QUOTE, _ESCAPE = frozenset(b"{["), 0x22, 0x5C
 
 
 def parse_message(frame: str | bytes) -> ClientMessage:
-    """The message in a frame; ProtocolError says what is wrong with it and never raises anything else."""
+    """The message in a frame; ProtocolError says what is wrong with it and never raises anything
+    else.
+    """
     data = frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame
     if len(data) > MAX_FRAME_BYTES:
         raise ProtocolError(Code.FRAME_TOO_BIG, f"a frame has at most {MAX_FRAME_BYTES} bytes")
@@ -49,7 +60,9 @@ def parse_message(frame: str | bytes) -> ClientMessage:
 
 
 def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
-    """Tells broken JSON, unknown types and wrong fields apart, and finds the id to answer if there is one."""
+    """Tells broken JSON, unknown types and wrong fields apart, and finds the id to answer if there
+    is one.
+    """
     try:
         envelope = _decode_envelope(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -58,7 +71,8 @@ def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
         except (msgspec.DecodeError, UnicodeDecodeError):
             return ProtocolError(Code.FRAME_MALFORMED, "a frame is one JSON object in UTF-8")
         return ProtocolError(
-            Code.MESSAGE_MALFORMED, 'a message is an object with a text "t" and, for commands, a text "id"'
+            Code.MESSAGE_MALFORMED,
+            'a message is an object with a text "t" and, for commands, a text "id"',
         )
     command_id = envelope.id if envelope.id and len(envelope.id) <= 36 else None
     if envelope.t is msgspec.UNSET:
@@ -66,7 +80,9 @@ def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
     if envelope.t not in _KNOWN:
         known = ", ".join(sorted(str(tag) for tag in _KNOWN))
         return ProtocolError(
-            Code.MESSAGE_UNKNOWN, f"there is no message {str(envelope.t)[:40]!r}; there are: {known}", command_id
+            Code.MESSAGE_UNKNOWN,
+            f"there is no message {str(envelope.t)[:40]!r}; there are: {known}",
+            command_id,
         )
     return ProtocolError(Code.MESSAGE_MALFORMED, f"{envelope.t}: {error}", command_id)
 

@@ -1,12 +1,14 @@
-"""What refusals and closed connections are called on the wire, version 1: the codes of both, with their meanings."""
+"""What refusals and closed connections are called on the wire, version 1: the codes of both, with
+their meanings.
+"""
 
 from enum import IntEnum, StrEnum
 from typing import Self
 
 
 class Code(StrEnum):
-    """Every error code with its meaning; the part before the dot says what it is about, the message of the error what
-    was expected.
+    """Every error code with its meaning; the part before the dot says what it is about, the message
+    of the error what was expected.
     """
 
     meaning: str
@@ -22,17 +24,26 @@ class Code(StrEnum):
     FRAME_TOO_BIG = "frame.too_big", "The frame is too long."
     FRAME_BINARY = "frame.binary", "Messages are text frames."
     MESSAGE_UNKNOWN = "message.unknown", "There is no message of that type."
-    MESSAGE_MALFORMED = "message.malformed", "A field is missing, of the wrong type, or beyond its limits."
+    MESSAGE_MALFORMED = (
+        "message.malformed",
+        "A field is missing, of the wrong type, or beyond its limits.",
+    )
     HELLO_EXPECTED = "hello.expected", "The first message is hello; the connection is closed."
     HELLO_TWICE = "hello.twice", "Hello was said already."
-    PROTOCOL_UNSUPPORTED = "protocol.unsupported", "The server speaks another version; the connection is closed."
+    PROTOCOL_UNSUPPORTED = (
+        "protocol.unsupported",
+        "The server speaks another version; the connection is closed.",
+    )
     TOKEN_UNKNOWN = "token.unknown", "Nobody has that token; the connection is closed."
     NAME_REFUSED = (
         "name.refused",
         "The name is empty or too long when invisible characters are taken out, or would be taken for an AI's.",
     )
     GAME_UNKNOWN = "game.unknown", "The server does not have that game."
-    GAME_CHANGED = "game.changed", "The rules of the match are not those that the server has; it can only be read."
+    GAME_CHANGED = (
+        "game.changed",
+        "The rules of the match are not those that the server has; it can only be read.",
+    )
     GAME_FAULT = "game.fault", "The rules of the game failed; the server's log says how."
     OPTION_UNKNOWN = "option.unknown", "The game has no such option, or the option no such value."
     LEVEL_UNKNOWN = (
@@ -42,7 +53,10 @@ class Code(StrEnum):
     ROOM_UNKNOWN = "room.unknown", "There is no such room."
     ROOM_FROZEN = "room.frozen", "The room can be read but not played."
     ROOM_BUSY = "room.busy", "Too many commands at once; send the same command again."
-    ROOM_LIMIT = "room.limit", "The connection follows, or the address or the server has open, as many rooms as it may."
+    ROOM_LIMIT = (
+        "room.limit",
+        "The connection follows, or the address or the server has open, as many rooms as it may.",
+    )
     SEAT_TAKEN = "seat.taken", "Somebody sits there."
     SEAT_EMPTY = "seat.empty", "A seat that must be taken is empty."
     SEAT_ALREADY = "seat.already", "Whoever has a seat may not do that."
@@ -59,7 +73,10 @@ class Code(StrEnum):
     MOVE_STALE = "move.stale", "That ply has been played already."
     MOVE_EARLY = "move.early", "Earlier plies have not been played yet."
     MOVE_NOT_YOUR_TURN = "move.not_your_turn", "The other side is to move."
-    CHAT_EMPTY = "chat.empty", "Nothing is left of the line when invisible characters are taken out."
+    CHAT_EMPTY = (
+        "chat.empty",
+        "Nothing is left of the line when invisible characters are taken out.",
+    )
     OFFER_TWICE = "offer.twice", "You have offered that already, or not long ago."
     OFFER_NONE = "offer.none", "No offer is open."
     CLAIM_NONE = "claim.none", "There is no draw that you may claim now."
@@ -84,8 +101,17 @@ class Close(IntEnum):
         code.meaning = meaning
         return code
 
-    POLICY = 1008, "No hello, a hello that was refused, silence, or far too many messages; the reason says which."
+    POLICY = (
+        1008,
+        "No hello, a hello that was refused, silence, or far too many messages; the reason says which.",
+    )
     TOO_BIG = 1009, "A frame was too long."
-    RESTARTING = 1012, "The server restarts, or its store does not answer: connect again after a random moment."
-    TOO_SLOW = 1013, "Too much was unsent to you (the connection may also just break): connect again and join."
+    RESTARTING = (
+        1012,
+        "The server restarts, or its store does not answer: connect again after a random moment.",
+    )
+    TOO_SLOW = (
+        1013,
+        "Too much was unsent to you (the connection may also just break): connect again and join.",
+    )
     REPLACED = 4001, "Another connection has taken this one's place. Not used yet."

@@ -1,8 +1,9 @@
 """The wire, version 1: every message that crosses a WebSocket, and its limits.
 
-One JSON object a text frame, told apart by `t`. A command carries an `id` made by the client and is answered by exactly
-one `ack` or `error` with that id; an ack of a command that changes a room means that its events are committed. How
-messages are read and written: `server.protocol.codec`. Pure: no sockets, no clock.
+One JSON object a text frame, told apart by `t`. A command carries an `id` made by the client and is
+answered by exactly one `ack` or `error` with that id; an ack of a command that changes a room means
+that its events are committed. How messages are read and written: `server.protocol.codec`. Pure: no
+sockets, no clock.
 """
 
 from typing import Annotated, Literal
@@ -23,11 +24,17 @@ MAX_MOVE = 64
 SEATS = 2
 
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+#: SQLite's JSON functions end a text at NUL, and PostgreSQL takes none: ids that differ behind it
+#: would be one.
 NO_NUL = "^[^\\x00]*$"
-"""SQLite's JSON functions end a text at NUL, and PostgreSQL takes none: ids that differ behind it would be one."""
 CommandId = Annotated[
     str,
-    Meta(min_length=1, max_length=36, pattern=NO_NUL, description="made by the client, unique per room and identity"),
+    Meta(
+        min_length=1,
+        max_length=36,
+        pattern=NO_NUL,
+        description="made by the client, unique per room and identity",
+    ),
 ]
 RoomId = Annotated[str, Meta(min_length=1, max_length=24, pattern=NO_NUL)]
 SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
@@ -80,10 +87,13 @@ class Create(Incoming, frozen=True, tag="create", kw_only=True):
     id: CommandId
     game: Annotated[str, Meta(max_length=64)]
     options: Annotated[
-        dict[Annotated[str, Meta(max_length=40)], Annotated[str, Meta(max_length=200)]], Meta(max_length=16)
+        dict[Annotated[str, Meta(max_length=40)], Annotated[str, Meta(max_length=200)]],
+        Meta(max_length=16),
     ] = {}
     visibility: Visibility = "public"
-    seats: Annotated[tuple[MySeat | OpenSeat | AiSeat, ...], Meta(min_length=SEATS, max_length=SEATS)] = (
+    seats: Annotated[
+        tuple[MySeat | OpenSeat | AiSeat, ...], Meta(min_length=SEATS, max_length=SEATS)
+    ] = (
         MySeat(),
         OpenSeat(),
     )
@@ -134,7 +144,9 @@ class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
 
 
 class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
-    """Plays a move; ply is the number of moves already played, so that a late move cannot land in another position."""
+    """Plays a move; ply is the number of moves already played, so that a late move cannot land in
+    another position.
+    """
 
     ply: Count
     move: Annotated[str, Meta(max_length=MAX_MOVE)]
@@ -145,7 +157,9 @@ class Resign(RoomCommand, frozen=True, tag="resign"):
 
 
 class Abort(RoomCommand, frozen=True, tag="abort"):
-    """Ends a match without a result: a player before the second move, or the host when only AI seats play."""
+    """Ends a match without a result: a player before the second move, or the host when only AI
+    seats play.
+    """
 
 
 class Rematch(RoomCommand, frozen=True, tag="rematch"):
@@ -155,11 +169,15 @@ class Rematch(RoomCommand, frozen=True, tag="rematch"):
 
 
 class Claim(RoomCommand, frozen=True, tag="claim"):
-    """Claims a draw that the rules allow the player to move to claim; `turn` says whether there is one."""
+    """Claims a draw that the rules allow the player to move to claim; `turn` says whether there is
+    one.
+    """
 
 
 class OfferDraw(RoomCommand, frozen=True, tag="offer_draw"):
-    """Offers a draw, or accepts the other side's offer; it stands until the other side moves or declines."""
+    """Offers a draw, or accepts the other side's offer; it stands until the other side moves or
+    declines.
+    """
 
 
 class Accept(RoomCommand, frozen=True, tag="accept"):
@@ -171,7 +189,9 @@ class Decline(RoomCommand, frozen=True, tag="decline"):
 
 
 class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
-    """Says something to the room, or to spectators only (players get a `hidden` event while they hold a seat)."""
+    """Says something to the room, or to spectators only (players get a `hidden` event while they
+    hold a seat).
+    """
 
     text: Annotated[str, Meta(max_length=MAX_CHAT)]
     to: ChatTo = "room"
@@ -211,7 +231,9 @@ ClientMessage = (
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
-    """Who holds a seat: an identity with the name it had then, or the AI at a level or as a persona."""
+    """Who holds a seat: an identity with the name it had then, or the AI at a level or as a
+    persona.
+    """
 
     identity: str
     name: str
@@ -259,11 +281,12 @@ class Started(Event, frozen=True, tag="started"):
 
 
 class Moved(Event, frozen=True, tag="moved"):
-    """A move was played: ply counts from 0, digest names the position after it. Text is its notation in games that have
-    one of their own ("Bc4"), else null. Number is what stands before it in a list: "3." or, for the second side, "3..."
-    where both sides' moves have one number; "6." where each has its own. Both are null in old logs. `clock_ms` is
-    reserved for the clocks of matches and null until there are any. A forced move was a pass with nothing else to play:
-    the server played it for the person in that seat.
+    """A move was played: ply counts from 0, digest names the position after it. Text is its
+    notation in games that have one of their own ("Bc4"), else null. Number is what stands before it
+    in a list: "3." or, for the second side, "3..." where both sides' moves have one number; "6."
+    where each has its own. Both are null in old logs. `clock_ms` is reserved for the clocks of
+    matches and null until there are any. A forced move was a pass with nothing else to play: the
+    server played it for the person in that seat.
     """
 
     match: str
@@ -329,7 +352,9 @@ class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
 
 
 class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
-    """The answer to hello. A client whose epoch differs from the one it knew joins its rooms again from 0."""
+    """The answer to hello. A client whose epoch differs from the one it knew joins its rooms again
+    from 0.
+    """
 
     protocol: int
     identity: str
@@ -340,7 +365,9 @@ class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
 
 
 class Ack(Outgoing, frozen=True, tag="ack", omit_defaults=False):
-    """Done. v is the last event that the command made, null when it logs nothing; room only answers create."""
+    """Done. v is the last event that the command made, null when it logs nothing; room only answers
+    create.
+    """
 
     id: str
     v: int | None
@@ -389,8 +416,9 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
-    """One move of a match: its token, its notation in games that have one, its number as in `moved`; in matches of old
-    logs too, unless their game is gone. Forced: the server played it, because it was a pass with nothing else to play.
+    """One move of a match: its token, its notation in games that have one, its number as in
+    `moved`; in matches of old logs too, unless their game is gone. Forced: the server played it,
+    because it was a pass with nothing else to play.
     """
 
     move: str
@@ -436,13 +464,15 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     v: int
     seats: tuple[Occupant | None, ...]
     match: MatchState | None
+    #: Seats whose offer is open: of a draw while the match is running, else of a rematch.
     offers: tuple[int, ...] = ()
-    """Seats whose offer is open: of a draw while the match is running, else of a rematch."""
     chat: tuple[ChatLine, ...] = ()
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):
-    """One event of a room (its own fields stand beside these): what a room's log says at v. `at` is ms since 1970."""
+    """One event of a room (its own fields stand beside these): what a room's log says at v. `at` is
+    ms since 1970.
+    """
 
     room: str
     v: int
@@ -460,7 +490,9 @@ class View(Outgoing, frozen=True, tag="view", kw_only=True):
 
 
 class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
-    """Your legal moves at v, to the seat to move only; claim is why you may claim a draw, where you may."""
+    """Your legal moves at v, to the seat to move only; claim is why you may claim a draw, where you
+    may.
+    """
 
     room: str
     v: int
@@ -471,10 +503,11 @@ class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
 
 
 class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
-    """What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies:
-    a forced win). Number is that of the move that is thought about. Absent: no engine is there, and the match waits for
-    one. May be dropped. `ready` is there while the game is compiled, once per installation: how far that is, in
-    percent. `warming` says that this look is shorter than the level's because it is not yet.
+    """What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a
+    forced win). Number is that of the move that is thought about. Absent: no engine is there, and
+    the match waits for one. May be dropped. `ready` is there while the game is compiled, once per
+    installation: how far that is, in percent. `warming` says that this look is shorter than the
+    level's because it is not yet.
     """
 
     room: str
@@ -495,7 +528,9 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
-    """Which seats have somebody connected (an AI always is), and how many others watch. May be dropped."""
+    """Which seats have somebody connected (an AI always is), and how many others watch. May be
+    dropped.
+    """
 
     room: str
     seats: tuple[bool, ...]
@@ -503,7 +538,9 @@ class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
 
 
 class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A public room in the lobby's list; length is how long its match is, in words, as its game counts moves."""
+    """A public room in the lobby's list; length is how long its match is, in words, as its game
+    counts moves.
+    """
 
     room: str
     game: str
@@ -527,4 +564,6 @@ class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):
     gone: tuple[str, ...] = ()
 
 
-ServerMessage = Welcome | Ack | Error | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
+ServerMessage = (
+    Welcome | Ack | Error | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
+)

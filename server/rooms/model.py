@@ -7,15 +7,24 @@ from msgspec import Struct
 
 from engine.game import Game, GameFault, Position
 from server.protocol.codes import Code
-from server.protocol.messages import ChatLine, MatchResult, MatchState, Occupant, Played, RoomCommand, Visibility
+from server.protocol.messages import (
+    ChatLine,
+    MatchResult,
+    MatchState,
+    Occupant,
+    Played,
+    RoomCommand,
+    Visibility,
+)
 from server.settings import CHAT_JUDGED as CHAT_JUDGED
 
 SEATS = 2
+#: Lines of chat that a snapshot carries; the log has them all.
 CHAT_KEPT = 50
-"""Lines of chat that a snapshot carries; the log has them all."""
 
+#: The identity of AI seats and of all commands of the server: no client can be it, for theirs are
+#: random.
 AI_IDENTITY = "ai"
-"""The identity of AI seats and of all commands of the server: no client can be it, for theirs are random."""
 
 
 class CommandRejected(Exception):
@@ -37,7 +46,9 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class ForcedPass:
-    """The server's own command: the person to move in the position of that digest can only pass, with that move."""
+    """The server's own command: the person to move in the position of that digest can only pass,
+    with that move.
+    """
 
     id: str
     match: str
@@ -101,10 +112,10 @@ class Match(Struct, frozen=True):
     started_ms: int
     moves: tuple[Played, ...] = ()
     over: MatchResult | None = None
+    #: The ply at which each seat last offered a draw; -1 for never.
     draw_offers: tuple[int, ...] = (-1,) * SEATS
-    """The ply at which each seat last offered a draw; -1 for never."""
+    #: The seat that moves first.
     first: int = 0
-    """The seat that moves first."""
 
     @property
     def ply(self) -> int:
@@ -127,7 +138,9 @@ class Said(Struct, frozen=True):
 
 
 class Room(Struct, frozen=True):
-    """A room at v. `game` is None when this server does not have it; `frozen` then says why nothing can be played."""
+    """A room at v. `game` is None when this server does not have it; `frozen` then says why nothing
+    can be played.
+    """
 
     id: str
     v: int
@@ -142,8 +155,8 @@ class Room(Struct, frozen=True):
     match: Match | None = None
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
+    #: Who said the last CHAT_JUDGED lines.
     said: tuple[Said, ...] = ()
-    """Who said the last CHAT_JUDGED lines."""
     frozen: Code | None = None
 
     @property
@@ -189,9 +202,19 @@ class Room(Struct, frozen=True):
             token = match.position.forced_pass() if match.seats[seat].kind != "ai" else None
         except GameFault:  # rules that fail here are told where the moves are shown
             return None
-        return ForcedPass(f"pass:{match.id}:{self.v}", match.id, seat, match.digest, token) if token else None
+        return (
+            ForcedPass(f"pass:{match.id}:{self.v}", match.id, seat, match.digest, token)
+            if token
+            else None
+        )
 
     def due_ms(self) -> int | None:
-        """When the room must be looked at though nobody sends a command: at once, for what an AI owes or a pass."""
-        owed = self.ai_to_move() is not None or self.ai_asked() is not None or self.forced_pass() is not None
+        """When the room must be looked at though nobody sends a command: at once, for what an AI
+        owes or a pass.
+        """
+        owed = (
+            self.ai_to_move() is not None
+            or self.ai_asked() is not None
+            or self.forced_pass() is not None
+        )
         return self.changed_ms if owed else None

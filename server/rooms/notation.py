@@ -1,5 +1,6 @@
-"""What stands in a list of moves: each with its number and, in games that have one, its notation. The `moved` event has
-both; for older logs they are made here, so that all who show a match show the same. Pure.
+"""What stands in a list of moves: each with its number and, in games that have one, its notation.
+The `moved` event has both; for older logs they are made here, so that all who show a match show the
+same. Pure.
 """
 
 from engine.game import Game, GameError, GameFault, Position
@@ -9,7 +10,9 @@ from server.rooms.model import Match
 
 
 def played(event: Moved, game: Game | None, after: Position | None) -> Played:
-    """The move of an event that led to the position `after`; without game or position what the event has."""
+    """The move of an event that led to the position `after`; without game or position what the
+    event has.
+    """
     text, number = event.text, event.number
     if text is None and after is not None:
         try:

@@ -1,7 +1,8 @@
 """The room's rule book: what a command makes happen, and what an event changes.
 
-`decide` turns a command into events or rejects it and changes nothing; `evolve` applies one event and is total:
-whatever is in a stored log loads, if need be as a frozen room that can be read but not played.
+`decide` turns a command into events or rejects it and changes nothing; `evolve` applies one event
+and is total: whatever is in a stored log loads, if need be as a frozen room that can be read but
+not played.
 """
 
 import unicodedata
@@ -46,11 +47,12 @@ from server.rooms.model import (
 NewId = Callable[[], str]
 FindGame = Callable[[str], Game]
 
+#: A player may abort a match until this many moves have been played.
 ABORT_PLIES = 2
-"""A player may abort a match until this many moves have been played."""
 
+#: Who has offered a draw may offer it again after so many moves: offers are not to wear anybody
+#: down.
 OFFER_AGAIN_PLIES = 10
-"""Who has offered a draw may offer it again after so many moves: offers are not to wear anybody down."""
 
 
 def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> list[wire.RoomEvent]:
@@ -61,7 +63,9 @@ def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> lis
         raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
     if sum(isinstance(seat, wire.MySeat) for seat in command.seats) > 1:
         raise CommandRejected(Code.SEAT_ALREADY, "one may sit on one seat only")
-    events: list[wire.RoomEvent] = [wire.Created(game.id, dict(start.options), command.visibility, actor.identity)]
+    events: list[wire.RoomEvent] = [
+        wire.Created(game.id, dict(start.options), command.visibility, actor.identity)
+    ]
     seats: list[Occupant | None] = [None] * SEATS
     for number, wanted in enumerate(command.seats):
         match wanted:
@@ -121,7 +125,8 @@ def decide(room: Room, actor: Actor, command: Command, new_id: NewId) -> list[wi
             return _decline(room, actor)
         case _:
             raise CommandRejected(
-                Code.MESSAGE_UNKNOWN, f"{type(command).__name__} is not a command that changes a room"
+                Code.MESSAGE_UNKNOWN,
+                f"{type(command).__name__} is not a command that changes a room",
             )
 
 
@@ -132,7 +137,9 @@ def _move(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
     if command.ply < match.ply:
-        raise CommandRejected(Code.MOVE_STALE, f"ply {command.ply} is already played; the next is {match.ply}")
+        raise CommandRejected(
+            Code.MOVE_STALE, f"ply {command.ply} is already played; the next is {match.ply}"
+        )
     if command.ply > match.ply:
         raise CommandRejected(Code.MOVE_EARLY, f"the next ply is {match.ply}, not {command.ply}")
     position = _playable(room, match)
@@ -150,7 +157,9 @@ def _ai_move(room: Room, actor: Actor, command: AiMove) -> list[wire.RoomEvent]:
 def _ai_failure(room: Room, actor: Actor, command: AiFailure) -> list[wire.RoomEvent]:
     match = _running(room)
     _ai_turn(room, actor, match, command.match, command.seat, command.digest)
-    return [wire.Finished(match.id, None, "failure", f"the AI could not move: {command.reason}"[:200])]
+    return [
+        wire.Finished(match.id, None, "failure", f"the AI could not move: {command.reason}"[:200])
+    ]
 
 
 def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.RoomEvent]:
@@ -165,7 +174,9 @@ def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.Roo
     return _play(match, position, command.seat, command.move, forced=True)
 
 
-def _ai_turn(room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str) -> Position:
+def _ai_turn(
+    room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str
+) -> Position:
     """The position, if an answer for that match, seat and digest still belongs to it."""
     position = _playable(room, match)
     if actor.identity != AI_IDENTITY:
@@ -177,7 +188,9 @@ def _ai_turn(room: Room, actor: Actor, match: Match, match_id: str, seat: int, d
     return position
 
 
-def _play(match: Match, position: Position, seat: int, token: str, forced: bool = False) -> list[wire.RoomEvent]:
+def _play(
+    match: Match, position: Position, seat: int, token: str, forced: bool = False
+) -> list[wire.RoomEvent]:
     try:
         token, after, outcome = position.advance(token)
     except MalformedMove as error:
@@ -205,9 +218,18 @@ def _abort(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     match = _running(room)
     seat = room.seat_of(actor.identity)
     if seat is None and not (actor.identity == room.host and _only_ai(room)):
-        raise CommandRejected(Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats")
-    if seat is not None and match.ply >= ABORT_PLIES and match.position is not None and room.frozen is None:
-        raise CommandRejected(Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign")
+        raise CommandRejected(
+            Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
+        )
+    if (
+        seat is not None
+        and match.ply >= ABORT_PLIES
+        and match.position is not None
+        and room.frozen is None
+    ):
+        raise CommandRejected(
+            Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign"
+        )
     return [wire.Finished(match.id, None, "abort", "the match was aborted")]
 
 
@@ -221,7 +243,8 @@ def _claim(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     reason = position.claim() if position.turn == seat else None
     if reason is None:
         raise CommandRejected(
-            Code.CLAIM_NONE, "there is no draw to claim: it takes your turn and a reason in the rules"
+            Code.CLAIM_NONE,
+            "there is no draw to claim: it takes your turn and a reason in the rules",
         )
     return [wire.Finished(match.id, None, "claim", reason)]
 
@@ -233,7 +256,9 @@ def _offer_draw(room: Room, actor: Actor) -> list[wire.RoomEvent]:
         return [_agreed(match)]
     wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
     if match.draw_offers[seat] >= 0 and wait > 0:
-        raise CommandRejected(Code.OFFER_TWICE, f"you may offer a draw again after {wait} more moves")
+        raise CommandRejected(
+            Code.OFFER_TWICE, f"you may offer a draw again after {wait} more moves"
+        )
     return [wire.Offered(seat, "draw")]
 
 
@@ -271,7 +296,9 @@ def _sit(room: Room, actor: Actor, seat: int, new_id: NewId) -> list[wire.RoomEv
 def _stand(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     if room.playing is not None:
-        raise CommandRejected(Code.SEAT_LOCKED, "seats are kept while a match is running; you may resign")
+        raise CommandRejected(
+            Code.SEAT_LOCKED, "seats are kept while a match is running; you may resign"
+        )
     return [wire.SeatLeft(seat)]
 
 
@@ -315,7 +342,8 @@ def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     seat = room.seat_of(actor.identity)
     if seat is None and not (actor.identity == room.host and _only_ai(room)):
         raise CommandRejected(
-            Code.SEAT_NONE, "only players may ask for a rematch, or the host of a match between AI seats"
+            Code.SEAT_NONE,
+            "only players may ask for a rematch, or the host of a match between AI seats",
         )
     if seat is not None and filled[1 - seat].kind != "ai" and (1 - seat) not in room.offers:
         if seat in room.offers:
@@ -339,7 +367,9 @@ def _start(room: Room, game: Game) -> Position:
         raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
 
 
-def _started(start: Position, match_id: str, number: int, seats: Sequence[Occupant]) -> wire.Started:
+def _started(
+    start: Position, match_id: str, number: int, seats: Sequence[Occupant]
+) -> wire.Started:
     return wire.Started(match_id, number, start.text(), start.game.digest, tuple(seats))
 
 
@@ -347,7 +377,9 @@ def _ai(game: Game, level: int | None, persona: Persona | None) -> Occupant:
     if persona is not None and level is None:
         return Occupant(AI_IDENTITY, f"AI {persona}", "ai", persona=persona)
     if level is None or persona is not None:
-        raise CommandRejected(Code.LEVEL_UNKNOWN, "an AI takes a seat either at a level or as a persona")
+        raise CommandRejected(
+            Code.LEVEL_UNKNOWN, "an AI takes a seat either at a level or as a persona"
+        )
     if level > game.levels:
         raise CommandRejected(Code.LEVEL_UNKNOWN, f"{game.title} has levels 1 to {game.levels}")
     return Occupant(AI_IDENTITY, f"AI level {level}", "ai", level)
@@ -366,8 +398,12 @@ def _chat(room: Room, actor: Actor, command: wire.Chat) -> list[wire.RoomEvent]:
 
 
 def clean_text(text: str) -> str:
-    """The text on one line without control, bidirectional and other format characters, which can make a page lie."""
-    kept = "".join(c if unicodedata.category(c)[0] not in "CZ" else " " if c.isspace() else "" for c in text)
+    """The text on one line without control, bidirectional and other format characters, which can
+    make a page lie.
+    """
+    kept = "".join(
+        c if unicodedata.category(c)[0] not in "CZ" else " " if c.isspace() else "" for c in text
+    )
     return " ".join(kept.split())
 
 
@@ -376,7 +412,9 @@ def clean_text(text: str) -> str:
 
 def _game(room: Room) -> Game:
     if room.game is None:
-        raise CommandRejected(room.frozen or Code.ROOM_FROZEN, f"this server does not have the game {room.game_id}")
+        raise CommandRejected(
+            room.frozen or Code.ROOM_FROZEN, f"this server does not have the game {room.game_id}"
+        )
     return room.game
 
 
@@ -429,16 +467,22 @@ def _side(room: Room, seat: int) -> str:
 
 
 def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) -> Room:
-    """The room after the first event of its log, which is `created`; ValueError for a log that starts otherwise."""
+    """The room after the first event of its log, which is `created`; ValueError for a log that
+    starts otherwise.
+    """
     if not isinstance(event, wire.Created):
-        raise ValueError(f"the log of room {room_id} starts with {type(event).__name__}, not with created")
+        raise ValueError(
+            f"the log of room {room_id} starts with {type(event).__name__}, not with created"
+        )
     game, frozen = None, None
     try:
         game = find_game(event.game)
         game.check_options(event.options)
     except GameError:
         frozen = Code.GAME_UNKNOWN if game is None else Code.OPTION_UNKNOWN
-    except Exception:  # a plug-in's file may raise anything while it is imported; the log must load all the same
+    except (
+        Exception
+    ):  # a plug-in's file may raise anything while it is imported; the log must load all the same
         frozen = Code.GAME_FAULT
     return Room(
         id=room_id, v=1, game=game, game_id=event.game, options=event.options, visibility=event.visibility,
@@ -447,7 +491,9 @@ def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) 
 
 
 def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
-    """The room after one more event. Total: a log that this server cannot play any more makes a frozen room."""
+    """The room after one more event. Total: a log that this server cannot play any more makes a
+    frozen room.
+    """
     room = replace(room, v=room.v + 1, changed_ms=max(at_ms, room.changed_ms))
     match event:
         case wire.Moved():
@@ -489,7 +535,8 @@ def _evolve_started(room: Room, event: wire.Started) -> Room:
         event.match, event.number, event.start, event.rules, event.seats, position, digest, room.v, room.changed_ms,
         first=position.turn if position is not None else 0,
     )  # fmt: skip
-    # A new match is played by today's rules, so what froze an older one is over; a missing game stays missing.
+    # A new match is played by today's rules, so what froze an older one is over; a missing game
+    # stays missing.
     return replace(
         room,
         seats=(*event.seats, *(None,) * SEATS)[:SEATS],
@@ -502,7 +549,9 @@ def _evolve_started(room: Room, event: wire.Started) -> Room:
 def _evolve_offered(room: Room, event: wire.Offered) -> Room:
     match = room.match
     if match is not None and event.what == "draw":
-        plies = tuple(match.ply if seat == event.seat else ply for seat, ply in enumerate(match.draw_offers))
+        plies = tuple(
+            match.ply if seat == event.seat else ply for seat, ply in enumerate(match.draw_offers)
+        )
         match = replace(match, draw_offers=plies)
     return replace(room, match=match, offers=(*room.offers, event.seat))
 
@@ -515,7 +564,8 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
     if position is not None:
         try:
             position = _check_start(position.replay(event.move), match.seats)
-            # Rules that have changed since the match began may go on only as long as they lead to the same positions.
+            # Rules that have changed since the match began may go on only as long as they lead to
+            # the same positions.
             if match.rules != position.game.digest and position.digest() != event.digest:
                 position, frozen = None, Code.GAME_CHANGED
         except (GameError, GameFault) as error:

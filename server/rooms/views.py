@@ -1,4 +1,6 @@
-"""What a viewer gets of a room besides its events: the description, the snapshot, the picture, the legal moves."""
+"""What a viewer gets of a room besides its events: the description, the snapshot, the picture, the
+legal moves.
+"""
 
 from msgspec.structs import replace
 
@@ -27,7 +29,9 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
     """The whole room as players, or everybody else, may see it."""
     chat = tuple(line for line in room.chat if line.to == "room" or not player)
     match = room.match.state() if room.match else None
-    return wire.Snapshot(room=room.id, v=room.v, seats=room.seats, match=match, offers=room.offers, chat=chat)
+    return wire.Snapshot(
+        room=room.id, v=room.v, seats=room.seats, match=match, offers=room.offers, chat=chat
+    )
 
 
 def view(room: Room, match: Match) -> wire.View | None:

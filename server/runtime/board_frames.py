@@ -1,4 +1,6 @@
-"""The frames that show a room: the picture for all its viewers, and the legal moves for the side to move."""
+"""The frames that show a room: the picture for all its viewers, and the legal moves for the side to
+move.
+"""
 
 import structlog
 
@@ -12,7 +14,9 @@ log = structlog.get_logger()
 
 
 def view_frame(room: Room) -> bytes:
-    """What everybody sees of the running or last match; empty before the first one, or when the rules fail."""
+    """What everybody sees of the running or last match; empty before the first one, or when the
+    rules fail.
+    """
     try:
         view = views.view(room, room.match) if room.match else None
     except GameFault as fault:

@@ -10,20 +10,35 @@ from server.protocol.codec import format_message
 from server.protocol.frames import text_frame
 from server.rooms.model import Room
 
+#: Comings and goings within so long are told at once.
 PRESENCE_DELAY_S = 0.1
-"""Comings and goings within so long are told at once."""
 
 
 class Followers:
-    """The followers of a room on this node, and the presence that they and the other nodes are told.
+    """The followers of a room on this node, and the presence that they and the other nodes are
+    told.
 
-    `room` gives the room as last seen here, None before it is loaded; `changed` is called after presence was told.
+    `room` gives the room as last seen here, None before it is loaded; `changed` is called after
+    presence was told.
     """
 
-    __slots__ = ("_changed", "_elsewhere", "_followers", "_ports", "_room", "_room_id", "_timer", "_told")
+    __slots__ = (
+        "_changed",
+        "_elsewhere",
+        "_followers",
+        "_ports",
+        "_room",
+        "_room_id",
+        "_timer",
+        "_told",
+    )
 
     def __init__(
-        self, room_id: str, ports: Ports, room: Callable[[], Room | None], changed: Callable[[str], None]
+        self,
+        room_id: str,
+        ports: Ports,
+        room: Callable[[], Room | None],
+        changed: Callable[[str], None],
     ) -> None:
         self._room_id = room_id
         self._ports = ports
@@ -87,7 +102,9 @@ class Followers:
         if publish:
             self._say_here()
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(PRESENCE_DELAY_S, self._tell_presence)
+            self._timer = asyncio.get_running_loop().call_later(
+                PRESENCE_DELAY_S, self._tell_presence
+            )
 
     def say_here(self, asks: bool = False) -> None:
         """Tells the other nodes once more who is here, in case they have not heard."""
@@ -103,8 +120,12 @@ class Followers:
         """The frame that says which seats have somebody connected, and how many watch."""
         elsewhere = (other.identities for other in self._elsewhere.values())
         here = {follower.identity for follower in self._followers}.union(*elsewhere)
-        seats = tuple(one is not None and (one.kind == "ai" or one.identity in here) for one in room.seats)
-        return text_frame(format_message(wire.Presence(room=self._room_id, seats=seats, watching=self.watching)))
+        seats = tuple(
+            one is not None and (one.kind == "ai" or one.identity in here) for one in room.seats
+        )
+        return text_frame(
+            format_message(wire.Presence(room=self._room_id, seats=seats, watching=self.watching))
+        )
 
     def close(self) -> None:
         """Nothing more is told."""
@@ -115,8 +136,12 @@ class Followers:
         return sum(not player for player in self._followers.values())
 
     def _say_here(self, asks: bool = False) -> None:
-        seated = frozenset(follower.identity for follower, player in self._followers.items() if player)
-        self._ports.bus.publish(PresenceReport(self._room_id, self._ports.node, seated, self._watching_here(), asks))
+        seated = frozenset(
+            follower.identity for follower, player in self._followers.items() if player
+        )
+        self._ports.bus.publish(
+            PresenceReport(self._room_id, self._ports.node, seated, self._watching_here(), asks)
+        )
 
     def _tell_presence(self) -> None:
         """Tells everybody who is here, if that is news."""

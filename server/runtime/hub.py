@@ -1,4 +1,6 @@
-"""The rooms of one node: opened when somebody needs them, put away when nobody does, woken when they are due."""
+"""The rooms of one node: opened when somebody needs them, put away when nobody does, woken when
+they are due.
+"""
 
 import asyncio
 import math
@@ -29,23 +31,23 @@ from server.store.base import Append, CommandKey, NewRoom, StoredEvent, StoreErr
 log = structlog.get_logger()
 
 SWEEP_S = 5.0
+#: A room that was just made keeps its place for so long (or as long as idle rooms stay, if that is
+#: shorter), so that whoever made it can join it.
 PROMISED_S = 10.0
-"""A room that was just made keeps its place for so long (or as long as idle rooms stay, if that is shorter), so that
-whoever made it can join it.
-"""
+#: So many sweeps are between two times that a room says who is there.
 REFRESHES = 6
-"""So many sweeps are between two times that a room says who is there."""
+#: How often heads are compared with the store while the bus does not flow.
 STALLED_POLL_S = 1.0
-"""How often heads are compared with the store while the bus does not flow."""
+#: A node that has not been heard of for so long is not there.
 SILENT_NODE_S = 4.0
-"""A node that has not been heard of for so long is not there."""
+#: So long after the database ended the last statement of a node that is gone, its rooms are looked
+#: at once more.
 GOODBYE_S = 1.0
-"""So long after the database ended the last statement of a node that is gone, its rooms are looked at once more."""
+#: How often due rooms are looked for while the heartbeat of a node that is gone runs out.
 COMPARE_HEADS_S = 0.2
-"""How often due rooms are looked for while the heartbeat of a node that is gone runs out."""
 
+#: An answer of the store that took longer says little of its clock.
 QUICK_MS = 200
-"""An answer of the store that took longer says little of its clock."""
 
 
 class Hub:
@@ -59,16 +61,20 @@ class Hub:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._made: dict[str, Bucket] = {}
         self.limits = Limits(ports.settings)
-        self._promised_s: dict[str, float] = {}  # rooms that were just made, and until when they keep their place
+        self._promised_s: dict[
+            str, float
+        ] = {}  # rooms that were just made, and until when they keep their place
         self._heard_s: dict[str, float] = {}  # the other nodes, by when they were last heard of
-        self._doubted_s: dict[str, float] = {}  # nodes that may commit what the bus does not bring, since when
+        self._doubted_s: dict[
+            str, float
+        ] = {}  # nodes that may commit what the bus does not bring, since when
         self._hasty_until_s = 0.0
         self._sweeps = 0
         self._expiry = Expiry(ports)
         self._lapsed: set[str] | None = set()
         self._gap_handlers = asyncio.Event()
+        #: How far this node's clock is ahead of the store's; behind it, when negative.
         self.clock_ahead_ms = 0
-        """How far this node's clock is ahead of the store's; behind it, when negative."""
 
     def __len__(self) -> int:
         """The rooms in memory."""
@@ -79,8 +85,8 @@ class Hub:
         return self._runners.get(room_id)
 
     def submit(self, room_id: str, request: Request, address: str = "") -> bool:
-        """Hands a request, which came from that address, to its room, which answers it; False when it was refused at
-        once.
+        """Hands a request, which came from that address, to its room, which answers it; False when
+        it was refused at once.
         """
         try:
             runner = self._runners.get(room_id) or self._open(room_id, address)
@@ -101,10 +107,11 @@ class Hub:
                 self._promised_s.pop(room_id, None)
 
     async def create(self, actor: Actor, command: wire.Create, address: str = "") -> wire.Ack:
-        """Makes a room, once for each (author, id), and keeps a place for it until its maker has joined;
-        CommandRejected or StoreError says why there is none.
+        """Makes a room, once for each (author, id), and keeps a place for it until its maker has
+        joined; CommandRejected or StoreError says why there is none.
         """
-        # Not the author's own key: that belongs to the author's commands in the new room, which may have the same id.
+        # Not the author's own key: that belongs to the author's commands in the new room, which may
+        # have the same id.
         key = CommandKey(f"create {actor.identity}", command.id)
         now_ms = self.ports.now_ms()
         try:
@@ -119,7 +126,9 @@ class Hub:
             room=room.id, expected_v=0, events=entries, node=self.ports.node, due_ms=room.due_ms(), command=key,
             projections=projections(room, events, None),
         )  # fmt: skip
-        new = NewRoom(append, room.game_id, room.visibility == "public", actor.identity, command.id, now_ms)
+        new = NewRoom(
+            append, room.game_id, room.visibility == "public", actor.identity, command.id, now_ms
+        )
         try:
             await self.ports.store.mark_sat(actor.identity)
             earlier = await self.ports.store.create_room(new)
@@ -150,9 +159,13 @@ class Hub:
             raise CommandRejected(Code.GAME_UNKNOWN, str(error)) from error
         except CommandRejected:
             raise
-        except Exception as fault:  # GameFault, or whatever a plug-in's file raises while it is imported
+        except (
+            Exception
+        ) as fault:  # GameFault, or whatever a plug-in's file raises while it is imported
             log.error("game fault", game=command.game, fault=str(fault), exc_info=True)
-            raise CommandRejected(Code.GAME_FAULT, "the rules of this game failed at the start") from fault
+            raise CommandRejected(
+                Code.GAME_FAULT, "the rules of this game failed at the start"
+            ) from fault
         self._make_place(address)
         self._limit(actor.identity)
         self.limits.rooms.take(address, now_ms / 1000)
@@ -169,15 +182,21 @@ class Hub:
         now_s = self.ports.now_ms() / 1000
         bucket = self._made.get(identity)
         if bucket is None:
-            bucket = self._made[identity] = Bucket(settings.rooms_per_minute / 60, settings.rooms_burst, now_s)
+            bucket = self._made[identity] = Bucket(
+                settings.rooms_per_minute / 60, settings.rooms_burst, now_s
+            )
         if not bucket.take(now_s):
             retry_s = max(1, math.ceil(bucket.wait_s()))
-            raise LimitExceeded(Code.RATE_EXCEEDED, f"at most {settings.rooms_per_minute:g} rooms a minute", retry_s)
+            raise LimitExceeded(
+                Code.RATE_EXCEEDED, f"at most {settings.rooms_per_minute:g} rooms a minute", retry_s
+            )
 
     # --- opening and closing rooms ---
 
     def _make_place(self, address: str) -> None:
-        """Puts idle rooms away if need be; LimitExceeded when there is no place for a room all the same."""
+        """Puts idle rooms away if need be; LimitExceeded when there is no place for a room all the
+        same.
+        """
         places = self.limits.places
         if places.is_full():
             self._clear(self._runners)
@@ -186,7 +205,9 @@ class Hub:
         places.check(address, math.ceil(self.ports.settings.room_idle_s))
 
     def _open(self, room_id: str, address: str, known: Room | None = None) -> RoomRunner:
-        """The room's runner; LimitExceeded when there is no place for the room, and it has none yet."""
+        """The room's runner; LimitExceeded when there is no place for the room, and it has none
+        yet.
+        """
         if room_id in self._runners:
             return self._runners[room_id]
         if room_id not in self.limits.places:
@@ -219,7 +240,9 @@ class Hub:
                 self._let_go(room_id).cancel()
 
     def _clear(self, rooms: Iterable[str]) -> None:
-        """Lets those of the rooms leave memory that nobody needs now, but for those that are promised a place."""
+        """Lets those of the rooms leave memory that nobody needs now, but for those that are
+        promised a place.
+        """
         now_s = asyncio.get_running_loop().time()
         for room_id in tuple(rooms):
             runner = self._runners.get(room_id)
@@ -238,7 +261,9 @@ class Hub:
     async def beat(self) -> None:
         """Says that this node is alive, and compares its clock with the store's."""
         before_ms = self.ports.now_ms()
-        theirs_ms = await self.ports.store.heartbeat(self.ports.node, int(3000 * self.ports.settings.heartbeat_s))
+        theirs_ms = await self.ports.store.heartbeat(
+            self.ports.node, int(3000 * self.ports.settings.heartbeat_s)
+        )
         after_ms = self.ports.now_ms()
         if after_ms - before_ms <= QUICK_MS:  # a slow answer tells the time too vaguely
             self.clock_ahead_ms = (before_ms + after_ms) // 2 - theirs_ms
@@ -252,8 +277,8 @@ class Hub:
         return len(rooms)
 
     async def take_all_due_rooms(self) -> None:
-        """Takes over what is due, whatever node had it: at the start of one that is alone, and beside it, for however
-        many they are players need not wait for them.
+        """Takes over what is due, whatever node had it: at the start of one that is alone, and
+        beside it, for however many they are players need not wait for them.
         """
         while True:
             try:
@@ -274,7 +299,9 @@ class Hub:
                 runner.submit(Resync())
 
     async def every(self, period_s: float, name: str) -> None:
-        """Runs one of the hub's duties now and again, until cancelled; a store that fails is tried again next time."""
+        """Runs one of the hub's duties now and again, until cancelled; a store that fails is tried
+        again next time.
+        """
         while True:
             try:
                 match name:
@@ -289,7 +316,11 @@ class Hub:
                         self.put_idle_away(self.ports.settings.room_idle_s)
                         self._refresh_presence()
                         now_s = self.ports.now_ms() / 1000
-                        self._made = {one: bucket for one, bucket in self._made.items() if not bucket.full(now_s)}
+                        self._made = {
+                            one: bucket
+                            for one, bucket in self._made.items()
+                            if not bucket.full(now_s)
+                        }
             except StoreError as error:
                 log.warning("store unavailable", duty=name, error=str(error))
             hasty = name == "heartbeat" and asyncio.get_running_loop().time() < self._hasty_until_s
@@ -306,7 +337,11 @@ class Hub:
 
     async def look_for_old(self) -> None:
         """One look of the expiry; StoreError when the store fails."""
-        played_none = [one.room_id for one in self._runners.values() if one.room is not None and one.room.match is None]
+        played_none = [
+            one.room_id
+            for one in self._runners.values()
+            if one.room is not None and one.room.match is None
+        ]
         self.lobby.gone(await self._expiry.look(played_none, self.clock_ahead_ms))
 
     # --- the other nodes ---
@@ -318,7 +353,9 @@ class Hub:
             return
         if isinstance(message, NodeDown):
             self._forget_node(node)
-            self._hasty_until_s = asyncio.get_running_loop().time() + 4 * self.ports.settings.heartbeat_s
+            self._hasty_until_s = (
+                asyncio.get_running_loop().time() + 4 * self.ports.settings.heartbeat_s
+            )
             return
         if node not in self._heard_s:
             for runner in self._runners.values():
@@ -339,8 +376,8 @@ class Hub:
         self._doubt(node)
 
     def _doubt(self, node: str) -> None:
-        """What that node committed last may not have been told: heads are compared at once, and every second until it
-        can commit nothing more, or is heard of.
+        """What that node committed last may not have been told: heads are compared at once, and
+        every second until it can commit nothing more, or is heard of.
         """
         log.info("node in doubt", of=node)
         self._doubted_s[node] = asyncio.get_running_loop().time()
@@ -348,21 +385,25 @@ class Hub:
         self._gap_handlers.set()
 
     async def _compare_nodes(self) -> None:
-        """Doubts the nodes that live by the store's word and that the bus does not bring, and no longer those that are
-        heard of, or whose heartbeat has run out; each for as long at least as the database may go on with a statement
-        of a node that is gone.
+        """Doubts the nodes that live by the store's word and that the bus does not bring, and no
+        longer those that are heard of, or whose heartbeat has run out; each for as long at least as
+        the database may go on with a statement of a node that is gone.
         """
         alive = await self.ports.store.alive_nodes()
         unheard = alive - self._heard_s.keys() - {self.ports.node}
         for node in unheard - self._doubted_s.keys():
             self._doubt(node)
-        before_s = asyncio.get_running_loop().time() - self.ports.settings.database_statement_s - GOODBYE_S
+        before_s = (
+            asyncio.get_running_loop().time() - self.ports.settings.database_statement_s - GOODBYE_S
+        )
         for node, since_s in tuple(self._doubted_s.items()):
             if since_s < before_s and node not in unheard:
                 del self._doubted_s[node]
 
     def _forget_silent_nodes(self) -> None:
-        """Of a node that was killed there may be nothing but its silence; without a bus everybody is silent."""
+        """Of a node that was killed there may be nothing but its silence; without a bus everybody
+        is silent.
+        """
         now_s = asyncio.get_running_loop().time()
         if not self.ports.bus.flows:
             self._heard_s = dict.fromkeys(self._heard_s, now_s)
@@ -371,7 +412,9 @@ class Hub:
                 self._forget_node(node)
 
     def _refresh_presence(self) -> None:
-        """Says again who is here, in every sixth room each time: what was lost on the bus is not lost for ever."""
+        """Says again who is here, in every sixth room each time: what was lost on the bus is not
+        lost for ever.
+        """
         self._sweeps += 1
         now_s = asyncio.get_running_loop().time()
         for number, runner in enumerate(self._runners.values()):
@@ -389,8 +432,9 @@ class Hub:
         self._gap_handlers.set()
 
     async def watch_heads(self) -> None:
-        """Looks at the heads of rooms that the bus is in doubt of at once, and at all of them now and then: every
-        second while nothing flows, while a node is in doubt, or after the store failed.
+        """Looks at the heads of rooms that the bus is in doubt of at once, and at all of them now
+        and then: every second while nothing flows, while a node is in doubt, or after the store
+        failed.
         """
         rooms: set[str] | None = None
         while True:
@@ -449,7 +493,9 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
             ports.bus.publish(NodeDown(ports.node))
     if not ports.settings.alone:
         with suppress(StoreError):
-            await ports.store.heartbeat(ports.node, -1)  # other nodes need not wait to take over what was due here
+            await ports.store.heartbeat(
+                ports.node, -1
+            )  # other nodes need not wait to take over what was due here
     if failure is not None:
         raise failure
 

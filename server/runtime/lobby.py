@@ -18,16 +18,16 @@ from server.store.base import StoreError
 
 log = structlog.get_logger()
 
+#: Rooms in the list.
 LISTED = 100
-"""Rooms in the list."""
 
+#: Entries that a node remembers of what it and others told.
 KEPT = 4 * LISTED
-"""Entries that a node remembers of what it and others told."""
 
+#: How often the list is compared with the store while somebody watches it.
 COMPARE_S = 5.0
-"""How often the list is compared with the store while somebody watches it."""
+#: Changes within so long are told at once.
 PERIOD_S = 0.25
-"""Changes within so long are told at once."""
 
 _decode = msgspec.json.Decoder(wire.RoomSummary).decode
 
@@ -41,7 +41,9 @@ class Lobby:
         self._watchers: set[Follower] = set()
         self._joining: list[list[bytes]] = []  # what was told while somebody's list was being read
         self._changed: set[str] = set()
-        self._shown: dict[str, wire.RoomSummary] = {}  # what was told last of each room, here or by another node
+        self._shown: dict[
+            str, wire.RoomSummary
+        ] = {}  # what was told last of each room, here or by another node
         self._wake = asyncio.Event()
 
     async def rooms(self) -> tuple[wire.RoomSummary, ...]:
@@ -50,7 +52,9 @@ class Lobby:
         return tuple(self._live(one) for one in found)
 
     async def watch(self, follower: Follower, ack: bytes) -> None:
-        """Sends the ack and the list now, and its changes from now on; StoreError when there is none to send."""
+        """Sends the ack and the list now, and its changes from now on; StoreError when there is
+        none to send.
+        """
         late: list[bytes] = []
         self._joining.append(late)
         try:
@@ -103,7 +107,9 @@ class Lobby:
                     log.warning("store unavailable", duty="lobby", error=str(error))
 
     async def _compare(self) -> None:
-        """Reads the list, in case the bus has lost a change of it, and tells how it differs from what was shown."""
+        """Reads the list, in case the bus has lost a change of it, and tells how it differs from
+        what was shown.
+        """
         if not self._watchers or self._ports.settings.alone:
             return
         before = self._shown
@@ -113,7 +119,9 @@ class Lobby:
             """Not if it was told meanwhile, or is about to be."""
             return before.get(room_id) is self._shown.get(room_id) and room_id not in self._changed
 
-        different = [one for room_id, one in rooms.items() if before.get(room_id) != one and is_news(room_id)]
+        different = [
+            one for room_id, one in rooms.items() if before.get(room_id) != one and is_news(room_id)
+        ]
         is_all = len(rooms) < LISTED
         gone = [room_id for room_id in before.keys() - rooms.keys() if is_all and is_news(room_id)]
         self._show(different, gone)
@@ -144,7 +152,9 @@ class Lobby:
             shown[one.room] = one
         self._shown = dict(list(shown.items())[-KEPT:])
         if self._watchers or self._joining:
-            frame = text_frame(format_message(wire.Lobby(full=False, rooms=tuple(rooms), gone=tuple(gone))))
+            frame = text_frame(
+                format_message(wire.Lobby(full=False, rooms=tuple(rooms), gone=tuple(gone)))
+            )
             for late in self._joining:
                 late.append(frame)
             for follower in tuple(self._watchers):
@@ -155,12 +165,18 @@ class Lobby:
         return runner is not None and runner.room is not None
 
     def _live(self, one: wire.RoomSummary) -> wire.RoomSummary:
-        """The entry with what only a node knows that has the room open: this one, or one that told of it."""
+        """The entry with what only a node knows that has the room open: this one, or one that told
+        of it.
+        """
         runner = self._runner(one.room)
         if runner is not None and runner.room is not None:
             live = summary(runner.room)
-            return msgspec.structs.replace(one, ply=live.ply, length=live.length, watching=runner.watching)
+            return msgspec.structs.replace(
+                one, ply=live.ply, length=live.length, watching=runner.watching
+            )
         told = self._shown.get(one.room)
         if told is not None and (told.state, told.seats) == (one.state, one.seats):
-            return msgspec.structs.replace(one, ply=told.ply, length=told.length, watching=told.watching)
+            return msgspec.structs.replace(
+                one, ply=told.ply, length=told.length, watching=told.watching
+            )
         return one

@@ -27,7 +27,9 @@ _encode = msgspec.json.Encoder().encode
 def stored(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
     """The log entry of the event that made this room."""
     spectators_only = isinstance(event, wire.Said) and event.to == "spectators"
-    return StoredEvent(room.v, at_ms, SPECTATORS if spectators_only else EVERYBODY, format_event_body(event))
+    return StoredEvent(
+        room.v, at_ms, SPECTATORS if spectators_only else EVERYBODY, format_event_body(event)
+    )
 
 
 def summary(room: Room) -> wire.RoomSummary:
@@ -46,8 +48,12 @@ def listed(room: Room) -> bool:
     return room.visibility == "public" and (room.match is None or room.match.over is None)
 
 
-def projections(room: Room, events: Sequence[wire.RoomEvent], thought: bytes | None) -> tuple[Projection, ...]:
-    """What changes with these events, which led to this room; `thought` is what the AI saw at the move among them."""
+def projections(
+    room: Room, events: Sequence[wire.RoomEvent], thought: bytes | None
+) -> tuple[Projection, ...]:
+    """What changes with these events, which led to this room; `thought` is what the AI saw at the
+    move among them.
+    """
     changes: list[Projection] = []
     relist = False
     for v, event in enumerate(events, room.v - len(events) + 1):

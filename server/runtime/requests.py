@@ -44,7 +44,12 @@ def reply(request: Request, message: wire.Outgoing) -> None:
     if request.follower is not None:
         request.follower.send(text_frame(format_message(message)))
     elif isinstance(message, wire.Error):
-        log.info("server command refused", id=request.command.id, code=message.code, reason=message.message)
+        log.info(
+            "server command refused",
+            id=request.command.id,
+            code=message.code,
+            reason=message.message,
+        )
 
 
 def refuse(item: object, code: Code, message: str) -> None:

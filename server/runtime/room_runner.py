@@ -1,7 +1,8 @@
-"""One room on one node: a mailbox, and one task that decides, commits, evolves and tells, in that order.
+"""One room on one node: a mailbox, and one task that decides, commits, evolves and tells, in that
+order.
 
-Any node may run any room. The store arbitrates: an append that finds the head moved reads the newer events and decides
-again. Nothing is acknowledged or shown before it is committed.
+Any node may run any room. The store arbitrates: an append that finds the head moved reads the newer
+events and decides again. Nothing is acknowledged or shown before it is committed.
 """
 
 import asyncio
@@ -18,7 +19,16 @@ from server.protocol.codec import HIDDEN_BODY, event_frame, format_message, pars
 from server.protocol.codes import Code
 from server.protocol.frames import text_frame
 from server.rooms import chat, rules, views
-from server.rooms.model import AI_IDENTITY, Actor, AiFailure, AiMove, Command, CommandRejected, ForcedPass, Room
+from server.rooms.model import (
+    AI_IDENTITY,
+    Actor,
+    AiFailure,
+    AiMove,
+    Command,
+    CommandRejected,
+    ForcedPass,
+    Room,
+)
 from server.runtime.board_frames import turn_frame, view_frame
 from server.runtime.expiry import note_opened, note_seated
 from server.runtime.followers import Followers
@@ -26,36 +36,44 @@ from server.runtime.mailbox import Full, Mailbox
 from server.runtime.projections import projections, stored
 from server.runtime.requests import Request, Resync, TakeOver, asked, refuse, reply
 from server.seats import ai
-from server.store.base import SPECTATORS, Append, CommandKey, Conflict, Duplicate, StoredEvent, StoreError
+from server.store.base import (
+    SPECTATORS,
+    Append,
+    CommandKey,
+    Conflict,
+    Duplicate,
+    StoredEvent,
+    StoreError,
+)
 
 log = structlog.get_logger()
 
+#: Requests that may wait for a room.
 MAILBOX_CAPACITY = 256
-"""Requests that may wait for a room."""
 
+#: How often a command is decided again because another node was faster.
 TRIES = 5
-"""How often a command is decided again because another node was faster."""
 
+#: Command keys that a room remembers; the store has them all.
 KEYS = 256
-"""Command keys that a room remembers; the store has them all."""
 
+#: Events that a room keeps for those who reconnect; the store has them all.
 TAIL = 64
-"""Events that a room keeps for those who reconnect; the store has them all."""
 
+#: Events that are read from the store at once.
 PAGE = 1000
-"""Events that are read from the store at once."""
 
+#: Who is further behind than so many events gets a snapshot.
 RESUME_LIMIT = 500
-"""Who is further behind than so many events gets a snapshot."""
 
+#: How long after the store failed a room looks again by itself.
 RESYNC_S = 1.0
-"""How long after the store failed a room looks again by itself."""
 
 FOLLOWING = (wire.Join, wire.Leave)
 
 BOARD = (b'{"kind":"moved"', b'{"kind":"started"', b'{"kind":"finished"')
+#: How the log entries begin that change the picture, and those that change who sits where.
 SEATING = (b'{"kind":"seat_taken"', b'{"kind":"seat_left"', b'{"kind":"started"')
-"""How the log entries begin that change the picture, and those that change who sits where."""
 
 
 class RoomGone(Exception):
@@ -63,7 +81,9 @@ class RoomGone(Exception):
 
 
 class RoomRunner:
-    """See the module. `run` is its task; the other public methods are called from the event loop and return at once."""
+    """See the module. `run` is its task; the other public methods are called from the event loop
+    and return at once.
+    """
 
     __slots__ = (
         "_ai",
@@ -86,7 +106,12 @@ class RoomRunner:
     )  # fmt: skip
 
     def __init__(
-        self, room_id: str, ports: Ports, spawn: Spawn, changed: Callable[[str], None], known: Room | None = None
+        self,
+        room_id: str,
+        ports: Ports,
+        spawn: Spawn,
+        changed: Callable[[str], None],
+        known: Room | None = None,
     ) -> None:
         self.room_id = room_id
         self.idle_since_ms = ports.now_ms()
@@ -95,7 +120,9 @@ class RoomRunner:
         self._changed = changed
         self._room: Room | None = known
         self._followers = Followers(room_id, ports, lambda: self._room, changed)
-        self._mailbox: Mailbox[Request | EventsAppended | TakeOver | Resync] = Mailbox(MAILBOX_CAPACITY)
+        self._mailbox: Mailbox[Request | EventsAppended | TakeOver | Resync] = Mailbox(
+            MAILBOX_CAPACITY
+        )
         self._keys: dict[CommandKey, int] = {}
         self._tail: list[StoredEvent] = []
         self._responsible = known is not None
@@ -126,7 +153,13 @@ class RoomRunner:
     @property
     def idle(self) -> bool:
         """Whether nobody would notice if the room left memory."""
-        return not (len(self._followers) or self._busy or self._ai or self._resync_timer or len(self._mailbox))
+        return not (
+            len(self._followers)
+            or self._busy
+            or self._ai
+            or self._resync_timer
+            or len(self._mailbox)
+        )
 
     def submit(self, request: Request | TakeOver | Resync) -> bool:
         """Queues a request; False when too many wait already."""
@@ -165,7 +198,9 @@ class RoomRunner:
             self.idle_since_ms = self._ports.now_ms()
 
     async def run(self) -> None:
-        """Serves the mailbox until cancelled; returns when there is no such room, or when it cannot be read."""
+        """Serves the mailbox until cancelled; returns when there is no such room, or when it cannot
+        be read.
+        """
         unsubscribe = self._ports.bus.subscribe(self.room_id, self.receive)
         try:
             if not await self._opened():
@@ -189,7 +224,9 @@ class RoomRunner:
     # --- loading and catching up ---
 
     async def _opened(self) -> bool:
-        """Whether the room is there and could be read; otherwise all who wait have been told why not."""
+        """Whether the room is there and could be read; otherwise all who wait have been told why
+        not.
+        """
         due = False
         while True:
             try:
@@ -208,7 +245,9 @@ class RoomRunner:
                     continue
             except Exception:
                 log.exception("room cannot be read", room=self.room_id)
-                self._refuse_all(Code.SERVER_FAULT, "the room cannot be read; the server's log says why")
+                self._refuse_all(
+                    Code.SERVER_FAULT, "the room cannot be read; the server's log says why"
+                )
             return False
 
     async def _load(self) -> None:
@@ -241,17 +280,21 @@ class RoomRunner:
             del self._tail[:-TAIL]
 
     async def _catch_up(self) -> None:
-        """Reads, applies and tells what was written behind this room's back: by another node, which is responsible for
-        what follows from it then, or by itself when the store could not say so: that nobody else has heard of.
+        """Reads, applies and tells what was written behind this room's back: by another node, which
+        is responsible for what follows from it then, or by itself when the store could not say so:
+        that nobody else has heard of.
         """
         while page := await self._ports.store.events(self.room_id, self._loaded.v, PAGE):
             head = await self._ports.store.head(self.room_id)
-            # From here to the telling nothing waits and nothing fails: what was applied and not told would be a gap.
+            # From here to the telling nothing waits and nothing fails: what was applied and not
+            # told would be a gap.
             self._apply(page)
             self._responsible = head is not None and head.node == self._ports.node
             self._tell(page)
             if self._responsible:  # whoever lacks more than the newest reads the log
-                self._ports.bus.publish(EventsAppended(self.room_id, self._ports.node, tuple(page[-TAIL:])))
+                self._ports.bus.publish(
+                    EventsAppended(self.room_id, self._ports.node, tuple(page[-TAIL:]))
+                )
             if len(page) < PAGE:
                 break
         self._is_behind = False
@@ -274,7 +317,9 @@ class RoomRunner:
                     self.forget(follower)
                     follower.send(text_frame(format_message(wire.Ack(key, None))))
                 case Request(command=AiMove() | AiFailure() | ForcedPass() as answer):
-                    if self._ai is not None and self._ai[0].startswith(ai.question(answer.match, answer.digest)):
+                    if self._ai is not None and self._ai[0].startswith(
+                        ai.question(answer.match, answer.digest)
+                    ):
                         self._ai = None
                     await self._command(item)
                 case Request():
@@ -293,12 +338,19 @@ class RoomRunner:
             self._is_behind = True
             self._resync_later()
             self._ports.metrics.store_failures += 1
-            log.warning("store unavailable", room=self.room_id, command=asked(item), error=str(error))
+            log.warning(
+                "store unavailable", room=self.room_id, command=asked(item), error=str(error)
+            )
             refuse(item, Code.STORE_RETRY, "the store does not answer; send the same command again")
         except Exception:
             self._is_behind = True
             self._ports.metrics.faults += 1
-            log.exception("room request failed", room=self.room_id, request=type(item).__name__, command=asked(item))
+            log.exception(
+                "room request failed",
+                room=self.room_id,
+                request=type(item).__name__,
+                command=asked(item),
+            )
             refuse(item, Code.SERVER_FAULT, "the server made a mistake with this; it is in its log")
 
     def _resync_later(self) -> None:
@@ -311,7 +363,9 @@ class RoomRunner:
 
     async def _grown(self, grown: EventsAppended) -> None:
         room = self._loaded
-        self._ports.metrics.bus_lag_s.observe(max(0, self._ports.now_ms() - grown.events[-1].at_ms) / 1000)
+        self._ports.metrics.bus_lag_s.observe(
+            max(0, self._ports.now_ms() - grown.events[-1].at_ms) / 1000
+        )
         if grown.events[-1].v <= room.v:
             return
         if grown.events[0].v != room.v + 1:
@@ -322,7 +376,9 @@ class RoomRunner:
         self._tell(list(grown.events))
 
     async def _command(self, request: Request) -> None:
-        """Answers a command exactly once: with an ack after the commit, the ack that it had before, or an error."""
+        """Answers a command exactly once: with an ack after the commit, the ack that it had before,
+        or an error.
+        """
         command = request.command
         assert not isinstance(command, FOLLOWING), "those change nothing"
         key = CommandKey(request.actor.identity, command.id)
@@ -338,8 +394,13 @@ class RoomRunner:
                 if not checked and await self._was_behind(key):
                     checked = True
                     continue
-                if isinstance(command, AiMove) and rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED):
-                    log.error("AI answered an illegal move", room=self.room_id, game=self._loaded.game_id)
+                if isinstance(command, AiMove) and rejection.code in (
+                    Code.MOVE_ILLEGAL,
+                    Code.MOVE_MALFORMED,
+                ):
+                    log.error(
+                        "AI answered an illegal move", room=self.room_id, game=self._loaded.game_id
+                    )
                     command = command.failed("its engine answered a move that is not legal")
                     continue
                 self._ports.metrics.rejected += 1
@@ -355,7 +416,12 @@ class RoomRunner:
                 if isinstance(command, AiMove):
                     command = command.failed("the rules of this game failed on its move")
                     continue
-                reply(request, wire.Error(command.id, Code.GAME_FAULT, "the rules of this game failed on that command"))
+                reply(
+                    request,
+                    wire.Error(
+                        command.id, Code.GAME_FAULT, "the rules of this game failed on that command"
+                    ),
+                )
                 return
             try:
                 await self._append(events, key, request)
@@ -368,17 +434,24 @@ class RoomRunner:
                 self._ports.metrics.repeated += 1
                 self._remember(key, made.last_v)
                 await self._catch_up()
-        reply(request, wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"))
+        reply(
+            request,
+            wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"),
+        )
 
     def _decide(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
-        """The events that a command makes now; CommandRejected or GameFault says why there are none."""
+        """The events that a command makes now; CommandRejected or GameFault says why there are
+        none.
+        """
         if isinstance(command, wire.Chat):
             limits = self._ports.settings.limit_chat, self._ports.settings.limit_chat_room
             chat.check_pace(self._loaded, actor.identity, self._ports.now_ms(), *limits)
         return rules.decide(self._loaded, actor, command, self._ports.new_id)
 
     async def _was_behind(self, key: CommandKey) -> bool:
-        """Before a rejection is sent: whether the store knows more than this room did when it decided."""
+        """Before a rejection is sent: whether the store knows more than this room did when it
+        decided.
+        """
         head = await self._ports.store.head(self.room_id)
         behind = head is not None and head.v > self._loaded.v
         if behind:
@@ -391,7 +464,9 @@ class RoomRunner:
                 await self._catch_up()
         return behind or made is not None
 
-    async def _append(self, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
+    async def _append(
+        self, events: list[wire.RoomEvent], key: CommandKey, request: Request
+    ) -> None:
         before = self._loaded
         await note_seated(self._ports, events)
         at_ms = max(self._ports.now_ms(), before.changed_ms)
@@ -443,7 +518,8 @@ class RoomRunner:
                 self._ports.engines.expect(room.game_id)
         picture = view_frame(room) if moved else b""
         frames = {
-            player: self._frames(events, player) + picture for player in {player for _, player in self._followers}
+            player: self._frames(events, player) + picture
+            for player in {player for _, player in self._followers}
         }
         moves, mover = turn_frame(room) if moved else (b"", None)
         asker = request.follower if request is not None else None
@@ -513,12 +589,16 @@ class RoomRunner:
             return []
         if self._tail and self._tail[0].v <= v + 1:
             return [event for event in self._tail if event.v > v]
-        return [event for event in await self._ports.store.events(self.room_id, v) if event.v <= room.v]
+        return [
+            event for event in await self._ports.store.events(self.room_id, v) if event.v <= room.v
+        ]
 
     # --- the AI's turn ---
 
     def _wake(self) -> None:
-        """Starts the search or the forced pass that is due, and stops one that is not wanted any more."""
+        """Starts the search or the forced pass that is due, and stops one that is not wanted any
+        more.
+        """
         room = self._loaded
         seat = room.ai_to_move() if self._responsible else None
         forced = room.forced_pass() if self._responsible else None
@@ -561,15 +641,25 @@ class RoomRunner:
         assert room.match is not None, "an AI moves in a match"
         was_cold = self._ports.engines.warm_percent(room.game_id) < 100
         try:
-            command, thought = await ai.answer(self._ports, room, room.match, seat, self._tell_ephemeral)
+            command, thought = await ai.answer(
+                self._ports, room, room.match, seat, self._tell_ephemeral
+            )
         except Exception:
             log.exception("AI seat failed", room=self.room_id, game=room.game_id)
             key = ai.command_id(room.match, room.v)
-            command, thought = AiFailure(key, room.match.id, seat, room.match.digest, "its engine failed"), None
+            command, thought = (
+                AiFailure(key, room.match.id, seat, room.match.digest, "its engine failed"),
+                None,
+            )
         if isinstance(command, AiFailure):
-            log.error("AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason)
-        # There is at most one such request at a time, and a match waits for it: it may go beyond the limit.
-        self._mailbox.put(Request(Actor(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True)
+            log.error(
+                "AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason
+            )
+        # There is at most one such request at a time, and a match waits for it: it may go beyond
+        # the limit.
+        self._mailbox.put(
+            Request(Actor(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True
+        )
         was_cold = was_cold or b'"ready":' in self._thinking
         if self._readiness is not None:
             was_cold = was_cold or not self._readiness.done()  # it still owes the last word

@@ -16,11 +16,11 @@ from server.protocol.frames import text_frame
 from server.rooms.model import AiFailure, AiMove, AiReply, Match, Room
 from server.store.base import Thought
 
+#: The room hears of a search at most so often, and of its end always.
 THINKING_EVERY_MS = 100
-"""The room hears of a search at most so often, and of its end always."""
 
+#: Where there is no engine at all, one is looked for so often.
 AWAY_S = 0.5
-"""Where there is no engine at all, one is looked for so often."""
 
 log = structlog.get_logger()
 
@@ -40,7 +40,9 @@ def question(match: str, digest: str) -> str:
 
 
 def job_for(room: Room, match: Match, seat: int) -> Job:
-    """The search for the seat to move; its seed is the same wherever and whenever it is asked again."""
+    """The search for the seat to move; its seed is the same wherever and whenever it is asked
+    again.
+    """
     assert room.game is not None, "a room without rules has no AI to move"
     occupant = match.seats[seat]
     seed = hashlib.blake2b(f"{match.id}:{match.ply}".encode(), digest_size=6).digest()
@@ -66,7 +68,13 @@ class Thoughts:
     ) -> None:
         assert room.game is not None, "a room without rules has no AI to move"
         number = move_number(room.game, match.ply, seat)
-        self._fixed = {"room": room.id, "match": match.id, "ply": match.ply, "seat": seat, "number": number}
+        self._fixed = {
+            "room": room.id,
+            "match": match.id,
+            "ply": match.ply,
+            "seat": seat,
+            "number": number,
+        }
         self._now_ms = now_ms
         self._percent = percent
         self._tell = tell
@@ -109,13 +117,17 @@ class Thoughts:
         self._tell(text_frame(format_message(thinking)))
 
 
+#: A room hears so often how far its game is compiled, between the AI's moves as well.
 READY_EVERY_S = 1.0
-"""A room hears so often how far its game is compiled, between the AI's moves as well."""
 
 
-def thoughts_of(ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]) -> Thoughts:
+def thoughts_of(
+    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
+) -> Thoughts:
     """What tells the room of the AI's search at this seat."""
-    return Thoughts(room, match, seat, ports.now_ms, tell, lambda: ports.engines.warm_percent(room.game_id))
+    return Thoughts(
+        room, match, seat, ports.now_ms, tell, lambda: ports.engines.warm_percent(room.game_id)
+    )
 
 
 async def answer(
@@ -155,7 +167,9 @@ async def answer(
 
 
 def _reason(error: SearchError) -> str:
-    """Why there is no move, in words for the room: what an engine says of it stands in the log only."""
+    """Why there is no move, in words for the room: what an engine says of it stands in the log
+    only.
+    """
     match error:
         case RulesChanged():
             return "the rules of this game have changed since the match began"
@@ -165,9 +179,12 @@ def _reason(error: SearchError) -> str:
             return "no engine found a move"
 
 
-async def tell_readiness(ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]) -> None:
-    """Tells a room after the AI's move how far its game is compiled, until there is nothing to wait for: of a game that
-    was not when the AI was asked, so that the last word is always that it is ready.
+async def tell_readiness(
+    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
+) -> None:
+    """Tells a room after the AI's move how far its game is compiled, until there is nothing to wait
+    for: of a game that was not when the AI was asked, so that the last word is always that it is
+    ready.
     """
     thoughts = thoughts_of(ports, room, match, seat, tell)
     is_ready = False
@@ -177,8 +194,8 @@ async def tell_readiness(ports: Ports, room: Room, match: Match, seat: int, tell
         thoughts.readiness()
 
 
+#: An AI accepts no draw before so many plies: until then its score says little.
 DRAW_PLIES = 40
-"""An AI accepts no draw before so many plies: until then its score says little."""
 
 
 class _Score(msgspec.Struct):
@@ -186,7 +203,9 @@ class _Score(msgspec.Struct):
 
 
 def reply(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> AiReply:
-    """What the AI says to the offer of a draw: yes where it saw no advantage for itself when it last moved."""
+    """What the AI says to the offer of a draw: yes where it saw no advantage for itself when it
+    last moved.
+    """
     last = max(thoughts, key=lambda thought: thought.ply, default=None)
     score = msgspec.json.decode(last.body, type=_Score).score if last is not None else None
     accept = match.ply >= DRAW_PLIES and score is not None and score <= 0

@@ -1,5 +1,5 @@
-"""Checks what an engine worker says of a search, against the uncompiled rules: nothing that it says reaches a room or a
-client unchecked. Pure.
+"""Checks what an engine worker says of a search, against the uncompiled rules: nothing that it says
+reaches a room or a client unchecked. Pure.
 """
 
 from msgspec.structs import replace
@@ -7,13 +7,14 @@ from msgspec.structs import replace
 from engine.game import Game, GameError, GameFault, Position
 from engine.search.job import MATE, Info, Job, Result, SearchFailed
 
+#: Moves of a line of play that are checked, and shown, while a search goes on: each costs a list of
+#: moves.
 LINE_LIVE = 8
-"""Moves of a line of play that are checked, and shown, while a search goes on: each costs a list of moves."""
+#: Moves of the line of play of an answer.
 LINE_KEPT = 16
-"""Moves of the line of play of an answer."""
 MAX_DEPTH = 1000
+#: Above this, numbers in JSON are not exact in a browser.
 MAX_COUNT = 2**53 - 1
-"""Above this, numbers in JSON are not exact in a browser."""
 MAX_TIME_MS = 86_400_000
 
 
@@ -22,7 +23,9 @@ class Untrue(Exception):
 
 
 def position_of(job: Job, game: Game) -> Position:
-    """The position that a job of this node names, its moves replayed unchecked; SearchFailed when it names none."""
+    """The position that a job of this node names, its moves replayed unchecked; SearchFailed when
+    it names none.
+    """
     try:
         position = game.position(job.start, job.options)
         for token in job.moves:
@@ -35,8 +38,8 @@ def position_of(job: Job, game: Game) -> Position:
 
 
 class Checker:
-    """Checks what is said of one search of one position. All methods raise Untrue, and SearchFailed when the rules
-    themselves fail.
+    """Checks what is said of one search of one position. All methods raise Untrue, and SearchFailed
+    when the rules themselves fail.
     """
 
     def __init__(self, position: Position) -> None:
@@ -45,18 +48,26 @@ class Checker:
             self._tokens = frozenset(position.tokens())
         except GameFault as error:
             raise SearchFailed(str(error)) from error
+        #: Positions on the lines that were checked last: the next line begins like the one before.
         self._after: dict[tuple[str, ...], Position] = {}
-        """Positions on the lines that were checked last: the next line begins like the one before."""
 
     def result(self, result: Result) -> Result:
-        """The answer, with a move that is legal here, written as this game writes it, and an info that can be so."""
+        """The answer, with a move that is legal here, written as this game writes it, and an info
+        that can be so.
+        """
         if result.move not in self._tokens:
             raise Untrue("an illegal move")
         return replace(result, info=self.info(result.info, LINE_KEPT))
 
     def info(self, info: Info, line: int = LINE_LIVE) -> Info:
-        """The info with at most `line` moves of its line of play, which ends before the first one that is not legal."""
-        for number, most in ((info.depth, MAX_DEPTH), (info.nodes, MAX_COUNT), (info.nps, MAX_COUNT)):
+        """The info with at most `line` moves of its line of play, which ends before the first one
+        that is not legal.
+        """
+        for number, most in (
+            (info.depth, MAX_DEPTH),
+            (info.nodes, MAX_COUNT),
+            (info.nps, MAX_COUNT),
+        ):
             if not 0 <= number <= most:
                 raise Untrue("a count that cannot be")
         if not 0 <= info.time_ms <= MAX_TIME_MS:

@@ -1,12 +1,13 @@
 """Searches by engine workers elsewhere, and by the pool here when there is one.
 
-A server owns its searches: it picks the worker, watches it, and asks another one when it dies or falls silent, at most
-TRIES times, with the time that is left; then the pool here has its turn. An answer counts if it bears the search's id
-and its present try, and no other does.
+A server owns its searches: it picks the worker, watches it, and asks another one when it dies or
+falls silent, at most TRIES times, with the time that is left; then the pool here has its turn. An
+answer counts if it bears the search's id and its present try, and no other does.
 
-Workers are not believed. What they say of a search is checked (`server.seats.answers`); one that says what cannot be,
-or that a game is in quarantine, gets no more searches of that game under these rules for as long as it lives (a worker
-that starts again has another name). Its words stay in this node's log.
+Workers are not believed. What they say of a search is checked (`server.seats.answers`); one that
+says what cannot be, or that a game is in quarantine, gets no more searches of that game under these
+rules for as long as it lives (a worker that starts again has another name). Its words stay in this
+node's log.
 """
 
 import asyncio
@@ -32,29 +33,29 @@ from server.seats.answers import Checker, Untrue, position_of
 log = structlog.get_logger()
 
 TRIES = 3
+#: A worker says within this time that it has a search, or it is lost.
 TAKE_S = 1.0
-"""A worker says within this time that it has a search, or it is lost."""
+#: So long a worker that searches may be silent; it says something twice a second.
 SILENCE_S = 1.5
-"""So long a worker that searches may be silent; it says something twice a second."""
+#: How late an answer may be.
 GRACE_S = 0.5
-"""How late an answer may be."""
+#: Nobody waits longer for one try: a game may have to be compiled first.
 DEADLINE_S = 120.0
-"""Nobody waits longer for one try: a game may have to be compiled first."""
+#: A worker whose advert is older is not asked.
 ADVERT_S = 3.5
-"""A worker whose advert is older is not asked."""
+#: A worker that refused for want of room is left alone for so long.
 BUSY_S = 0.25
-"""A worker that refused for want of room is left alone for so long."""
+#: After so many there is no hope.
 REFUSALS = 200
-"""After so many there is no hope."""
+#: With less time left than this the best move so far is the answer.
 WORTH_A_TRY_S = 0.1
-"""With less time left than this the best move so far is the answer."""
 HOMES = 10_000
+#: News of progress are read no more often: a worker sends them ten times a second.
 PROGRESS_S = 0.08
-"""News of progress are read no more often: a worker sends them ten times a second."""
+#: Workers whose faults are remembered.
 DISTRUSTED = 1000
-"""Workers whose faults are remembered."""
+#: So much of what a worker says stands in the log.
 QUOTED = 200
-"""So much of what a worker says stands in the log."""
 
 
 class _Lost(Exception):
@@ -74,7 +75,9 @@ class _Failed(Exception):
 
 
 class _Bad(Exception):
-    """The worker is not fit to search this game: what it said is false, no message, or that it will not."""
+    """The worker is not fit to search this game: what it said is false, no message, or that it will
+    not.
+    """
 
 
 @dataclass(eq=False, slots=True)
@@ -84,8 +87,8 @@ class _Worker:
     advert: Advert
     last_heard_s: float
     busy_until_s: float = 0.0
+    #: Searches that this server has given it and that are not answered yet.
     mine: int = 0
-    """Searches that this server has given it and that are not answered yet."""
 
     @property
     def load(self) -> float:
@@ -111,12 +114,12 @@ class _Ticket:
     losses: int = 0
     begun_s: float | None = None
     latest: Info | None = None
+    #: Workers that lost it: they are asked again when there are no others.
     shunned: set[str] = field(default_factory=set)
-    """Workers that lost it: they are asked again when there are no others."""
+    #: Workers that gave it up: they are not asked again.
     excluded: set[str] = field(default_factory=set)
-    """Workers that gave it up: they are not asked again."""
+    #: Why the pool here has no answer.
     local_error: SearchFailed | None = None
-    """Why the pool here has no answer."""
     checker: Checker | None = None
 
     def check(self) -> Checker:
@@ -129,7 +132,9 @@ class _Ticket:
         """What is left of the job's own time, which begins with its first search."""
         if self.level.limit.time_ms is None:
             return None
-        return self.level.limit.time_ms / 1000 - (now_s - (self.begun_s if self.begun_s is not None else now_s))
+        return self.level.limit.time_ms / 1000 - (
+            now_s - (self.begun_s if self.begun_s is not None else now_s)
+        )
 
 
 @dataclass(eq=False, slots=True)
@@ -140,8 +145,8 @@ class _Attempt:
     worker: str
     answer: asyncio.Future[Result]
     silent_at_s: float
+    #: From when on progress is read again.
     heed_at_s: float = 0.0
-    """From when on progress is read again."""
     is_compiled: bool = True
 
     def fail(self, error: Exception) -> None:
@@ -151,8 +156,9 @@ class _Attempt:
 
 @dataclass(slots=True)
 class Counts:
-    """Since the start: searches answered by workers, tries lost with theirs, news that came too late or twice, and
-    payloads that were no news. What workers said falsely is in `Metrics.bad_answers`.
+    """Since the start: searches answered by workers, tries lost with theirs, news that came too
+    late or twice, and payloads that were no news. What workers said falsely is in
+    `Metrics.bad_answers`.
     """
 
     answered: int = 0
@@ -162,7 +168,9 @@ class Counts:
 
 
 class RemoteEngines:
-    """See `server.ports.Engines`. `node` is who this server is; `local` its own pool, if it has one."""
+    """See `server.ports.Engines`. `node` is who this server is; `local` its own pool, if it has
+    one.
+    """
 
     def __init__(
         self,
@@ -181,8 +189,9 @@ class RemoteEngines:
         self._workers: dict[str, _Worker] = {}
         self._attempts: dict[str, _Attempt] = {}
         self._home: dict[str, str] = {}
+        #: By the worker's name: games, each with the digest of its rules. It outlives adverts,
+        #: which come and go.
         self._distrusted: dict[str, set[tuple[str, str]]] = {}
-        """By the worker's name: games, each with the digest of its rules. It outlives adverts, which come and go."""
         link.subscribe(f"{work.WORKERS}/+", self._on_advert)
         link.subscribe(work.news_topic(node), self._on_news)
         link.on_gap(self._on_gap)
@@ -190,7 +199,10 @@ class RemoteEngines:
     # --- what the house calls
 
     def is_warm(self, game_id: str) -> bool:
-        remote = any(self._offers(worker, worker.advert.games.get(game_id), game_id) for worker in self._present())
+        remote = any(
+            self._offers(worker, worker.advert.games.get(game_id), game_id)
+            for worker in self._present()
+        )
         return remote or (self._local is not None and self._local.is_warm(game_id))
 
     def warm_percent(self, game_id: str) -> int:
@@ -216,7 +228,9 @@ class RemoteEngines:
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
         game = self._find_game(job.game)
         if job.rules != game.digest:
-            raise RulesChanged(f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}")
+            raise RulesChanged(
+                f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}"
+            )
         ticket = _Ticket(secrets.token_hex(12), job, game, level_for(job, game), on_info)
         if time_ms is not None and ticket.level.limit.time_ms is not None:
             ticket.begun_s = _now_s() - max(0, ticket.level.limit.time_ms - time_ms) / 1000
@@ -244,7 +258,12 @@ class RemoteEngines:
         except _Changed:
             self._workers.pop(name, None)  # until it advertises anew
         except _Failed as failed:
-            log.warning("search failed at a worker", worker=_quoted(name), game=game.id, reason=_quoted(str(failed)))
+            log.warning(
+                "search failed at a worker",
+                worker=_quoted(name),
+                game=game.id,
+                reason=_quoted(str(failed)),
+            )
             ticket.excluded.add(name)
         except _Bad as bad:
             self._distrust(name, game, str(bad))
@@ -267,7 +286,9 @@ class RemoteEngines:
         self._distrusted[name].add(offered)
         if len(self._distrusted) > DISTRUSTED:
             del self._distrusted[next(iter(self._distrusted))]
-        log.error("worker not asked any more", worker=_quoted(name), game=game.id, reason=_quoted(reason))
+        log.error(
+            "worker not asked any more", worker=_quoted(name), game=game.id, reason=_quoted(reason)
+        )
 
     # --- choosing
 
@@ -278,7 +299,9 @@ class RemoteEngines:
         since_s = _now_s() - ADVERT_S
         return [worker for worker in self._workers.values() if worker.last_heard_s > since_s]
 
-    def _offers(self, worker: _Worker, offer: Offer | Warming | None, game_id: str, rules: str | None = None) -> bool:
+    def _offers(
+        self, worker: _Worker, offer: Offer | Warming | None, game_id: str, rules: str | None = None
+    ) -> bool:
         """Whether that offer of a worker is for the game, with these rules, and believed."""
         if offer is None or rules not in (None, offer.rules):
             return False
@@ -289,14 +312,18 @@ class RemoteEngines:
         return [one for one in self._asked(ticket) if self._is_for(ticket, one, one.advert.games)]
 
     def _warming(self, ticket: _Ticket) -> list[_Worker]:
-        """Those with exactly these rules that have not compiled them yet; they search levels all the same."""
+        """Those with exactly these rules that have not compiled them yet; they search levels all
+        the same.
+        """
         return [one for one in self._asked(ticket) if self._is_for(ticket, one, one.advert.warming)]
 
     def _asked(self, ticket: _Ticket) -> list[_Worker]:
         """The workers that this search has not failed at."""
         return [worker for worker in self._present() if worker.advert.worker not in ticket.excluded]
 
-    def _is_for(self, ticket: _Ticket, worker: _Worker, offers: Mapping[str, Offer | Warming]) -> bool:
+    def _is_for(
+        self, ticket: _Ticket, worker: _Worker, offers: Mapping[str, Offer | Warming]
+    ) -> bool:
         job = ticket.job
         return self._offers(worker, offers.get(job.game), job.game, job.rules)
 
@@ -305,7 +332,9 @@ class RemoteEngines:
         return self._local if ticket.local_error is None else None
 
     def _check_hope(self, ticket: _Ticket) -> None:
-        """Raises what ends a search that nobody can answer now: EnginesAway when nobody offers the game at all."""
+        """Raises what ends a search that nobody can answer now: EnginesAway when nobody offers the
+        game at all.
+        """
         if self._able(ticket) or self._warming(ticket):
             return
         if ticket.local_error is not None:
@@ -318,9 +347,9 @@ class RemoteEngines:
         raise EnginesAway(f"no engine is there for {job.game}")
 
     def _choose(self, ticket: _Ticket) -> _Worker | None:
-        """The worker to ask: the room's own if it has a free core, else the least loaded, the fastest of those; None
-        for the pool here, or when all are full. One that has the game compiled comes before the pool here, unless that
-        has too, and that before one that has not.
+        """The worker to ask: the room's own if it has a free core, else the least loaded, the
+        fastest of those; None for the pool here, or when all are full. One that has the game
+        compiled comes before the pool here, unless that has too, and that before one that has not.
         """
         here = self._here(ticket)
         if ticket.losses >= TRIES and here is not None:
@@ -338,7 +367,9 @@ class RemoteEngines:
         home = self._workers.get(self._home.get(ticket.job.affinity, ""))
         if home is not None and home in free:
             return home
-        return min(free or able, key=lambda one: (one.load, -one.nps(ticket.job.game)), default=None)
+        return min(
+            free or able, key=lambda one: (one.load, -one.nps(ticket.job.game)), default=None
+        )
 
     def _has_room_here(self) -> bool:
         """Is a process of the pool here idle?"""
@@ -369,7 +400,9 @@ class RemoteEngines:
         try:
             return await self._watched(attempt, now_s)
         except (_Lost, asyncio.CancelledError):
-            self._link.publish(work.order_topic(name), work.encode(work.Stop(ticket.id, ticket.attempt)), kept=True)
+            self._link.publish(
+                work.order_topic(name), work.encode(work.Stop(ticket.id, ticket.attempt)), kept=True
+            )
             if ticket.begun_s is None:
                 ticket.begun_s = now_s  # what was lost here is not given to the next try
             raise
@@ -431,7 +464,12 @@ class RemoteEngines:
         known = self._workers.get(advert.worker)
         if known is None:
             self._workers[advert.worker] = _Worker(advert, _now_s())
-            log.info("engine worker", worker=_quoted(advert.worker), cores=advert.cores, games=len(advert.games))
+            log.info(
+                "engine worker",
+                worker=_quoted(advert.worker),
+                cores=advert.cores,
+                games=len(advert.games),
+            )
         else:
             known.advert, known.last_heard_s = advert, _now_s()
 
@@ -504,7 +542,12 @@ class RemoteEngines:
         self._link.counts.refused += 1
         refused = self.counts.malformed
         if refused.bit_count() == 1:  # 1, 2, 4, 8, …
-            log.warning("worker message refused", topic=_quoted(topic), reason=_quoted(str(error)), refused=refused)
+            log.warning(
+                "worker message refused",
+                topic=_quoted(topic),
+                reason=_quoted(str(error)),
+                refused=refused,
+            )
 
 
 def _refusal(reason: str, message: str) -> Exception:
@@ -520,13 +563,19 @@ def _refusal(reason: str, message: str) -> Exception:
 
 
 def _quoted(text: str) -> str:
-    """The words of a worker as they may stand in a log: without control and format characters, and cut."""
+    """The words of a worker as they may stand in a log: without control and format characters, and
+    cut.
+    """
     return "".join(c if c.isprintable() else "?" for c in text[:QUOTED])
 
 
 def _nameless(job: Job) -> Job:
-    """The job for somebody who need not know the room: whoever knows an unlisted room's name may enter it."""
-    return msgspec.structs.replace(job, affinity=hashlib.blake2b(job.affinity.encode(), digest_size=8).hexdigest())
+    """The job for somebody who need not know the room: whoever knows an unlisted room's name may
+    enter it.
+    """
+    return msgspec.structs.replace(
+        job, affinity=hashlib.blake2b(job.affinity.encode(), digest_size=8).hexdigest()
+    )
 
 
 def _now_s() -> float:

@@ -1,10 +1,12 @@
 """A store as one portable file, and back: the same file for SQLite and PostgreSQL.
 
-The file is JSON lines under gzip. First a header with the schema's revision; then for each table a line with its
-columns and one line a row; last how many rows there were, so that a file that was cut short is known. What is read is
-one snapshot: all rooms are of the same moment, and each log is whole up to its head.
+The file is JSON lines under gzip. First a header with the schema's revision; then for each table a
+line with its columns and one line a row; last how many rows there were, so that a file that was cut
+short is known. What is read is one snapshot: all rooms are of the same moment, and each log is
+whole up to its head.
 
-Not in it: the epoch (a restored store gets a new one, which makes clients start anew), heartbeats, and the bus key.
+Not in it: the epoch (a restored store gets a new one, which makes clients start anew), heartbeats,
+and the bus key.
 """
 
 import gzip
@@ -15,19 +17,30 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, BinaryIO
 
-from sqlalchemy import Boolean, Column, Connection, LargeBinary, MetaData, Table, func, insert, select, update
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    LargeBinary,
+    MetaData,
+    Table,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from server.store import schema
 from server.store import tables as t
 from server.store.base import StoreError, wall_clock_ms
 
 FORMAT = 1
+#: The tables in a backup, in the order in which they are restored.
 KEPT = ("identities", "rooms", "events", "commands", "matches", "thoughts")
-"""The tables in a backup, in the order in which they are restored."""
 BATCH = 1000
 Row = list[Any]
+#: Is called now and then with how many rows are done, and of how many (0: that is not known).
 Told = Callable[[int, int], None]
-"""Is called now and then with how many rows are done, and of how many (0: that is not known)."""
 
 
 class BadBackup(StoreError):
@@ -40,15 +53,23 @@ class BadBackup(StoreError):
 def backup(connection: Connection, where: str, file: BinaryIO, told: Told) -> dict[str, int]:
     """Writes what a snapshot holds; returns how many rows of each table."""
     revision = schema.revision_of(connection)
-    if revision is None or revision > schema.HEAD:  # one that is older is copied as it is, say before it is migrated
+    if (
+        revision is None or revision > schema.HEAD
+    ):  # one that is older is copied as it is, say before it is migrated
         schema.judge(revision, schema.needs_of(connection) if revision else None, where)
     tables = _reflected(connection)
     total = sum(_count(connection, table) for table in tables)
     done: dict[str, int] = {}
     with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
-        _write(packed, {"plyroom": "backup", "format": FORMAT, "schema": revision, "at_ms": wall_clock_ms()})
+        _write(
+            packed,
+            {"plyroom": "backup", "format": FORMAT, "schema": revision, "at_ms": wall_clock_ms()},
+        )
         for table in tables:
-            _write(packed, {"table": table.name, "columns": {one.name: _kind(one) for one in table.columns}})
+            _write(
+                packed,
+                {"table": table.name, "columns": {one.name: _kind(one) for one in table.columns}},
+            )
             done[table.name] = 0
             for row in _stream(connection, table):
                 _write(packed, row)
@@ -72,7 +93,9 @@ def _count(connection: Connection, table: Table) -> int:
 
 
 def _kind(column: Column[Any]) -> str:
-    """How a column's values stand in the file; binary ones that are not JSON themselves stand in hexadecimal."""
+    """How a column's values stand in the file; binary ones that are not JSON themselves stand in
+    hexadecimal.
+    """
     if isinstance(column.type, LargeBinary):
         return "hex" if column.name == "token_hash" else "utf8"
     return "bool" if isinstance(column.type, Boolean) else "plain"
@@ -84,7 +107,10 @@ def _stream(connection: Connection, table: Table) -> Iterator[Row]:
     query = select(table).order_by(*table.primary_key.columns)
     with connection.execution_options(yield_per=BATCH).execute(query) as found:
         for row in found:
-            yield [None if value is None else change(value) for value, change in zip(row, pack, strict=True)]
+            yield [
+                None if value is None else change(value)
+                for value, change in zip(row, pack, strict=True)
+            ]
 
 
 _PACK: dict[str, Callable[[Any], Any]] = {
@@ -103,8 +129,9 @@ def _write(packed: gzip.GzipFile, line: Any) -> None:
 
 
 def restore(connection: Connection, where: str, file: BinaryIO, told: Told) -> dict[str, int]:
-    """Fills an empty store in one transaction: all of the file or nothing. The schema is made as it was, and then
-    brought to this program's. Returns how many rows of each table; StoreError says why not.
+    """Fills an empty store in one transaction: all of the file or nothing. The schema is made as it
+    was, and then brought to this program's. Returns how many rows of each table; StoreError says
+    why not.
     """
     lines = _lines(file)
     header = next(lines, None)
@@ -117,7 +144,10 @@ def restore(connection: Connection, where: str, file: BinaryIO, told: Told) -> d
     tables = {table.name: table for table in _reflected(connection)}
     done = _fill(connection, tables, lines, told)
     schema.migrate(connection, where)
-    for table in (t.identities, t.rooms):  # what was old when the backup was made is not old for whoever restores it
+    for table in (
+        t.identities,
+        t.rooms,
+    ):  # what was old when the backup was made is not old for whoever restores it
         connection.execute(update(table).values(seen_day=None))
     connection.execute(t.meta.delete().where(t.meta.c.key == "epoch"))
     connection.execute(insert(t.meta).values(key="epoch", value=secrets.token_hex(8)))
@@ -125,22 +155,30 @@ def restore(connection: Connection, where: str, file: BinaryIO, told: Told) -> d
 
 
 def _make_empty(connection: Connection, where: str, revision: str) -> None:
-    """The tables as that revision has them, with nothing in them; StoreError when there is something."""
+    """The tables as that revision has them, with nothing in them; StoreError when there is
+    something.
+    """
     found = schema.revision_of(connection)
     if found is not None:
         for table in _reflected(connection):
             if _count(connection, table):
-                raise StoreError(f"the database {where} is not empty: a backup is restored into an empty one")
+                raise StoreError(
+                    f"the database {where} is not empty: a backup is restored into an empty one"
+                )
         if connection.dialect.name == "postgresql":  # whoever has a file locks it
             now_ms = func.extract("epoch", func.clock_timestamp()) * 1000
-            alive = select(func.count()).select_from(t.nodes).where(t.nodes.c.alive_until_ms > now_ms)
+            alive = (
+                select(func.count()).select_from(t.nodes).where(t.nodes.c.alive_until_ms > now_ms)
+            )
             if connection.execute(alive).scalar_one():
                 raise StoreError(f"a server uses the database {where}: stop it first")
         schema.downgrade(connection)
     schema.upgrade(connection, revision)
 
 
-def _fill(connection: Connection, tables: dict[str, Table], lines: Iterator[Any], told: Told) -> dict[str, int]:
+def _fill(
+    connection: Connection, tables: dict[str, Table], lines: Iterator[Any], told: Told
+) -> dict[str, int]:
     done: dict[str, int] = {}
     names: list[str] = []
     unpack: list[Callable[[Any], Any]] = []
@@ -149,7 +187,9 @@ def _fill(connection: Connection, tables: dict[str, Table], lines: Iterator[Any]
         rows: list[dict[str, Any]] = []
         for line in batch:
             if isinstance(line, list) and table is not None and len(line) == len(names):
-                values = (None if v is None else change(v) for v, change in zip(line, unpack, strict=True))
+                values = (
+                    None if v is None else change(v) for v, change in zip(line, unpack, strict=True)
+                )
                 rows.append(dict(zip(names, values, strict=True)))
                 continue
             _insert(connection, table, rows, done)
@@ -157,20 +197,26 @@ def _fill(connection: Connection, tables: dict[str, Table], lines: Iterator[Any]
             match line:
                 case {"rows": counts}:
                     if counts != done:
-                        raise BadBackup(f"the backup is damaged: {counts} rows were expected and {done} found")
+                        raise BadBackup(
+                            f"the backup is damaged: {counts} rows were expected and {done} found"
+                        )
                     return done
                 case {"table": str(name), "columns": dict(columns)} if name in tables:
                     table, names = tables[name], list(columns)
                     unpack = [_UNPACK[kind] for kind in columns.values()]
                     done[name] = 0
                 case _:
-                    raise BadBackup(f"the backup is damaged: a line of it begins {str(line)[:40]!r}")
+                    raise BadBackup(
+                        f"the backup is damaged: a line of it begins {str(line)[:40]!r}"
+                    )
         _insert(connection, table, rows, done)
         told(sum(done.values()), 0)
     raise BadBackup("the backup was cut short: its end is missing")
 
 
-def _insert(connection: Connection, table: Table | None, rows: list[dict[str, Any]], done: dict[str, int]) -> None:
+def _insert(
+    connection: Connection, table: Table | None, rows: list[dict[str, Any]], done: dict[str, int]
+) -> None:
     if rows:
         assert table is not None, "rows come after their table's line"
         connection.execute(insert(table), rows)

@@ -1,9 +1,11 @@
 """The store's port: what the log and its projections promise, whatever keeps them.
 
-Every backend passes the same contract tests. Rows never leave a backend: what comes out are the values below.
+Every backend passes the same contract tests. Rows never leave a backend: what comes out are the
+values below.
 
-The promises: `append` and `create_room` return only after the commit; all that one call writes is committed together or
-not at all; v of a room counts 1, 2, 3, … without a gap; a command key (room, identity, id) makes events once.
+The promises: `append` and `create_room` return only after the commit; all that one call writes is
+committed together or not at all; v of a room counts 1, 2, 3, … without a gap; a command key (room,
+identity, id) makes events once.
 """
 
 import time
@@ -12,11 +14,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
+#: Who may see an event.
 EVERYBODY, SPECTATORS = 0, 1
-"""Who may see an event."""
 
+#: No heartbeat holds for longer: one that reaches further ahead was made before the store's clock
+#: was set back.
 LONGEST_BEAT_MS = 60_000
-"""No heartbeat holds for longer: one that reaches further ahead was made before the store's clock was set back."""
 
 
 def wall_clock_ms() -> int:
@@ -60,7 +63,9 @@ class StoreUnavailable(StoreError):
 
 
 class StoredEvent(Struct, frozen=True):
-    """One entry of a room's log: body is the event's JSON, at_ms the time it was decided, in ms since 1970."""
+    """One entry of a room's log: body is the event's JSON, at_ms the time it was decided, in ms
+    since 1970.
+    """
 
     v: int
     at_ms: int
@@ -147,8 +152,8 @@ class NewRoom(Struct, frozen=True):
 
 
 class RoomHead(Struct, frozen=True):
-    """Where a room's log ends, which node is responsible for its wake-up, and the last day on which it was noted that
-    somebody was there (None: never).
+    """Where a room's log ends, which node is responsible for its wake-up, and the last day on which
+    it was noted that somebody was there (None: never).
     """
 
     v: int
@@ -158,7 +163,9 @@ class RoomHead(Struct, frozen=True):
 
 
 class Identity(Struct, frozen=True):
-    """Somebody who may hold seats, and the last day on which it was noted that they were here (None: never)."""
+    """Somebody who may hold seats, and the last day on which it was noted that they were here
+    (None: never).
+    """
 
     id: str
     name: str
@@ -200,7 +207,9 @@ class DaySpan(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """What a look over a page of rows deleted, and the id of the page's last row; None when it was the last page."""
+    """What a look over a page of rows deleted, and the id of the page's last row; None when it was
+    the last page.
+    """
 
     gone: tuple[str, ...]
     next: str | None
@@ -211,10 +220,14 @@ class Store(Protocol):
 
     @property
     def epoch(self) -> str:
-        """Random, made with the store: it differs after a restore from a backup, and then clients start anew."""
+        """Random, made with the store: it differs after a restore from a backup, and then clients
+        start anew.
+        """
 
     async def create_room(self, new: NewRoom) -> str | None:
-        """Commits a new room; returns None, or the id of the room that the same (host, create_id) made before."""
+        """Commits a new room; returns None, or the id of the room that the same (host, create_id)
+        made before.
+        """
 
     async def created_room(self, host: str, create_id: str) -> str | None:
         """The room that (host, create_id) made, if it made one."""
@@ -234,15 +247,19 @@ class Store(Protocol):
     async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
         """The (first, last) v that a command made, if it made any."""
 
-    async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
-        """Takes rooms over whose wake-up has come and whose node is gone (or every node's): they are this node's from
-        now on. What was due already when the room's last event was written is due, whatever `now_ms` is: clocks are
-        set back, and differ. After a call that failed, rooms that are this node's already may come, too.
+    async def due_rooms(
+        self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
+    ) -> list[str]:
+        """Takes rooms over whose wake-up has come and whose node is gone (or every node's): they
+        are this node's from now on. What was due already when the room's last event was written is
+        due, whatever `now_ms` is: clocks are set back, and differ. After a call that failed, rooms
+        that are this node's already may come, too.
         """
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
-        """Says that a node is alive for so long from now (LONGEST_BEAT_MS at most), by the store's clock, so that nodes
-        whose clocks differ do not take each other for dead; returns the store's time in ms since 1970.
+        """Says that a node is alive for so long from now (LONGEST_BEAT_MS at most), by the store's
+        clock, so that nodes whose clocks differ do not take each other for dead; returns the
+        store's time in ms since 1970.
         """
 
     async def alive_nodes(self) -> frozenset[str]:
@@ -261,11 +278,13 @@ class Store(Protocol):
         """Notes that they were here on that day; returns those that there are."""
 
     async def mark_sat(self, identity: str) -> None:
-        """The guest is about to take a seat or to make a room, and stays for ever; nothing if there is no such one."""
+        """The guest is about to take a seat or to make a room, and stays for ever; nothing if there
+        is no such one.
+        """
 
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
-        """Looks over the identities whose ids follow `after`: guests who never sat and whose last day is old go; the
-        days of those without one count from today.
+        """Looks over the identities whose ids follow `after`: guests who never sat and whose last
+        day is old go; the days of those without one count from today.
         """
 
     # --- rooms that nobody needs ---
@@ -274,8 +293,9 @@ class Store(Protocol):
         """Notes that somebody was there on that day; returns those rooms that there are."""
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
-        """Looks over the rooms whose ids follow `after`: those that never had a match and whose last day is old go with
-        all that belongs to them; the days of those without one count from today.
+        """Looks over the rooms whose ids follow `after`: those that never had a match and whose
+        last day is old go with all that belongs to them; the days of those without one count from
+        today.
         """
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
@@ -293,8 +313,8 @@ class Store(Protocol):
         """What the AI saw in a match, by ply."""
 
     async def bus_key(self) -> bytes:
-        """Random, made at the first call and the same for every node: nodes know each other's messages by it.
-        Never told to anybody else.
+        """Random, made at the first call and the same for every node: nodes know each other's
+        messages by it. Never told to anybody else.
         """
 
     async def check(self) -> None:

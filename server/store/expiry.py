@@ -1,8 +1,10 @@
-"""What leaves a SQL database for good: guests who never sat, and rooms without a match, that nobody has seen for long.
+"""What leaves a SQL database for good: guests who never sat, and rooms without a match, that nobody
+has seen for long.
 
-A look goes over one page of a table. Each deletion is one transaction and asks once more, of the rows as they are then:
-a guest or a room that comes back at that moment stays. It waits for no lock (PostgreSQL passes over rows that somebody
-else is about to change), so it holds up nobody and can be in no deadlock.
+A look goes over one page of a table. Each deletion is one transaction and asks once more, of the
+rows as they are then: a guest or a room that comes back at that moment stays. It waits for no lock
+(PostgreSQL passes over rows that somebody else is about to change), so it holds up nobody and can
+be in no deadlock.
 """
 
 from collections.abc import Sequence
@@ -13,6 +15,8 @@ from sqlalchemy import Connection, bindparam, case, delete, exists, select, text
 from server.store import tables as t
 from server.store.base import DaySpan, Page
 
+#: For PostgreSQL, where one statement is one transaction. The head says that no event came after
+#: the statement's snapshot, which could not see it, nor a match that it began.
 DELETE_ROOMS = text("""
     WITH asked AS (SELECT * FROM unnest(CAST(:rooms AS text[]), CAST(:heads AS bigint[])) AS a(id, head)),
     free AS (
@@ -24,15 +28,13 @@ DELETE_ROOMS = text("""
     events_gone AS (DELETE FROM events WHERE room IN (SELECT id FROM gone)),
     commands_gone AS (DELETE FROM commands WHERE room IN (SELECT id FROM gone))
     SELECT id FROM gone""")
-"""For PostgreSQL, where one statement is one transaction. The head says that no event came after the statement's
-snapshot, which could not see it, nor a match that it began.
-"""
 
 
 def note_seen(connection: Connection, table: Any, ids: Sequence[str], day: int) -> list[str]:
     """Notes a day of rows, never an earlier one; returns the ids of those that there are."""
     c = table.c
-    # Whoever waits for locks of several rows, as a group commit does, takes them in the order of code points.
+    # Whoever waits for locks of several rows, as a group commit does, takes them in the order of
+    # code points.
     order = c.id.collate("C") if connection.dialect.name == "postgresql" else c.id
     rows = select(c.id).where(c.id.in_(ids)).order_by(order).with_for_update().cte("rows")
     latest = case((c.seen_day > day, c.seen_day), else_=day)
@@ -43,7 +45,12 @@ def note_seen(connection: Connection, table: Any, ids: Sequence[str], day: int) 
 def first_seen(table: Any, ids: Sequence[str], day: int) -> Any:
     """The statement with which the days of rows begin to count that were never seen before."""
     c = table.c
-    rows = select(c.id).where(c.id.in_(ids), c.seen_day.is_(None)).with_for_update(skip_locked=True).cte("rows")
+    rows = (
+        select(c.id)
+        .where(c.id.in_(ids), c.seen_day.is_(None))
+        .with_for_update(skip_locked=True)
+        .cte("rows")
+    )
     return update(table).where(c.id.in_(select(rows.c.id))).values(seen_day=day).returning(c.id)
 
 
@@ -57,7 +64,9 @@ def page_of_rooms(after: str, limit: int) -> Any:
     """The query of a page: id, day, whether the room has ever had a match, and its head."""
     c = t.rooms.c
     had_match = exists().where(t.matches.c.room == c.id)
-    return select(c.id, c.seen_day, had_match, c.head).where(c.id > after).order_by(c.id).limit(limit)
+    return (
+        select(c.id, c.seen_day, had_match, c.head).where(c.id > after).order_by(c.id).limit(limit)
+    )
 
 
 def delete_identities(connection: Connection, ids: Sequence[str], before_day: int) -> list[str]:
@@ -66,18 +75,25 @@ def delete_identities(connection: Connection, ids: Sequence[str], before_day: in
     is_gone = (c.id.in_(ids), c.sat.is_(False), c.seen_day < before_day)
     rows = select(c.id).where(*is_gone).order_by(c.id).with_for_update(skip_locked=True).cte("rows")
     return [
-        row[0] for row in connection.execute(delete(t.identities).where(c.id.in_(select(rows.c.id))).returning(c.id))
+        row[0]
+        for row in connection.execute(
+            delete(t.identities).where(c.id.in_(select(rows.c.id))).returning(c.id)
+        )
     ]
 
 
 def delete_rooms(connection: Connection, heads: dict[str, int], before_day: int) -> list[str]:
-    """Deletes those of them, with their logs, that still are to go and whose heads are the same; returns their ids."""
+    """Deletes those of them, with their logs, that still are to go and whose heads are the same;
+    returns their ids.
+    """
     if connection.dialect.name == "postgresql":
         given = {"rooms": list(heads), "heads": list(heads.values()), "before": before_day}
         return [row[0] for row in connection.execute(DELETE_ROOMS, given)]
     c = t.rooms.c
     had_match = exists().where(t.matches.c.room == c.id)
-    found = connection.execute(select(c.id, c.head).where(c.id.in_(list(heads)), c.seen_day < before_day, ~had_match))
+    found = connection.execute(
+        select(c.id, c.head).where(c.id.in_(list(heads)), c.seen_day < before_day, ~had_match)
+    )
     gone = [room for room, head in found if heads[room] == head]
     for column in (c.id, t.events.c.room, t.commands.c.room):
         among = column.in_(bindparam("gone", expanding=True))
@@ -86,8 +102,8 @@ def delete_rooms(connection: Connection, heads: dict[str, int], before_day: int)
 
 
 def old_and_new(rows: Sequence[Any], span: DaySpan) -> tuple[list[Any], list[str]]:
-    """Of a page's rows (id, day, whether it stays for ever, …) those that are to go, and the ids of those that were
-    never seen.
+    """Of a page's rows (id, day, whether it stays for ever, …) those that are to go, and the ids of
+    those that were never seen.
     """
     passing = [row for row in rows if not row[2]]
     old = [row for row in passing if row[1] is not None and row[1] < span.before_day]

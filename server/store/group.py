@@ -1,8 +1,9 @@
-"""What a group commit writes: the rows of many operations, gathered by table, and how SQLite takes them.
+"""What a group commit writes: the rows of many operations, gathered by table, and how SQLite takes
+them.
 
-Each table takes all its rows in one statement, as one JSON text. With a statement a row, sqlite3 gives the interpreter
-lock away at every row, and getting it back beside a busy event loop takes a switch interval each time: 50 pairs at play
-waited 18 ms for a move.
+Each table takes all its rows in one statement, as one JSON text. With a statement a row, sqlite3
+gives the interpreter lock away at every row, and getting it back beside a busy event loop takes a
+switch interval each time: 50 pairs at play waited 18 ms for a move.
 """
 
 import sqlite3
@@ -23,7 +24,9 @@ class Contended(Exception):
 
 
 class GroupRows:
-    """The rows of a group by what is done with them; bytes stand as text, for they are JSON themselves."""
+    """The rows of a group by what is done with them; bytes stand as text, for they are JSON
+    themselves.
+    """
 
     def __init__(self) -> None:
         self.heads: list[Row] = []
@@ -46,12 +49,16 @@ class GroupRows:
             self.events.append((room, event.v, event.at_ms, event.audience, event.body.decode()))
         if append.command is not None:
             key = append.command
-            self.commands.append((room, key.identity, key.id, append.expected_v + 1, append.events[-1].v))
+            self.commands.append(
+                (room, key.identity, key.id, append.expected_v + 1, append.events[-1].v)
+            )
         for projection in append.projections:
             match projection:
                 case Listing():
                     at_ms = append.events[-1].at_ms
-                    self.listings.append((room, projection.listed, projection.summary.decode(), at_ms))
+                    self.listings.append(
+                        (room, projection.listed, projection.summary.decode(), at_ms)
+                    )
                 case MatchStarted() as m:
                     self.matches.append(
                         (
@@ -62,7 +69,9 @@ class GroupRows:
                 case MatchFinished() as m:
                     self.finished.append((m.match, m.v, m.at_ms, m.plies, m.over.decode()))
                 case Thought() as thought:
-                    self.thoughts.append((thought.match, thought.v, thought.ply, thought.body.decode()))
+                    self.thoughts.append(
+                        (thought.match, thought.v, thought.ply, thought.body.decode())
+                    )
                 case _:
                     assert_never(projection)
 
@@ -95,7 +104,18 @@ INSERT_EVENTS = _insert("events", "room", "v", "at_ms", "audience", "body")
 INSERT_COMMANDS = _insert("commands", "room", "identity", "id", "first_v", "last_v")
 LIST_ROOMS = _update("rooms", "listed", "summary", "changed_ms")
 INSERT_MATCHES = _insert(
-    "matches", "id", "room", "game", "number", "options", "seats", "start", "rules", "public", "first_v", "started_ms"
+    "matches",
+    "id",
+    "room",
+    "game",
+    "number",
+    "options",
+    "seats",
+    "start",
+    "rules",
+    "public",
+    "first_v",
+    "started_ms",
 )
 FINISH_MATCHES = _update("matches", "last_v", "finished_ms", "plies", "over")
 INSERT_THOUGHTS = _insert("thoughts", "match", "v", "ply", "body")

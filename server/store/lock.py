@@ -17,7 +17,9 @@ FILE = "plyroom.lock"
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Holds the folder until the block ends, or the process does; StoreUnavailable if another server holds it."""
+    """Holds the folder until the block ends, or the process does; StoreUnavailable if another
+    server holds it.
+    """
     try:
         was_there = make_folder(folder)
         make_file(folder / FILE)
@@ -25,7 +27,9 @@ def exclusive(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreUnavailable(f"cannot use the data folder {folder}: {error.strerror}") from error
     if was_there and others_may_read(folder):
-        log.warning("others may read the data folder", folder=str(folder), cure=f"chmod 700 {folder}")
+        log.warning(
+            "others may read the data folder", folder=str(folder), cure=f"chmod 700 {folder}"
+        )
     with file:
         try:
             _lock(file.fileno())

@@ -1,5 +1,5 @@
-"""The store in memory: for tests, and for trying things out. It passes the same contract as the others and forgets
-everything at the end.
+"""The store in memory: for tests, and for trying things out. It passes the same contract as the
+others and forgets everything at the end.
 
 What one call changes, it changes between two looks of anybody else: nothing awaits in between.
 """
@@ -100,8 +100,13 @@ class MemoryStore:
 
     def _refuse_second_rows(self, append: Append) -> None:
         for projection in append.projections:
-            second_match = isinstance(projection, MatchStarted) and projection.match in self._matches
-            second_thought = isinstance(projection, Thought) and (projection.match, projection.v) in self._thoughts
+            second_match = (
+                isinstance(projection, MatchStarted) and projection.match in self._matches
+            )
+            second_thought = (
+                isinstance(projection, Thought)
+                and (projection.match, projection.v) in self._thoughts
+            )
             if second_match or second_thought:
                 raise Conflict(f"the store has match {projection.match} already")  # type: ignore[union-attr]
 
@@ -110,7 +115,10 @@ class MemoryStore:
         room.events += append.events
         room.node, room.due_ms = append.node, append.due_ms
         if append.command is not None:
-            room.commands[append.command] = (append.expected_v + 1, append.expected_v + len(append.events))
+            room.commands[append.command] = (
+                append.expected_v + 1,
+                append.expected_v + len(append.events),
+            )
         for projection in append.projections:
             self._project(append.room, projection, append.events[-1].at_ms)
 
@@ -129,7 +137,11 @@ class MemoryStore:
             case MatchFinished() as m:
                 if m.match in self._matches:
                     self._matches[m.match] = replace(
-                        self._matches[m.match], last_v=m.v, finished_ms=m.at_ms, plies=m.plies, over=m.over
+                        self._matches[m.match],
+                        last_v=m.v,
+                        finished_ms=m.at_ms,
+                        plies=m.plies,
+                        over=m.over,
                     )
             case Thought() as thought:
                 self._thoughts[thought.match, thought.v] = thought
@@ -143,7 +155,9 @@ class MemoryStore:
     async def head(self, room: str) -> RoomHead | None:
         await asyncio.sleep(0)
         found = self._rooms.get(room)
-        return RoomHead(len(found.events), found.node, found.due_ms, found.seen_day) if found else None
+        return (
+            RoomHead(len(found.events), found.node, found.due_ms, found.seen_day) if found else None
+        )
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
         await asyncio.sleep(0)
@@ -161,13 +175,20 @@ class MemoryStore:
 
     # --- nodes and wake-ups ---
 
-    async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
+    async def due_rooms(
+        self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
+    ) -> list[str]:
         await asyncio.sleep(0)
         alive = self._alive()
         taken: list[str] = []
         for room_id, room in self._rooms.items():
             due = room.due_ms is not None and room.due_ms <= max(now_ms, room.events[-1].at_ms)
-            if due and room.node != node and (all_nodes or room.node not in alive) and len(taken) < limit:
+            if (
+                due
+                and room.node != node
+                and (all_nodes or room.node not in alive)
+                and len(taken) < limit
+            ):
                 room.node = node
                 taken.append(room_id)
         return taken
@@ -184,7 +205,9 @@ class MemoryStore:
 
     def _alive(self) -> frozenset[str]:
         now_ms = self._now_ms()
-        return frozenset(one for one, ms in self._nodes.items() if now_ms <= ms <= now_ms + LONGEST_BEAT_MS)
+        return frozenset(
+            one for one, ms in self._nodes.items() if now_ms <= ms <= now_ms + LONGEST_BEAT_MS
+        )
 
     # --- identities ---
 
@@ -265,7 +288,9 @@ class MemoryStore:
     async def rooms(self, limit: int) -> list[StoredRoom]:
         await asyncio.sleep(0)
         listed = [
-            StoredRoom(room_id, one.summary, one.changed_ms) for room_id, one in self._rooms.items() if one.listed
+            StoredRoom(room_id, one.summary, one.changed_ms)
+            for room_id, one in self._rooms.items()
+            if one.listed
         ]
         return sorted(listed, key=lambda one: -one.changed_ms)[:limit]
 
@@ -276,7 +301,11 @@ class MemoryStore:
             for one in self._matches.values()
             if one.finished_ms is not None and one.match in self._public
         }
-        return [finished[key] for key in sorted(finished, reverse=True) if before is None or key < before][:limit]
+        return [
+            finished[key]
+            for key in sorted(finished, reverse=True)
+            if before is None or key < before
+        ][:limit]
 
     async def match(self, match: str) -> StoredMatch | None:
         await asyncio.sleep(0)
@@ -284,7 +313,9 @@ class MemoryStore:
 
     async def thoughts(self, match: str) -> list[Thought]:
         await asyncio.sleep(0)
-        return sorted((one for one in self._thoughts.values() if one.match == match), key=lambda one: one.ply)
+        return sorted(
+            (one for one in self._thoughts.values() if one.match == match), key=lambda one: one.ply
+        )
 
     async def bus_key(self) -> bytes:
         await asyncio.sleep(0)

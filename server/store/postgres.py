@@ -1,8 +1,10 @@
-"""The store on PostgreSQL: one held connection for the group commit, a small pool for everything else.
+"""The store on PostgreSQL: one held connection for the group commit, a small pool for everything
+else.
 
-When the link goes while a commit is under way, nobody knows what became of it. Then the same group is sent again on a
-new link: compare-and-set and command keys make it happen once, whichever of the two the server carried out, and what an
-operation without a key did stays unknown (StoreUnavailable).
+When the link goes while a commit is under way, nobody knows what became of it. Then the same group
+is sent again on a new link: compare-and-set and command keys make it happen once, whichever of the
+two the server carried out, and what an operation without a key did stays unknown
+(StoreUnavailable).
 """
 
 import asyncio
@@ -29,23 +31,25 @@ from server.store.writer import Op, Outcome
 log = structlog.get_logger()
 T = TypeVar("T")
 
+#: How often a group is tried that the server rolls back because others were at it, too.
 TRIES = 5
-"""How often a group is tried that the server rolls back because others were at it, too."""
 
+#: How the writer's statements are planned: once, by index, in the order of their rows. That order
+#: is the one in which rooms are locked; and what the planner believes of a table that was empty a
+#: minute ago does not matter.
 DIRECT = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
-"""How the writer's statements are planned: once, by index, in the order of their rows. That order is the one in which
-rooms are locked; and what the planner believes of a table that was empty a minute ago does not matter.
-"""
 
 
 @asynccontextmanager
 async def open_postgres(address: str, limits: Limits | None = None) -> AsyncIterator[SqlStore]:
-    """The store in a PostgreSQL database with our tables in it; StoreUnavailable says why it cannot be used."""
+    """The store in a PostgreSQL database with our tables in it; StoreUnavailable says why it cannot
+    be used.
+    """
     url, limits = PostgresUrl(address), limits or Limits()
     pool = _Pool(url, limits)
     writer = _Writer(url, limits)
@@ -68,12 +72,19 @@ def _server_clock() -> ColumnElement[int]:
     return cast(func.extract("epoch", func.clock_timestamp()) * 1000, BigInteger)
 
 
-async def in_transaction(address: str, work: Callable[[Connection], T], snapshot: bool = False) -> T:
-    """Runs a function on a connection of its own, in one transaction without time limits: for migrations, backups and
-    their like. With `snapshot` it sees the database as it is at its beginning, and changes nothing.
+async def in_transaction(
+    address: str, work: Callable[[Connection], T], snapshot: bool = False
+) -> T:
+    """Runs a function on a connection of its own, in one transaction without time limits: for
+    migrations, backups and their like. With `snapshot` it sees the database as it is at its
+    beginning, and changes nothing.
     """
     url = PostgresUrl(address)
-    unlimited = {"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0"}
+    unlimited = {
+        "statement_timeout": "0",
+        "lock_timeout": "0",
+        "idle_in_transaction_session_timeout": "0",
+    }
     level = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True} if snapshot else {}
     engine = create_async_engine(
         "postgresql+asyncpg://", async_creator=lambda: connect(url, Limits(connect_s=10.0), **unlimited),
@@ -132,9 +143,13 @@ class _Pool:
             async with asyncio.timeout(self._limits.answer_s), self._engine.connect() as connection:
                 return await connection.run_sync(work)
         except PoolTimeout as error:
-            raise StoreUnavailable(f"all {self._limits.pool} connections to the database are busy") from error
+            raise StoreUnavailable(
+                f"all {self._limits.pool} connections to the database are busy"
+            ) from error
         except TimeoutError as error:
-            raise StoreUnavailable(f"the database did not answer within {self._limits.answer_s:g} s") from error
+            raise StoreUnavailable(
+                f"the database did not answer within {self._limits.answer_s:g} s"
+            ) from error
         except DBAPIError as error:
             kind = _LinkGone if error.connection_invalidated else StoreUnavailable
             raise kind(f"the database failed: {_words(error)}") from error
@@ -158,8 +173,8 @@ EPOCH = "SELECT value FROM meta WHERE key = 'epoch'"
 
 # --- the writer -------------------------------------------------------------------------------------------------------
 
+#: Commits operations of one kind over a link; whether to pass over locked rooms.
 _CommitSome = Callable[[Any, list[Any], bool], Awaitable[list[Outcome]]]
-"""Commits operations of one kind over a link; whether to pass over locked rooms."""
 
 
 class _Writer:
@@ -178,12 +193,15 @@ class _Writer:
             async with asyncio.timeout(self._limits.answer_s):
                 await self._check_schema(link)
                 await link.execute(
-                    "INSERT INTO meta (key, value) VALUES ('epoch', $1) ON CONFLICT DO NOTHING", secrets.token_hex(8)
+                    "INSERT INTO meta (key, value) VALUES ('epoch', $1) ON CONFLICT DO NOTHING",
+                    secrets.token_hex(8),
                 )
                 self._epoch = str(await link.fetchval(EPOCH))
                 return self._epoch
         except FAULTS as error:
-            raise StoreUnavailable(f"cannot use the database {self._url}: {_words(error)}") from error
+            raise StoreUnavailable(
+                f"cannot use the database {self._url}: {_words(error)}"
+            ) from error
 
     async def _check_schema(self, link: Any) -> None:
         revision = needs = None
@@ -193,7 +211,10 @@ class _Writer:
         schema.judge(revision, needs, str(self._url))
         durable = "SELECT current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off'"
         if not await link.fetchval(durable):
-            log.warning("the database may forget what it has acknowledged", needed="fsync and synchronous_commit on")
+            log.warning(
+                "the database may forget what it has acknowledged",
+                needed="fsync and synchronous_commit on",
+            )
 
     async def close(self) -> None:
         if self._link is not None:
@@ -209,7 +230,9 @@ class _Writer:
             self._link = None
 
     async def _connected(self) -> Any:
-        """The link, a new one if the old one is gone; StoreUnavailable when there is none to a server that writes."""
+        """The link, a new one if the old one is gone; StoreUnavailable when there is none to a
+        server that writes.
+        """
         if self._link is not None and self._link.is_closed():
             self._link = None
         if self._link is None:
@@ -220,7 +243,9 @@ class _Writer:
             except BaseException as error:
                 link.terminate()
                 if isinstance(error, FAULTS):
-                    raise StoreUnavailable(f"cannot use the database {self._url}: {_words(error)}") from error
+                    raise StoreUnavailable(
+                        f"cannot use the database {self._url}: {_words(error)}"
+                    ) from error
                 raise
             self._link = link
         return self._link
@@ -232,15 +257,21 @@ class _Writer:
                 f"the database {self._url} is read-only (a standby?): Plyroom needs the one that takes writes"
             )
         if self._epoch is not None and await link.fetchval(EPOCH) != self._epoch:
-            raise StoreUnavailable(f"the database {self._url} is another one than at the start: restart this server")
+            raise StoreUnavailable(
+                f"the database {self._url} is another one than at the start: restart this server"
+            )
 
     async def commit(self, ops: list[Op]) -> list[Outcome]:
-        """Commits a group and says what became of each; Contended when a row of it was there already."""
+        """Commits a group and says what became of each; Contended when a row of it was there
+        already.
+        """
         outcomes: dict[str, Outcome] = {}
         news = [op for op in ops if isinstance(op, NewRoom)]
         appends = [op for op in ops if isinstance(op, Append)]
         if news:
-            made = await self._settle(news, lambda link, some, skip_locked: commit_rooms(link, some))
+            made = await self._settle(
+                news, lambda link, some, skip_locked: commit_rooms(link, some)
+            )
             outcomes |= zip((op.append.room for op in news), made, strict=True)
         if appends:
             added = await self._settle(appends, commit_appends)
@@ -270,13 +301,17 @@ class _Writer:
                 if fault is Fault.AGAIN:
                     continue
                 if fault is Fault.LOCKED and not skip_locked:
-                    skip_locked = True  # who waits for no lock is served now, and the others are told
+                    skip_locked = (
+                        True  # who waits for no lock is served now, and the others are told
+                    )
                     continue
                 answers = [self._answer(error, fault, bool(lost), len(ops))] * len(asked)
             for n, answer in zip(asked, answers, strict=True):
                 outcomes[n] = answer
             return outcomes
-        return [_not_known(lost) if lost else StoreUnavailable(f"others were faster {TRIES} times")] * len(ops)
+        return [
+            _not_known(lost) if lost else StoreUnavailable(f"others were faster {TRIES} times")
+        ] * len(ops)
 
     async def _send(self, ops: list[Any], commit: _CommitSome, skip_locked: bool) -> list[Outcome]:
         """One try; a link that does not answer, or is not to be trusted any more, is let go of."""
@@ -285,12 +320,17 @@ class _Writer:
             async with asyncio.timeout(self._limits.answer_s):
                 return await commit(link, ops, skip_locked)
         except (*FAULTS, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) or fault_of(error) in (Fault.GONE, Fault.REFUSED):
+            if isinstance(error, asyncio.CancelledError) or fault_of(error) in (
+                Fault.GONE,
+                Fault.REFUSED,
+            ):
                 self._drop()
             raise
 
     def _answer(self, error: Exception, fault: Fault, unsure: bool, count: int) -> Outcome:
-        """What to tell of a try that was the last one; Contended when each operation should be tried alone."""
+        """What to tell of a try that was the last one; Contended when each operation should be
+        tried alone.
+        """
         match fault:
             case Fault.GONE:
                 return _not_known(_words(error) or f"no answer within {self._limits.answer_s:g} s")
@@ -312,4 +352,6 @@ def _keyed(op: Op) -> bool:
 
 
 def _not_known(why: str) -> StoreUnavailable:
-    return StoreUnavailable(f"the link to the database went in the commit, and what it did is not known: {why}")
+    return StoreUnavailable(
+        f"the link to the database went in the commit, and what it did is not known: {why}"
+    )

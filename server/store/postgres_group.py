@@ -1,12 +1,14 @@
-"""What a group commit writes, as PostgreSQL takes it: one statement for a whole group, which is its own transaction.
+"""What a group commit writes, as PostgreSQL takes it: one statement for a whole group, which is its
+own transaction.
 
-The statement moves the heads of all rooms that are where their writers thought (compare-and-set), adds the rows of
-those and of no others, and returns who lost. So a conflict or a second command key costs its group mates nothing, and
-a group costs one round trip. Rows are passed as one array a column. Measured beside a statement a table in a
-transaction, and beside rows as JSON: docs/benchmarks.md.
+The statement moves the heads of all rooms that are where their writers thought (compare-and-set),
+adds the rows of those and of no others, and returns who lost. So a conflict or a second command key
+costs its group mates nothing, and a group costs one round trip. Rows are passed as one array a
+column. Measured beside a statement a table in a transaction, and beside rows as JSON:
+docs/benchmarks.md.
 
-Why no key of a winner can be there already: whoever expects a head has read it, and what was committed with the head or
-before it is in this statement's snapshot, the command keys among it.
+Why no key of a winner can be there already: whoever expects a head has read it, and what was
+committed with the head or before it is in this statement's snapshot, the command keys among it.
 """
 
 from functools import cache
@@ -39,7 +41,13 @@ LISTINGS: Columns = {"listed": "boolean", "summary": "bytea", "changed_ms": "big
 CREATED: Columns = {
     "game": "text", "public": "boolean", "host": "text", "create_id": "text", "created_ms": "bigint",
 }  # fmt: skip
-EVENTS: Columns = {"room": "text", "v": "bigint", "at_ms": "bigint", "audience": "integer", "body": "bytea"}
+EVENTS: Columns = {
+    "room": "text",
+    "v": "bigint",
+    "at_ms": "bigint",
+    "audience": "integer",
+    "body": "bytea",
+}
 MATCHES: Columns = {
     "room": "text", "id": "text", "game": "text", "number": "integer", "options": "bytea", "seats": "bytea",
     "start": "text", "rules": "text", "public": "boolean", "first_v": "bigint", "started_ms": "bigint",
@@ -48,10 +56,16 @@ MATCHES: Columns = {
 FINISHED: Columns = {
     "room": "text", "id": "text", "last_v": "bigint", "finished_ms": "bigint", "plies": "integer", "over": "bytea",
 }  # fmt: skip
-THOUGHTS: Columns = {"room": "text", "match": "text", "v": "bigint", "ply": "integer", "body": "bytea"}
+THOUGHTS: Columns = {
+    "room": "text",
+    "match": "text",
+    "v": "bigint",
+    "ply": "integer",
+    "body": "bytea",
+}
 
+#: A room's entry in the lobby before it has one.
 UNLISTED = (False, b"{}")
-"""A room's entry in the lobby before it has one."""
 FIND_ROOMS = """
     SELECT r.host, r.create_id, r.id FROM unnest($1::text[], $2::text[]) AS a(host, create_id)
     JOIN rooms AS r ON r.host = a.host AND r.create_id = a.create_id"""
@@ -82,7 +96,9 @@ class _Rows:
                 case MatchStarted() | MatchFinished():
                     self._match(room, projection, matches)
                 case Thought() as thought:
-                    self.thoughts.append((room, thought.match, thought.v, thought.ply, thought.body))
+                    self.thoughts.append(
+                        (room, thought.match, thought.v, thought.ply, thought.body)
+                    )
                 case _:
                     assert_never(projection)
         self.matches += matches.values()
@@ -91,7 +107,9 @@ class _Rows:
         self.heads.append((*head, *listing, *created))
 
     def _match(self, room: str, projection: Projection, matches: dict[str, Row]) -> None:
-        """A statement does not see the rows that it adds itself: a match that ends as it starts is added as ended."""
+        """A statement does not see the rows that it adds itself: a match that ends as it starts is
+        added as ended.
+        """
         match projection:
             case MatchStarted() as m:
                 open_end = (None, None, None, None)
@@ -107,9 +125,12 @@ class _Rows:
                     self.finished.append((room, m.match, *ended))
 
 
-async def commit_appends(connection: Any, appends: list[Append], skip_locked: bool = False) -> list[Outcome]:
-    """Commits what can be committed and says for each append why not; asyncpg's errors mean none of it, or that
-    nobody knows. With `skip_locked`, rooms that somebody else has locked are StoreUnavailable at once.
+async def commit_appends(
+    connection: Any, appends: list[Append], skip_locked: bool = False
+) -> list[Outcome]:
+    """Commits what can be committed and says for each append why not; asyncpg's errors mean none of
+    it, or that nobody knows. With `skip_locked`, rooms that somebody else has locked are
+    StoreUnavailable at once.
     """
     rows = _Rows()
     # All nodes lock rooms in the same order, so that two groups never wait for each other.
@@ -118,7 +139,9 @@ async def commit_appends(connection: Any, appends: list[Append], skip_locked: bo
     parts = (rows.matches, rows.finished, rows.thoughts)
     statement = _appending(rows.listing, *map(bool, parts), skip_locked)
     heads = rows.heads if rows.listing else [row[: len(HEADS)] for row in rows.heads]
-    lost = {row["room"]: row for row in await _run(connection, statement, heads, rows.events, *parts)}
+    lost = {
+        row["room"]: row for row in await _run(connection, statement, heads, rows.events, *parts)
+    }
     return [_judged(append, lost.get(append.room)) for append in appends]
 
 
@@ -157,7 +180,9 @@ def _maker(new: NewRoom) -> tuple[str, str]:
 
 
 def _earlier(new: NewRoom, earlier: dict[tuple[str, str], str]) -> Outcome:
-    """The room made before; None when it is this very one, whose commit an earlier try could not see answered."""
+    """The room made before; None when it is this very one, whose commit an earlier try could not
+    see answered.
+    """
     room = earlier.get(_maker(new))
     return None if room == new.append.room else room
 
@@ -199,7 +224,8 @@ class _Text:
         names = ", ".join(name for name in columns if keep_room or name != "room")
         source = self.rows("e", columns)
         self.add(
-            f"{table}_added", f"INSERT INTO {table} ({names}) SELECT {names} FROM {source} WHERE {WON.format('e')}"
+            f"{table}_added",
+            f"INSERT INTO {table} ({names}) SELECT {names} FROM {source} WHERE {WON.format('e')}",
         )
 
     def statement(self, answer: str) -> str:
@@ -207,7 +233,9 @@ class _Text:
 
 
 @cache
-def _appending(listing: bool, matches: bool, finished: bool, thoughts: bool, skip_locked: bool) -> str:
+def _appending(
+    listing: bool, matches: bool, finished: bool, thoughts: bool, skip_locked: bool
+) -> str:
     text = _Text()
     text.add("asked", f"SELECT * FROM {text.rows('a', HEADS | (LISTINGS if listing else {}))}")
     text.add(
@@ -215,16 +243,23 @@ def _appending(listing: bool, matches: bool, finished: bool, thoughts: bool, ski
         "SELECT c.room, c.first_v, c.last_v FROM asked AS a"
         " JOIN commands AS c ON c.room = a.room AND c.identity = a.identity AND c.id = a.command",
     )
-    condition = "r.id = a.room AND r.head = a.expected AND (a.room IN (SELECT room FROM made)) IS NOT TRUE"
+    condition = (
+        "r.id = a.room AND r.head = a.expected AND (a.room IN (SELECT room FROM made)) IS NOT TRUE"
+    )
     locked = "false"
     if skip_locked:
-        text.add("free", "SELECT id FROM rooms WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE SKIP LOCKED")
+        text.add(
+            "free",
+            "SELECT id FROM rooms WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE SKIP LOCKED",
+        )
         condition += " AND (a.room IN (SELECT id FROM free)) IS TRUE"
         locked = "(a.room IN (SELECT id FROM free)) IS NOT TRUE AND EXISTS (SELECT FROM rooms AS x WHERE x.id = a.room)"
     changes = "head = a.head, due_ms = a.due_ms, node = a.node"
     if listing:
         changes += "".join(f", {name} = coalesce(a.{name}, r.{name})" for name in LISTINGS)
-    text.add("moved", f"UPDATE rooms AS r SET {changes} FROM asked AS a WHERE {condition} RETURNING r.id")
+    text.add(
+        "moved", f"UPDATE rooms AS r SET {changes} FROM asked AS a WHERE {condition} RETURNING r.id"
+    )
     _add_rest(text, matches, finished, thoughts)
     return text.statement(
         f"SELECT a.room, d.first_v, d.last_v, {locked} AS locked FROM asked AS a LEFT JOIN made AS d ON d.room = a.room"

@@ -1,5 +1,5 @@
-"""Connections to PostgreSQL: the address as an operator writes it, how long anything may take, and what went wrong
-in words that hold no secret.
+"""Connections to PostgreSQL: the address as an operator writes it, how long anything may take, and
+what went wrong in words that hold no secret.
 """
 
 import asyncio
@@ -19,12 +19,16 @@ HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]*)(?::(\d{1,5}))?")
 
 
 class BadUrl(StoreUnavailable):
-    """A database address that cannot be; the message says what was expected, and nothing of what was given."""
+    """A database address that cannot be; the message says what was expected, and nothing of what
+    was given.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresUrl:
-    """`postgresql://user:password@host:port/database?sslmode=verify-full`, and what else libpq has there."""
+    """`postgresql://user:password@host:port/database?sslmode=verify-full`, and what else libpq has
+    there.
+    """
 
     secret: str
 
@@ -47,16 +51,22 @@ class PostgresUrl:
 
 
 def _is_readable(address: str) -> bool:
-    """Whether its parts are where they seem to be; a password with an odd character in it moves them."""
+    """Whether its parts are where they seem to be; a password with an odd character in it moves
+    them.
+    """
     try:
         parts = urlsplit(address)
     except ValueError:
         return False
     hosts = parts.netloc.rpartition("@")[2].split(",")
-    if parts.scheme not in SCHEMES or any("@" in part for part in (parts.path, parts.query, parts.fragment)):
+    if parts.scheme not in SCHEMES or any(
+        "@" in part for part in (parts.path, parts.query, parts.fragment)
+    ):
         return False
     found = [HOST.fullmatch(host) for host in hosts]
-    return parts.netloc.count("@") <= 1 and all(one is not None and int(one[2] or 0) < 65536 for one in found)
+    return parts.netloc.count("@") <= 1 and all(
+        one is not None and int(one[2] or 0) < 65536 for one in found
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +104,15 @@ async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
     problem = ""
     try:
         async with asyncio.timeout(limits.connect_s):
-            return await asyncpg.connect(url.secret, server_settings=served, max_cached_statement_lifetime=0)
+            return await asyncpg.connect(
+                url.secret, server_settings=served, max_cached_statement_lifetime=0
+            )
     except TimeoutError:
         problem = f"no answer within {limits.connect_s:g} s"
     except asyncpg.InvalidCatalogNameError as error:
-        problem = f"{error}; an operator creates it (createdb), then `plyroom migrate` makes its tables"
+        problem = (
+            f"{error}; an operator creates it (createdb), then `plyroom migrate` makes its tables"
+        )
     except asyncpg.PostgresError as error:
         problem = str(error)
     except (ssl.SSLError, ssl.CertificateError) as error:
@@ -106,29 +120,38 @@ async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
     except OSError as error:
         problem = error.strerror or str(error) or type(error).__name__
     except (asyncpg.InterfaceError, ValueError) as error:
-        problem = f"its address is wrong ({type(error).__name__}): see its host, database and options"
+        problem = (
+            f"its address is wrong ({type(error).__name__}): see its host, database and options"
+        )
     raise StoreUnavailable(f"cannot use the database {url}: {problem}")
 
 
-FAULTS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, UnicodeError)
-"""What may come out of a connection; the internal error is what a statement meets on a link that is just ending."""
+#: What may come out of a connection; the internal error is what a statement meets on a link that is
+#: just ending.
+FAULTS = (
+    OSError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    UnicodeError,
+)
 
 
 class Fault(Enum):
     """What an error says of the transaction that it ended."""
 
+    #: Rolled back because others were at it, too: the same may succeed now.
     AGAIN = auto()
-    """Rolled back because others were at it, too: the same may succeed now."""
+    #: Rolled back, for somebody held a lock for too long.
     LOCKED = auto()
-    """Rolled back, for somebody held a lock for too long."""
+    #: Rolled back, for a row of it was there already.
     TWICE = auto()
-    """Rolled back, for a row of it was there already."""
+    #: Rolled back: the server said no.
     REFUSED = auto()
-    """Rolled back: the server said no."""
+    #: Rolled back or never sent: no database of this kind can hold that text.
     MALFORMED = auto()
-    """Rolled back or never sent: no database of this kind can hold that text."""
+    #: The link is gone, and nobody knows what became of it.
     GONE = auto()
-    """The link is gone, and nobody knows what became of it."""
 
 
 def fault_of(error: Exception) -> Fault:
@@ -136,7 +159,11 @@ def fault_of(error: Exception) -> Fault:
     if isinstance(error, asyncpg.DataError | UnicodeError):  # found out before it was sent
         return Fault.MALFORMED
     state = getattr(error, "sqlstate", None) or ""
-    if not isinstance(error, asyncpg.PostgresError) or state[:2] in ("", "08") or state[:4] == "57P0":
+    if (
+        not isinstance(error, asyncpg.PostgresError)
+        or state[:2] in ("", "08")
+        or state[:4] == "57P0"
+    ):
         return Fault.GONE
     match state:
         case "40001" | "40P01":

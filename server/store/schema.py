@@ -1,7 +1,9 @@
-"""Brings a database to the schema that this code needs, and says whether this code can run on the one that it is at.
+"""Brings a database to the schema that this code needs, and says whether this code can run on the
+one that it is at.
 
-So that old and new nodes can run together (expand, then contract), a schema says which programs it still suits: the row
-`needs` of `meta` names the oldest revision whose program may run on it, and each migration sets it.
+So that old and new nodes can run together (expand, then contract), a schema says which programs it
+still suits: the row `needs` of `meta` names the oldest revision whose program may run on it, and
+each migration sets it.
 """
 
 import sqlite3
@@ -15,22 +17,25 @@ from server.store import tables as t
 from server.store.base import StoreUnavailable
 from server.store.folder import make_file
 
+#: The newest migration; a test compares it with the folder, so that a start need not import Alembic
+#: to know it.
 HEAD = "0003"
-"""The newest migration; a test compares it with the folder, so that a start need not import Alembic to know it."""
+#: The oldest revision that this program can run on.
 LOWEST = "0003"
-"""The oldest revision that this program can run on."""
+#: The key in `meta`: which program a schema needs at least, by the revision that came with it.
 NEEDS = "needs"
-"""The key in `meta`: which program a schema needs at least, by the revision that came with it."""
+#: PostgreSQL's advisory lock, held by whoever migrates: "plyroom" in ASCII.
 MIGRATION_LOCK = 0x706C79726F6F6D
-"""PostgreSQL's advisory lock, held by whoever migrates: "plyroom" in ASCII."""
+#: How long one migration waits for another.
 LOCK_S = 60
-"""How long one migration waits for another."""
 
 
 def judge(revision: str | None, needs: str | None, where: str) -> None:
     """StoreUnavailable, with what to do, unless this program can run on that schema."""
     if revision is None:
-        raise StoreUnavailable(f"the database {where} has no tables of Plyroom yet: `plyroom migrate` makes them")
+        raise StoreUnavailable(
+            f"the database {where} has no tables of Plyroom yet: `plyroom migrate` makes them"
+        )
     if (needs or revision) > HEAD:
         raise StoreUnavailable(
             f"the database {where} was written by a newer Plyroom (its schema is {revision} and needs a program of"
@@ -125,12 +130,15 @@ def upgrade_sqlite(path: Path) -> None:
 
 
 def sqlite_engine(path: Path, begin: str = "BEGIN IMMEDIATE") -> Engine:
-    """Connections whose transactions are all or nothing: left to itself, the driver commits each CREATE TABLE at once,
-    and a start that is cut short would leave a file that no later start can read. Only its owner may read a new file.
+    """Connections whose transactions are all or nothing: left to itself, the driver commits each
+    CREATE TABLE at once, and a start that is cut short would leave a file that no later start can
+    read. Only its owner may read a new file.
     """
     make_file(path)
     engine = create_engine(
-        URL.create("sqlite", database=str(path)), poolclass=pool.NullPool, connect_args={"check_same_thread": False}
+        URL.create("sqlite", database=str(path)),
+        poolclass=pool.NullPool,
+        connect_args={"check_same_thread": False},
     )
 
     @event.listens_for(engine, "connect")

@@ -69,17 +69,19 @@ class Run(Protocol):
 
 
 READERS = 4
+#: How long a write waits for another process that holds the database.
 BUSY_MS = 2000
-"""How long a write waits for another process that holds the database."""
+#: The WAL grows to 16 MB before its pages go into the file: a room's page is written there once for
+#: many moves.
 CHECKPOINT_PAGES = 4000
-"""The WAL grows to 16 MB before its pages go into the file: a room's page is written there once for many moves."""
+#: Rooms whose heads one query asks for: drivers take 32,766 values at most, and others are served
+#: between two.
 HEADS = 5000
-"""Rooms whose heads one query asks for: drivers take 32,766 values at most, and others are served between two."""
+#: A disk that takes longer counts as gone: every command has its answer within 10 s.
 ANSWER_S = 6.0
-"""A disk that takes longer counts as gone: every command has its answer within 10 s."""
 
+#: A node that has been gone for so long is not kept any more.
 FORGOTTEN_MS = 24 * 3_600_000
-"""A node that has been gone for so long is not kept any more."""
 
 SELECT_EVENTS = (
     select(t.events.c.v, t.events.c.at_ms, t.events.c.audience, t.events.c.body)
@@ -98,7 +100,8 @@ MATCH_COLUMNS = [
 
 @asynccontextmanager
 async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator["SqlStore"]:
-    """The store in a SQLite file, made and migrated when needed; StoreUnavailable when the file cannot be used.
+    """The store in a SQLite file, made and migrated when needed; StoreUnavailable when the file
+    cannot be used.
 
     A write waits up to `busy_ms` for another process that holds the file.
     """
@@ -107,7 +110,10 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator["SqlS
         await asyncio.to_thread(upgrade_sqlite, path)
     except (OSError, sqlite3.Error, DBAPIError) as error:
         raise StoreUnavailable(f"cannot use the database {path}: {error}") from error
-    with _Threads(path, 1, "BEGIN IMMEDIATE", busy_ms) as writer, _Threads(path, READERS, "BEGIN", busy_ms) as reader:
+    with (
+        _Threads(path, 1, "BEGIN IMMEDIATE", busy_ms) as writer,
+        _Threads(path, READERS, "BEGIN", busy_ms) as reader,
+    ):
 
         async def commit(ops: list[Op]) -> list[Outcome]:
             try:
@@ -133,13 +139,15 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator["SqlS
 class _Threads:
     """Threads with a connection each, which run functions off the event loop.
 
-    One hop to a thread and back for a whole transaction: with a driver that hops for every statement (aiosqlite), a
-    move of a group of 50 cost twice the CPU.
+    One hop to a thread and back for a whole transaction: with a driver that hops for every
+    statement (aiosqlite), a move of a group of 50 cost twice the CPU.
     """
 
     def __init__(self, path: Path, count: int, begin: str, busy_ms: int) -> None:
         url = URL.create("sqlite", database=str(path))
-        self._engine = create_engine(url, pool_size=count, max_overflow=0, connect_args={"check_same_thread": False})
+        self._engine = create_engine(
+            url, pool_size=count, max_overflow=0, connect_args={"check_same_thread": False}
+        )
         _prepare_sqlite(self._engine, begin, busy_ms)
         self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"sqlite {begin.lower()}")
         self._held = threading.local()
@@ -178,7 +186,8 @@ class _Threads:
             async with asyncio.timeout(ANSWER_S):
                 return await done
         except TimeoutError as error:
-            # A thread cannot be called back: what it was asked may still happen. That is what "unavailable" means.
+            # A thread cannot be called back: what it was asked may still happen. That is what
+            # "unavailable" means.
             raise StoreUnavailable(f"the disk did not answer within {ANSWER_S:g} s") from error
 
     def _connection(self) -> Connection:
@@ -188,14 +197,21 @@ class _Threads:
 
 
 def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
-    """WAL, an fsync for each commit, and transactions that take their lock at the start (never read, then write)."""
+    """WAL, an fsync for each commit, and transactions that take their lock at the start (never
+    read, then write).
+    """
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _record: Any) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
         checkpoint = f"wal_autocheckpoint={CHECKPOINT_PAGES}"
-        for pragma in (f"busy_timeout={busy_ms}", "journal_mode=WAL", "synchronous=FULL", checkpoint):
+        for pragma in (
+            f"busy_timeout={busy_ms}",
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            checkpoint,
+        ):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
@@ -219,12 +235,17 @@ def _own_clock() -> ColumnElement[int]:
 
 
 class SqlStore:
-    """See `server.store.base.Store`. The log is written by `commit` in groups, everything else by `write`, one
-    statement at a time; `clock` is the store's time in SQL, in ms since 1970.
+    """See `server.store.base.Store`. The log is written by `commit` in groups, everything else by
+    `write`, one statement at a time; `clock` is the store's time in SQL, in ms since 1970.
     """
 
     def __init__(
-        self, commit: Commit, write: Run, read: Run, epoch: str, clock: Callable[[], ColumnElement[int]]
+        self,
+        commit: Commit,
+        write: Run,
+        read: Run,
+        epoch: str,
+        clock: Callable[[], ColumnElement[int]],
     ) -> None:
         self._commit_group = commit
         self._write = write
@@ -252,7 +273,9 @@ class SqlStore:
         await self.writer.write(append)
 
     async def _commit(self, ops: list[Op]) -> list[Outcome]:
-        """Commits a group; when one of it must fail (a second command key, a head that moved), each operation alone."""
+        """Commits a group; when one of it must fail (a second command key, a head that moved), each
+        operation alone.
+        """
         try:
             return await self._commit_group(ops)
         except Contended:
@@ -281,34 +304,45 @@ class SqlStore:
         heads: dict[str, int] = {}
         for start in range(0, len(rooms), HEADS):
             some = rooms[start : start + HEADS]
-            found = await self._select(select(t.rooms.c.id, t.rooms.c.head).where(t.rooms.c.id.in_(some)))
+            found = await self._select(
+                select(t.rooms.c.id, t.rooms.c.head).where(t.rooms.c.id.in_(some))
+            )
             heads.update((row[0], row[1]) for row in found)
         return heads
 
     async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
-        found = await self._select(SELECT_EVENTS, {"room": room, "after_v": after_v, "limit": limit})
+        found = await self._select(
+            SELECT_EVENTS, {"room": room, "after_v": after_v, "limit": limit}
+        )
         return [StoredEvent(*row) for row in found]
 
     async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
         c = t.commands.c
         found = await self._select(
-            select(c.first_v, c.last_v).where(c.room == room, c.identity == key.identity, c.id == key.id)
+            select(c.first_v, c.last_v).where(
+                c.room == room, c.identity == key.identity, c.id == key.id
+            )
         )
         return (found[0][0], found[0][1]) if found else None
 
     # --- nodes and wake-ups ---
 
-    async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
+    async def due_rooms(
+        self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
+    ) -> list[str]:
         c = t.rooms.c
         abandoned: ColumnElement[bool] = c.node != node
         if not all_nodes:
             abandoned = and_(abandoned, c.node.not_in(self._alive()))
-        if self._took_unseen:  # an answer was lost: what it named is ours, and nobody else would wake it
+        if (
+            self._took_unseen
+        ):  # an answer was lost: what it named is ours, and nobody else would wake it
             abandoned = or_(abandoned, c.node == node)
         e = t.events.c
         last_ms = select(e.at_ms).where(e.room == c.id, e.v == c.head).scalar_subquery()
         has_come = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
-        # PostgreSQL passes over rooms that another node is about to take or to append to; SQLite has one writer.
+        # PostgreSQL passes over rooms that another node is about to take or to append to; SQLite
+        # has one writer.
         due = (
             select(c.id).where(has_come, abandoned).limit(limit)
             .with_for_update(of=t.rooms, skip_locked=True).cte("due")
@@ -326,12 +360,21 @@ class SqlStore:
         until = t.nodes.c.alive_until_ms
         alive_for_ms = min(alive_for_ms, LONGEST_BEAT_MS)
         alive_until = self._clock() + alive_for_ms
-        known = update(t.nodes).where(t.nodes.c.id == node).values(alive_until_ms=alive_until).returning(until)
+        known = (
+            update(t.nodes)
+            .where(t.nodes.c.id == node)
+            .values(alive_until_ms=alive_until)
+            .returning(until)
+        )
         found = await self._change(known)
         if not found:
-            found = await self._change(insert(t.nodes).values(id=node, alive_until_ms=alive_until).returning(until))
+            found = await self._change(
+                insert(t.nodes).values(id=node, alive_until_ms=alive_until).returning(until)
+            )
             # A node has another id at each start; those that have been gone for long are of no use.
-            await self._change(delete(t.nodes).where(until < self._clock() - FORGOTTEN_MS).returning(until))
+            await self._change(
+                delete(t.nodes).where(until < self._clock() - FORGOTTEN_MS).returning(until)
+            )
         return int(found[0][0]) - alive_for_ms
 
     async def alive_nodes(self) -> frozenset[str]:
@@ -352,20 +395,29 @@ class SqlStore:
 
     async def identity_by_token(self, token_hash: bytes) -> Identity | None:
         c = t.identities.c
-        found = await self._select(select(c.id, c.name, c.seen_day).where(c.token_hash == token_hash))
+        found = await self._select(
+            select(c.id, c.name, c.seen_day).where(c.token_hash == token_hash)
+        )
         return Identity(*found[0]) if found else None
 
     async def rename_identity(self, identity: str, name: str) -> None:
         c = t.identities.c
-        await self._change(update(t.identities).where(c.id == identity).values(name=name).returning(c.id))
+        await self._change(
+            update(t.identities).where(c.id == identity).values(name=name).returning(c.id)
+        )
 
     async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
-        return frozenset(await self._work(lambda one: expiry.note_seen(one, t.identities, identities, day)))
+        return frozenset(
+            await self._work(lambda one: expiry.note_seen(one, t.identities, identities, day))
+        )
 
     async def mark_sat(self, identity: str) -> None:
         c = t.identities.c
         await self._change(
-            update(t.identities).where(c.id == identity, c.sat.is_(False)).values(sat=True).returning(c.id)
+            update(t.identities)
+            .where(c.id == identity, c.sat.is_(False))
+            .values(sat=True)
+            .returning(c.id)
         )
 
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
@@ -374,7 +426,11 @@ class SqlStore:
         if new:
             await self._change(expiry.first_seen(t.identities, new, span.today))
         ids = [row.id for row in old]
-        gone = await self._work(lambda one: expiry.delete_identities(one, ids, span.before_day)) if ids else []
+        gone = (
+            await self._work(lambda one: expiry.delete_identities(one, ids, span.before_day))
+            if ids
+            else []
+        )
         return expiry.page(rows, limit, gone)
 
     # --- rooms that nobody needs ---
@@ -388,7 +444,11 @@ class SqlStore:
         if new:
             await self._change(expiry.first_seen(t.rooms, new, span.today))
         heads = {row.id: row.head for row in old}
-        gone = await self._work(lambda one: expiry.delete_rooms(one, heads, span.before_day)) if heads else []
+        gone = (
+            await self._work(lambda one: expiry.delete_rooms(one, heads, span.before_day))
+            if heads
+            else []
+        )
         return expiry.page(rows, limit, gone)
 
     # --- lists ---
@@ -396,7 +456,10 @@ class SqlStore:
     async def rooms(self, limit: int) -> list[StoredRoom]:
         c = t.rooms.c
         found = await self._select(
-            select(c.id, c.summary, c.changed_ms).where(c.listed.is_(True)).order_by(c.changed_ms.desc()).limit(limit)
+            select(c.id, c.summary, c.changed_ms)
+            .where(c.listed.is_(True))
+            .order_by(c.changed_ms.desc())
+            .limit(limit)
         )
         return [StoredRoom(*row) for row in found]
 
@@ -405,7 +468,9 @@ class SqlStore:
         query = select(*MATCH_COLUMNS).where(c.public.is_(True), c.finished_ms.is_not(None))
         if before is not None:
             at_ms, match = before
-            query = query.where(or_(c.finished_ms < at_ms, and_(c.finished_ms == at_ms, c.id < match)))
+            query = query.where(
+                or_(c.finished_ms < at_ms, and_(c.finished_ms == at_ms, c.id < match))
+            )
         found = await self._select(query.order_by(c.finished_ms.desc(), c.id.desc()).limit(limit))
         return [StoredMatch(*row) for row in found]
 
@@ -415,7 +480,9 @@ class SqlStore:
 
     async def thoughts(self, match: str) -> list[Thought]:
         c = t.thoughts.c
-        found = await self._select(select(c.match, c.v, c.ply, c.body).where(c.match == match).order_by(c.ply))
+        found = await self._select(
+            select(c.match, c.v, c.ply, c.body).where(c.match == match).order_by(c.ply)
+        )
         return [Thought(*row) for row in found]
 
     async def bus_key(self) -> bytes:
@@ -424,7 +491,9 @@ class SqlStore:
         found = await self._select(wanted)
         if not found:
             fresh = insert(t.meta).values(key="bus key", value=secrets.token_hex(32))
-            with contextlib.suppress(StoreUnavailable):  # another node was faster, or the next line says what failed
+            with contextlib.suppress(
+                StoreUnavailable
+            ):  # another node was faster, or the next line says what failed
                 await self._change(fresh.returning(c.value))
             found = await self._select(wanted)
         if not found:
@@ -434,13 +503,17 @@ class SqlStore:
     async def check(self) -> None:
         found = await self._select(select(t.meta.c.value).where(t.meta.c.key == "epoch"))
         if not found or found[0][0] != self._epoch:
-            raise StoreUnavailable("the database is another one than at the start: restart this server")
+            raise StoreUnavailable(
+                "the database is another one than at the start: restart this server"
+            )
 
     # --- shared ---
 
     async def _select(self, statement: Any, values: dict[str, Any] | None = None) -> list[Any]:
         try:
-            return await self._read(lambda connection: list(connection.execute(statement, values or {}).all()))
+            return await self._read(
+                lambda connection: list(connection.execute(statement, values or {}).all())
+            )
         except DBAPIError as error:
             raise StoreUnavailable(f"the database failed: {error.orig}") from error
 

@@ -1,4 +1,6 @@
-"""The tables, as SQLAlchemy Core knows them. The migrations make them; a test holds the two together."""
+"""The tables, as SQLAlchemy Core knows them. The migrations make them; a test holds the two
+together.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -24,7 +26,12 @@ metadata = MetaData(
     }
 )
 
-meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", String, nullable=False))
+meta = Table(
+    "meta",
+    metadata,
+    Column("key", String, primary_key=True),
+    Column("value", String, nullable=False),
+)
 
 identities = Table(
     "identities",
@@ -56,8 +63,8 @@ rooms = Table(
     UniqueConstraint("host", "create_id"),
 )
 Index("ix_rooms_due_ms", rooms.c.due_ms)
-"""Of rooms with a due_ms only, as the migration makes it: said here, that would load the dialects of both databases at
-each start.
+"""Of rooms with a due_ms only, as the migration makes it: said here, that would load the dialects
+of both databases at each start.
 """
 Index("ix_rooms_listed_changed_ms", rooms.c.listed, rooms.c.changed_ms)
 

@@ -1,7 +1,8 @@
-"""The one writer of a store: commits whatever has queued up, and tells each caller only after the commit.
+"""The one writer of a store: commits whatever has queued up, and tells each caller only after the
+commit.
 
-One caller pays one commit; fifty that come at once share one. Measured on SQLite with synchronous FULL: 20 to 50 times
-the moves a second of a commit for each.
+One caller pays one commit; fifty that come at once share one. Measured on SQLite with synchronous
+FULL: 20 to 50 times the moves a second of a commit for each.
 """
 
 import asyncio
@@ -14,19 +15,18 @@ Op = Append | NewRoom
 Outcome = str | Exception | None
 Commit = Callable[[list[Op]], Awaitable[list[Outcome]]]
 
+#: Most operations in one transaction.
 GROUP = 500
-"""Most operations in one transaction."""
 
+#: A group of so many tells that more will come soon; then the writer waits a moment …
 BUSY_GROUP = 6
-"""A group of so many tells that more will come soon; then the writer waits a moment …"""
 
+#: … of so long before it takes the next one: fewer commits, and less CPU a move, for a delay that a
+#: busy server has anyway.
 GATHER_S = 0.004
-"""… of so long before it takes the next one:
-fewer commits, and less CPU a move, for a delay that a busy server has anyway.
-"""
 
+#: Most operations that may wait; beyond that the store says so instead of taking more.
 QUEUE = 20_000
-"""Most operations that may wait; beyond that the store says so instead of taking more."""
 
 
 def room_of(op: Op) -> str:
@@ -37,8 +37,9 @@ def room_of(op: Op) -> str:
 class GroupWriter:
     """Queues operations and hands them to `commit` in groups; `run` is its one task.
 
-    `commit` returns an outcome for each operation in order: an exception to raise, or what `write` returns. A group
-    never holds two operations of one room, so that each sees the head that the one before it left.
+    `commit` returns an outcome for each operation in order: an exception to raise, or what `write`
+    returns. A group never holds two operations of one room, so that each sees the head that the one
+    before it left.
     """
 
     def __init__(self, commit: Commit) -> None:

@@ -10,16 +10,20 @@ from server.address import Origin
 from server.limits.by_address import LimitExceeded
 from server.protocol.codes import Code
 
+#: Where a request comes from, for every handler.
 ORIGIN = web.RequestKey("origin", Origin)
-"""Where a request comes from, for every handler."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 class ApiError(Exception):
-    """A request that cannot be served: the status, the code and what was expected; when to try again, if that helps."""
+    """A request that cannot be served: the status, the code and what was expected; when to try
+    again, if that helps.
+    """
 
-    def __init__(self, status: HTTPStatus, code: str, message: str, retry_after_s: int | None = None) -> None:
+    def __init__(
+        self, status: HTTPStatus, code: str, message: str, retry_after_s: int | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
@@ -36,9 +40,13 @@ def json_answer(body: Any, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
     return raw_answer(_encode(body), status=status)
 
 
-def raw_answer(body: bytes, cache: str = "no-cache", status: HTTPStatus = HTTPStatus.OK) -> web.Response:
+def raw_answer(
+    body: bytes, cache: str = "no-cache", status: HTTPStatus = HTTPStatus.OK
+) -> web.Response:
     """Bytes that are JSON already."""
-    return web.Response(body=body, status=status, content_type="application/json", headers={"Cache-Control": cache})
+    return web.Response(
+        body=body, status=status, content_type="application/json", headers={"Cache-Control": cache}
+    )
 
 
 def refusal_answer(error: ApiError) -> web.Response:
@@ -55,5 +63,9 @@ def number(request: web.Request, name: str, default: int, least: int, most: int)
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most):
-        raise ApiError(HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, f"{name} is a number from {least} to {most}")
+        raise ApiError(
+            HTTPStatus.BAD_REQUEST,
+            Code.MESSAGE_MALFORMED,
+            f"{name} is a number from {least} to {most}",
+        )
     return int(text)

@@ -28,12 +28,12 @@ from server.web.matches import Matches
 log = structlog.get_logger()
 
 COOKIE_AGE_S = 400 * 24 * 3600
+#: What takes a body, and how much of it at most.
 BODY_LIMITS_BYTES = {("POST", "/api/guest"): 4096}
-"""What takes a body, and how much of it at most."""
+#: A node whose clock differs from the store's by more is not ready: clocks of games would suffer.
 CLOCK_MS = 250
-"""A node whose clock differs from the store's by more is not ready: clocks of games would suffer."""
+#: What costs next to nothing, and is not counted by address.
 FREE = ("/livez", "/static/")
-"""What costs next to nothing, and is not counted by address."""
 
 _decode = msgspec.json.decode
 
@@ -55,7 +55,11 @@ def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
     """The HTTP application with its middleware."""
     settings = api.ports.settings
     rate = Rates("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
-    middlewares = [_origins(parse_proxies(settings.proxies)), _errors(api.ports), _limits(rate, api.ports)]
+    middlewares = [
+        _origins(parse_proxies(settings.proxies)),
+        _errors(api.ports),
+        _limits(rate, api.ports),
+    ]
     app = web.Application(client_max_size=max(BODY_LIMITS_BYTES.values()), middlewares=middlewares)
     app.router.add_routes(
         [
@@ -93,7 +97,9 @@ class Api:
         return json_answer({"status": "ok"})
 
     async def readyz(self, request: web.Request) -> web.Response:
-        """New clients may come: the store answers, its clock agrees with ours, and the server is not about to stop."""
+        """New clients may come: the store answers, its clock agrees with ours, and the server is
+        not about to stop.
+        """
         status, _ = await self._readiness()
         return json_answer({"status": "ok" if status == HTTPStatus.OK else "not ready"}, status)
 
@@ -108,16 +114,23 @@ class Api:
         try:
             await self.ports.store.check()
         except StoreUnavailable as error:
-            return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "store unavailable", "error": str(error)}
+            return HTTPStatus.SERVICE_UNAVAILABLE, {
+                "status": "store unavailable",
+                "error": str(error),
+            }
         ahead_ms = self._clock_ahead_ms()
         if abs(ahead_ms) > CLOCK_MS:
             return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "clock differs", "ahead_ms": ahead_ms}
-        if not self.ports.bus.flows:  # degraded: other nodes hear of this one's rooms late, by the store
+        if (
+            not self.ports.bus.flows
+        ):  # degraded: other nodes hear of this one's rooms late, by the store
             return HTTPStatus.OK, {"status": "ok", "bus": "away"}
         return HTTPStatus.OK, {"status": "ok"}
 
     async def guest(self, request: web.Request) -> web.Response:
-        """Gives the browser its identity in a cookie that scripts cannot read; a known cookie keeps its identity."""
+        """Gives the browser its identity in a cookie that scripts cannot read; a known cookie keeps
+        its identity.
+        """
         wanted = await self._read_guest(request)
         token = cookie_token("; ".join(request.headers.getall("Cookie", ())))
         fresh: str | None = None
@@ -156,9 +169,16 @@ class Api:
             async with asyncio.timeout(self.ports.settings.silence_s):
                 body = await request.read()
             return _decode(body or b"{}", type=GuestRequest)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, web.RequestPayloadError) as error:
+        except (
+            msgspec.DecodeError,
+            UnicodeDecodeError,
+            RecursionError,
+            web.RequestPayloadError,
+        ) as error:
             raise ApiError(
-                HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, f'{{"name": text}} is expected: {error}'
+                HTTPStatus.BAD_REQUEST,
+                Code.MESSAGE_MALFORMED,
+                f'{{"name": text}} is expected: {error}',
             ) from error
 
     async def games(self, request: web.Request) -> web.Response:
@@ -168,7 +188,9 @@ class Api:
             for game_id in game_ids():
                 try:
                     games.append(self._game(game_id))
-                except Exception:  # a plug-in may raise anything; the other games can be played all the same
+                except (
+                    Exception
+                ):  # a plug-in may raise anything; the other games can be played all the same
                     log.exception("game left out", game=game_id)
                 await asyncio.sleep(0)  # others are served between the games
             self._games = msgspec.json.encode({"games": games})
@@ -219,7 +241,9 @@ def _errors(ports: Ports) -> Any:
             if request.method not in ("GET", "HEAD") and not origin_allowed(
                 request.headers.get("Origin"), request.headers.get("Host"), ports.settings.names
             ):
-                raise ApiError(HTTPStatus.FORBIDDEN, Code.ORIGIN_FOREIGN, "this page may not do that here")
+                raise ApiError(
+                    HTTPStatus.FORBIDDEN, Code.ORIGIN_FOREIGN, "this page may not do that here"
+                )
             return await handler(request)
         except ApiError as error:
             return refusal_answer(error)
@@ -232,17 +256,26 @@ def _errors(ports: Ports) -> Any:
         except web.HTTPException as error:
             if error.status < 400:
                 raise
-            return json_answer({"code": f"http.{error.status}", "message": error.reason}, HTTPStatus(error.status))
+            return json_answer(
+                {"code": f"http.{error.status}", "message": error.reason}, HTTPStatus(error.status)
+            )
         except TimeoutError:
-            return json_answer({"code": "http.408", "message": "the request took too long"}, HTTPStatus.REQUEST_TIMEOUT)
+            return json_answer(
+                {"code": "http.408", "message": "the request took too long"},
+                HTTPStatus.REQUEST_TIMEOUT,
+            )
         except ConnectionError:
             return json_answer(
-                {"code": "http.400", "message": "the connection ended in the request"}, HTTPStatus.BAD_REQUEST
+                {"code": "http.400", "message": "the connection ended in the request"},
+                HTTPStatus.BAD_REQUEST,
             )
         except (GameFault, Exception):
             log.exception("request failed", path=request.path)
             return json_answer(
-                {"code": Code.SERVER_FAULT, "message": "the server made a mistake; it is in its log"},
+                {
+                    "code": Code.SERVER_FAULT,
+                    "message": "the server made a mistake; it is in its log",
+                },
                 HTTPStatus.INTERNAL_SERVER_ERROR,
             )
 

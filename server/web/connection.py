@@ -1,9 +1,9 @@
 """HTTP connections that judge a request by its head, before a byte of its body costs anything.
 
-aiohttp unpacks and parses bodies while it reads, before any handler or middleware. So what is not served here is
-refused where the bytes arrive: compressed bodies, bodies of unknown length, and those above the route's limit. From
-then on what the connection still sends is counted and thrown away. All requests of a connection pass here, the
-kept-alive and the pipelined ones too.
+aiohttp unpacks and parses bodies while it reads, before any handler or middleware. So what is not
+served here is refused where the bytes arrive: compressed bodies, bodies of unknown length, and
+those above the route's limit. From then on what the connection still sends is counted and thrown
+away. All requests of a connection pass here, the kept-alive and the pipelined ones too.
 """
 
 import asyncio
@@ -24,17 +24,17 @@ from server.web.headers import SECURITY_HEADERS
 
 log = structlog.get_logger()
 
+#: So much is parsed before heads are judged; a read from the network brings up to 64 times that.
 PIECE_BYTES = 4096
-"""So much is parsed before heads are judged; a read from the network brings up to 64 times that."""
 HEAD_LIMIT_BYTES = 32 * 1024
+#: How long a refused request's body is still read, so that the refusal arrives.
 LINGER_S = 2.0
-"""How long a refused request's body is still read, so that the refusal arrives."""
+#: How much of it.
 LINGER_BYTES = 2**20
-"""How much of it."""
 LAST_CHUNK = b"0\r\n\r\n"
 
+#: Most bytes of a body for a method and a path; 0: it takes none.
 BodyLimit = Callable[[str, str], int]
-"""Most bytes of a body for a method and a path; 0: it takes none."""
 
 
 class Refused(Exception):
@@ -51,10 +51,13 @@ def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> Refused | N
     headers = message.headers
     if sum(len(name) + len(value) for name, value in message.raw_headers) > HEAD_LIMIT_BYTES:
         return Refused(
-            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"a head of at most {HEAD_LIMIT_BYTES} bytes is expected"
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+            f"a head of at most {HEAD_LIMIT_BYTES} bytes is expected",
         )
     if "Content-Encoding" in headers:
-        return Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a body without Content-Encoding is expected")
+        return Refused(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a body without Content-Encoding is expected"
+        )
     if "Transfer-Encoding" in headers:
         return Refused(HTTPStatus.LENGTH_REQUIRED, "a body with a Content-Length is expected")
     limit = body_limit(message.method, message.url.path)
@@ -62,13 +65,17 @@ def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> Refused | N
         expected = f"a body of at most {limit} bytes" if limit else "a request without a body"
         return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{expected} is expected")
     if headers.get("Expect", "100-continue").lower() != "100-continue":
-        return Refused(HTTPStatus.EXPECTATION_FAILED, "Expect: 100-continue or no Expect is expected")
+        return Refused(
+            HTTPStatus.EXPECTATION_FAILED, "Expect: 100-continue or no Expect is expected"
+        )
     if message.method == "CONNECT":
         return Refused(HTTPStatus.METHOD_NOT_ALLOWED, "this server is no proxy")
     if message.upgrade or headers.get("Upgrade", "").lower() == "websocket":
-        # The connection was handed to HTTP by its first request and cannot be handed on any more; and what follows
-        # such a request aiohttp would not read through us.
-        return Refused(HTTPStatus.BAD_REQUEST, "open a new connection for the WebSocket", Code.UPGRADE_LATE)
+        # The connection was handed to HTTP by its first request and cannot be handed on any more;
+        # and what follows such a request aiohttp would not read through us.
+        return Refused(
+            HTTPStatus.BAD_REQUEST, "open a new connection for the WebSocket", Code.UPGRADE_LATE
+        )
     return None
 
 
@@ -84,13 +91,30 @@ def owed_bytes(message: RawRequestMessage, payload: StreamReader) -> int | None:
 class HttpConnection(web.RequestHandler):
     """One HTTP connection. It parses a little at a time, and is deaf once it has refused a request."""
 
-    __slots__ = ("_body_limit", "_dropped_bytes", "_last_look", "_left", "_owed_bytes", "_refused", "_seen", "_wire")
+    __slots__ = (
+        "_body_limit",
+        "_dropped_bytes",
+        "_last_look",
+        "_left",
+        "_owed_bytes",
+        "_refused",
+        "_seen",
+        "_wire",
+    )
 
-    def __init__(self, server: web.Server, body_limit: BodyLimit, left: Callable[[], None], keepalive_s: float) -> None:
+    def __init__(
+        self,
+        server: web.Server,
+        body_limit: BodyLimit,
+        left: Callable[[], None],
+        keepalive_s: float,
+    ) -> None:
         super().__init__(
             server,
             loop=asyncio.get_running_loop(),
-            access_log=cast(logging.Logger, None),  # nobody reads lines about requests, and each would cost
+            access_log=cast(
+                logging.Logger, None
+            ),  # nobody reads lines about requests, and each would cost
             auto_decompress=False,
             lingering_time=LINGER_S,
             keepalive_timeout=keepalive_s,
@@ -114,7 +138,9 @@ class HttpConnection(web.RequestHandler):
         self._left()
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
-        """Waits for the request that is being answered, and not for the rest of one that was refused."""
+        """Waits for the request that is being answered, and not for the rest of one that was
+        refused.
+        """
         self._stop_lingering()
         await super().shutdown(timeout)
 
@@ -132,7 +158,9 @@ class HttpConnection(web.RequestHandler):
             self._drop(data[start:])
 
     def _judge(self, known: int) -> None:
-        """Puts a refusal in the place of the first new request that is refused; it is the last one to be answered."""
+        """Puts a refusal in the place of the first new request that is refused; it is the last one
+        to be answered.
+        """
         for place in range(known, len(self._messages)):
             message, payload = self._messages[place]
             if isinstance(message, _ErrInfo):
@@ -145,10 +173,16 @@ class HttpConnection(web.RequestHandler):
                 return
 
     def _drop(self, data: bytes) -> None:
-        """Throws away what belongs to a refused request. With the end of its body, or too much, lingering ends."""
+        """Throws away what belongs to a refused request. With the end of its body, or too much,
+        lingering ends.
+        """
         self._dropped_bytes += len(data)
         self._seen = (self._seen + data[-len(LAST_CHUNK) :])[-len(LAST_CHUNK) :]
-        ended = self._seen == LAST_CHUNK if self._owed_bytes is None else self._dropped_bytes >= self._owed_bytes
+        ended = (
+            self._seen == LAST_CHUNK
+            if self._owed_bytes is None
+            else self._dropped_bytes >= self._owed_bytes
+        )
         if ended or self._dropped_bytes > LINGER_BYTES:
             self._stop_lingering()
 
@@ -158,17 +192,29 @@ class HttpConnection(web.RequestHandler):
             self._refused.feed_eof()
 
     def abort_if_stuck(self) -> None:
-        """Ends the connection if its client asked for nothing and took nothing since this was called before."""
+        """Ends the connection if its client asked for nothing and took nothing since this was
+        called before.
+        """
         unsent_bytes = self._wire.get_write_buffer_size() if self._wire is not None else 0
         asked, before_bytes = self._last_look
-        if self._wire is not None and asked == self._request_count and 0 < before_bytes <= unsent_bytes:
+        if (
+            self._wire is not None
+            and asked == self._request_count
+            and 0 < before_bytes <= unsent_bytes
+        ):
             self._wire.abort()
         self._last_look = (self._request_count, unsent_bytes)
 
     def handle_error(
-        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
     ) -> web.StreamResponse:
-        """The last answer of a connection: to what is refused by its head or is no HTTP, or after a mistake of ours."""
+        """The last answer of a connection: to what is refused by its head or is no HTTP, or after a
+        mistake of ours.
+        """
         if request.writer.output_size > 0:
             raise ConnectionError("part of an answer was sent already")
         code, text = f"http.{status}", "a whole HTTP/1.1 request with a smaller head is expected"
@@ -181,7 +227,10 @@ class HttpConnection(web.RequestHandler):
         # aiohttp names itself and Python where no name is given.
         named = {"Server": "Plyroom", "Connection": "close", "Cache-Control": "no-cache"}
         response = web.Response(
-            body=body, status=status, content_type="application/json", headers=SECURITY_HEADERS | named
+            body=body,
+            status=status,
+            content_type="application/json",
+            headers=SECURITY_HEADERS | named,
         )
         response.force_close()
         return response
@@ -213,7 +262,9 @@ class HttpConnections:
         return connection
 
     def sweep(self) -> None:
-        """Aborts the connections that have taken nothing of what waits for them since the sweep before."""
+        """Aborts the connections that have taken nothing of what waits for them since the sweep
+        before.
+        """
         for connection in tuple(self._open):
             connection.abort_if_stuck()
 

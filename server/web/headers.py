@@ -1,5 +1,9 @@
-"""What every answer on the players' port carries, whoever makes it: aiohttp, `websockets` or the door before them."""
+"""What every answer on the players' port carries, whoever makes it: aiohttp, `websockets` or the
+door before them.
+"""
 
+#: A page of ours runs our scripts only, in no frame of others, and asks for none of a device's
+#: sensors.
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
@@ -14,9 +18,10 @@ SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
 }  # fmt: skip
-"""A page of ours runs our scripts only, in no frame of others, and asks for none of a device's sensors."""
 
 
 def transport_security(hsts_s: int, is_https: bool) -> dict[str, str]:
-    """The header that keeps browsers on HTTPS for `hsts_s` (RFC 6797, 7.2: never over HTTP); 0 asks for nothing."""
+    """The header that keeps browsers on HTTPS for `hsts_s` (RFC 6797, 7.2: never over HTTP); 0 asks
+    for nothing.
+    """
     return {"Strict-Transport-Security": f"max-age={hsts_s}"} if hsts_s and is_https else {}

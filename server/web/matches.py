@@ -24,16 +24,17 @@ from server.web.replays import Replays
 
 log = structlog.get_logger()
 
+#: Most matches or views in one answer.
 PAGE = 100
-"""Most matches or views in one answer."""
+#: Moves of finished matches that are kept, so that a page of a replay does not read the room's log
+#: again.
 KEPT_MOVES = 200_000
-"""Moves of finished matches that are kept, so that a page of a replay does not read the room's log again."""
+#: So many entries of a log are read at a time: they are parsed in one go.
 LOG_PAGE = 250
-"""So many entries of a log are read at a time: they are parsed in one go."""
+#: Moves of an old log that are given their notation before others have their turn.
 AT_ONCE = 20
-"""Moves of an old log that are given their notation before others have their turn."""
+#: Start positions of which it is remembered who begins.
 STARTS = 1000
-"""Start positions of which it is remembered who begins."""
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 _encode = msgspec.json.Encoder().encode
@@ -49,7 +50,9 @@ class Matches:
         self._ports = ports
         self._replays = Replays()
         settings = ports.settings
-        self._rate = Rates("pages of replays", settings.limit_replays_burst, settings.limit_replays_per_minute)
+        self._rate = Rates(
+            "pages of replays", settings.limit_replays_burst, settings.limit_replays_per_minute
+        )
         self._finished: OrderedDict[str, Moves] = OrderedDict()
         self._kept_moves = 0
 
@@ -62,12 +65,16 @@ class Matches:
         ]
 
     async def matches(self, request: web.Request) -> web.Response:
-        """Finished public matches, the newest first: `?limit=` of them, `?before=` the `next` of the page before."""
+        """Finished public matches, the newest first: `?limit=` of them, `?before=` the `next` of
+        the page before.
+        """
         limit = number(request, "limit", 30, 1, PAGE)
         before = request.query.get("before")
         found = await self._ports.store.matches(limit, _parse_cursor(before) if before else None)
         following = _format_cursor(found[-1]) if len(found) == limit else None
-        return json_answer({"matches": [self._entry(one, one.plies or 0) for one in found], "next": following})
+        return json_answer(
+            {"matches": [self._entry(one, one.plies or 0) for one in found], "next": following}
+        )
 
     async def match(self, request: web.Request) -> web.Response:
         """One match with its moves and what the AI saw."""
@@ -77,8 +84,12 @@ class Matches:
         entry = self._entry(found, len(moves))
         try:
             view = self._ports.find_game(found.game).board(_decode(found.options))
-        except Exception as error:  # a game that is gone or broken: the moves can be read all the same
-            log.warning("match without its game", match=found.match, game=found.game, error=str(error))
+        except (
+            Exception
+        ) as error:  # a game that is gone or broken: the moves can be read all the same
+            log.warning(
+                "match without its game", match=found.match, game=found.game, error=str(error)
+            )
             view = None
         body = {
             **entry, "start": found.start, "rules": found.rules, "moves": moves, "view": view,
@@ -96,7 +107,9 @@ class Matches:
         complete = request.query.get("to") is not None and last == int(request.query["to"])
         return raw_answer(b'{"views":[' + page + b"]}", IMMUTABLE if complete else "no-cache")
 
-    async def _draw(self, request: web.Request, found: StoredMatch, moves: Moves, first: int, last: int) -> bytes:
+    async def _draw(
+        self, request: web.Request, found: StoredMatch, moves: Moves, first: int, last: int
+    ) -> bytes:
         address = request[ORIGIN].address
         try:
             start = self._ports.find_game(found.game).position(found.start, _decode(found.options))
@@ -111,7 +124,9 @@ class Matches:
             raise
         except Exception as error:
             raise ApiError(
-                HTTPStatus.CONFLICT, Code.GAME_CHANGED, "the rules of this match are not here any more"
+                HTTPStatus.CONFLICT,
+                Code.GAME_CHANGED,
+                "the rules of this match are not here any more",
             ) from error
 
     async def _find(self, request: web.Request) -> StoredMatch:
@@ -171,7 +186,10 @@ class Matches:
     def _entry(self, found: StoredMatch, plies: int) -> dict[str, Any]:
         try:
             game = self._ports.find_game(found.game)
-            title, length = game.title, length_text(game, plies, _first_seat(game, found.start, found.options))
+            title, length = (
+                game.title,
+                length_text(game, plies, _first_seat(game, found.start, found.options)),
+            )
         except Exception:  # a game that is gone still has its matches
             title, length = found.game, length_text(None, plies)
         return {
@@ -194,5 +212,7 @@ def _format_cursor(match: StoredMatch) -> str:
 def _parse_cursor(text: str) -> tuple[int, str]:
     at_ms, _, match = text.partition("-")
     if not (at_ms.isascii() and at_ms.isdigit() and len(at_ms) < 16 and match):
-        raise ApiError(HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, "before is the next of the page before")
+        raise ApiError(
+            HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, "before is the next of the page before"
+        )
     return int(at_ms), match

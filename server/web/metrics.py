@@ -1,7 +1,8 @@
-"""`/metrics` on a port of its own, in the text form of Prometheus, with the health checks beside it.
+"""`/metrics` on a port of its own, in the text form of Prometheus, with the health checks beside
+it.
 
-The port is not the players': what an operator watches is nobody else's business. Its default address is this machine's
-own.
+The port is not the players': what an operator watches is nobody else's business. Its default
+address is this machine's own.
 """
 
 import asyncio
@@ -11,7 +12,12 @@ from dataclasses import dataclass
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from engine.search.job import Load
@@ -65,28 +71,45 @@ class NodeCollector:
             yield CounterMetricFamily(f"plyroom_{name}", text, getattr(self._metrics, name))
         for field, (name, text) in HISTOGRAMS.items():
             histogram: Histogram = getattr(self._metrics, field)
-            yield HistogramMetricFamily(f"plyroom_{name}", text, histogram.cumulative(), histogram.total)
+            yield HistogramMetricFamily(
+                f"plyroom_{name}", text, histogram.cumulative(), histogram.total
+            )
         load = self._gauges.searches()
         yield GaugeMetricFamily("plyroom_rooms", "Rooms in memory", self._gauges.rooms())
         yield GaugeMetricFamily("plyroom_connections", "Open sockets", self._gauges.connections())
         yield GaugeMetricFamily("plyroom_searches_running", "Searches under way", load.running)
-        yield GaugeMetricFamily("plyroom_searches_waiting", "Searches that wait for a worker", load.waiting)
-        yield GaugeMetricFamily("plyroom_search_workers", "Search processes that are ready", load.workers)
+        yield GaugeMetricFamily(
+            "plyroom_searches_waiting", "Searches that wait for a worker", load.waiting
+        )
+        yield GaugeMetricFamily(
+            "plyroom_search_workers", "Search processes that are ready", load.workers
+        )
         bus = self._gauges.bus.numbers()
         yield GaugeMetricFamily(
-            "plyroom_bus_flows", "Whether messages to other nodes get through", self._gauges.bus.flows
+            "plyroom_bus_flows",
+            "Whether messages to other nodes get through",
+            self._gauges.bus.flows,
         )
-        yield GaugeMetricFamily("plyroom_bus_echo_seconds", "How long the last message to oneself took", bus.echo_s)
-        yield CounterMetricFamily("plyroom_bus_refused", "Bus messages that were broken or forged", bus.refused)
-        yield CounterMetricFamily("plyroom_bus_dropped", "Bus messages that may be missed and were", bus.dropped)
-        yield CounterMetricFamily("plyroom_bus_lost", "Bus messages that were dropped though they mattered", bus.lost)
+        yield GaugeMetricFamily(
+            "plyroom_bus_echo_seconds", "How long the last message to oneself took", bus.echo_s
+        )
+        yield CounterMetricFamily(
+            "plyroom_bus_refused", "Bus messages that were broken or forged", bus.refused
+        )
+        yield CounterMetricFamily(
+            "plyroom_bus_dropped", "Bus messages that may be missed and were", bus.dropped
+        )
+        yield CounterMetricFamily(
+            "plyroom_bus_lost", "Bus messages that were dropped though they mattered", bus.lost
+        )
 
 
 @asynccontextmanager
 async def serve_metrics(
     settings: Settings, collector: NodeCollector, livez: Handler, readyz: Handler
 ) -> AsyncIterator[int | None]:
-    """Serves until the block ends and gives the port (0 asks for a free one); nothing at all where none is set.
+    """Serves until the block ends and gives the port (0 asks for a free one); nothing at all where
+    none is set.
 
     CannotListen when the port is not to be had.
     """
@@ -97,10 +120,14 @@ async def serve_metrics(
     registry.register(collector)
 
     async def metrics(request: web.Request) -> web.Response:
-        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+        return web.Response(
+            body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4}
+        )
 
     app = web.Application()
-    app.router.add_routes([web.get("/metrics", metrics), web.get("/livez", livez), web.get("/readyz", readyz)])
+    app.router.add_routes(
+        [web.get("/metrics", metrics), web.get("/livez", livez), web.get("/readyz", readyz)]
+    )
     app.on_response_prepare.append(_unname)
     runner = web.AppRunner(app, shutdown_timeout=1.0)
     await runner.setup()
@@ -124,4 +151,6 @@ async def _listen(connections: HttpConnections, host: str, port: int) -> asyncio
     try:
         return await asyncio.get_running_loop().create_server(connections.make, host, port)
     except OSError as error:
-        raise CannotListen(f"cannot show metrics on {host} port {port}: {error.strerror or error}") from error
+        raise CannotListen(
+            f"cannot show metrics on {host} port {port}: {error.strerror or error}"
+        ) from error

@@ -1,4 +1,6 @@
-"""The browser client's files: one shell for all pages, everything else under a name that changes with its content."""
+"""The browser client's files: one shell for all pages, everything else under a name that changes
+with its content.
+"""
 
 import hashlib
 from http import HTTPStatus
@@ -9,12 +11,12 @@ from aiohttp import web
 
 from server.net.listener import host_allowed
 
+#: Types come from here, never from the machine's own table, which may be missing or wrong.
 MIME = {
     ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
     ".json": "application/json", ".png": "image/png", ".webmanifest": "application/manifest+json",
     ".ico": "image/x-icon", ".txt": "text/plain",
 }  # fmt: skip
-"""Types come from here, never from the machine's own table, which may be missing or wrong."""
 
 UNKNOWN_NAME = """This Plyroom does not know that it is {host}.
 
@@ -25,8 +27,8 @@ Open it by its IP address or a name that ends in .local; or tell it its name whe
 (Without that, any page on the web could pretend to be this server's own: DNS rebinding.)
 """
 
+#: The addresses of pages; the router in client/web/app.js has the same, as a test says.
 PAGES = ("/", "/room/{room}", "/match/{match}", "/replays")
-"""The addresses of pages; the router in client/web/app.js has the same, as a test says."""
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 
@@ -36,7 +38,9 @@ def client_folder() -> Path:
 
 
 class Pages:
-    """All files of the client, read once: they are few and small, and a running server never mixes two versions."""
+    """All files of the client, read once: they are few and small, and a running server never mixes
+    two versions.
+    """
 
     def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
         self._names = names
@@ -54,16 +58,28 @@ class Pages:
     def routes(self) -> list[web.RouteDef]:
         """The shell at every page's address, and the files under their versioned prefix."""
         pages = [web.get(path, self.shell) for path in PAGES]
-        return [*pages, web.get("/favicon.ico", self.favicon), web.get(self.base + "/{name:.+}", self.file)]
+        return [
+            *pages,
+            web.get("/favicon.ico", self.favicon),
+            web.get(self.base + "/{name:.+}", self.file),
+        ]
 
     async def shell(self, request: web.Request) -> web.Response:
-        """The page that loads the client, whatever the path; under a foreign name, why it could not connect."""
+        """The page that loads the client, whatever the path; under a foreign name, why it could not
+        connect.
+        """
         host = request.headers.get("Host", "")
         if not host_allowed(host, self._names):
-            # 421 (RFC 9110, section 15.5.20): this server is not configured to answer for that authority.
-            return web.Response(status=HTTPStatus.MISDIRECTED_REQUEST, text=UNKNOWN_NAME.format(host=host[:100]))
+            # 421 (RFC 9110, section 15.5.20): this server is not configured to answer for that
+            # authority.
+            return web.Response(
+                status=HTTPStatus.MISDIRECTED_REQUEST, text=UNKNOWN_NAME.format(host=host[:100])
+            )
         return web.Response(
-            body=self._shell, content_type="text/html", charset="utf-8", headers={"Cache-Control": "no-cache"}
+            body=self._shell,
+            content_type="text/html",
+            charset="utf-8",
+            headers={"Cache-Control": "no-cache"},
         )
 
     async def favicon(self, request: web.Request) -> web.StreamResponse:

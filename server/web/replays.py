@@ -1,7 +1,8 @@
-"""Pictures of the plies of matches: drawn one ply at a time between the server's other work, and kept for a while.
+"""Pictures of the plies of matches: drawn one ply at a time between the server's other work, and
+kept for a while.
 
-To draw a match of chess takes some tens of milliseconds, in which a loop that did nothing else would serve nobody. So
-the whole process draws one ply a turn of the loop, whoever asks.
+To draw a match of chess takes some tens of milliseconds, in which a loop that did nothing else
+would serve nobody. So the whole process draws one ply a turn of the loop, whoever asks.
 """
 
 import asyncio
@@ -14,8 +15,8 @@ import msgspec
 from engine.game import Position
 
 KEPT_BYTES = 32 * 2**20
+#: What a ply's position takes besides its picture, about.
 PLY_BYTES = 2048
-"""What a ply's position takes besides its picture, about."""
 CHARGED_PLIES = 100
 
 _encode = msgspec.json.Encoder().encode
@@ -25,10 +26,10 @@ _encode = msgspec.json.Encoder().encode
 class Film:
     """A match's pictures from its first ply on, as far as somebody wanted them."""
 
+    #: Of the last picture.
     position: Position
-    """Of the last picture."""
+    #: The moves that lead there.
     moves: list[str] = field(default_factory=list)
-    """The moves that lead there."""
     frames: list[bytes] = field(default_factory=list)
     kept_bytes: int = 0
 
@@ -39,7 +40,9 @@ class Film:
 
 
 class Replays:
-    """Draws and keeps films, of all matches together at most `kept_bytes`; the least wanted go first."""
+    """Draws and keeps films, of all matches together at most `kept_bytes`; the least wanted go
+    first.
+    """
 
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
         self._limit_bytes = kept_bytes
@@ -59,8 +62,9 @@ class Replays:
     ) -> bytes:
         """The pictures from ply `first` to ply `last` as the members of a JSON array.
 
-        `charge` is called once for each CHARGED_PLIES plies that must be drawn, and may refuse by raising. Raises what
-        a game raises, and ConnectionError when `gone` tells that nobody waits any more.
+        `charge` is called once for each CHARGED_PLIES plies that must be drawn, and may refuse by
+        raising. Raises what a game raises, and ConnectionError when `gone` tells that nobody waits
+        any more.
         """
         film = self._find(match, start, moves)
         missing = last + 1 - len(film.frames)

@@ -24,7 +24,9 @@ def test_addresses(text: str, root: str, socket: str) -> None:
     assert (str(address), address.socket) == (root, socket)
 
 
-@pytest.mark.parametrize("text", ["", "http://", "ftp://host", "http://host:port", "http://host:99999", "http://[::1"])
+@pytest.mark.parametrize(
+    "text", ["", "http://", "ftp://host", "http://host:port", "http://host:99999", "http://[::1"]
+)
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(BadAddress):
         parse_address(text)
@@ -46,14 +48,17 @@ def test_links(text: str, root: str | None, one_id: str) -> None:
     assert (str(address) if address else None, found) == (root, one_id)
 
 
-@pytest.mark.parametrize("text", ["", "a b", "http://host:8000", "http://host:8000/", "höhle", "x" * 65])
+@pytest.mark.parametrize(
+    "text", ["", "a b", "http://host:8000", "http://host:8000/", "höhle", "x" * 65]
+)
 def test_what_is_no_link(text: str) -> None:
     with pytest.raises(BadAddress):
         parse_link(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "local"), [("127.0.0.1:1", True), ("localhost", True), ("[::1]:1", True), ("host", False)]
+    ("text", "local"),
+    [("127.0.0.1:1", True), ("localhost", True), ("[::1]:1", True), ("host", False)],
 )
 def test_this_machine_needs_no_proxy(text: str, local: bool) -> None:
     assert parse_address(text).is_local == local
@@ -61,7 +66,12 @@ def test_this_machine_needs_no_proxy(text: str, local: bool) -> None:
 
 @pytest.mark.parametrize(
     ("text", "ply"),
-    [("http://host/match/abc?ply=12", 12), ("host/match/abc?ply=0", 0), ("http://host/match/abc", None), ("abc", None)]
+    [
+        ("http://host/match/abc?ply=12", 12),
+        ("host/match/abc?ply=0", 0),
+        ("http://host/match/abc", None),
+        ("abc", None),
+    ]
     + [(f"http://host/match/abc?ply={wrong}", None) for wrong in ("x", "-1", "", "9999999", "٣")],
 )
 def test_a_link_may_point_at_a_ply(text: str, ply: int | None) -> None:

@@ -200,8 +200,12 @@ def test_every_game_has_a_golden_picture() -> None:
 
 
 @given(st.sampled_from(game_ids()), st.data())
-def test_any_position_fits_on_a_page_and_shows_all_its_pieces(game_id: str, data: st.DataObject) -> None:
-    """At most 80 by 24, plain printable characters, the same picture with colour once the colour is taken off."""
+def test_any_position_fits_on_a_page_and_shows_all_its_pieces(
+    game_id: str, data: st.DataObject
+) -> None:
+    """At most 80 by 24, plain printable characters, the same picture with colour once the colour is
+    taken off.
+    """
     game = load_game(game_id)
     position = game.start({})
     for _ in range(data.draw(st.integers(0, 40))):
@@ -232,7 +236,11 @@ def test_any_position_fits_on_a_page_and_shows_all_its_pieces(game_id: str, data
 
 CHESSLIKE = BoardView(
     Grid(8, 8, style="checker"),
-    {"K": Kind("white king", 0, text="K"), "k": Kind("black king", 1, text="k"), "P": Kind("white pawn", 0)},
+    {
+        "K": Kind("white king", 0, text="K"),
+        "k": Kind("black king", 1, text="k"),
+        "P": Kind("white pawn", 0),
+    },
     (SeatView("White", "#ffffff"), SeatView("Black", "#000000")),
 )
 
@@ -268,15 +276,23 @@ def test_the_largest_boards_fit() -> None:
 def morris() -> BoardView:
     """Nine men's morris, which needs points and lines."""
     columns = {1: "adg", 2: "bdf", 3: "cde", 4: "abcefg", 5: "cde", 6: "bdf", 7: "adg"}
-    sites = tuple(Site(f"{c}{row}", ord(c) - 97, 7 - row, "point") for row, names in columns.items() for c in names)
+    sites = tuple(
+        Site(f"{c}{row}", ord(c) - 97, 7 - row, "point")
+        for row, names in columns.items()
+        for c in names
+    )
     rows = "a1 d1 g1, b2 d2 f2, c3 d3 e3, a4 b4 c4, e4 f4 g4, c5 d5 e5, b6 d6 f6, a7 d7 g7"
     files = "a1 a4 a7, b2 b4 b6, c3 c4 c5, d1 d2 d3, d5 d6 d7, e3 e4 e5, f2 f4 f6, g1 g4 g7"
     lines = tuple(tuple(line.split()) for line in f"{rows}, {files}".split(", "))
-    return BoardView(Sites(sites, lines), {"W": Kind("white", 0, text="W"), "B": Kind("black", 1, text="B")}, ())
+    return BoardView(
+        Sites(sites, lines), {"W": Kind("white", 0, text="W"), "B": Kind("black", 1, text="B")}, ()
+    )
 
 
 def test_points_and_lines() -> None:
-    view = PositionView({"a1": "W", "d2": "B", "b4": "W"}, 0, "White to move", {"win": ("a1",)}, ("b4",), {"W": 7})
+    view = PositionView(
+        {"a1": "W", "d2": "B", "b4": "W"}, 0, "White to move", {"win": ("a1",)}, ("b4",), {"W": 7}
+    )
     assert (
         board_text(morris(), view)
         == """\
@@ -303,12 +319,19 @@ White to move"""
 def test_lines_and_turned_sticks_are_strokes() -> None:
     """A kind without a letter of its own is a stroke that leans as the shape does."""
     shapes: tuple[Literal["line", "stick"], ...] = ("line", "stick")
-    kinds = {f"{shape}{angle}": Kind(shape, 0, shape, angle=angle) for shape in shapes for angle in (0, 45, 90, 135)}
+    kinds = {
+        f"{shape}{angle}": Kind(shape, 0, shape, angle=angle)
+        for shape in shapes
+        for angle in (0, 45, 90, 135)
+    }
     assert set(shapes) == set(STROKES)
     board = BoardView(Grid(4, 2, labels=False), kinds, ())
     pieces = dict(zip(("a2", "b2", "c2", "d2", "a1", "b1", "c1", "d1"), kinds, strict=True))
     rows = board_text(board, PositionView(pieces, 0, "go")).splitlines()
-    assert [row[2:].split()[:4] for row in rows[:2]] == [["-", "\\", "|", "/"], ["|", "/", "-", "\\"]]
+    assert [row[2:].split()[:4] for row in rows[:2]] == [
+        ["-", "\\", "|", "/"],
+        ["|", "/", "-", "\\"],
+    ]
     lettered = BoardView(Grid(1, 1), {"x": Kind("line", 0, "line", text="=")}, ())
     assert "=" in board_text(lettered, PositionView({"a1": "x"}, 0, "go"))
 
@@ -316,7 +339,9 @@ def test_lines_and_turned_sticks_are_strokes() -> None:
 def test_a_mark_names_cells_labels_and_buttons() -> None:
     """A label stands for its cells; a button is told in words, for it is nowhere on the board."""
     board = BoardView(Grid(2, 2), {}, (), {"a": ("a1", "a2"), "pass": ()})
-    marked = board_text(board, PositionView({}, 0, "go", marks={"win": ("a",), "last": ("pass",)}, last=("pass",)))
+    marked = board_text(
+        board, PositionView({}, 0, "go", marks={"win": ("a",), "last": ("pass",)}, last=("pass",))
+    )
     assert marked == " 2 *.* .\n 1 *.* .\n    a  b\n* * winning row, pass: last move\ngo"
 
 
@@ -331,7 +356,11 @@ def test_a_pass_is_told_as_the_last_move() -> None:
 
 
 def test_a_leaning_board_has_its_letters_at_the_top() -> None:
-    sites = tuple(Site(f"{chr(97 + c)}{r + 1}", c + r / 2, r * 0.87, "hex") for r in range(3) for c in range(3))
+    sites = tuple(
+        Site(f"{chr(97 + c)}{r + 1}", c + r / 2, r * 0.87, "hex")
+        for r in range(3)
+        for c in range(3)
+    )
     board = BoardView(Sites(sites), {"r": Kind("red", 0)}, ())
     assert (
         board_text(board, PositionView({"b2": "r"}, 1, "Blue to move", last=("b2",)))
@@ -346,18 +375,32 @@ Blue to move"""
 
 
 def test_whose_edges_are_whose_is_told() -> None:
-    sites = tuple(Site(f"{c}{r + 1}", "ab".index(c) + r / 2, r * 0.87, "hex") for r in range(2) for c in "ab")
-    borders = (Border(0, ("a1", "b1")), Border(0, ("a2", "b2")), Border(1, ("a1", "a2")), Border(1, ("b1", "b2")))
+    sites = tuple(
+        Site(f"{c}{r + 1}", "ab".index(c) + r / 2, r * 0.87, "hex") for r in range(2) for c in "ab"
+    )
+    borders = (
+        Border(0, ("a1", "b1")),
+        Border(0, ("a2", "b2")),
+        Border(1, ("a1", "a2")),
+        Border(1, ("b1", "b2")),
+    )
     kinds = {"r": Kind("red", 0, text="X"), "b": Kind("blue", 1, text="O")}
-    board = BoardView(Sites(sites, borders=borders), kinds, (SeatView("Red", "#c00"), SeatView("Blue", "#00c")))
+    board = BoardView(
+        Sites(sites, borders=borders), kinds, (SeatView("Red", "#c00"), SeatView("Blue", "#00c"))
+    )
     text = board_text(board, PositionView({}, 0, "Red to move"))
     assert "Edges: Red (X) a1-b1, a2-b2; Blue (O) a1-a2, b1-b2" in text
 
 
 def test_a_board_is_turned_round_for_the_second_seat() -> None:
-    """Rows and columns both; cells that are numbered have the ends of their rows beside them, for pieces hide them."""
+    """Rows and columns both; cells that are numbered have the ends of their rows beside them, for
+    pieces hide them.
+    """
     board = BoardView(Grid(2, 2), {"r": Kind("red", 0, text="X")}, ())
-    assert board_text(board, PositionView({"a1": "r"}, 0, "go"), flip=True) == " 1  .  X\n 2  .  .\n    b  a\ngo"
+    assert (
+        board_text(board, PositionView({"a1": "r"}, 0, "go"), flip=True)
+        == " 1  .  X\n 2  .  .\n    b  a\ngo"
+    )
     numbers = (("1", None, "2", None), (None, "3", None, "4"))
     board = BoardView(Grid(4, 2, "top-left", numbers), {"r": Kind("red", 0, text="X")}, ())
     view = PositionView({"1": "r", "4": "r"}, 0, "go")
@@ -366,7 +409,10 @@ def test_a_board_is_turned_round_for_the_second_seat() -> None:
 
 
 def test_cells_whose_names_say_no_row_name_themselves() -> None:
-    sites = Sites((Site("A", 1, 0), Site("B", 0, 1), Site("C", 2, 1), Site("D", 1, 2)), (("A", "B", "D", "C", "A"),))
+    sites = Sites(
+        (Site("A", 1, 0), Site("B", 0, 1), Site("C", 2, 1), Site("D", 1, 2)),
+        (("A", "B", "D", "C", "A"),),
+    )
     board = BoardView(sites, {"x": Kind("stone", 0, text="*")}, ())
     assert (
         board_text(board, PositionView({"B": "x"}, 0, "go"))
@@ -387,7 +433,9 @@ def test_a_piece_of_no_kind_is_a_question_mark() -> None:
 # --- colour, words
 
 
-@pytest.mark.parametrize(("colour", "code"), [("#c0392b", 31), ("#e1a700", 33), ("#2471a3", 36), ("#27ae60", 32)])
+@pytest.mark.parametrize(
+    ("colour", "code"), [("#c0392b", 31), ("#e1a700", 33), ("#2471a3", 36), ("#27ae60", 32)]
+)
 def test_colours_become_those_of_a_plain_terminal(colour: str, code: int) -> None:
     assert colour_code(colour) == code
 

@@ -14,18 +14,22 @@ from engine.rules.registry import game_ids, load_game
 
 
 def plyroom(*arguments: str, **environ: str) -> Result:
-    return CliRunner().invoke(main, arguments, prog_name="plyroom", env={"PLYROOM_URL": None, **environ})
+    return CliRunner().invoke(
+        main, arguments, prog_name="plyroom", env={"PLYROOM_URL": None, **environ}
+    )
 
 
+#: The client's own; the others go on as a program of the server, which has the help.
 COMMANDS = sorted(name for name, command in main.commands.items() if command.add_help_option)
-"""The client's own; the others go on as a program of the server, which has the help."""
 
 SERVERS = sorted(set(main.commands) - set(COMMANDS))
 
 
 @pytest.mark.parametrize("command", SERVERS)
 def test_every_command_of_the_server_has_help(command: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "client", command, "--help"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "client", command, "--help"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.lower().startswith("usage:")
 
@@ -50,7 +54,9 @@ def test_version_and_help() -> None:
 
 
 def test_games_lists_all_with_levels_and_options() -> None:
-    """Each game of the registry once, with its title, its levels, and each option's values, the default marked."""
+    """Each game of the registry once, with its title, its levels, and each option's values, the
+    default marked.
+    """
     result = plyroom("games")
     assert result.exit_code == 0
     expected = []
@@ -58,11 +64,17 @@ def test_games_lists_all_with_levels_and_options() -> None:
         levels = f"levels 1 to {game.levels}" if game.levels > 1 else "one level"
         expected.append(f"{game.id}: {game.title}, {levels}")
         for name, option in game.options.items():
-            values = ", ".join(f"{value} (default)" if value == option.default else value for value in option.offered)
+            values = ", ".join(
+                f"{value} (default)" if value == option.default else value
+                for value in option.offered
+            )
             more = ", or others like these" if option.free else ""
             expected.append(f"    --option {name}=...: {option.title}; {values}{more}")
     assert result.stdout.splitlines() == expected
-    assert "    --option rows=...: Sticks in each row; 1-2-3 (default), 1-3-5-7, or others like these" in expected
+    assert (
+        "    --option rows=...: Sticks in each row; 1-2-3 (default), 1-3-5-7, or others like these"
+        in expected
+    )
 
 
 def test_a_game_that_cannot_be_loaded_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,14 +91,24 @@ def test_games_as_json_is_a_line_for_each() -> None:
     told = [json.loads(line) for line in plyroom("games", "--json").stdout.splitlines()]
     for line, game in zip(told, map(load_game, game_ids()), strict=True):
         options = {
-            name: {"title": option.title, "default": option.default, "offered": list(option.offered)}
+            name: {
+                "title": option.title,
+                "default": option.default,
+                "offered": list(option.offered),
+            }
             | ({"free": True} if option.free else {})
             for name, option in game.options.items()
         }
         assert {
-            name: {k: v for k, v in o.items() if v is not False} for name, o in line.pop("options").items()
+            name: {k: v for k, v in o.items() if v is not False}
+            for name, o in line.pop("options").items()
         } == options
-        assert line == {"id": game.id, "title": game.title, "levels": game.levels, "rules": game.rules.RULES}
+        assert line == {
+            "id": game.id,
+            "title": game.title,
+            "levels": game.levels,
+            "rules": game.rules.RULES,
+        }
 
 
 @pytest.mark.parametrize(
@@ -100,7 +122,10 @@ def test_games_as_json_is_a_line_for_each() -> None:
         (["play", "sticks", "--option", "columns=3"], "it has: rows=1-2-3"),
         (["play", "tic-tac-toe", "--friend", "--level", "1"], "choose one of"),
         (["play", "tic-tac-toe", "--persona", "average", "--level", "1"], "choose one of"),
-        (["play", "tic-tac-toe", "--persona", "bold"], "is not one of 'average', 'swindler', 'random'"),
+        (
+            ["play", "tic-tac-toe", "--persona", "bold"],
+            "is not one of 'average', 'swindler', 'random'",
+        ),
         (["play", "tic-tac-toe", "--friend"], "start `plyroom serve`"),
         (["play", "tic-tac-toe", "--side", "third"], "'third' is not one of"),
         (["play", "tic-tac-toe", "--url", "ftp://x"], "is no address"),

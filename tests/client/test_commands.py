@@ -7,7 +7,14 @@ from client.terminal import words
 from client.terminal.commands import Do, Play, Say, Try, Unclear, Word, help_text, read_line
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
-from server.protocol.messages import MatchResult, MatchState, Played, RoomDescription, Thinking, Turn
+from server.protocol.messages import (
+    MatchResult,
+    MatchState,
+    Played,
+    RoomDescription,
+    Thinking,
+    Turn,
+)
 
 
 def room(board: BoardView, *moves: MoveView) -> Model:
@@ -15,7 +22,14 @@ def room(board: BoardView, *moves: MoveView) -> Model:
     match = MatchState(id="m", number=1, start="", rules="", seats=(), moves=())
     turn = Turn(room="r", v=1, match="m", ply=0, moves=moves)
     description = RoomDescription(
-        game="g", title="G", options={}, visibility="public", host="", created_ms=0, levels=1, view=board
+        game="g",
+        title="G",
+        options={},
+        visibility="public",
+        host="",
+        created_ms=0,
+        levels=1,
+        view=board,
     )
     return Model(room="r", match=match, turn=turn, description=description)
 
@@ -23,9 +37,13 @@ def room(board: BoardView, *moves: MoveView) -> Model:
 CHESS = BoardView(Grid(8, 8), {}, ())
 PROMOTIONS = [MoveView(f"a7a8{c}", ("a7", "a8"), f"a8={c.upper()}", choice=c) for c in "qr"]
 PAWN = MoveView("e2e4", ("e2", "e4"), "e4")
-CONNECT_FOUR = room(load_game("connect-four").board({}), *load_game("connect-four").start().move_views())
+CONNECT_FOUR = room(
+    load_game("connect-four").board({}), *load_game("connect-four").start().move_views()
+)
 WAITING = Model(room="r", description=CONNECT_FOUR.description)
-STICKS = room(load_game("sticks").board({"rows": "1-2-3"}), *load_game("sticks").start().move_views())
+STICKS = room(
+    load_game("sticks").board({"rows": "1-2-3"}), *load_game("sticks").start().move_views()
+)
 
 
 @pytest.mark.parametrize("text", ["e2e4", "e4", "E2-E4", "e2 e4", "e2xe4", "  e2e4 "])
@@ -95,7 +113,14 @@ def thinking(state: str = "searching", **more: object) -> Thinking:
 
 @pytest.mark.parametrize(
     ("score", "text"),
-    [(0, "0"), (12, "+12"), (-3, "-3"), (29995, "win in 5"), (-29998, "loss in 2"), (20000, "+20000")],
+    [
+        (0, "0"),
+        (12, "+12"),
+        (-3, "-3"),
+        (29995, "win in 5"),
+        (-29998, "loss in 2"),
+        (20000, "+20000"),
+    ],
 )
 def test_scores(score: int, text: str) -> None:
     assert words.score_text(score) == text
@@ -106,19 +131,27 @@ def test_bounds_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(812, "812"), (4820, "4.82 k"), (48_200, "48.2 k"), (482_000, "482 k"), (3_100_000, "3.10 M")]
+    ("count", "text"),
+    [(812, "812"), (4820, "4.82 k"), (48_200, "48.2 k"), (482_000, "482 k"), (3_100_000, "3.10 M")],
 )
 def test_counts(count: int, text: str) -> None:
     assert words.count_text(count) == text
 
 
 def test_thinking_in_a_line() -> None:
-    line = words.thinking_text("AI level 5", thinking(depth=9, score=12, nodes=48_200, pv=tuple("dcdcdcdcdc")))
+    line = words.thinking_text(
+        "AI level 5", thinking(depth=9, score=12, nodes=48_200, pv=tuple("dcdcdcdcdc"))
+    )
     assert line == "AI level 5: depth 9, +12, 48.2 k nodes, d c d c d c d c …"
     warming = words.thinking_text("AI", thinking("warming", ready=42))
     assert warming == "AI is getting ready, once per installation: [####......] 42 %"
-    early = words.thinking_text("AI", thinking(depth=2, score=1, nodes=60, pv=("d",), warming=True, ready=99))
-    assert early == "AI: depth 2, +1, 60 nodes, d (getting ready, once per installation: [#########.] 99 %)"
+    early = words.thinking_text(
+        "AI", thinking(depth=2, score=1, nodes=60, pv=("d",), warming=True, ready=99)
+    )
+    assert (
+        early
+        == "AI: depth 2, +1, 60 nodes, d (getting ready, once per installation: [#########.] 99 %)"
+    )
     assert words.thinking_text("AI", thinking("queued")) == "AI waits for its turn to think."
     assert words.thinking_text("AI", thinking()) == "AI thinks."
 

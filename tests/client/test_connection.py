@@ -1,4 +1,6 @@
-"""What client.connection promises, against a server that follows a script and cuts at awkward moments."""
+"""What client.connection promises, against a server that follows a script and cuts at awkward
+moments.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -6,10 +8,27 @@ from collections.abc import Callable
 import pytest
 
 from client.connection import State, connect
-from client.errors import PlyroomError, ProtocolMismatch, Refused, Unanswered, Unreachable, WrongToken
+from client.errors import (
+    PlyroomError,
+    ProtocolMismatch,
+    Refused,
+    Unanswered,
+    Unreachable,
+    WrongToken,
+)
 from server.protocol.messages import Chat, Create, Move
 from tests.client.conftest import Test
-from tests.support.scripted_server import Backend, Close, Link, Message, chat, greet, memory, silent, welcome
+from tests.support.scripted_server import (
+    Backend,
+    Close,
+    Link,
+    Message,
+    chat,
+    greet,
+    memory,
+    silent,
+    welcome,
+)
 from tests.support.virtual_time import run_virtual
 
 # --- greeting
@@ -49,9 +68,15 @@ def test_a_guest_keeps_the_token_it_was_given_after_a_cut(run: Callable[[Test], 
 
 @pytest.mark.parametrize(
     ("code", "error"),
-    [("token.unknown", WrongToken), ("protocol.unsupported", ProtocolMismatch), ("name.refused", Refused)],
+    [
+        ("token.unknown", WrongToken),
+        ("protocol.unsupported", ProtocolMismatch),
+        ("name.refused", Refused),
+    ],
 )
-def test_a_refused_hello_is_a_typed_error(run: Callable[[Test], None], code: str, error: type[PlyroomError]) -> None:
+def test_a_refused_hello_is_a_typed_error(
+    run: Callable[[Test], None], code: str, error: type[PlyroomError]
+) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.expect("hello")
@@ -79,7 +104,9 @@ def test_another_protocol_in_the_welcome_is_a_mismatch(run: Callable[[Test], Non
     run(test)
 
 
-@pytest.mark.parametrize("frame", ["", "no json", "[]", '{"t":"welcome"}', '{"t":"joined","room":7}'])
+@pytest.mark.parametrize(
+    "frame", ["", "no json", "[]", '{"t":"welcome"}', '{"t":"joined","room":7}']
+)
 def test_a_frame_that_is_no_message_is_a_mismatch(run: Callable[[Test], None], frame: str) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
@@ -100,7 +127,9 @@ def test_messages_from_the_future_are_passed_over(run: Callable[[Test], None]) -
             await link.hello()
             await link.send({"t": "fireworks", "colour": "red"})
             command = await link.expect("chat")
-            await link.send({"t": "error", "id": command["id"], "code": "future.code", "message": "later"})
+            await link.send(
+                {"t": "error", "id": command["id"], "code": "future.code", "message": "later"}
+            )
             await link.idle()
 
         async with backend(script) as c:
@@ -170,7 +199,9 @@ def test_nothing_runs_on_after_the_end(run: Callable[[Test], None]) -> None:
         before = asyncio.all_tasks()
         async with backend(greet) as c:
             pass
-        assert {t for t in asyncio.all_tasks() - before if (t.get_name() or "").startswith("plyroom")} == set()
+        assert {
+            t for t in asyncio.all_tasks() - before if (t.get_name() or "").startswith("plyroom")
+        } == set()
         with pytest.raises(PlyroomError, match="closed"):
             await c.command(chat(c))
 
@@ -200,7 +231,9 @@ def test_a_command_is_answered_by_its_ack_or_refused(run: Callable[[Test], None]
     run(test)
 
 
-def test_commands_without_an_answer_go_out_again_in_order_with_the_same_ids(run: Callable[[Test], None]) -> None:
+def test_commands_without_an_answer_go_out_again_in_order_with_the_same_ids(
+    run: Callable[[Test], None],
+) -> None:
     async def test(backend: Backend) -> None:
         ids: list[list[str]] = [[], []]
 
@@ -239,7 +272,9 @@ def test_a_command_given_while_the_connection_is_down_goes_out_once_it_is_back()
             await link.ack(await link.expect("chat"), 9)
             await link.idle()
 
-        async with memory(first, second, on_state=lambda s: down.set() if s is State.LOST else None) as c:
+        async with memory(
+            first, second, on_state=lambda s: down.set() if s is State.LOST else None
+        ) as c:
             await down.wait()
             assert (await c.command(chat(c))).v == 9
 
@@ -322,7 +357,11 @@ def test_a_server_that_stays_busy_is_asked_for_a_minute_and_a_first_too_fast_end
                 await link.refuse(command, command["text"])
 
         async with memory(script) as c:
-            for code, times, seconds in (("store.retry", 15, 60), ("rate.exceeded", 1, 0), ("chat.empty", 1, 0)):
+            for code, times, seconds in (
+                ("store.retry", 15, 60),
+                ("rate.exceeded", 1, 0),
+                ("chat.empty", 1, 0),
+            ):
                 sent.clear()
                 begun_s = asyncio.get_running_loop().time()
                 with pytest.raises(Refused) as refused:

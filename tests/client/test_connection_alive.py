@@ -118,8 +118,12 @@ def test_without_a_server_for_longer_than_our_patience_everything_ends_unreachab
     run_virtual(main())
 
 
-@pytest.mark.parametrize(("code", "error"), [("token.unknown", WrongToken), ("protocol.unsupported", ProtocolMismatch)])
-def test_a_server_that_does_not_know_us_after_a_restart_ends_everything(code: str, error: type[PlyroomError]) -> None:
+@pytest.mark.parametrize(
+    ("code", "error"), [("token.unknown", WrongToken), ("protocol.unsupported", ProtocolMismatch)]
+)
+def test_a_server_that_does_not_know_us_after_a_restart_ends_everything(
+    code: str, error: type[PlyroomError]
+) -> None:
     async def main() -> None:
         async def first(link: Link) -> None:
             await link.hello()
@@ -140,7 +144,9 @@ def test_a_busy_greeting_after_a_restart_is_waited_for() -> None:
     async def main() -> None:
         async def busy(link: Link) -> None:
             await link.expect("hello")
-            await link.send({"t": "error", "id": None, "code": "rate.exceeded", "message": "slowly"})
+            await link.send(
+                {"t": "error", "id": None, "code": "rate.exceeded", "message": "slowly"}
+            )
 
         async def last(link: Link) -> None:
             await link.hello()
@@ -194,7 +200,9 @@ class BreaksAsItIsLeft:
 
 
 def test_a_cut_in_the_moment_of_the_end_does_not_keep_it_alive() -> None:
-    """Leaving the connection ends it, though a task group tells of the cut and not of the cancelling."""
+    """Leaving the connection ends it, though a task group tells of the cut and not of the
+    cancelling.
+    """
 
     async def main() -> None:
         dialled = 0

@@ -1,4 +1,6 @@
-"""What client.connection promises of rooms that one follows, and of the lobby, through cuts and gaps."""
+"""What client.connection promises of rooms that one follows, and of the lobby, through cuts and
+gaps.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +11,17 @@ import pytest
 from client.errors import Refused
 from server.protocol.messages import Joined, Snapshot, Thinking
 from tests.client.conftest import Test
-from tests.support.scripted_server import Backend, Link, chat, joined, memory, said, short, snapshot_at, take
+from tests.support.scripted_server import (
+    Backend,
+    Link,
+    chat,
+    joined,
+    memory,
+    said,
+    short,
+    snapshot_at,
+    take,
+)
 from tests.support.virtual_time import run_virtual
 
 # --- following a room
@@ -97,12 +109,21 @@ def test_a_gap_brings_a_fresh_snapshot(run: Callable[[Test], None]) -> None:
             await link.idle()
 
         async with backend(script) as c, aclosing(c.follow("r")) as messages:
-            assert short(await take(messages, 6)) == ["Joined", "Snapshot", 2, "Joined", "Snapshot", 7]
+            assert short(await take(messages, 6)) == [
+                "Joined",
+                "Snapshot",
+                2,
+                "Joined",
+                "Snapshot",
+                7,
+            ]
 
     run(test)
 
 
-def test_another_epoch_brings_a_fresh_snapshot_although_v_went_back(run: Callable[[Test], None]) -> None:
+def test_another_epoch_brings_a_fresh_snapshot_although_v_went_back(
+    run: Callable[[Test], None],
+) -> None:
     async def test(backend: Backend) -> None:
         async def first(link: Link) -> None:
             await link.hello(epoch="e1")
@@ -161,7 +182,14 @@ def test_a_reader_that_lags_gets_a_snapshot_instead_of_a_backlog_without_end() -
     """Commands are answered all the while, and thinking is dropped first."""
 
     async def main() -> None:
-        thinking = {"t": "thinking", "room": "r", "match": "m", "ply": 0, "seat": 0, "state": "searching"}
+        thinking = {
+            "t": "thinking",
+            "room": "r",
+            "match": "m",
+            "ply": 0,
+            "seat": 0,
+            "state": "searching",
+        }
 
         async def script(link: Link) -> None:
             await link.hello()
@@ -197,7 +225,16 @@ def test_thinking_is_dropped_while_events_queue_up() -> None:
             for v in range(1, 601):
                 await link.send(said("r", v))
             for _ in range(100):
-                await link.send({"t": "thinking", "room": "r", "match": "m", "ply": 0, "seat": 0, "state": "done"})
+                await link.send(
+                    {
+                        "t": "thinking",
+                        "room": "r",
+                        "match": "m",
+                        "ply": 0,
+                        "seat": 0,
+                        "state": "done",
+                    }
+                )
             await link.ack(await link.expect("chat"))
             await link.idle()
 

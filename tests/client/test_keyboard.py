@@ -38,7 +38,10 @@ async def test_more_lines_than_are_wanted_wait(pipe: tuple[int, int]) -> None:
     lines = Lines(reading)
     os.write(writing, b"".join(b"%d\n" % n for n in range(LINES_AHEAD * 3)))
     os.close(writing)
-    assert [await lines.next() for _ in range(LINES_AHEAD * 3 + 1)] == [*map(str, range(LINES_AHEAD * 3)), None]
+    assert [await lines.next() for _ in range(LINES_AHEAD * 3 + 1)] == [
+        *map(str, range(LINES_AHEAD * 3)),
+        None,
+    ]
 
 
 async def test_a_line_without_an_end_is_cut(pipe: tuple[int, int]) -> None:

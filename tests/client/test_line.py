@@ -1,4 +1,6 @@
-"""What plain line mode shows and does, on a terminal and in a pipe, in a room that plays by the server's rule book."""
+"""What plain line mode shows and does, on a terminal and in a pipe, in a room that plays by the
+server's rule book.
+"""
 
 import asyncio
 import io
@@ -12,7 +14,17 @@ from client.address import parse_address
 from client.errors import Refused
 from client.terminal.line import InputEnded, LineMode, print_messages
 from client.terminal.output import Output
-from server.protocol.messages import AiSeat, Chat, Decline, Move, MySeat, OpenSeat, Rematch, RemoveAi, Sit
+from server.protocol.messages import (
+    AiSeat,
+    Chat,
+    Decline,
+    Move,
+    MySeat,
+    OpenSeat,
+    Rematch,
+    RemoveAi,
+    Sit,
+)
 from tests.support.fake_room import BOB, House
 from tests.support.scripted_server import Link, memory
 from tests.support.virtual_time import run_virtual
@@ -21,7 +33,9 @@ ADDRESS = parse_address("http://script")
 
 
 class Typist:
-    """Lines for line mode; each takes half a second, in which all happens that can happen by itself."""
+    """Lines for line mode; each takes half a second, in which all happens that can happen by
+    itself.
+    """
 
     def __init__(self, *lines: str) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -172,7 +186,21 @@ def test_what_is_no_move_is_told_on_stderr_and_asked_again() -> None:
 
 def test_questions_are_answered_on_stdout() -> None:
     run = play(
-        House(), Typist("l", "m", "b2", "l", "t", "p", "pieces b", "help", "b", "/hi all", "chat you too", "resign")
+        House(),
+        Typist(
+            "l",
+            "m",
+            "b2",
+            "l",
+            "t",
+            "p",
+            "pieces b",
+            "help",
+            "b",
+            "/hi all",
+            "chat you too",
+            "resign",
+        ),
     )
     assert "No move yet.\n" in run.data
     assert "Moves: a1, b1, c1, a2, b2, c2, a3, b3, c3\n" in run.data
@@ -332,5 +360,7 @@ def test_messages_as_json_end_with_the_match() -> None:
     lines = run.data.splitlines()
     assert lines[0].startswith('{"t":"joined","room":"r"')
     assert lines[1].startswith('{"t":"snapshot","room":"r"')
-    assert any(line.startswith('{"t":"event","room":"r","v":5,"at":0,"kind":"moved"') for line in lines)
+    assert any(
+        line.startswith('{"t":"event","room":"r","v":5,"at":0,"kind":"moved"') for line in lines
+    )
     assert lines[-1].startswith('{"t":"view"')

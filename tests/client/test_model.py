@@ -1,4 +1,6 @@
-"""What client.model promises: the server's picture of a room, whatever comes twice, late or not at all."""
+"""What client.model promises: the server's picture of a room, whatever comes twice, late or not at
+all.
+"""
 
 from collections.abc import Sequence
 from itertools import count
@@ -57,10 +59,17 @@ HEAD = {"id": "x", "room": ROOM}
 
 
 def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room, Happened]]:
-    """Every event that a list of commands makes, as it reads on the wire, with the server's room after it."""
+    """Every event that a list of commands makes, as it reads on the wire, with the server's room
+    after it.
+    """
     ids = map(str, count())
     game = load_game("tic-tac-toe")
-    opening = create(ADA, Create(id="c", game="tic-tac-toe", seats=(OpenSeat(), OpenSeat())), game, lambda: next(ids))
+    opening = create(
+        ADA,
+        Create(id="c", game="tic-tac-toe", seats=(OpenSeat(), OpenSeat())),
+        game,
+        lambda: next(ids),
+    )
     room = first(ROOM, opening[0], 0, load_game)
     history = [(room, on_the_wire(room, opening[0]))]
     for actor, command in commands:
@@ -96,16 +105,23 @@ def as_snapshot(model: Model) -> Snapshot:
 
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 commands = st.one_of(
-    st.builds(lambda ply, move: Move(ply=ply, move=move, **HEAD), st.integers(0, 8), st.sampled_from(CELLS)),
+    st.builds(
+        lambda ply, move: Move(ply=ply, move=move, **HEAD),
+        st.integers(0, 8),
+        st.sampled_from(CELLS),
+    ),
     st.builds(lambda seat: Sit(seat=seat, **HEAD), st.integers(0, 1)),
     st.builds(lambda seat: AddAi(seat=seat, level=1, persona=None, **HEAD), st.integers(0, 1)),
     st.builds(lambda seat: RemoveAi(seat=seat, **HEAD), st.integers(0, 1)),
     st.builds(lambda text: Chat(text=text, id="x", room=ROOM), st.text(min_size=1, max_size=5)),
-    st.sampled_from([kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]),
+    st.sampled_from(
+        [kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
+    ),
 )
 seated: list[tuple[Actor, Incoming]] = [(ADA, Sit(seat=0, **HEAD)), (BOB, Sit(seat=1, **HEAD))]
 played: list[tuple[Actor, Incoming]] = [
-    ((ADA, BOB)[ply % 2], Move(ply=ply, move=move, **HEAD)) for ply, move in enumerate(("a1", "b1", "a2", "b2", "a3"))
+    ((ADA, BOB)[ply % 2], Move(ply=ply, move=move, **HEAD))
+    for ply, move in enumerate(("a1", "b1", "a2", "b2", "a3"))
 ]
 openings = st.sampled_from([[], seated, seated + played])
 histories = st.builds(
@@ -140,7 +156,9 @@ def test_a_snapshot_anywhere_and_the_events_after_it_make_the_same_room(
 
 
 @given(histories, st.data())
-def test_what_comes_twice_or_late_changes_nothing(history: list[tuple[Room, Happened]], data: st.DataObject) -> None:
+def test_what_comes_twice_or_late_changes_nothing(
+    history: list[tuple[Room, Happened]], data: st.DataObject
+) -> None:
     model = EMPTY
     for n, (_, happened) in enumerate(history):
         model = apply(model, happened)
@@ -248,7 +266,12 @@ def test_nobody_moves_in_a_frozen_room() -> None:
 
 def test_a_snapshot_voids_what_was_drawn() -> None:
     match = MatchState(id="m1", number=1, start="", rules="", seats=(), moves=(Played("a1"),))
-    model = play(at(1, started()), view(1, 0), turn(1, 0), Snapshot(room=ROOM, v=9, seats=(None, None), match=match))
+    model = play(
+        at(1, started()),
+        view(1, 0),
+        turn(1, 0),
+        Snapshot(room=ROOM, v=9, seats=(None, None), match=match),
+    )
     assert (model.v, model.view, model.moves, model.ply) == (9, None, (), 1)
 
 
@@ -257,7 +280,9 @@ def test_an_ai_seat_is_nobodys_even_if_the_names_agree() -> None:
     assert model.my_seat is None
 
 
-@pytest.mark.parametrize(("match", "ply", "kept"), [("m1", 0, True), ("m1", 1, True), ("m0", 0, False)])
+@pytest.mark.parametrize(
+    ("match", "ply", "kept"), [("m1", 0, True), ("m1", 1, True), ("m0", 0, False)]
+)
 def test_thinking_about_another_match_is_dropped(match: str, ply: int, kept: bool) -> None:
     thinking = Thinking(room=ROOM, match=match, ply=ply, seat=0, state="searching", depth=3)
     assert (play(at(1, started()), thinking).thinking is thinking) == kept
@@ -271,7 +296,9 @@ def test_thinking_about_a_ply_gone_by_is_dropped() -> None:
 def test_presence_and_chat_are_kept_within_limits() -> None:
     model = play(Presence(room=ROOM, seats=(True, False), watching=3))
     assert (model.present, model.watching) == ((True, False), 3)
-    model = play(*(at(v, Said("bob", "Bob", str(v))) for v in range(1, MAX_CHAT_LINES + 50)), model=model)
+    model = play(
+        *(at(v, Said("bob", "Bob", str(v))) for v in range(1, MAX_CHAT_LINES + 50)), model=model
+    )
     assert len(model.chat) == MAX_CHAT_LINES
     assert model.chat[-1].text == str(MAX_CHAT_LINES + 49)
 
@@ -284,7 +311,9 @@ def test_what_the_server_writes_the_client_reads() -> None:
 
 def test_a_snapshot_may_take_v_back() -> None:
     """A restored backup knows less than we did."""
-    model = play(at(1, started()), at(2, Hidden()), Snapshot(room=ROOM, v=1, seats=(None, None), match=None))
+    model = play(
+        at(1, started()), at(2, Hidden()), Snapshot(room=ROOM, v=1, seats=(None, None), match=None)
+    )
     assert (model.v, model.match) == (1, None)
 
 
@@ -296,7 +325,10 @@ def test_what_was_missing_comes_too_late_after_a_gap() -> None:
 def test_an_offer_of_a_draw_lapses_by_the_other_sides_move() -> None:
     """As in the server's room, after every event; a move of the side that offered leaves it open."""
     ben = Actor("ben", "Ben")
-    moves = [Move(id=str(ply), room=ROOM, ply=ply, move=cell) for ply, cell in enumerate(("a1", "b1", "c1"))]
+    moves = [
+        Move(id=str(ply), room=ROOM, ply=ply, move=cell)
+        for ply, cell in enumerate(("a1", "b1", "c1"))
+    ]
     told: list[tuple[Actor, Incoming]] = [
         (ADA, Sit(id="s", room=ROOM, seat=0)), (ben, Sit(id="s", room=ROOM, seat=1)),
         (ADA, OfferDraw(id="o", room=ROOM)), (ADA, moves[0]), (ben, moves[1]),

@@ -82,9 +82,13 @@ def test_in_a_pipe_the_whole_match_is_printed() -> None:
     out, stream = output()
     print_match(*match(), out)
     text = stream.getvalue()
-    assert text.startswith(f"Tic-tac-toe, match m1, 5 moves\nAda (Crosses) against AI level 1 (Noughts)\n\n{START}\n")
+    assert text.startswith(
+        f"Tic-tac-toe, match m1, 5 moves\nAda (Crosses) against AI level 1 (Noughts)\n\n{START}\n"
+    )
     assert SECOND in text
-    assert text.endswith("* * winning row, [ ] last move\nCrosses win\nCrosses win: three in a row.\n")
+    assert text.endswith(
+        "* * winning row, [ ] last move\nCrosses win\nCrosses win: three in a row.\n"
+    )
 
 
 def test_one_ply_alone() -> None:
@@ -116,7 +120,9 @@ def test_stepping_forth_and_back() -> None:
     lines = iter(["", "", "b", "9", "wrong", "5", "", "q"])
     step_through(*match(), out, lambda: next(lines))
     text = stream.getvalue()
-    asked = [part[: part.index(" of")] for part in text.split("\n") if " of 5 moves: Enter next" in part]
+    asked = [
+        part[: part.index(" of")] for part in text.split("\n") if " of 5 moves: Enter next" in part
+    ]
     assert asked == ["0", "1.", "2.", "1.", "1.", "1.", "5.", "5."]
     told = "error: Enter, b, the number of a move (0 for the start, up to 5.), or q is expected"
     assert text.count(told) == 2
@@ -137,7 +143,9 @@ class Handler(BaseHTTPRequestHandler):
     pages: ClassVar[dict[str, tuple[int, bytes]]] = {}
 
     def do_GET(self) -> None:
-        status, body = self.pages.get(self.path, (404, b'{"code":"match.unknown","message":"there is no such match"}'))
+        status, body = self.pages.get(
+            self.path, (404, b'{"code":"match.unknown","message":"there is no such match"}')
+        )
         self.send_response(status)
         self.end_headers()
         self.wfile.write(body)
@@ -174,7 +182,9 @@ def test_a_match_and_its_views_are_fetched_in_pages() -> None:
     }
     with serving(pages) as address:
         assert fetch_match(address, "m1") == record
-        assert [view.text for view in fetch_views(address, "m1", 0, 250)] == [str(ply) for ply in range(251)]
+        assert [view.text for view in fetch_views(address, "m1", 0, 250)] == [
+            str(ply) for ply in range(251)
+        ]
 
 
 def test_errors_over_http_are_typed() -> None:

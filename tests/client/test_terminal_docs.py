@@ -10,7 +10,13 @@ from client.terminal.commands import SHORT, Word
 
 PAGE = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text("utf-8")
 OPTIONS = sorted(
-    {name for command in main.commands.values() for one in command.params for name in one.opts if name[:2] == "--"}
+    {
+        name
+        for command in main.commands.values()
+        for one in command.params
+        for name in one.opts
+        if name[:2] == "--"
+    }
 )
 
 

@@ -21,7 +21,11 @@ def test_a_token_is_kept_for_its_server_and_name(path: Path) -> None:
     tokens.keep("http://b", None, "3")
     tokens.keep("http://b", None, "4")
     again = TokenFile(path)
-    assert [again.find("http://a", None), again.find("http://a", "Ada"), again.find("http://b", None)] == [
+    assert [
+        again.find("http://a", None),
+        again.find("http://a", "Ada"),
+        again.find("http://b", None),
+    ] == [
         "1",
         "2",
         "4",

@@ -1,4 +1,6 @@
-"""The browser's model against the server's own rooms: the same history makes the same room, however it is cut."""
+"""The browser's model against the server's own rooms: the same history makes the same room, however
+it is cut.
+"""
 
 import json
 import random
@@ -53,7 +55,11 @@ def some_command(chance: random.Random, room: Room) -> wire.RoomCommand:
         [
             *(wire.Move(ply=ply, move=chance.choice(CELLS), **HEAD) for _ in range(6)),
             *(wire.Sit(seat=seat, **HEAD) for _ in range(3)),
-            wire.Chat(text=chance.choice(["hello", "<b>x</b>"]), to=chance.choice(["room", "spectators"]), **HEAD),
+            wire.Chat(
+                text=chance.choice(["hello", "<b>x</b>"]),
+                to=chance.choice(["room", "spectators"]),
+                **HEAD,
+            ),
             wire.AddAi(seat=seat, level=1, persona=None, **HEAD),
             wire.RemoveAi(seat=seat, **HEAD),
             *(kind(**HEAD) for kind in DECISIONS),
@@ -69,7 +75,9 @@ def some_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
     opening = wire.Create(id="c", game="tic-tac-toe", seats=seats)
     room: Room | None = None
     history: list[tuple[Room, dict[str, Any]]] = []
-    events: list[wire.RoomEvent] = create(PEOPLE[0], opening, load_game("tic-tac-toe"), lambda: next(ids))
+    events: list[wire.RoomEvent] = create(
+        PEOPLE[0], opening, load_game("tic-tac-toe"), lambda: next(ids)
+    )
     for _ in range(60):
         for event in events:
             room = evolve(room, event, room.v + 1) if room else first("r", event, 0, load_game)
@@ -77,7 +85,9 @@ def some_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
             history.append((room, json.loads(frame)))
         assert room is not None
         try:
-            events = decide(room, chance.choice(PEOPLE), some_command(chance, room), lambda: next(ids))
+            events = decide(
+                room, chance.choice(PEOPLE), some_command(chance, room), lambda: next(ids)
+            )
         except CommandRejected:
             events = []
     return history
@@ -91,7 +101,12 @@ def as_snapshot(room: Room) -> dict[str, Any]:
 def as_known(room: Room) -> dict[str, Any]:
     """The room as the model should have it."""
     told = as_snapshot(room)
-    return {"offers": [], "chat": [], **{name: told[name] for name in told if name not in ("t", "room")}, "gap": False}
+    return {
+        "offers": [],
+        "chat": [],
+        **{name: told[name] for name in told if name not in ("t", "room")},
+        "gap": False,
+    }
 
 
 HISTORIES = [some_history(seed) for seed in range(80)]
@@ -116,7 +131,9 @@ async def test_a_snapshot_anywhere_and_the_events_after_it_make_the_same_room(pa
     for history in HISTORIES:
         at = chance.randrange(len(history))
         again = [event for _, event in chance.sample(history[: at + 1], min(5, at + 1))]
-        told.append([as_snapshot(history[at][0]), *again, *(event for _, event in history[at + 1 :])])
+        told.append(
+            [as_snapshot(history[at][0]), *again, *(event for _, event in history[at + 1 :])]
+        )
         expected.append(as_known(history[-1][0]))
     folded = await page.evaluate(FOLD, told)
     assert [rooms[-1] for rooms in folded] == expected

@@ -1,4 +1,6 @@
-"""The promises of the browser client's modules, written in JavaScript beside this file, kept in a real Chromium."""
+"""The promises of the browser client's modules, written in JavaScript beside this file, kept in a
+real Chromium.
+"""
 
 import re
 from collections.abc import AsyncIterator

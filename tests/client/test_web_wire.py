@@ -1,4 +1,6 @@
-"""The browser client's picture of the wire is the server's: golden frames and types are what the code makes now."""
+"""The browser client's picture of the wire is the server's: golden frames and types are what the
+code makes now.
+"""
 
 import json
 
@@ -6,7 +8,13 @@ import msgspec
 import pytest
 
 from server.protocol import messages as wire
-from server.protocol.codec import HIDDEN_BODY, event_frame, format_event_body, format_message, parse_message
+from server.protocol.codec import (
+    HIDDEN_BODY,
+    event_frame,
+    format_event_body,
+    format_message,
+    parse_message,
+)
 from tests.support.wire_files import GOLDEN, TYPES, typescript
 from tests.support.wire_samples import CLIENT, EVENTS, SERVER, frames
 
@@ -15,8 +23,14 @@ REWRITE = "run `python -m tests.support.wire_files`, and see whether both client
 
 def test_there_is_one_sample_of_every_message() -> None:
     """Nobody adds a message without showing it."""
-    for samples, union in ((CLIENT, wire.ClientMessage), (SERVER, wire.ServerMessage), (EVENTS, wire.AnyEvent)):
-        assert sorted(type(sample).__name__ for sample in samples) == sorted(one.__name__ for one in union.__args__)
+    for samples, union in (
+        (CLIENT, wire.ClientMessage),
+        (SERVER, wire.ServerMessage),
+        (EVENTS, wire.AnyEvent),
+    ):
+        assert sorted(type(sample).__name__ for sample in samples) == sorted(
+            one.__name__ for one in union.__args__
+        )
 
 
 def test_the_golden_frames_are_what_the_server_writes() -> None:

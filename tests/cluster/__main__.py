@@ -1,7 +1,8 @@
-"""`make cluster`: the cluster of docker-compose.yml on this machine, until Ctrl-C; or under a load, for its figures.
+"""`make cluster`: the cluster of docker-compose.yml on this machine, until Ctrl-C; or under a load,
+for its figures.
 
-Nodes, workers, PostgreSQL, Mosquitto and the proxy are started with the commands and settings of the compose file, on
-free ports of 127.0.0.1 and with their files in a temporary folder.
+Nodes, workers, PostgreSQL, Mosquitto and the proxy are started with the commands and settings of
+the compose file, on free ports of 127.0.0.1 and with their files in a temporary folder.
 """
 
 import asyncio
@@ -26,16 +27,26 @@ UNLIMITED: dict[str, object] = {
 
 @click.command()
 @click.option("--nodes", default=3, type=click.IntRange(1, 9), help="Server nodes.  [default: 3]")
-@click.option("--workers", default=2, type=click.IntRange(0, 9), help="Engine workers.  [default: 2]")
-@click.option("--pairs", type=click.IntRange(1, 5000), help="Let so many pairs play tic-tac-toe and tell the figures.")
+@click.option(
+    "--workers", default=2, type=click.IntRange(0, 9), help="Engine workers.  [default: 2]"
+)
+@click.option(
+    "--pairs",
+    type=click.IntRange(1, 5000),
+    help="Let so many pairs play tic-tac-toe and tell the figures.",
+)
 @click.option("--seconds", default=10.0, help="Length of that load.")
-@click.option("--per-s", type=float, help="Moves a second over all pairs.  [default: as many as can be]")
+@click.option(
+    "--per-s", type=float, help="Moves a second over all pairs.  [default: as many as can be]"
+)
 def main(nodes: int, workers: int, pairs: int | None, seconds: float, per_s: float | None) -> None:
     """Starts a cluster on this machine."""
     asyncio.run(run(nodes, workers, pairs, seconds, per_s))
 
 
-async def run(nodes: int, workers: int, pairs: int | None, seconds: float, per_s: float | None) -> None:
+async def run(
+    nodes: int, workers: int, pairs: int | None, seconds: float, per_s: float | None
+) -> None:
     """Starts it, and ends it after the load, or when it is told to stop."""
     begun_s = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="plyroom-cluster-") as name:
@@ -44,7 +55,9 @@ async def run(nodes: int, workers: int, pairs: int | None, seconds: float, per_s
             folder.chmod(0o755)
         async with cluster(folder, nodes, workers, UNLIMITED if pairs else {}) as running:
             click.echo(f"Plyroom is at {running.url}/ after {time.perf_counter() - begun_s:.1f} s")
-            for node, url, port in zip(running.nodes, running.urls, running.metrics_ports, strict=True):
+            for node, url, port in zip(
+                running.nodes, running.urls, running.metrics_ports, strict=True
+            ):
                 click.echo(f"  {node.name} {url}/  metrics http://127.0.0.1:{port}/metrics")
             click.echo(f"  logs are in {folder}")
             if pairs is not None:
@@ -56,7 +69,9 @@ async def run(nodes: int, workers: int, pairs: int | None, seconds: float, per_s
 async def under_load(
     running: Cluster, pairs: int, seconds: float, per_s: float | None
 ) -> tuple[Load, dict[str, float]]:
-    """What the pairs saw through the proxy, and the processor time of each member meanwhile, in seconds."""
+    """What the pairs saw through the proxy, and the processor time of each member meanwhile, in
+    seconds.
+    """
     before = {member.name: member.cpu_s() for member in running.members}
     load = await play(running.port, running.nodes[0].pid, make_pair, pairs, seconds, per_s)
     return load, {member.name: member.cpu_s() - before[member.name] for member in running.members}

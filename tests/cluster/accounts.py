@@ -1,4 +1,6 @@
-"""What the processes of a cluster have used so far: processor time and wakes; and what its nodes count."""
+"""What the processes of a cluster have used so far: processor time and wakes; and what its nodes
+count.
+"""
 
 import os
 import re
@@ -34,7 +36,9 @@ def used_by(pids: Iterable[int]) -> Used:
         for task in Path(f"/proc/{pid}/task").glob("*"):
             with suppress(OSError):
                 cpu_ns += int((task / "schedstat").read_text().split()[0])
-                wakes += int((task / "status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0])
+                wakes += int(
+                    (task / "status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0]
+                )
     return Used(cpu_ns / 1e9, wakes)
 
 
@@ -61,8 +65,9 @@ def used_so_far(running: Cluster, players: int) -> dict[str, Used]:
 
 @contextmanager
 def put_first(pids: Sequence[int]) -> Iterator[None]:
-    """These processes before everything else on this machine, and each other's equals: what others do meanwhile takes
-    at most the twentieth that Linux keeps for them (and, of course, what caches they empty).
+    """These processes before everything else on this machine, and each other's equals: what others
+    do meanwhile takes at most the twentieth that Linux keeps for them (and, of course, what caches
+    they empty).
     """
     _schedule(pids, os.SCHED_RR, 1)
     try:

@@ -1,7 +1,9 @@
-"""`python -m tests.cluster.bench`: durable moves through the proxy of a cluster, with one node and with three.
+"""`python -m tests.cluster.bench`: durable moves through the proxy of a cluster, with one node and
+with three.
 
-Each round starts a cluster on this machine and lets pairs play tic-tac-toe as fast as they are answered, then at a
-pace. The players share the machine with the cluster. Figures are medians of rounds.
+Each round starts a cluster on this machine and lets pairs play tic-tac-toe as fast as they are
+answered, then at a pace. The players share the machine with the cluster. Figures are medians of
+rounds.
 """
 
 import asyncio
@@ -21,19 +23,27 @@ import uvloop
 from server.bench.moves import Meter, Pair, make_pair
 from server.deploy.postgres import unprivileged
 from server.limits import by_address as limits
-from tests.cluster.accounts import Used, counted, machine_busy_s, pids_of, put_first, since, used_so_far
+from tests.cluster.accounts import (
+    Used,
+    counted,
+    machine_busy_s,
+    pids_of,
+    put_first,
+    since,
+    used_so_far,
+)
 from tests.cluster.running import Cluster, cluster
 from tests.simulation.machine import percentile
 
 PAIRS = 200
 PACED_PER_S = 300.0
+#: What was asked for at that pace with three nodes.
 P99_MS = 15.0
-"""What was asked for at that pace with three nodes."""
 WARM_S = 2.0
+#: When others use no more than this, what was measured counts; …
 QUIET_CORES = 0.15
-"""When others use no more than this, what was measured counts; …"""
+#: … otherwise it is measured anew, so often in all.
 WINDOWS = 8
-"""… otherwise it is measured anew, so often in all."""
 UNLIMITED: dict[str, object] = {
     "messages_per_s": 1e6,
     "messages_burst": 10**6,
@@ -53,8 +63,8 @@ class Heavy:
     used: dict[str, Used]
     commands: float
     conflicts: float
+    #: Cores that others kept busy meanwhile.
     others: float
-    """Cores that others kept busy meanwhile."""
 
     @property
     def per_s(self) -> float:
@@ -89,8 +99,9 @@ async def playing(running: Cluster, meter: Meter, count: int) -> AsyncIterator[l
 async def measure_load(
     running: Cluster, meter: Meter, pairs: Sequence[Pair], seconds: float, warm_s: float = WARM_S
 ) -> Heavy:
-    """The pairs play; what happens after the warm-up counts. While others keep the machine busy it is measured anew, at
-    most WINDOWS times; what was disturbed least counts then. A cluster that goes first is measured once.
+    """The pairs play; what happens after the warm-up counts. While others keep the machine busy it
+    is measured anew, at most WINDOWS times; what was disturbed least counts then. A cluster that
+    goes first is measured once.
     """
     for pair in pairs:
         meter.ready(pair.move)
@@ -109,7 +120,11 @@ async def _window(running: Cluster, meter: Meter, seconds: float) -> Heavy:
     meter.latencies_ms.clear()
     moves, begun_s = meter.moves, time.perf_counter()
     await asyncio.sleep(seconds)
-    moves, took_s, latencies_ms = meter.moves - moves, time.perf_counter() - begun_s, list(meter.latencies_ms)
+    moves, took_s, latencies_ms = (
+        meter.moves - moves,
+        time.perf_counter() - begun_s,
+        list(meter.latencies_ms),
+    )
     used = since(used_so_far(running, os.getpid()), before)
     others_s = machine_busy_s() - busy_s - sum(one.cpu_s for one in used.values())
     after = await counted(running, "commands", "conflicts")
@@ -126,7 +141,9 @@ async def _window(running: Cluster, meter: Meter, seconds: float) -> Heavy:
 
 @asynccontextmanager
 async def fresh_cluster(nodes: int, first: bool = False) -> AsyncIterator[Cluster]:
-    """A cluster in a folder of its own; it goes before all else on this machine while it is measured, if you like."""
+    """A cluster in a folder of its own; it goes before all else on this machine while it is
+    measured, if you like.
+    """
     with tempfile.TemporaryDirectory(prefix="plyroom-cluster-") as name:
         if unprivileged():
             Path(name).chmod(0o755)
@@ -178,10 +195,16 @@ def report(found: dict[int, list[tuple[Heavy, Heavy]]]) -> list[str]:
         name = f"{nodes} node{'s' if nodes > 1 else ''}"
         for n, load in enumerate((f"{PAIRS} pairs", f"{PACED_PER_S:g} moves/s")):
             loads = [both[n] for both in rounds]
-            lines.append(f"{name}, {load}: {median([one.per_s for one in loads]):.0f} acknowledged durable moves/s")
+            lines.append(
+                f"{name}, {load}: {median([one.per_s for one in loads]):.0f} acknowledged durable moves/s"
+            )
             for kind in loads[0].used:
-                lines.append(f"{name}, {load}: CPU a move, {kind}: {median([one.us(kind) for one in loads]):.0f} us")
-            lines.append(f"{name}, {load}: cores that others used: {median([one.others for one in loads]):.2f}")
+                lines.append(
+                    f"{name}, {load}: CPU a move, {kind}: {median([one.us(kind) for one in loads]):.0f} us"
+                )
+            lines.append(
+                f"{name}, {load}: cores that others used: {median([one.others for one in loads]):.2f}"
+            )
             conflicts = median([one.conflicts_per_thousand for one in loads])
             lines.append(f"{name}, {load}: {conflicts:.2f} conflicts in a thousand commits")
             for word, share in (("p50", 0.5), ("p99", 0.99)):
@@ -204,7 +227,9 @@ def report(found: dict[int, list[tuple[Heavy, Heavy]]]) -> list[str]:
 )  # fmt: skip
 def main(rounds: int, seconds: float, first: bool) -> None:
     """Measures a cluster on this machine, with one node and with three."""
-    click.echo(f"{platform.platform()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}")
+    click.echo(
+        f"{platform.platform()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
+    )
     for line in report(uvloop.run(measure(rounds, seconds, first, click.echo))):
         click.echo(line)
 

@@ -1,7 +1,9 @@
-"""Quick starts for nodes that die again and again: a process that has imported the server forks each life of a node.
+"""Quick starts for nodes that die again and again: a process that has imported the server forks
+each life of a node.
 
-A start costs a tenth of the processor time then. In it goes a line of JSON with arguments, environment and a file for
-standard error; out come the life's process id and, at its end, its exit code, a line each.
+A start costs a tenth of the processor time then. In it goes a line of JSON with arguments,
+environment and a file for standard error; out come the life's process id and, at its end, its exit
+code, a line each.
 """
 
 import asyncio
@@ -52,7 +54,9 @@ class Forker:
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
 
-    async def fork(self, arguments: Sequence[str], environ: Mapping[str, str], errors: Path) -> Life:
+    async def fork(
+        self, arguments: Sequence[str], environ: Mapping[str, str], errors: Path
+    ) -> Life:
         """The next life, once the last one has ended."""
         if self._process is None:
             self._process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,6 @@
-"""What docker-compose.yml says of a service, told for processes on this machine: other addresses, other folders."""
+"""What docker-compose.yml says of a service, told for processes on this machine: other addresses,
+other folders.
+"""
 
 import re
 import sys
@@ -12,8 +14,8 @@ import yaml
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
 DEPLOY = ROOT / "server" / "deploy"
+#: The ENTRYPOINT of server/Dockerfile.
 IMAGE_ENTRYPOINT = ["python", "-m", "server"]
-"""The ENTRYPOINT of server/Dockerfile."""
 
 PROGRAMS = {"python": [sys.executable], "plyroom": [str(Path(sys.executable).parent / "plyroom")]}
 
@@ -35,10 +37,14 @@ def compose() -> dict[str, Any]:
 
 
 def service(name: str, places: Mapping[str, str]) -> Service:
-    """A service of ours as it runs here; `places` says what stands for the containers' addresses and paths."""
+    """A service of ours as it runs here; `places` says what stands for the containers' addresses
+    and paths.
+    """
     described = compose()["services"][name]
     argv = [*described.get("entrypoint", IMAGE_ENTRYPOINT), *described["command"]]
-    environ = {key: moved(str(value), places) for key, value in described.get("environment", {}).items()}
+    environ = {
+        key: moved(str(value), places) for key, value in described.get("environment", {}).items()
+    }
     return Service(name, [*PROGRAMS[argv[0]], *(moved(one, places) for one in argv[1:])], environ)
 
 

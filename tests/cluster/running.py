@@ -1,4 +1,5 @@
-"""A cluster that runs here: PostgreSQL, Mosquitto, nodes, workers and the proxy, each to be killed and started again.
+"""A cluster that runs here: PostgreSQL, Mosquitto, nodes, workers and the proxy, each to be killed
+and started again.
 
 async with cluster(folder, nodes=3, workers=2) as running:
     async with connect(running.url) as client: ...
@@ -33,15 +34,21 @@ STOP_S = 60.0
 class Member:
     """One process of the cluster, through all its lives; what it says on standard error is kept."""
 
-    def __init__(self, described: Service, folder: Path, ready_port: int | None, ready_path: str | None = None) -> None:
+    def __init__(
+        self,
+        described: Service,
+        folder: Path,
+        ready_port: int | None,
+        ready_path: str | None = None,
+    ) -> None:
         self.name = described.name
         self._argv = described.argv
         self._environ = described.environ
         self._ready = (ready_port, ready_path)
         self._errors = folder / f"{described.name}.log"
         self._process: asyncio.subprocess.Process | Life | None = None
+        #: Whoever starts it quickly.
         self.forker: Forker | None = None
-        """Whoever starts it quickly."""
 
     @property
     def pid(self) -> int:
@@ -68,7 +75,9 @@ class Member:
         }
         if self.forker is not None:
             arguments = self._argv[self._argv.index("server") + 1 :]
-            self._process = await self.forker.fork(arguments, kept | self._environ | changes, self._errors)
+            self._process = await self.forker.fork(
+                arguments, kept | self._environ | changes, self._errors
+            )
             return
         with self._errors.open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
@@ -134,7 +143,9 @@ async def answers(port: int, path: str | None) -> bool:
     try:
         if path is None:
             return True
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        writer.write(
+            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        )
         return b" 200 " in await reader.readline()
     except OSError:
         return False
@@ -144,7 +155,9 @@ async def answers(port: int, path: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The broker's port, and what stands between it and the others; the proxy before the database, if there is one."""
+    """The broker's port, and what stands between it and the others; the proxy before the database,
+    if there is one.
+    """
 
     broker: int
     nodes_to_broker: int
@@ -182,11 +195,13 @@ class Cluster:
         self.folder = folder
         self.postgres = postgres
         self.lines = lines
-        self.database_url = postgres.url(DATABASE, port=lines.database.port if lines.database else None)
+        self.database_url = postgres.url(
+            DATABASE, port=lines.database.port if lines.database else None
+        )
         self.port, *ports = free_ports(2 * nodes + 1)
         self._players, self._metrics = ports[:nodes], ports[nodes:]
+        #: While it is measured it goes before all else on this machine.
         self.goes_first = False
-        """While it is measured it goes before all else on this machine."""
         self.places = {
             "postgres:5432": f"127.0.0.1:{postgres.port}",
             "mosquitto:1883": f"127.0.0.1:{lines.nodes_to_broker}",
@@ -199,7 +214,9 @@ class Cluster:
         self.mosquitto = Member(self._broker(), folder, lines.broker)
         self.nodes = [self._node(n, rest) for n in range(nodes)]
         self.workers = [self._worker(n, rest) for n in range(workers)]
-        program = shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin") or "haproxy"
+        program = (
+            shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin") or "haproxy"
+        )
         proxy = Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {})
         self.proxy = Member(proxy, folder, self.port, "/livez")
 
@@ -220,26 +237,39 @@ class Cluster:
         return [self.mosquitto, *self.nodes, *self.workers, self.proxy]
 
     def _make_files(self, nodes: int) -> None:
-        """Secrets as secrets.sh makes them, and the configuration of broker and proxy, for these addresses."""
+        """Secrets as secrets.sh makes them, and the configuration of broker and proxy, for these
+        addresses.
+        """
         secrets = self.folder / "secrets"
         secrets.mkdir()
         (secrets / "database_url").write_text(self.database_url)
-        subprocess.run(["sh", DEPLOY / "secrets.sh", secrets], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            ["sh", DEPLOY / "secrets.sh", secrets], check=True, stdout=subprocess.DEVNULL
+        )
         for file in secrets.iterdir():
             file.write_text(moved(file.read_text(), self.places))
         config = moved((DEPLOY / "mosquitto.conf").read_text(), self.places)
         # A port of its own instead of the container's, and only for this machine.
         config = config.replace("listener 1883", f"listener {self.lines.broker} 127.0.0.1")
-        (self.folder / "mosquitto.conf").write_text(config + ("user root\n" if os.geteuid() == 0 else ""))
+        (self.folder / "mosquitto.conf").write_text(
+            config + ("user root\n" if os.geteuid() == 0 else "")
+        )
         shutil.copy(DEPLOY / "mosquitto.acl", self.folder)
         (self.folder / "haproxy.cfg").write_text(self._proxy_config(nodes))
 
     def _proxy_config(self, nodes: int) -> str:
         """The proxy's configuration with the nodes that there are here."""
-        text = (DEPLOY / "haproxy.cfg").read_text().replace("bind :8000", f"bind 127.0.0.1:{self.port}")
+        text = (
+            (DEPLOY / "haproxy.cfg")
+            .read_text()
+            .replace("bind :8000", f"bind 127.0.0.1:{self.port}")
+        )
         text = re.sub(r" check port \d+", " check", text)
         kept = [line for line in text.splitlines() if not line.strip().startswith("server ")]
-        lines = [f"    server node{n + 1} 127.0.0.1:{self._players[n]} port {self._metrics[n]}" for n in range(nodes)]
+        lines = [
+            f"    server node{n + 1} 127.0.0.1:{self._players[n]} port {self._metrics[n]}"
+            for n in range(nodes)
+        ]
         return "\n".join([*kept, *lines, ""])
 
     def _broker(self) -> Service:
@@ -280,7 +310,9 @@ class Cluster:
             raise RuntimeError(f"plyroom migrate failed: {member.errors[-3000:]}")
 
     async def start(self) -> None:
-        """Starts all members, in the order that the compose file asks for, and returns when the proxy serves."""
+        """Starts all members, in the order that the compose file asks for, and returns when the
+        proxy serves.
+        """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.migrate())
             tasks.create_task(self.mosquitto.start())
@@ -300,8 +332,9 @@ async def cluster(
     games: str | None = None,
     forks: bool = False,
 ) -> AsyncIterator[Cluster]:
-    """A cluster that serves; at the end all is killed. Settings are added to those of the nodes and workers, which
-    compile and search all games or those that are named (with commas). With `forks` nodes start quickly.
+    """A cluster that serves; at the end all is killed. Settings are added to those of the nodes and
+    workers, which compile and search all games or those that are named (with commas). With `forks`
+    nodes start quickly.
     """
     rest = {f"PLYROOM_{name.upper()}": str(value) for name, value in (settings or {}).items()}
     with private_postgres(**{**SAFE, **postgres_settings()}) as postgres:

@@ -1,4 +1,6 @@
-"""A crowd that plays on a cluster while faults happen to it, and what they leave behind for the checker."""
+"""A crowd that plays on a cluster while faults happen to it, and what they leave behind for the
+checker.
+"""
 
 import asyncio
 import random
@@ -13,17 +15,18 @@ from tests.oracle.history import History, Message, Way, check
 from tests.server.test_two_nodes import heals, make_rooms
 from tests.support.load import CrowdClient, read_everything
 
+#: What has not healed by then never will.
 HANGS_S = 60.0
-"""What has not healed by then never will."""
 NAMES = ["ada", "ben", "cyd", "dan"]
+#: So many acknowledged commands more show that all is well again.
 ONGOING = 50
-"""So many acknowledged commands more show that all is well again."""
+#: So many commands of each client; then the history so far is checked, and others begin in new
+#: rooms.
 CHAPTER = 300
-"""So many commands of each client; then the history so far is checked, and others begin in new rooms."""
+#: What the checker has no use for, and would fill the memory.
 UNCHECKED = {"view", "thinking", "presence", "pong"}
-"""What the checker has no use for, and would fill the memory."""
+#: A node that was stopped and then killed is back within this time, however busy the machine is.
 LINKED_S = 300.0
-"""A node that was stopped and then killed is back within this time, however busy the machine is."""
 
 
 class Recording(History):
@@ -34,7 +37,9 @@ class Recording(History):
         self.moves = self.acks = 0
         self._sent: set[str] = set()
 
-    def add(self, at_s: float, client: str, session: int, way: Way, message: Message | None = None) -> None:
+    def add(
+        self, at_s: float, client: str, session: int, way: Way, message: Message | None = None
+    ) -> None:
         kind = message["t"] if message else ""
         if kind in UNCHECKED:
             return
@@ -49,7 +54,9 @@ class Recording(History):
 
 
 class Storm:
-    """A cluster, the crowd on it, and the faults that happen to it: `moves` counts the crowd's acknowledged moves."""
+    """A cluster, the crowd on it, and the faults that happen to it: `moves` counts the crowd's
+    acknowledged moves.
+    """
 
     def __init__(self, cluster: Cluster, seed: int, gives_up_s: float | None = None) -> None:
         self.cluster = cluster
@@ -61,8 +68,8 @@ class Storm:
         self._chapters = 0
         self._gives_up_s = gives_up_s
         self._judged_s = 0.0
+        #: The longest that anybody waited in `goes_on`.
         self.slowest_s = 0.0
-        """The longest that anybody waited in `goes_on`."""
 
     @property
     def moves(self) -> int:
@@ -74,7 +81,9 @@ class Storm:
         return self._earlier_acks + self._history.acks
 
     async def play(self, is_over: Callable[[], bool]) -> None:
-        """One chapter; AssertionError with what the checker found. Once the faults are over all must be whole again."""
+        """One chapter; AssertionError with what the checker found. Once the faults are over all
+        must be whole again.
+        """
         self._chapters += 1
         self._earlier, self._earlier_acks, self._history = self.moves, self.acks, Recording()
         seed = f"{self._seed}, chapter {self._chapters}"
@@ -87,7 +96,9 @@ class Storm:
         rooms = await make_rooms(clients)
         await asyncio.gather(*(client.play(client.commands + CHAPTER) for client in clients))
         if is_over():
-            assert await heals(self._history, clients, HANGS_S), f"seed {seed}: I7: not at the tail {HANGS_S:g} s later"
+            assert await heals(self._history, clients, HANGS_S), (
+                f"seed {seed}: I7: not at the tail {HANGS_S:g} s later"
+            )
         for client in clients:
             for link in client.links:
                 if link is not None and link.open:
@@ -104,7 +115,9 @@ class Storm:
             await self.play(is_over)
 
     async def goes_on(self) -> None:
-        """Returns when so many more commands are acknowledged, and notes how long it took beside the checker's work."""
+        """Returns when so many more commands are acknowledged, and notes how long it took beside
+        the checker's work.
+        """
         loop = asyncio.get_running_loop()
         before, begun_s = self.acks, loop.time() - self._judged_s
         async with asyncio.timeout(HANGS_S):
@@ -113,7 +126,9 @@ class Storm:
         self.slowest_s = max(self.slowest_s, loop.time() - self._judged_s - begun_s)
 
     async def _read(self, rooms: list[str]) -> None:
-        """The last word, on any node: one that lags is told by a scout how far the others have seen the rooms."""
+        """The last word, on any node: one that lags is told by a scout how far the others have seen
+        the rooms.
+        """
         url = self.chance.choice(self._urls)
         highest = Counter[str]()
         for one in self._history.entries:
@@ -131,10 +146,15 @@ Weather = Callable[[Storm], Coroutine[Any, Any, None]]
 
 
 async def play_in(
-    cluster: Cluster, weather: Weather, moves: int, seed: int, crowds: int = 1, gives_up_s: float | None = None
+    cluster: Cluster,
+    weather: Weather,
+    moves: int,
+    seed: int,
+    crowds: int = 1,
+    gives_up_s: float | None = None,
 ) -> None:
-    """A crowd plays until the weather is over and so many moves are acknowledged; when it is over others join in,
-    who know nothing of each other.
+    """A crowd plays until the weather is over and so many moves are acknowledged; when it is over
+    others join in, who know nothing of each other.
     """
     storms = [Storm(cluster, seed + 1000 * number, gives_up_s) for number in range(crowds)]
     async with asyncio.TaskGroup() as tasks:
@@ -152,8 +172,8 @@ async def play_in(
 
 
 async def fall_at(member: Member, place: str, chance: random.Random, kills: int) -> None:
-    """A node dies at a place, again and again, and is started anew each time; also when a busy database kept it from
-    starting.
+    """A node dies at a place, again and again, and is started anew each time; also when a busy
+    database kept it from starting.
     """
     fallen = 0
     for _ in range(2 * kills):

@@ -1,4 +1,6 @@
-"""The cluster of the compose file runs natively, serves a crowd through its proxy, and its parts fit together."""
+"""The cluster of the compose file runs natively, serves a crowd through its proxy, and its parts
+fit together.
+"""
 
 import asyncio
 import re
@@ -21,10 +23,12 @@ PAIRS = 200
 
 @pytest.mark.timeout(300)
 async def test_two_hundred_pairs_play_through_the_proxy(tmp_path: Path) -> None:
-    """Three nodes, two workers: every pair plays move after move, no command is refused, the AI of a room is searched
-    for by a worker, and no node says that anything went wrong.
+    """Three nodes, two workers: every pair plays move after move, no command is refused, the AI of
+    a room is searched for by a worker, and no node says that anything went wrong.
     """
-    async with cluster(tmp_path, nodes=3, workers=2, settings=UNLIMITED, games="tic-tac-toe") as running:
+    async with cluster(
+        tmp_path, nodes=3, workers=2, settings=UNLIMITED, games="tic-tac-toe"
+    ) as running:
         load = await play(running.port, running.nodes[0].pid, make_pair, PAIRS, 5.0, None)
         assert load.moves > PAIRS
         enough = asyncio.Event()
@@ -47,8 +51,8 @@ async def connections_so_far(running: Cluster, n: int) -> float:
 
 
 def test_the_compose_file_fits_what_it_names() -> None:
-    """Each secret is one that secrets.sh makes, each file that is mounted is there, each server of the proxy is a
-    service, and nothing of ours runs as root or may gain rights.
+    """Each secret is one that secrets.sh makes, each file that is mounted is there, each server of
+    the proxy is a service, and nothing of ours runs as root or may gain rights.
     """
     described = compose()
     script = (DEPLOY / "secrets.sh").read_text()
@@ -58,24 +62,32 @@ def test_the_compose_file_fits_what_it_names() -> None:
     for name, one in described["services"].items():
         for mount in one.get("volumes", []):
             source = mount.partition(":")[0]
-            assert source in described["volumes"] or (DEPLOY.parents[1] / source).exists(), f"{name} mounts {source}"
+            assert source in described["volumes"] or (DEPLOY.parents[1] / source).exists(), (
+                f"{name} mounts {source}"
+            )
         assert set(one.get("secrets", [])) <= set(described["secrets"])
         assert set(one.get("depends_on", {})) <= set(described["services"])
         if one["image"] == "plyroom":
             assert one["cap_drop"] == ["ALL"]
             assert one["security_opt"] == ["no-new-privileges:true"]
         assert re.fullmatch(r"plyroom|[a-z-]+:\d+\.\d+\S*", one["image"]), "a version is pinned"
-    proxies = parse_proxies(described["services"]["node1"]["environment"]["PLYROOM_PROXIES"].split(","))
+    proxies = parse_proxies(
+        described["services"]["node1"]["environment"]["PLYROOM_PROXIES"].split(",")
+    )
     for address in ("172.18.0.5", "192.168.16.2"):
         assert proxies.trusts(ip_address(address)), "Docker gives such addresses to containers"
     assert not proxies.trusts(ip_address("8.8.8.8"))
-    nodes = re.findall(r"^ +server (\w+) \w+:8000$", (DEPLOY / "haproxy.cfg").read_text(), re.MULTILINE)
+    nodes = re.findall(
+        r"^ +server (\w+) \w+:8000$", (DEPLOY / "haproxy.cfg").read_text(), re.MULTILINE
+    )
     assert nodes
     assert set(nodes) <= set(described["services"])
 
 
 def test_services_are_told_for_this_machine() -> None:
-    """Arguments and settings of a service come from the compose file, with this machine's places in them."""
+    """Arguments and settings of a service come from the compose file, with this machine's places in
+    them.
+    """
     found = service("node1", {"8000": "18000", "/run/secrets": "/elsewhere"})
     assert found.argv[1:3] == ["-m", "server"]
     assert "18000" in found.argv

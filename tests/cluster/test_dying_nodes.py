@@ -1,5 +1,6 @@
-"""What a node committed last reaches the followers on another node, though it told nobody: with the poll set to an hour
-only the news of its death, or what it finds itself when it goes on, can bring it.
+"""What a node committed last reaches the followers on another node, though it told nobody: with the
+poll set to an hour only the news of its death, or what it finds itself when it goes on, can bring
+it.
 """
 
 import asyncio
@@ -19,17 +20,19 @@ from tests.cluster.running import DATABASE, Cluster, Member, cluster
 from tests.support.node import Socket
 
 UNPOLLED = {"poll_s": 3600.0}
+#: After so long a node gives up what it has asked of the database; it is not taken for gone yet.
 FROZEN_S = 3.2
-"""After so long a node gives up what it has asked of the database; it is not taken for gone yet."""
+#: The database ends a statement that waits for a lock after a second.
 IN_FLIGHT_S = 0.5
-"""The database ends a statement that waits for a lock after a second."""
 
 pytestmark = pytest.mark.timeout(180)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Ada has a seat and is on the first node, Ben has the other and is on the second one; Ada is to move."""
+    """Ada has a seat and is on the first node, Ben has the other and is on the second one; Ada is
+    to move.
+    """
 
     running: Cluster
     room: str
@@ -57,12 +60,18 @@ async def table(running: Cluster, failpoint: str = "") -> AsyncIterator[Table]:
     await running.nodes[0].start(failpoint=failpoint)
     async with AsyncExitStack() as stack:
         ada, ben = [
-            Socket(await stack.enter_async_context(connect(f"{url.replace('http', 'ws', 1)}/ws", proxy=None)))
+            Socket(
+                await stack.enter_async_context(
+                    connect(f"{url.replace('http', 'ws', 1)}/ws", proxy=None)
+                )
+            )
             for url in running.urls
         ]
         await ada.hello()
         await ben.hello()
-        room = (await ada.ack("create", game="tic-tac-toe", seats=[{"who": "me"}, {"who": "open"}]))["room"]
+        room = (
+            await ada.ack("create", game="tic-tac-toe", seats=[{"who": "me"}, {"who": "open"}])
+        )["room"]
         await ben.ack("join", room=room)
         await ben.ack("sit", room=room, seat=1)
         yield Table(running, room, ada, ben)
@@ -87,7 +96,9 @@ async def held_up(one: Table) -> AsyncIterator[None]:
     ):
         await session.execute("SELECT 1 FROM rooms WHERE id = $1 FOR UPDATE", one.room)
         await one.move()
-        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = $1"
+        waits = (
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = $1"
+        )
         while not await watch.fetchval(waits, DATABASE):
             await asyncio.sleep(0.01)
         yield
@@ -120,8 +131,8 @@ async def dies_before_the_commit(running: Cluster) -> None:
 
 
 async def is_frozen(running: Cluster) -> None:
-    """SIGSTOP with a commit under way, for 3 s: when the node goes on it hears of it late, or finds it in the log, and
-    tells the others.
+    """SIGSTOP with a commit under way, for 3 s: when the node goes on it hears of it late, or finds
+    it in the log, and tells the others.
     """
     async with table(running) as one:
         async with held_up(one):
@@ -135,8 +146,9 @@ async def is_frozen(running: Cluster) -> None:
 
 
 async def test_what_a_node_committed_last_reaches_the_others(tmp_path: Path) -> None:
-    """R1, I7: it dies at either failpoint between its commit and its message, or before the database has carried out
-    what it asked for, or is frozen meanwhile. One cluster for all of it, for starting one takes longer.
+    """R1, I7: it dies at either failpoint between its commit and its message, or before the
+    database has carried out what it asked for, or is frozen meanwhile. One cluster for all of it,
+    for starting one takes longer.
     """
     async with cluster(tmp_path, nodes=2, workers=0, settings=UNPOLLED, forks=True) as running:
         for place in ("after_append", "before_ack"):

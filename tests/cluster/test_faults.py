@@ -1,7 +1,8 @@
-"""What a cluster survives: nodes, workers, the broker and the database die under a crowd, and no promise is broken.
+"""What a cluster survives: nodes, workers, the broker and the database die under a crowd, and no
+promise is broken.
 
-The checker (tests/oracle/history.py) reads what the clients recorded, never the server's code. Seeds are printed when
-it finds something.
+The checker (tests/oracle/history.py) reads what the clients recorded, never the server's code.
+Seeds are printed when it finds something.
 """
 
 import asyncio
@@ -24,10 +25,10 @@ QUICK = {
 }  # fmt: skip
 
 PLAYED = ",".join(sorted({game for game, _ in GAMES}))
+#: Together they soon have made the moves that are asked for.
 CROWDS = 4
-"""Together they soon have made the moves that are asked for."""
+#: As long as our clients wait for a sign of life.
 SILENCE_S = 9.0
-"""As long as our clients wait for a sign of life."""
 
 pytestmark = pytest.mark.timeout(600)
 long = [pytest.mark.long, pytest.mark.timeout(7200)]
@@ -35,21 +36,25 @@ long = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 @pytest.mark.parametrize(("kills", "moves"), [(4, 600), pytest.param(200, 100_000, marks=long)])
 async def test_nodes_that_die_at_each_place(tmp_path: Path, kills: int, moves: int) -> None:
-    """R1 to R3: three nodes, each dying at its own place of a command's way, again and again, all at the same time."""
+    """R1 to R3: three nodes, each dying at its own place of a command's way, again and again, all
+    at the same time.
+    """
 
     async def weather(storm: Storm) -> None:
         async with asyncio.TaskGroup() as tasks:
             for node, place in zip(storm.cluster.nodes, PLACES, strict=True):
                 tasks.create_task(fall_at(node, place, storm.chance, kills))
 
-    async with cluster(tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True) as running:
+    async with cluster(
+        tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
+    ) as running:
         await play_in(running, weather, moves, seed=kills, crowds=CROWDS)
 
 
 @pytest.mark.parametrize(("rounds", "asleep_s"), [(2, 4.0), pytest.param(20, 30.0, marks=long)])
 async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: float) -> None:
-    """R16: SIGKILL, and SIGSTOP for longer than a heartbeat: a node that wakes up late never wins with what it knew.
-    Clients give up a node that says nothing, as real ones do.
+    """R16: SIGKILL, and SIGSTOP for longer than a heartbeat: a node that wakes up late never wins
+    with what it knew. Clients give up a node that says nothing, as real ones do.
     """
 
     async def weather(storm: Storm) -> None:
@@ -64,14 +69,16 @@ async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: f
                 other.send_signal(signal.SIGCONT)
             await one.ready()
 
-    async with cluster(tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True) as running:
+    async with cluster(
+        tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
+    ) as running:
         await play_in(running, weather, 500 * rounds, seed=rounds, gives_up_s=SILENCE_S)
 
 
 @pytest.mark.parametrize(("kills", "asleep_s"), [(3, 3.0), pytest.param(50, 60.0, marks=long)])
 async def test_workers_and_broker(tmp_path: Path, kills: int, asleep_s: float) -> None:
-    """R10, R12: workers are killed, the broker is killed and started again, and stands still for a while: play on the
-    same node goes on, AI seats move once a turn, and nobody misses anything.
+    """R10, R12: workers are killed, the broker is killed and started again, and stands still for a
+    while: play on the same node goes on, AI seats move once a turn, and nobody misses anything.
     """
 
     async def weather(storm: Storm) -> None:
@@ -91,13 +98,17 @@ async def test_workers_and_broker(tmp_path: Path, kills: int, asleep_s: float) -
         storm.cluster.mosquitto.send_signal(signal.SIGCONT)
         assert storm.moves > before, "nodes go on without the broker"
 
-    async with cluster(tmp_path, nodes=3, workers=2, settings=QUICK, games=PLAYED, forks=True) as running:
+    async with cluster(
+        tmp_path, nodes=3, workers=2, settings=QUICK, games=PLAYED, forks=True
+    ) as running:
         await play_in(running, weather, 20 * kills, seed=kills)
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(15, marks=long)])
 async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
-    """R7: PostgreSQL is restarted, stopped at once and killed: commands are told to come again, and all settles."""
+    """R7: PostgreSQL is restarted, stopped at once and killed: commands are told to come again, and
+    all settles.
+    """
 
     async def weather(storm: Storm) -> None:
         postgres = storm.cluster.postgres
@@ -108,14 +119,17 @@ async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
                 await asyncio.to_thread(postgres.start)
                 await storm.goes_on()
 
-    async with cluster(tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True) as running:
+    async with cluster(
+        tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
+    ) as running:
         await play_in(running, weather, 500 * rounds, seed=rounds)
 
 
 @pytest.mark.parametrize("cuts", [6, pytest.param(500, marks=long)])
 async def test_lines_that_break_and_double(tmp_path: Path, cuts: int) -> None:
-    """R6, R11: the way to the database is cut after any number of bytes, also within a commit and before its answer,
-    while every fifth message of the broker comes twice and every fifth out of order.
+    """R6, R11: the way to the database is cut after any number of bytes, also within a commit and
+    before its answer, while every fifth message of the broker comes twice and every fifth out of
+    order.
     """
 
     async def weather(storm: Storm) -> None:

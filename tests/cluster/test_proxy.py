@@ -1,4 +1,6 @@
-"""What the proxy's configuration keeps from nodes, and what it tells them: HAProxy before a node that only listens."""
+"""What the proxy's configuration keeps from nodes, and what it tells them: HAProxy before a node
+that only listens.
+"""
 
 import asyncio
 import re
@@ -33,7 +35,8 @@ class Node:
     def told(self) -> list[list[str]]:
         """For each request, all that its head says of where it comes from."""
         return [
-            [line for line in head.lower().split("\r\n") if line.partition(":")[0] in HEADERS] for head in self.heads
+            [line for line in head.lower().split("\r\n") if line.partition(":")[0] in HEADERS]
+            for head in self.heads
         ]
 
 
@@ -45,10 +48,20 @@ async def proxied(folder: Path) -> AsyncIterator[tuple[int, Node]]:
     behind = server.sockets[0].getsockname()[1]
     (port,) = free_ports(1)
     text = (DEPLOY / "haproxy.cfg").read_text().replace("bind :8000", f"bind 127.0.0.1:{port}")
-    text = re.sub(r"^ +(default-server|option httpchk|http-check|server node2) .*$", "", text, flags=re.MULTILINE)
+    text = re.sub(
+        r"^ +(default-server|option httpchk|http-check|server node2) .*$",
+        "",
+        text,
+        flags=re.MULTILINE,
+    )
     (folder / "haproxy.cfg").write_text(text.replace("node1:8000", f"127.0.0.1:{behind}"))
     program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin") or "haproxy"
-    proxy = Member(Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {}), folder, port, "/started")
+    proxy = Member(
+        Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {}),
+        folder,
+        port,
+        "/started",
+    )
     try:
         await proxy.start()
         assert await answers(port, "/started")
@@ -69,7 +82,9 @@ async def connected(port: int) -> AsyncIterator[Http]:
 
 
 async def test_the_proxy_says_where_a_request_comes_from(tmp_path: Path) -> None:
-    """Set and not appended: what a client writes there itself never reaches a node, in no request of a connection."""
+    """Set and not appended: what a client writes there itself never reaches a node, in no request
+    of a connection.
+    """
     forged = {"X-Forwarded-For": "203.0.113.7", "x-forwarded-proto": "https"}
     async with proxied(tmp_path) as (port, node), connected(port) as http:
         for headers in (forged, {}, forged):
@@ -86,6 +101,8 @@ async def test_the_proxy_lets_no_compressed_body_in(tmp_path: Path) -> None:
             async with connected(port) as http:
                 for _ in range(before):
                     assert (await http.request("/livez")).status == 200
-                answer = await http.request("/nothing", "POST", {"Content-Encoding": "gzip"}, b"compressed")
+                answer = await http.request(
+                    "/nothing", "POST", {"Content-Encoding": "gzip"}, b"compressed"
+                )
                 assert answer.status == 415
         assert [head.split()[1] for head in node.heads] == ["/livez"]

@@ -1,4 +1,6 @@
-"""One fresh code cache for the whole run and its workers: some tests need games that were never compiled."""
+"""One fresh code cache for the whole run and its workers: some tests need games that were never
+compiled.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -7,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-os.environ["PLYROOM_CACHE"] = os.environ["PLYROOM_TEST_CACHE"]  # before anything imports the compiler
+os.environ["PLYROOM_CACHE"] = os.environ[
+    "PLYROOM_TEST_CACHE"
+]  # before anything imports the compiler
 
 from engine.rules.registry import load_game
 from engine.search.driver import Searcher
@@ -20,8 +24,12 @@ def searcher_of() -> Callable[[str], Searcher]:
 
 
 @pytest.fixture
-def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Path]]:
-    """Installs a game for a test, as another distribution would: gives its file. Worker processes see it too."""
+def plug_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str, str], Path]]:
+    """Installs a game for a test, as another distribution would: gives its file. Worker processes
+    see it too.
+    """
     from engine.rules import registry
 
     folder = tmp_path / "site"

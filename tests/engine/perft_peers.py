@@ -1,7 +1,9 @@
-"""python -m tests.engine.perft_peers [GAME...]: move sequences per second of our rules, and of others' in the same run.
+"""python -m tests.engine.perft_peers [GAME...]: move sequences per second of our rules, and of
+others' in the same run.
 
-Ours and the peer count in turn, each to a depth that takes it some tenths of a second; the last ply is not played by
-either, its moves are only counted. Seconds are those of the processor, so that other work on the machine counts less.
+Ours and the peer count in turn, each to a depth that takes it some tenths of a second; the last ply
+is not played by either, its moves are only counted. Seconds are those of the processor, so that
+other work on the machine counts less.
 """
 
 import argparse
@@ -62,7 +64,9 @@ def python_chess(variant: str, depth: int) -> int:
 
 @dataclass(frozen=True)
 class Row:
-    """A game with our depth and what is wanted, in millions a second; a peer, its name for the game, and its depth."""
+    """A game with our depth and what is wanted, in millions a second; a peer, its name for the
+    game, and its depth.
+    """
 
     game: str
     depth: int
@@ -93,7 +97,10 @@ def measure(row: Row, rounds: int) -> tuple[float, float]:
     start = native.game.start()
     perft(native, start, 1)
     rates = [
-        (rate(lambda: perft(native, start, row.depth)), rate(lambda: row.peer(row.variant, row.peer_depth)))
+        (
+            rate(lambda: perft(native, start, row.depth)),
+            rate(lambda: row.peer(row.variant, row.peer_depth)),
+        )
         for _ in range(rounds)
     ]
     return median(ours for ours, _ in rates), median(theirs for _, theirs in rates)
@@ -106,7 +113,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args()
     code = 0
-    print(f"{'game':24} {'depth':>5} {'ours M/s':>9} {'wanted':>7}  {'peer':14} {'depth':>5} {'M/s':>9} {'ratio':>9}")
+    print(
+        f"{'game':24} {'depth':>5} {'ours M/s':>9} {'wanted':>7}  {'peer':14} {'depth':>5} {'M/s':>9} {'ratio':>9}"
+    )
     for row in ROWS:
         if asked.game and row.game not in asked.game:
             continue

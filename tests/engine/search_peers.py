@@ -1,15 +1,19 @@
-"""python -m tests.engine.search_peers: the time of a whole search, ours and that of other libraries in the same run.
+"""python -m tests.engine.search_peers: the time of a whole search, ours and that of other libraries
+in the same run.
 
-The task is the same: the value of the start to a fixed depth, where a position at the horizon is worth nothing; values
-must be equal, there and in random positions. How it is done is each one's own. `ours` is the search in its exact
-profile (the values of a plain minimax) from an empty table, as the engine does it, by iterative deepening; `at once` is
-the same without deepening: one call of the kernel, as the peer's is one of its own; `plain` is that with everything off
-and the moves in the peer's order: an alpha-beta like the peer's, which shows what comes from compiled bitboards alone.
+The task is the same: the value of the start to a fixed depth, where a position at the horizon is
+worth nothing; values must be equal, there and in random positions. How it is done is each one's
+own. `ours` is the search in its exact profile (the values of a plain minimax) from an empty table,
+as the engine does it, by iterative deepening; `at once` is the same without deepening: one call of
+the kernel, as the peer's is one of its own; `plain` is that with everything off and the moves in
+the peer's order: an alpha-beta like the peer's, which shows what comes from compiled bitboards
+alone.
 
-Seconds are those of the processor, medians of rounds in turn. OpenSpiel's package for Python gives no access to its
-alpha-beta in C++, though it is in there: `--open-spiel DIR` reaches it with the headers of the same version's sources
-(pip download --no-binary, unpacked) and a g++. easyAI is measured where it is installed; it is no dependency of ours.
-Where a peer cannot be run ours is measured alone, beside a figure of the peer's that was published.
+Seconds are those of the processor, medians of rounds in turn. OpenSpiel's package for Python gives
+no access to its alpha-beta in C++, though it is in there: `--open-spiel DIR` reaches it with the
+headers of the same version's sources (pip download --no-binary, unpacked) and a g++. easyAI is
+measured where it is installed; it is no dependency of ours. Where a peer cannot be run ours is
+measured alone, beside a figure of the peer's that was published.
 """
 
 import argparse
@@ -42,8 +46,8 @@ from engine.search.job import Limit
 from engine.search.work import Settings, Work
 
 Moves = tuple[int, ...]
+#: So many random positions have to have equal values, besides the start.
 CHECKED = 12
-"""So many random positions have to have equal values, besides the start."""
 OUR_ROUNDS = 15
 
 
@@ -62,7 +66,9 @@ class Peer(Protocol):
 
 
 class OpenSpiel:
-    """OpenSpiel's alpha-beta in C++ on its connect four, as its package has it, called through a few lines of C++."""
+    """OpenSpiel's alpha-beta in C++ on its connect four, as its package has it, called through a
+    few lines of C++.
+    """
 
     def __init__(self, source: Path | None, folder: Path) -> None:
         if source is None:
@@ -72,8 +78,22 @@ class OpenSpiel:
             raise Missing("there is no g++")
         package = str(pyspiel.__file__)
         library = folder / "open_spiel_alpha_beta.so"
-        headers = [source, source / "open_spiel" / "abseil-cpp", source / "open_spiel" / "json" / "include"]
-        command = [compiler, "-std=c++17", "-O3", "-DNDEBUG", "-w", "-shared", "-fPIC", "-o", str(library)]
+        headers = [
+            source,
+            source / "open_spiel" / "abseil-cpp",
+            source / "open_spiel" / "json" / "include",
+        ]
+        command = [
+            compiler,
+            "-std=c++17",
+            "-O3",
+            "-DNDEBUG",
+            "-w",
+            "-shared",
+            "-fPIC",
+            "-o",
+            str(library),
+        ]
         command += [f"-I{path}" for path in headers]
         command += [str(Path(__file__).with_name("open_spiel_alpha_beta.cc"))]
         subprocess.run(command, check=True, timeout=300)
@@ -83,7 +103,9 @@ class OpenSpiel:
         self.leaves = ctypes.c_long()
 
     def _value(self, moves: Moves, depth: int) -> float:
-        return float(self._search("".join(map(str, moves)).encode(), depth, ctypes.byref(self.leaves)))
+        return float(
+            self._search("".join(map(str, moves)).encode(), depth, ctypes.byref(self.leaves))
+        )
 
     def values(self, positions: list[Moves], depth: int) -> list[float]:
         return [self._value(moves, depth) for moves in positions]
@@ -121,7 +143,9 @@ class EasyAI:
 
 
 class Ours:
-    """Our search of a game whose evaluation is 0 everywhere, and whose moves come in rising order if they are to."""
+    """Our search of a game whose evaluation is 0 everywhere, and whose moves come in rising order
+    if they are to.
+    """
 
     def __init__(self, game_id: str, folder: Path, in_order: bool) -> None:
         self.game = blind(game_id, folder, in_order)
@@ -146,22 +170,37 @@ class Ours:
         return report.score
 
     def at_once(self, position: Position, depth: int, features: int) -> tuple[int, int]:
-        """The value by one call of the compiled kernel, without deepening; and the leaves at the horizon."""
+        """The value by one call of the compiled kernel, without deepening; and the leaves at the
+        horizon.
+        """
         self._table.memory.array.fill(np.uint64(0))
-        self._work.begin(position, position.moves(), self._table.bits, 0, Settings(0, 1, True, features, 0))
-        memories = self._work.memory, self._table.memory, self._control.memory, self._searcher.native.data
+        self._work.begin(
+            position, position.moves(), self._table.bits, 0, Settings(0, 1, True, features, 0)
+        )
+        memories = (
+            self._work.memory,
+            self._table.memory,
+            self._control.memory,
+            self._searcher.native.data,
+        )
         state = tuple(int(word) for word in position.state)
         score = self._searcher.native.function("root")(state, depth, 0, *memories)
         return int(score), self._work.horizons
 
 
 def blind(game_id: str, folder: Path, in_order: bool) -> Game:
-    """A game whose evaluation knows nothing: its rules file with some lines changed, as a module of its own."""
+    """A game whose evaluation knows nothing: its rules file with some lines changed, as a module of
+    its own.
+    """
     source = Path(str(import_module(BUILT_IN[game_id]).__file__)).read_text("utf-8")
     head, name, rest = source.partition("def evaluate(s: State, data: Any) -> int:\n")
     source = head + name + "    return 0\n" + rest[rest.index("\n\n\n") :]
-    source = "\n".join("" if line.startswith(("SOLVER = ", "WITHOUT = ")) else line for line in source.split("\n"))
-    source = "\n".join("DATA = ()" if line.startswith("DATA = ") else line for line in source.split("\n"))
+    source = "\n".join(
+        "" if line.startswith(("SOLVER = ", "WITHOUT = ")) else line for line in source.split("\n")
+    )
+    source = "\n".join(
+        "DATA = ()" if line.startswith("DATA = ") else line for line in source.split("\n")
+    )
     if in_order:
         source = source.replace("ORDER = (3, 2, 4, 1, 5, 0, 6)", "ORDER = (0, 1, 2, 3, 4, 5, 6)")
         assert game_id != "connect-four" or "ORDER = (0" in source
@@ -179,8 +218,8 @@ def blind(game_id: str, folder: Path, in_order: bool) -> Game:
 
 @dataclass(frozen=True)
 class Row:
-    """A search to a depth; the peer, with its milliseconds as they were published; how many times as fast we want to
-    be; how often the peer is run.
+    """A search to a depth; the peer, with its milliseconds as they were published; how many times
+    as fast we want to be; how often the peer is run.
     """
 
     game: str
@@ -210,18 +249,40 @@ ROWS = (
         5,
         True,
     ),
-    Row("tic-tac-toe", 9, 9, "easyAI", 35, lambda asked, folder: EasyAI("TicTacToe", "TicTacToe", 1), 500, 5),
-    Row("connect-four", 6, 4, "easyAI", 210, lambda asked, folder: EasyAI("ConnectFour", "ConnectFour", 0), 500, 5),
+    Row(
+        "tic-tac-toe",
+        9,
+        9,
+        "easyAI",
+        35,
+        lambda asked, folder: EasyAI("TicTacToe", "TicTacToe", 1),
+        500,
+        5,
+    ),
+    Row(
+        "connect-four",
+        6,
+        4,
+        "easyAI",
+        210,
+        lambda asked, folder: EasyAI("ConnectFour", "ConnectFour", 0),
+        500,
+        5,
+    ),
 )
 
 
 def positions_of(game: Game, count: int) -> list[Moves]:
-    """The start, and so many random positions, the same ones each time, most of them with a win near."""
+    """The start, and so many random positions, the same ones each time, most of them with a win
+    near.
+    """
     chance = random.Random(3)
     found: list[Moves] = [()]
     while len(found) <= count:
         position, moves = game.start(), list[int]()
-        for _ in range(chance.randrange(3, 6) if game.rules.MAX_MOVES == 9 else chance.randrange(8, 18)):
+        for _ in range(
+            chance.randrange(3, 6) if game.rules.MAX_MOVES == 9 else chance.randrange(8, 18)
+        ):
             if position.moves():
                 moves.append(chance.choice(position.moves()))
                 position = position.play(moves[-1])
@@ -240,7 +301,13 @@ def check(row: Row, ours: Ours, plain: Ours, peer: Peer) -> int:
             ours.at_once(ours.position(moves), row.checked_depth, layout.BASIC)[0],
             plain.at_once(plain.position(moves), row.checked_depth, 0)[0],
         ]
-        assert all(np.sign(value) == np.sign(one) for one in (mine, *others)), (row.peer, moves, value, mine, others)
+        assert all(np.sign(value) == np.sign(one) for one in (mine, *others)), (
+            row.peer,
+            moves,
+            value,
+            mine,
+            others,
+        )
     return sum(value != 0 for value in theirs)
 
 
@@ -252,8 +319,8 @@ def seconds(search: Callable[[], object]) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """The medians of ours (as the engine searches, at once, plain), the leaves of our plain one, and the median of the
-    peer's, which is None where it cannot be run: then `lacking` says why.
+    """The medians of ours (as the engine searches, at once, plain), the leaves of our plain one,
+    and the median of the peer's, which is None where it cannot be run: then `lacking` says why.
     """
 
     driver_s: float
@@ -290,11 +357,21 @@ def measure(row: Row, asked: argparse.Namespace, folder: Path) -> Measured:
     leaves = plain.at_once(plain_start, row.depth, 0)[1]
     peer_leaves = peer.leaves.value if isinstance(peer, OpenSpiel) else 0
     driver_s, at_once_s, plain_s = (median(column) for column in zip(*laps, strict=True))
-    return Measured(driver_s, at_once_s, plain_s, leaves, median(theirs) if theirs else None, peer_leaves, lacking)
+    return Measured(
+        driver_s,
+        at_once_s,
+        plain_s,
+        leaves,
+        median(theirs) if theirs else None,
+        peer_leaves,
+        lacking,
+    )
 
 
 def as_rows(row: Row, found: Measured) -> list[bench_rows.Row]:
-    """The rows of `engine.bench.table`: ours is the one call of the kernel, then perhaps the plain one."""
+    """The rows of `engine.bench.table`: ours is the one call of the kernel, then perhaps the plain
+    one.
+    """
     peer_ms = row.published_ms if found.peer_s is None else found.peer_s * 1e3
     peers = (bench_rows.Peer(row.peer, peer_ms, found.peer_s is None),)
     wanted = peer_ms / row.wanted
@@ -303,7 +380,14 @@ def as_rows(row: Row, found: Measured) -> list[bench_rows.Row]:
     if row.also_plain:
         note = f"without table and order, as the peer's; {found.leaves:,} leaves"
         told.append(
-            bench_rows.Row(f"{row.game}, depth {row.depth}, plain", "ms", found.plain_s * 1e3, peers, wanted, note=note)
+            bench_rows.Row(
+                f"{row.game}, depth {row.depth}, plain",
+                "ms",
+                found.plain_s * 1e3,
+                peers,
+                wanted,
+                note=note,
+            )
         )
     return told
 
@@ -330,10 +414,16 @@ HEAD = (
 def main(arguments: list[str] | None = None) -> int:
     """0 when all that is wanted is reached by one call of the kernel, else 1."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.engine.search_peers", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        prog="python -m tests.engine.search_peers",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
     )
-    parser.add_argument("--open-spiel", type=Path, metavar="DIR", help="the unpacked sources of OpenSpiel's package")
-    parser.add_argument("--json", action="store_true", help="one line of JSON, which engine.bench.table --add takes")
+    parser.add_argument(
+        "--open-spiel", type=Path, metavar="DIR", help="the unpacked sources of OpenSpiel's package"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="one line of JSON, which engine.bench.table --add takes"
+    )
     asked = parser.parse_args(arguments)
     rows: list[bench_rows.Row] = []
     left_out, is_reached = [], True
@@ -346,7 +436,9 @@ def main(arguments: list[str] | None = None) -> int:
         rows += told
         is_reached &= told[0].reached is not False
         if found.lacking:
-            left_out.append(bench_rows.LeftOut(f"{row.task}: {row.peer} in the same run", found.lacking))
+            left_out.append(
+                bench_rows.LeftOut(f"{row.task}: {row.peer} in the same run", found.lacking)
+            )
         if not asked.json:
             print(*lines(row, found), sep="\n", flush=True)
     if asked.json:

@@ -27,9 +27,21 @@ REFUSED = [
     ("engine.solve", "connect-four --seconds 1e300", "at most"),
     ("engine.solve", "connect-four --nodes 10000000000000000", "at most"),
     ("engine.solve", "connect-four --option =1", "NAME=VALUE"),
-    ("engine.solve", "draughts --make-tables --make-book", "not allowed with argument --make-tables"),
-    ("engine.solve", "connect-four --make-book --position 44", "not allowed with argument --make-book"),
-    ("engine.solve", "draughts --make-tables --nodes 5", "argument --nodes: not with --make-tables"),
+    (
+        "engine.solve",
+        "draughts --make-tables --make-book",
+        "not allowed with argument --make-tables",
+    ),
+    (
+        "engine.solve",
+        "connect-four --make-book --position 44",
+        "not allowed with argument --make-book",
+    ),
+    (
+        "engine.solve",
+        "draughts --make-tables --nodes 5",
+        "argument --nodes: not with --make-tables",
+    ),
     ("engine.solve", "connect-four --plies 5", "argument --plies: not with --position"),
     ("engine.solve", "connect-four --file f --out f", "argument --out: not with --file"),
     ("engine.solve", "connect-four --make-book --plies -1", "from 0 on"),
@@ -52,8 +64,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("command", "line", "expected"), REFUSED, ids=[f"{name} {line}" for name, line, _ in REFUSED])
-def test_what_cannot_be_is_refused(command: str, line: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "line", "expected"), REFUSED, ids=[f"{name} {line}" for name, line, _ in REFUSED]
+)
+def test_what_cannot_be_is_refused(
+    command: str, line: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A command says in a line what it expected, and does nothing: exit code 2."""
     with pytest.raises(SystemExit) as ended:
         import_module(command).main(line.split())
@@ -67,14 +83,22 @@ def test_help_is_given(command: str, capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit) as ended:
         import_module(command).main(["--help"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: python -m {command.removesuffix('.__main__')} [-h]")
+    assert capsys.readouterr().out.startswith(
+        f"usage: python -m {command.removesuffix('.__main__')} [-h]"
+    )
 
 
 def test_what_is_taken() -> None:
-    """Numbers and options as they are written; an option's value may hold an equals sign or nothing."""
+    """Numbers and options as they are written; an option's value may hold an equals sign or
+    nothing.
+    """
     assert [count("1"), count("400"), count_or_none("0")] == [1, 400, 0]
     assert [between(0, 28)("0"), between(0, 28)("28"), positive("0.5")] == [0, 28, 0.5]
-    assert dict(map(option, ["rows=1-3", "note=a=b", "empty="])) == {"rows": "1-3", "note": "a=b", "empty": ""}
+    assert dict(map(option, ["rows=1-3", "note=a=b", "empty="])) == {
+        "rows": "1-3",
+        "note": "a=b",
+        "empty": "",
+    }
     for kind, text in (
         (count, "٣"),
         (count, "1.5"),

@@ -13,14 +13,18 @@ ALL = {"connect-four": 1_245_493, "tic-tac-toe": 7_019, "sticks": 26_973}
 
 
 def test_signature() -> None:
-    """The fixed searches visit exactly these nodes, everywhere and each time, with basic and with all techniques."""
+    """The fixed searches visit exactly these nodes, everywhere and each time, with basic and with
+    all techniques.
+    """
     assert bench.node_counts(layout.BASIC) == BASIC
     assert bench.node_counts(layout.ALL) == ALL
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compare with")
 def test_the_c_program_is_the_same_search() -> None:
-    """The peer of the benchmark visits the same nodes and finds the same scores, so the ratio means something."""
+    """The peer of the benchmark visits the same nodes and finds the same scores, so the ratio means
+    something.
+    """
     found = bench.compare(1)
     assert found.ratio is not None
     assert found.peers[0].nodes == found.ours[0].nodes
@@ -28,7 +32,9 @@ def test_the_c_program_is_the_same_search() -> None:
 
 def test_a_search_that_differs_is_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that visits other nodes is not compared with."""
-    laps = iter([bench.Lap((9,), (0,), 1.0), bench.Lap((9,), (0,), 1.0), bench.Lap((8,), (0,), 1.0)])
+    laps = iter(
+        [bench.Lap((9,), (0,), 1.0), bench.Lap((9,), (0,), 1.0), bench.Lap((8,), (0,), 1.0)]
+    )
     monkeypatch.setattr(bench, "lap", lambda *_: next(laps))
     monkeypatch.setattr(bench, "c_root", lambda folder: lambda *_: 0)
     with pytest.raises(AssertionError, match="the same nodes"):
@@ -39,9 +45,15 @@ def test_a_search_that_differs_is_no_peer(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_command_in_json(
     has_compiler: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The line says the signature and the medians of what ran in turn; without a compiler there is no ratio."""
+    """The line says the signature and the medians of what ran in turn; without a compiler there is
+    no ratio.
+    """
     ours = tuple(bench.Lap((100, 50), (0, 0), seconds) for seconds in (1.0, 3.0, 2.0))
-    theirs = tuple(bench.Lap((100, 50), (0, 0), seconds) for seconds in (0.5, 3.0, 1.4)) if has_compiler else ()
+    theirs = (
+        tuple(bench.Lap((100, 50), (0, 0), seconds) for seconds in (0.5, 3.0, 1.4))
+        if has_compiler
+        else ()
+    )
     monkeypatch.setattr(bench, "compare", lambda rounds: bench.Comparison(ours, theirs))
     monkeypatch.setattr(bench, "CASES", bench.CASES[5:7])
     assert bench.main(["--json"]) == (1 if has_compiler else 0)
@@ -50,21 +62,25 @@ def test_the_command_in_json(
     assert told["signature"]["basic"] == bench.node_counts(layout.BASIC)
     assert (told["speed"]["nodes"], told["speed"]["nodes_per_second"]) == (150, 75)
     wanted = (round(150 / 1.4), 0.7, False) if has_compiler else (None, None, None)
-    assert tuple(told["speed"][name] for name in ("c_nodes_per_second", "ratio", "reached")) == wanted
+    assert (
+        tuple(told["speed"][name] for name in ("c_nodes_per_second", "ratio", "reached")) == wanted
+    )
     assert bench.main([]) == (1 if has_compiler else 0)
     lines = capsys.readouterr().out.splitlines()
     assert ("0.70 (wanted 0.80, reached: no)" in lines[-1]) == has_compiler
 
 
-def test_depths_and_ablation_in_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_depths_and_ablation_in_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each mode has its line; nodes are those of the same search as in the text."""
     assert bench.main(["--deepen", "tic-tac-toe", "--depth", "3", "--rounds", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["game"], [one["depth"] for one in told["depths"]]) == ("tic-tac-toe", [1, 2, 3])
     assert bench.main(["--deepen", "tic-tac-toe", "--depth", "3", "--rounds", "1"]) == 0
-    assert [int(line.split()[1].replace(",", "")) for line in capsys.readouterr().out.splitlines()[1:]] == [
-        one["nodes"] for one in told["depths"]
-    ]
+    assert [
+        int(line.split()[1].replace(",", "")) for line in capsys.readouterr().out.splitlines()[1:]
+    ] == [one["nodes"] for one in told["depths"]]
     monkeypatch.setattr(bench, "CASES", (bench.Case("connect-four", "d d d d d", 5),))
     assert bench.main(["--ablation", "--table-bits", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -1,4 +1,6 @@
-"""The table of the engine's figures: what its rows say, with tiny tasks, and that what is missing is said."""
+"""The table of the engine's figures: what its rows say, with tiny tasks, and that what is missing
+is said.
+"""
 
 import json
 import shutil
@@ -56,12 +58,22 @@ def test_what_a_row_says(row: Row, ratio: float, reached: bool | None) -> None:
 
 def test_the_text_of_a_row() -> None:
     """Each peer has a line, published figures a star; a wrong result shows."""
-    row = Row("task", "s", 0.1234, (Peer("one", 1.0), Peer("two", 200.0, False)), 0.1, note="9 nodes")
+    row = Row(
+        "task", "s", 0.1234, (Peer("one", 1.0), Peer("two", 200.0, False)), 0.1, note="9 nodes"
+    )
     first, second, note = bench_table.lines(row)
     assert [cell.strip() for cell in first.split("|")[1:-1]] == [
         "task", "0.123 s", "one*", "1.00 s", "8.10", "0.100 s", "**no**",
     ]  # fmt: skip
-    assert [cell.strip() for cell in second.split("|")[1:-1]] == ["", "", "two", "200 s", "1,621", "", ""]
+    assert [cell.strip() for cell in second.split("|")[1:-1]] == [
+        "",
+        "",
+        "two",
+        "200 s",
+        "1,621",
+        "",
+        "",
+    ]
     assert note == "  9 nodes"
     (only,) = bench_table.lines(Row("task", "s", 0.1, is_right=False))
     assert "**wrong**" in only
@@ -71,11 +83,15 @@ def test_the_text_of_a_row() -> None:
 
 
 def test_connect_four_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The mean of a file whose scores all come out; a wrong one makes the row wrong and the exit code 1."""
+    """The mean of a file whose scores all come out; a wrong one makes the row wrong and the exit
+    code 1.
+    """
     file = tmp_path / "connect4-end-easy.txt"
     for other, is_right in ("223344 18", True), ("223344 17", False):
         file.write_text(f"112233 18\n{other}\n")
-        code, found = table(capsys, "--suites", str(tmp_path), "--only", "solving end-easy", "--rounds", "2")
+        code, found = table(
+            capsys, "--suites", str(tmp_path), "--only", "solving end-easy", "--rounds", "2"
+        )
         (row,) = found["rows"]
         assert (code, row["is_right"]) == (int(not is_right), is_right)
         assert row["ours"] > 0
@@ -107,11 +123,15 @@ def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / bench_rows.FFO_FILE).write_text("\n".join(lines) + "\n")
     row = bench_rows.ffo(tmp_path, 40, 41, 1, 60.0)
     assert (row.is_right, row.task, row.wanted) == (True, "othello, FFO 40-41", None)
-    (tmp_path / bench_rows.FFO_FILE).write_text(lines[0].replace("A1:", "A1:+2; B1:+64; A2:") + "\n")
+    (tmp_path / bench_rows.FFO_FILE).write_text(
+        lines[0].replace("A1:", "A1:+2; B1:+64; A2:") + "\n"
+    )
     assert not bench_rows.ffo(tmp_path, 40, 40, 1, 60.0).is_right
     with pytest.raises(Missing, match="no number 44"):
         bench_rows.ffo(tmp_path, 40, 44, 1, 60.0)
-    unsolved = SimpleNamespace(solve_batch=lambda *_, **__: Batch((None,), (9,), 1.0), expire=lambda: None)
+    unsolved = SimpleNamespace(
+        solve_batch=lambda *_, **__: Batch((None,), (9,), 1.0), expire=lambda: None
+    )
     monkeypatch.setattr(bench_rows, "suite", lambda *_: (unsolved, [Problem(position, 0)]))
     with pytest.raises(Missing, match="not solved within 60 s"):
         bench_rows.ffo(tmp_path, 40, 40, 1, 60.0)
@@ -141,19 +161,25 @@ for line in sys.stdin:
 
 
 def test_chess_beside_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nodes a second of the processor, ours and a program's; one that is not there, or tells nothing, is left out."""
+    """Nodes a second of the processor, ours and a program's; one that is not there, or tells
+    nothing, is left out.
+    """
     for name, nodes in ("planted-chess", 1000), ("silent-chess", 0):
         file = tmp_path / name
         file.write_text(PROGRAM.format(python=sys.executable, nodes=nodes))
         file.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(bench_rows, "CHESS", bench_rows.CHESS[:3])
-    used = iter([0.0, 0.3, 0.3, 1.1, 1.1, 1.2, 1.2, 1.4])  # before and after a run of one position and one of all
+    used = iter(
+        [0.0, 0.3, 0.3, 1.1, 1.1, 1.2, 1.2, 1.4]
+    )  # before and after a run of one position and one of all
     monkeypatch.setattr(bench_rows, "children_seconds", lambda: next(used))
     row, lacking = bench_rows.chess(400, 1, 10, ("planted-chess", "no-such-chess", "silent-chess"))
     assert row.peers[0].name == "planted-chess"
     assert not row.peers[0].is_published
-    assert row.peers[0].value * 1e6 == pytest.approx(2 * 1000 / 0.5), "of two positions, without the program's start"
+    assert row.peers[0].value * 1e6 == pytest.approx(2 * 1000 / 0.5), (
+        "of two positions, without the program's start"
+    )
     assert [one.why for one in lacking] == ["it is not installed", "it tells no nodes"]
     assert row.ours > 0
 
@@ -166,7 +192,9 @@ def test_beside_c() -> None:
     assert "nodes on both sides" in row.note
 
 
-@pytest.mark.parametrize("measure", [lambda: bench_rows.alpha_beta(1, 1), lambda: bench_rows.node_speed(1)])
+@pytest.mark.parametrize(
+    "measure", [lambda: bench_rows.alpha_beta(1, 1), lambda: bench_rows.node_speed(1)]
+)
 def test_without_a_compiler(measure: Callable[[], Row], monkeypatch: pytest.MonkeyPatch) -> None:
     """There is nothing to compare with, and that is said."""
     monkeypatch.setattr(bench, "c_root", lambda folder: None)
@@ -178,7 +206,9 @@ def test_without_a_compiler(measure: Callable[[], Row], monkeypatch: pytest.Monk
 
 
 def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Without files of positions, or with a folder that has none, rows are left out; that is no failure."""
+    """Without files of positions, or with a folder that has none, rows are left out; that is no
+    failure.
+    """
     code, found = table(capsys, "--only", "solving", "--only", "FFO", "--long")
     assert (code, found["rows"], found["is_complete"]) == (0, [], False)
     assert len(found["left_out"]) == 3 + 2 + 10
@@ -186,7 +216,8 @@ def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert bench_table.main(["--only", "solving begin", "--suites", str(tmp_path)]) == 0
     told = capsys.readouterr().out.splitlines()
     assert (
-        told[-2] == f"left out: connect four, solving begin-easy: there is no file {tmp_path}/connect4-begin-easy.txt"
+        told[-2]
+        == f"left out: connect four, solving begin-easy: there is no file {tmp_path}/connect4-begin-easy.txt"
     )
     assert told[-1] == "0 rows, 1 left out: the table is incomplete"
     assert any(line.startswith("tic-tac-toe") for line in told), "the signature"
@@ -196,7 +227,9 @@ def test_rows_of_another_command(capsys: pytest.CaptureFixture[str], tmp_path: P
     """Rows in JSON, its own or those of the peers' command, have their place in the table."""
     file = tmp_path / "rows"
     row = Row("task", "s", 1.0, (Peer("one", 2.0, False),), 3.0)
-    file.write_text(bench.as_json({"rows": [row], "left_out": [LeftOut("other", "why")], "more": 1}))
+    file.write_text(
+        bench.as_json({"rows": [row], "left_out": [LeftOut("other", "why")], "more": 1})
+    )
     _, found = table(capsys, "--only", "beside", "--add", str(file))
     assert found["rows"] == [bench_table.as_dict(row)]
     assert found["left_out"] == [{"task": "other", "why": "why"}]
@@ -211,13 +244,16 @@ def test_rows_of_another_command(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 
 def test_what_the_peers_command_gives() -> None:
-    """A peer that ran is the row's, else its published figure; a plain search has a row of its own where it is asked
-    for.
+    """A peer that ran is the row's, else its published figure; a plain search has a row of its own
+    where it is asked for.
     """
     first, second = search_peers.ROWS[:2]
     ran = search_peers.Measured(0.004, 0.002, 0.05, 1000, peer_s=0.8)
     rows = search_peers.as_rows(first, ran)
-    assert [(row.ours, row.wanted, row.reached) for row in rows] == [(2.0, 16.0, True), (50.0, 16.0, False)]
+    assert [(row.ours, row.wanted, row.reached) for row in rows] == [
+        (2.0, 16.0, True),
+        (50.0, 16.0, False),
+    ]
     assert rows[0].peers == (Peer("OpenSpiel, C++", 800.0, False),)
     lacking = search_peers.Measured(0.004, 0.002, 0.05, 1000, None, lacking="it is not installed")
     (row,) = search_peers.as_rows(second, lacking)

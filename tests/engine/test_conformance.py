@@ -30,18 +30,34 @@ def test_every_game_passes(game_id: str, check: str) -> None:
 FAULTS = [
     ("moves", "return CELLS[m]", 'return CELLS[m][0] + "1"'),
     ("moves", "return CELLS[m]", 'return CELLS[m] + " "'),
-    ("states and ends", "return (s[1], s[0] | (ONE << U(m)))", "return (s[1], int(s[0] | (ONE << U(m))))"),
+    (
+        "states and ends",
+        "return (s[1], s[0] | (ONE << U(m)))",
+        "return (s[1], int(s[0] | (ONE << U(m))))",
+    ),
     ("states and ends", "return 0\n", "return 30_000\n"),
     ("texts", "for bit in BITS])", "for bit in BITS[:8]]) + '.'"),
-    ("texts", "if crosses.bit_count() == noughts.bit_count() else", "if crosses.bit_count() > 2 else"),
-    ("bad texts", "return CELLS.index(text)", "return {cell: i for i, cell in enumerate(CELLS)}[text]"),
+    (
+        "texts",
+        "if crosses.bit_count() == noughts.bit_count() else",
+        "if crosses.bit_count() > 2 else",
+    ),
+    (
+        "bad texts",
+        "return CELLS.index(text)",
+        "return {cell: i for i, cell in enumerate(CELLS)}[text]",
+    ),
     ("keys", "return (s[0] | (s[1] << U(9))) + ONE", "return (s[0] | s[1]) + ONE"),
     ("keys", "return (s[0] | (s[1] << U(9))) + ONE", "return s[0] | (s[1] << U(9))"),
     ("views", "path=(CELLS[m],)", 'path=("d1",)'),
     ("views", "path=(CELLS[m],)", 'path=("a1",)'),
     ("views", 'cell: "X" if', 'cell + "x": "X" if'),
     ("views", "PositionView(pieces, None, f", "PositionView(pieces, side, f"),
-    ("compiled rules", "buf[n] = lsb(empty)", "buf[n] = lsb(empty) + (n > 7 and type(n) is not int)"),
+    (
+        "compiled rules",
+        "buf[n] = lsb(empty)",
+        "buf[n] = lsb(empty) + (n > 7 and type(n) is not int)",
+    ),
 ]
 
 
@@ -53,7 +69,9 @@ REPEATED = (
     "@rule\ndef repetition(s: State) -> np.uint64:\n    return {}\n\n\n"
     "@rule\ndef reversible(s: State) -> int:\n    return {}\n\n\ndef turn("
 )
-KEPT_TURN = r"play gives the turn to the other side \(where a side goes on, all of its steps are one move"
+KEPT_TURN = (
+    r"play gives the turn to the other side \(where a side goes on, all of its steps are one move"
+)
 TOLD = [
     ("style", "empty - ONE", "empty - 1", r"plugged_planted\.py:\d+: the number 1 next to a word.*U\(\.\.\.\)"),
     ("style", "@rule\ndef stuck", "def stuck", r"\.py:\d+: the hook stuck is not marked; write @rule"),
@@ -81,7 +99,9 @@ TOLD = [
 
 
 @pytest.mark.parametrize(("check", "right", "wrong"), FAULTS)
-def test_the_kit_finds_a_planted_fault(plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str) -> None:
+def test_the_kit_finds_a_planted_fault(
+    plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str
+) -> None:
     """A game with one wrong line does not pass the check that is there for it."""
     assert right in SOURCE
     plug_in("planted", SOURCE.replace(right, wrong))
@@ -101,7 +121,9 @@ def test_the_kit_tells_a_planted_fault(
 
 
 def test_the_budget_counts_the_least_of_several_times() -> None:
-    """5 ms of the processor's time are too long only when no try takes less; a busy machine alone fails no game."""
+    """5 ms of the processor's time are too long only when no try takes less; a busy machine alone
+    fails no game.
+    """
     game = load_game("tic-tac-toe")
     fails = pytest.raises(ConformanceError, match="less than 5 ms")
     for tries_ms, ended in (
@@ -133,8 +155,12 @@ def planted_line(file: Path, text: str) -> int:
     return file.read_text().splitlines().index(text) + 1
 
 
-def test_a_rule_that_never_ends_is_named_and_the_other_checks_run(plug_in: Callable[[str, str], Path]) -> None:
-    """A `moves` that goes round and round costs its check a few seconds of the processor's time, then it is told."""
+def test_a_rule_that_never_ends_is_named_and_the_other_checks_run(
+    plug_in: Callable[[str, str], Path],
+) -> None:
+    """A `moves` that goes round and round costs its check a few seconds of the processor's time,
+    then it is told.
+    """
     right = "    n = 0\n    empty = "
     assert right in SOURCE
     file = plug_in("planted", SOURCE.replace(right, ENDLESS))
@@ -157,8 +183,12 @@ def test_a_rule_that_never_ends_is_named_and_the_other_checks_run(plug_in: Calla
         (LEFT, r"its process ended by itself, with code 3: .*"),
     ],
 )
-def test_a_process_that_hangs_or_dies_is_one_line(plug_in: Callable[[str, str], Path], wrong: str, told: str) -> None:
-    """Where nothing can be interrupted the process is ended, or has ended; the next check has another one."""
+def test_a_process_that_hangs_or_dies_is_one_line(
+    plug_in: Callable[[str, str], Path], wrong: str, told: str
+) -> None:
+    """Where nothing can be interrupted the process is ended, or has ended; the next check has
+    another one.
+    """
     assert KEY in SOURCE
     plug_in("planted", SOURCE.replace(KEY, wrong + KEY.removeprefix("    return (s[0]")))
     found = dict(run_checks("planted", KEYS_AND_STYLE, check_s=5))
@@ -179,7 +209,9 @@ OVERRUNS = [
 def test_what_rules_raise_is_a_line(
     plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, told: str
 ) -> None:
-    """It says in which function and line, and what the sizes are where something was too small for an index."""
+    """It says in which function and line, and what the sizes are where something was too small for
+    an index.
+    """
     assert right in SOURCE
     plug_in("planted", SOURCE.replace(right, wrong))
     found = verdict(load_game("planted"), CHECKS[check])
@@ -190,13 +222,23 @@ def test_what_rules_raise_is_a_line(
     ("right", "wrong", "cure"),
     [
         ("MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
-        ("| (ONE << U(m)))", "| (ONE << U(m)), ONE)", "play returns 3: return one for each of WORDS"),
+        (
+            "| (ONE << U(m)))",
+            "| (ONE << U(m)), ONE)",
+            "play returns 3: return one for each of WORDS",
+        ),
     ],
 )
 def test_an_overrun_is_a_line_in_each_check(
-    plug_in: Callable[[str, str], Path], capfd: pytest.CaptureFixture[str], right: str, wrong: str, cure: str
+    plug_in: Callable[[str, str], Path],
+    capfd: pytest.CaptureFixture[str],
+    right: str,
+    wrong: str,
+    cure: str,
 ) -> None:
-    """A buffer that is too small, and states that are too long: no check ends the others, and none is a traceback."""
+    """A buffer that is too small, and states that are too long: no check ends the others, and none
+    is a traceback.
+    """
     assert right in SOURCE
     plug_in("planted", SOURCE.replace(right, wrong))
     found = dict(run_checks("planted", CHECKS))
@@ -222,7 +264,8 @@ def test_a_target_without_cells_is_a_button(plug_in: Callable[[str, str], Path])
     CHECKS["views"](load_game("planted"))
     for name in ("last", "win"):  # one rule for what is marked: cells, and labels of targets
         marked = source.replace(
-            '"Draw", {"last": last_path}, last_path', f'"Draw", {{"{name}": ("centre",)}}, ("centre",)'
+            '"Draw", {"last": last_path}, last_path',
+            f'"Draw", {{"{name}": ("centre",)}}, ("centre",)',
         )
         assert marked != source
         plug_in("planted", marked)
@@ -271,7 +314,9 @@ def test_repetitions_that_do_not_count_are_found(
 
 
 def test_a_wrong_float_is_found(plug_in: Callable[[str, str], Path]) -> None:
-    """An accumulator that starts as a signed 0 turns into a float next to a board, and the audit says where."""
+    """An accumulator that starts as a signed 0 turns into a float next to a board, and the audit
+    says where.
+    """
     wrong = "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return int(total) * 0\n"
     plug_in("planted", SOURCE.replace("    return 0\n", wrong))
     with pytest.raises(ConformanceError, match=r"plugged_planted.py:\d+: total in evaluate"):

@@ -1,4 +1,6 @@
-"""The solver of connect four: its scores are those of a plain alpha-beta, and the top level plays by them."""
+"""The solver of connect four: its scores are those of a plain alpha-beta, and the top level plays
+by them.
+"""
 
 import importlib.util
 import json
@@ -54,8 +56,8 @@ from engine.solvers.connect_four_results import (
 )
 
 BOOK_PLIES = solve.BOOK_PLIES
+#: What is not hard by its nodes may take more in its mirror image: the longest 4.8 M.
 BEHIND_NODES = 3 * HARD_NODES
-"""What is not hard by its nodes may take more in its mirror image: the longest 4.8 M."""
 SUITE = Path(__file__).parents[1] / "data" / "connect-four.txt"
 Searchers = Callable[[str], Searcher]
 
@@ -92,7 +94,9 @@ def mirrored(position: Position) -> Position:
 
 
 def agrees_with_search(searcher: Searcher, by: ConnectFourSolver, count: int) -> None:
-    """Late positions: score, best move and the score of each move, in plies, are those of the general search."""
+    """Late positions: score, best move and the score of each move, in plies, are those of the
+    general search.
+    """
     rng = random.Random(4)
     table = Table(18)
 
@@ -132,9 +136,13 @@ def test_the_suite() -> None:
 
 
 def test_equations() -> None:
-    """A position is worth what its best move is, its mirror image the same, and a batch finds what single calls do."""
+    """A position is worth what its best move is, its mirror image the same, and a batch finds what
+    single calls do.
+    """
     rng = random.Random(7)
-    positions = [randomly(rng, discs) for discs in (13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 36, 40, 41)]
+    positions = [
+        randomly(rng, discs) for discs in (13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 36, 40, 41)
+    ]
     batch = solver().solve_batch([*positions, *map(mirrored, positions)], Limit(), Control())
     assert batch.scores[: len(positions)] == batch.scores[len(positions) :]
     for position, score in zip(positions, batch.scores, strict=False):
@@ -173,20 +181,27 @@ def test_a_line_is_played_to_its_end() -> None:
 
 
 def test_two_wins_cannot_both_be_blocked() -> None:
-    """The search proper never meets a side with two wins at once on the other side, but a position may be one."""
+    """The search proper never meets a side with two wins at once on the other side, but a position
+    may be one.
+    """
     position = solver().problem("33445", {}).position
     assert solved(position).score == -18
     assert [score_of(position.play(move)) for move in position.moves()] == [-18] * 7
 
 
 def test_limits() -> None:
-    """A limit of nodes, an expired time and a cancelled search give no result, and the next search is right again."""
+    """A limit of nodes, an expired time and a cancelled search give no result, and the next search
+    is right again.
+    """
     position = solver().problem("11", {}).position
     entry = solver().book.find(board_of(position))
     assert entry is None or not is_exact(entry)
     assert solver().solve(position, Limit(nodes=5_000), Control()) is None
     late = solver().problem("52753311433677442422121", {}).position
-    assert solver().solve_batch([position, late], Limit(nodes=20_000), Control()).scores == (None, 8)
+    assert solver().solve_batch([position, late], Limit(nodes=20_000), Control()).scores == (
+        None,
+        8,
+    )
     cancelled = Control()
     cancelled.memory.array[0] = 1
     with pytest.raises(driver.Cancelled):
@@ -217,15 +232,19 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "score       +8, a win in 5 plies" in capsys.readouterr().out
     assert solve.main(["connect-four", "--position", "52753311433677442422121", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["score"], found["best_moves"][0], found["moves"]["e"]["value"]) == (8, "e", MATE - 5)
+    assert (found["score"], found["best_moves"][0], found["moves"]["e"]["value"]) == (
+        8,
+        "e",
+        MATE - 5,
+    )
 
 
 # --- the book
 
 
 def test_a_book_is_made_and_found(tmp_path: Path) -> None:
-    """A book of a made-up solver has all positions that its moves lead to, and behind those the hard ones; a run that
-    was cut goes on.
+    """A book of a made-up solver has all positions that its moves lead to, and behind those the
+    hard ones; a run that was cut goes on.
     """
     asked: list[tuple[int, bool]] = []
 
@@ -247,9 +266,22 @@ def test_a_book_is_made_and_found(tmp_path: Path) -> None:
     levels: list[list[Board]] = [[(0, 0)], [drop((0, 0), column) for column in range(7)]]
     for count in range(8):
         met = [board for board in levels[count] if not is_over(board)]
-        assert [board for board in met if (book.find(board) is not None) != (count <= 5 or is_hard(board))] == []
-        after = [drop(board, entry.column) for board in met if (entry := book.find(board)) is not None]
-        levels.append([drop(board, column) for board in after if not is_over(board) for column in columns(board)])
+        assert [
+            board
+            for board in met
+            if (book.find(board) is not None) != (count <= 5 or is_hard(board))
+        ] == []
+        after = [
+            drop(board, entry.column) for board in met if (entry := book.find(board)) is not None
+        ]
+        levels.append(
+            [
+                drop(board, column)
+                for board in after
+                if not is_over(board)
+                for column in columns(board)
+            ]
+        )
     assert book.find(drop(drop((0, 0), 3), 3)) is None
     text = work.read_text()
     work.write_text(text[: len(text) // 2])
@@ -270,14 +302,27 @@ def book_of_the_game() -> Book:
 
 @cache
 def book_levels() -> tuple[list[Board], ...]:
-    """The positions that whoever plays by the book can meet as long as it goes, by the number of discs."""
+    """The positions that whoever plays by the book can meet as long as it goes, by the number of
+    discs.
+    """
     levels: list[dict[Board, None]] = [{} for _ in range(CELLS + 3)]
     levels[0] = {(0, 0): None}
     levels[1] = dict.fromkeys(drop((0, 0), column) for column in range(7))
     for count in range(CELLS + 1):
-        after = [drop(board, entry.column) for board in levels[count] if (entry := book_of_the_game().find(board))]
-        replies = (drop(board, column) for board in after if not is_over(board) for column in columns(board))
-        levels[count + 2] = {min(board, turned(board)): None for board in replies if not is_over(board)}
+        after = [
+            drop(board, entry.column)
+            for board in levels[count]
+            if (entry := book_of_the_game().find(board))
+        ]
+        replies = (
+            drop(board, column)
+            for board in after
+            if not is_over(board)
+            for column in columns(board)
+        )
+        levels[count + 2] = {
+            min(board, turned(board)): None for board in replies if not is_over(board)
+        }
     return tuple(list(level) for level in levels)
 
 
@@ -286,13 +331,18 @@ def turned(board: Board) -> Board:
 
 
 def test_the_book_has_all_that_its_player_can_meet() -> None:
-    """Whatever the other side does, up to its last ply; and beyond few discs, where it has the result of each position,
-    nothing is in it that its player cannot meet.
+    """Whatever the other side does, up to its last ply; and beyond few discs, where it has the
+    result of each position, nothing is in it that its player cannot meet.
     """
     for boards in book_levels()[: BOOK_PLIES + 1]:
         entries = [book_of_the_game().find(board) for board in boards]
         assert all(entry is not None and is_exact(entry) for entry in entries)
-    met = {key_of(board)[0] for boards in book_levels() for board in boards if book_of_the_game().find(board)}
+    met = {
+        key_of(board)[0]
+        for boards in book_levels()
+        for board in boards
+        if book_of_the_game().find(board)
+    }
     few = set[int]().union(*levels_of(RESULT_DISCS))
     assert met >= {key for key in book_keys() if key not in few}
     assert few <= book_keys() == met | few
@@ -303,8 +353,8 @@ def book_keys() -> set[int]:
 
 
 def test_the_results_in_the_book_agree_with_each_other() -> None:
-    """Each position with few discs is worth the best that a move leaves, and the entry's move leaves that; of the empty
-    board and the first moves the results are those of the theory.
+    """Each position with few discs is worth the best that a move leaves, and the entry's move
+    leaves that; of the empty board and the first moves the results are those of the theory.
     """
     book, levels = book_of_the_game(), list(levels_of(RESULT_DISCS))
     assert [len(level) for level in levels] == [1, 4, 25, 121, 568, 2144, 8231]
@@ -314,7 +364,15 @@ def test_the_results_in_the_book_agree_with_each_other() -> None:
             assert entry is not None
             left = {column: -known_result(drop(board, column)) for column in columns(board)}
             assert result_of(entry.score) == max(left.values()) == left[entry.column], board
-    assert [known_result(drop((0, 0), column)) for column in range(7)] == [WON, WON, 0, LOST, 0, WON, WON]
+    assert [known_result(drop((0, 0), column)) for column in range(7)] == [
+        WON,
+        WON,
+        0,
+        LOST,
+        0,
+        WON,
+        WON,
+    ]
 
 
 def known_or_none(board: Board) -> int | None:
@@ -348,8 +406,8 @@ def test_the_results_of_the_last_positions_are_what_a_search_finds() -> None:
 
 
 def test_results_are_made_and_a_run_goes_on(tmp_path: Path) -> None:
-    """Of a made-up search: positions that are known are left out and counted on, the others follow from the last ones;
-    what was searched is not searched again.
+    """Of a made-up search: positions that are known are left out and counted on, the others follow
+    from the last ones; what was searched is not searched again.
     """
     asked: list[Board] = []
 
@@ -366,7 +424,9 @@ def test_results_are_made_and_a_run_goes_on(tmp_path: Path) -> None:
         for key, board in level.items():
             if key not in known:
                 after = [key_of(drop(board, column))[0] for column in columns(board)]
-                assert made[key].score == max(-result_of((known.get(one) or made[one]).score) for one in after)
+                assert made[key].score == max(
+                    -result_of((known.get(one) or made[one]).score) for one in after
+                )
     text = work.read_text()
     work.write_text(text[: len(text) // 2])
     before = len(asked)
@@ -386,19 +446,25 @@ def random_won(rng: random.Random, discs: int) -> Position:
 
 def keeps_what_is_won(position: Position) -> None:
     """The answer of the solver within the top level's patience wins, and says so."""
-    solution = solver().solve(position, Limit(time_ms=load_game("connect-four").rules.PATIENCE_MS), Control())  # type: ignore[attr-defined]
+    solution = solver().solve(
+        position, Limit(time_ms=load_game("connect-four").rules.PATIENCE_MS), Control()
+    )  # type: ignore[attr-defined]
     assert solution is not None
     assert solution.value > 0
     if known_or_none(board_of(position)) is not None:  # nothing was searched for its result
         assert solution.nodes <= connect_four.EXACT_NODES + 2 * connect_four.SIDE_NODES
     assert solver().reaches(position, round(3000 * driver.SOLVER_SHARE)), position.text()
-    assert searched_result(drop(board_of(position), solution.moves[0].move)) == LOST, position.text()
+    assert searched_result(drop(board_of(position), solution.moves[0].move)) == LOST, (
+        position.text()
+    )
 
 
 @pytest.mark.parametrize("discs", [4, 6, 7, 8])
-def test_random_positions_that_are_won_are_kept(discs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also beside the lines of the book's player, with so few discs that their exact scores take too long: with the
-    exact score where that is found, and without.
+def test_random_positions_that_are_won_are_kept(
+    discs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also beside the lines of the book's player, with so few discs that their exact scores take
+    too long: with the exact score where that is found, and without.
     """
     position = random_won(random.Random(discs), discs)
     keeps_what_is_won(position)
@@ -424,24 +490,33 @@ def timed_thought(searcher: Searcher, position: Position) -> tuple[str, Info]:
     job = Job(game.id, game.digest, {}, position.text(), (), "room", level=game.levels)
 
     def watch(running: driver.Running) -> AbstractContextManager[None]:
-        return nullcontext() if running.seconds is None else expiring(running.expire, running.seconds)
+        return (
+            nullcontext() if running.seconds is None else expiring(running.expire, running.seconds)
+        )
 
     result = driver.answer(job, searcher, lambda: Table(16), Control(), watch=watch)
     return result.move, result.info
 
 
-def test_only_a_solver_gets_the_patience(searcher_of: Searchers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The top level has 3 s there; where the solver has no answer (it is lost), the search takes no longer than 1 s."""
+def test_only_a_solver_gets_the_patience(
+    searcher_of: Searchers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The top level has 3 s there; where the solver has no answer (it is lost), the search takes no
+    longer than 1 s.
+    """
     assert level_of(load_game("connect-four"), 8).limit == Limit(time_ms=3000)
     assert level_of(load_game("othello"), 8).limit == Limit(time_ms=1000)
     position = next(
         position
         for position in (randomly(random.Random(seed), 4) for seed in range(99))
-        if (entry := book_of_the_game().find(board_of(position))) is not None and entry.score == LOST
+        if (entry := book_of_the_game().find(board_of(position))) is not None
+        and entry.score == LOST
     )
     searcher, limits = searcher_of("connect-four"), []
 
-    def search(self: Searcher, position: Position, limit: Limit, *arguments: Any, **settings: Any) -> Report:
+    def search(
+        self: Searcher, position: Position, limit: Limit, *arguments: Any, **settings: Any
+    ) -> Report:
         limits.append(limit)
         return found(self, position, Limit(depth=2), *arguments, **settings)
 
@@ -452,10 +527,11 @@ def test_only_a_solver_gets_the_patience(searcher_of: Searchers, monkeypatch: py
 
 
 def test_the_book_agrees_with_itself() -> None:
-    """A position is worth what the worst is that the other side can make of it after the book's move.
+    """A position is worth what the worst is that the other side can make of it after the book's
+    move.
 
-    So all its scores are right if those at its end are, where no other move is better: of the empty board the book of
-    the second side says that.
+    So all its scores are right if those at its end are, where no other move is better: of the empty
+    board the book of the second side says that.
     """
     book = book_of_the_game()
     for count, boards in enumerate(book_levels()[: BOOK_PLIES - 1]):
@@ -467,7 +543,9 @@ def test_the_book_agrees_with_itself() -> None:
             if has_four(after[0] ^ after[1]):
                 assert entry.score == 22 - (count + 2) // 2
             else:
-                assert entry.score == min(worth_then(drop(after, column), book) for column in columns(after)), board
+                assert entry.score == min(
+                    worth_then(drop(after, column), book) for column in columns(after)
+                ), board
     first = [book.find(drop((0, 0), column)) for column in range(7)]
     assert [entry.score for entry in first if entry] == [2, 1, 0, -1, 0, 1, 2]
     assert book.find((0, 0)) == Entry(1, 3)
@@ -496,7 +574,10 @@ def check_ends(boards: list[Board]) -> None:
     assert len(entries) == len(boards)
     scores, _ = scores_without_book(boards)
     assert [entry.score for entry in entries] == list(scores)
-    after = [(entry.score, drop(board, entry.column)) for board, entry in zip(boards, entries, strict=True)]
+    after = [
+        (entry.score, drop(board, entry.column))
+        for board, entry in zip(boards, entries, strict=True)
+    ]
     ongoing = [(score, board) for score, board in after if not is_over(board)]
     scores, _ = scores_without_book([board for _, board in ongoing])
     assert [-score for score, _ in ongoing] == list(scores)
@@ -504,12 +585,22 @@ def check_ends(boards: list[Board]) -> None:
 
 def ends_of_the_book() -> list[Board]:
     """Its last positions of either side, and those behind them that are in it for being hard."""
-    return [board for boards in book_levels()[BOOK_PLIES - 1 :] for board in boards if book_of_the_game().find(board)]
+    return [
+        board
+        for boards in book_levels()[BOOK_PLIES - 1 :]
+        for board in boards
+        if book_of_the_game().find(board)
+    ]
 
 
 def behind_the_book() -> list[Board]:
     """The first positions that its player meets without it."""
-    return [board for boards in book_levels() for board in boards if book_of_the_game().find(board) is None]
+    return [
+        board
+        for boards in book_levels()
+        for board in boards
+        if book_of_the_game().find(board) is None
+    ]
 
 
 def test_the_book_ends_with_what_a_search_finds() -> None:
@@ -518,7 +609,9 @@ def test_the_book_ends_with_what_a_search_finds() -> None:
 
 
 def test_behind_the_book_a_search_is_soon_done() -> None:
-    """The top level has the result in time there: with so few nodes that a slow machine does not need half a second."""
+    """The top level has the result in time there: with so few nodes that a slow machine does not
+    need half a second.
+    """
     _, nodes = scores_without_book(random.Random(6).sample(behind_the_book(), 40))
     assert max(nodes) < BEHIND_NODES
 
@@ -573,7 +666,9 @@ def exact(position: Position) -> int:
 
 
 def best_replies(position: Position) -> list[int]:
-    """The moves of the other side that lose nothing: what follows each is in the book, or is solved."""
+    """The moves of the other side that lose nothing: what follows each is in the book, or is
+    solved.
+    """
     scores = {}
     for move in position.moves():
         after = position.play(move)
@@ -582,7 +677,9 @@ def best_replies(position: Position) -> list[int]:
 
 
 def plays_perfectly(searcher: Searcher, rng: random.Random, other: str, side: int) -> int:
-    """A match of the top level from the empty board; none of its moves gives anything away. How many it made."""
+    """A match of the top level from the empty board; none of its moves gives anything away. How
+    many it made.
+    """
     position = load_game("connect-four").start()
     moves, worth = 0, -22
     while position.moves():
@@ -608,7 +705,9 @@ def plays_perfectly(searcher: Searcher, rng: random.Random, other: str, side: in
     outcome = position.outcome()
     assert outcome is not None
     result = 0 if outcome.winner is None else 1 if outcome.winner == side else -1
-    assert result == (worth > 0) - (worth < 0), "the last position that it moved from was worth its result"
+    assert result == (worth > 0) - (worth < 0), (
+        "the last position that it moved from was worth its result"
+    )
     return moves
 
 
@@ -617,8 +716,8 @@ OTHERS = ("random", "level 7", "the solver")
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_the_top_level_never_leaves_the_perfect_line(other: str, searcher_of: Searchers) -> None:
-    """From the empty board no move of the top level is worth less than its position, on either side: against random
-    moves, level 7 and somebody who knows the best moves as well.
+    """From the empty board no move of the top level is worth less than its position, on either
+    side: against random moves, level 7 and somebody who knows the best moves as well.
     """
     rng = random.Random(11)
     for side in range(2):
@@ -633,14 +732,22 @@ def test_the_top_level_never_leaves_the_perfect_line_in_200_games(
 ) -> None:
     """The same, often."""
     rng = random.Random(12)
-    assert sum(plays_perfectly(searcher_of("connect-four"), rng, other, game % 2) for game in range(games)) > 3 * games
+    assert (
+        sum(
+            plays_perfectly(searcher_of("connect-four"), rng, other, game % 2)
+            for game in range(games)
+        )
+        > 3 * games
+    )
 
 
 # --- planted faults
 
 
 def keys(kernel: ModuleType) -> None:
-    """Early in the game two positions have one key if they are mirror images, and only then; later they never do."""
+    """Early in the game two positions have one key if they are mirror images, and only then; later
+    they never do.
+    """
     rng = random.Random(9)
     names: dict[tuple[bool, int], set[frozenset[str]]] = {}
     for _ in range(400):
@@ -681,7 +788,10 @@ FAULTS = {
         "        if count & 1 == 1:\n            if not can_align(first",
     ),
     "odd threat in an even row": ("    left = threats & ODD_ROWS\n", "    left = threats\n"),
-    "odd threat below an even number of cells": ("        if bottoms & column != NO_BITS:\n", "        if True:\n"),
+    "odd threat below an even number of cells": (
+        "        if bottoms & column != NO_BITS:\n",
+        "        if True:\n",
+    ),
     "stored after a stop": (
         "        if A[STOP] != NO_BITS:\n            return 0\n        if v > best",
         "        if v > best",

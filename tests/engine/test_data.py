@@ -1,4 +1,6 @@
-"""DATA: the words that a game's rules get, in plain and in compiled code, and what happens when a file is edited."""
+"""DATA: the words that a game's rules get, in plain and in compiled code, and what happens when a
+file is edited.
+"""
 
 import asyncio
 import os
@@ -25,10 +27,12 @@ SOURCE = (
     .read_text("utf-8")
     .replace('"tic-tac-toe"', '"planted"')
     .replace("DATA = ()", 'DATA = ("planted-one.bin", "planted-two.bin")')
-    .replace(EVALUATE.format(0), EVALUATE.format("data[0] + 2 * data[1] + 3 * data[2] + 4 * data[3]"))
+    .replace(
+        EVALUATE.format(0), EVALUATE.format("data[0] + 2 * data[1] + 3 * data[2] + 4 * data[3]")
+    )
 )
+#: Nine bytes: one word, and another of which only the lowest byte is there.
 ONE = struct.pack("<qB", -7, 5)
-"""Nine bytes: one word, and another of which only the lowest byte is there."""
 TWO = struct.pack("<qq", 1 << 40, 11)
 SUM = -7 + 2 * 5 + 3 * (1 << 40) + 4 * 11
 
@@ -51,18 +55,24 @@ def evaluated() -> tuple[int, int]:
     native = compile_game(game)
     state = game.start().state
     plain = game.rules.evaluate(state, load_data(game))
-    return int(plain), int(native.function("rule_evaluate")(tuple(int(word) for word in state), native.data))
+    return int(plain), int(
+        native.function("rule_evaluate")(tuple(int(word) for word in state), native.data)
+    )
 
 
 @pytest.mark.usefixtures("tuned")
 def test_words_of_all_files_in_a_row() -> None:
-    """Little-endian with a sign, each file filled up to whole words, the same by pointer as in an array."""
+    """Little-endian with a sign, each file filled up to whole words, the same by pointer as in an
+    array.
+    """
     assert load_data(load_game("planted")).tolist() == [-7, 5, 1 << 40, 11]
     assert evaluated() == (SUM, SUM)
 
 
 def test_the_digest_covers_every_byte(tuned: Path) -> None:
-    """Any byte of any file makes other rules; the same bytes make the same; a file that is not there has a name."""
+    """Any byte of any file makes other rules; the same bytes make the same; a file that is not
+    there has a name.
+    """
     digests = []
     for content in (ONE, ONE[:-1] + b"\6", ONE[:-1], ONE):
         tuned.write_bytes(content)
@@ -72,12 +82,16 @@ def test_the_digest_covers_every_byte(tuned: Path) -> None:
     assert digests[0] == digests[3]
     tuned.unlink()
     registry.forget()
-    with pytest.raises(GameFault, match=r"planted-one\.bin, a file of planted, cannot be read: No such file"):
+    with pytest.raises(
+        GameFault, match=r"planted-one\.bin, a file of planted, cannot be read: No such file"
+    ):
         load_game("planted")
 
 
 def test_code_and_data_belong_together(tuned: Path) -> None:
-    """Compiled code is kept for each version of the data; data that was edited since the game was loaded is refused."""
+    """Compiled code is kept for each version of the data; data that was edited since the game was
+    loaded is refused.
+    """
     assert evaluated() == (SUM, SUM)
     tuned.write_bytes(struct.pack("<qB", 93, 5))
     with pytest.raises(RulesChanged, match="planted have changed since they were loaded"):
@@ -88,7 +102,9 @@ def test_code_and_data_belong_together(tuned: Path) -> None:
 
 @pytest.mark.usefixtures("tuned")
 def test_the_kit_compares_evaluations_with_data() -> None:
-    """Compiled = uncompiled holds for what is read from data as well (these numbers are out of bounds on purpose)."""
+    """Compiled = uncompiled holds for what is read from data as well (these numbers are out of
+    bounds on purpose).
+    """
     NATIVE_CHECKS["compiled rules"](load_game("planted"))
 
 
@@ -98,8 +114,8 @@ def job() -> Job:
 
 
 async def test_edited_data_under_a_running_pool(tuned: Path, plug_in: Install) -> None:
-    """A worker goes on with the data that it began with; one that starts after the edit refuses jobs for the old data;
-    no answer ever mixes the two, whenever the edit comes.
+    """A worker goes on with the data that it began with; one that starts after the edit refuses
+    jobs for the old data; no answer ever mixes the two, whenever the edit comes.
     """
     small = struct.pack("<qB", 10, 0)
     plug_in("planted", SOURCE.replace("3 * data[2] + 4 * data[3]", "0"))
@@ -109,7 +125,9 @@ async def test_edited_data_under_a_running_pool(tuned: Path, plug_in: Install) -
     async with Pool(workers=1, warm=()) as pool:
         assert abs((await pool.search(old)).info.score) == 10
         tuned.write_bytes(struct.pack("<qB", 20, 0))
-        assert abs((await pool.search(old)).info.score) == 10, "the worker has the old data, as this process does"
+        assert abs((await pool.search(old)).info.score) == 10, (
+            "the worker has the old data, as this process does"
+        )
         for _ in range(2):
             asked = asyncio.gather(*(pool.search(old) for _ in range(3)), return_exceptions=True)
             os.kill(await ready(pool), signal.SIGKILL)

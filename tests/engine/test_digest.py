@@ -12,12 +12,12 @@ from engine.rules.digest import digest_files, rules_digest
 from engine.rules.registry import game_ids, load_game
 
 ENGINE = Path(digest.__file__).parents[1]
+#: What the list was when it was written by hand.
 ONCE_LISTED = (
     "jit.py", "lanes.py", "game.py", "rules/overflow.py", "rules/data.py", "rules/parts.py", "compiler/native.py",
     "compiler/native_lanes.py", "search/layout.py", "search/hooks.py", "search/tt.py", "search/steps.py",
     "search/reference.py", "search/kernel.py",
 )  # fmt: skip
-"""What the list was when it was written by hand."""
 
 
 @pytest.mark.parametrize("game_id", game_ids())
@@ -49,5 +49,7 @@ def test_the_search_and_the_contract_are_among_the_files(game_id: str) -> None:
 def test_no_compiler_is_loaded_for_it() -> None:
     """A server makes digests too."""
     code = "import sys; from engine.rules.registry import load_game; load_game('chess'); print('numba' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ENGINE.parent, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ENGINE.parent, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "False"

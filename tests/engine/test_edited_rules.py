@@ -16,8 +16,8 @@ from engine.search.job import Limit, RulesChanged
 from tests.engine.test_pool import SOURCE, job_of
 
 send = WorkerProcess.send
+#: Another evaluation.
 EDIT = ("    return 0\n", "    return 3\n")
-"""Another evaluation."""
 
 
 class Compiler:
@@ -44,13 +44,17 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
 
 
 async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> None:
-    """A worker that started after an edit refuses jobs for the old rules, and old and new are never mixed."""
+    """A worker that started after an edit refuses jobs for the old rules, and old and new are never
+    mixed.
+    """
     file = plug_in("planted", SOURCE)
     old = job_of("planted", limit=Limit(depth=2))
     async with Pool(workers=1, warm=()) as small:
         assert (await small.search(old)).info.score == 0
         file.write_text(SOURCE.replace(*EDIT))
-        assert (await small.search(old)).info.score == 0, "the worker has the old rules, as this process does"
+        assert (await small.search(old)).info.score == 0, (
+            "the worker has the old rules, as this process does"
+        )
         os.kill(small.pids[0], signal.SIGKILL)
         with pytest.raises(RulesChanged):
             await small.search(old)
@@ -62,8 +66,9 @@ async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> 
 async def test_a_worker_with_the_old_rules_goes_on_uncompiled(
     plug_in: Callable[[str, str], Path], compiler: Compiler, compiled: str
 ) -> None:
-    """It has played uncompiled before the edit, so after it the compiled search cannot be loaded, if there is one at
-    all. Levels are searched uncompiled for as long as that worker lives, jobs with limits of their own are refused.
+    """It has played uncompiled before the edit, so after it the compiled search cannot be loaded,
+    if there is one at all. Levels are searched uncompiled for as long as that worker lives, jobs
+    with limits of their own are refused.
     """
     file = plug_in("planted", f"{SOURCE}# compiled {compiled} {os.getpid()}\n")
     jobs = [job_of("planted", level=level) for level in (1, 3)]
@@ -88,8 +93,12 @@ async def test_a_worker_with_the_old_rules_goes_on_uncompiled(
             await small.search(jobs[0])
 
 
-def test_data_that_was_edited_is_not_searched_uncompiled(plug_in: Callable[[str, str], Path]) -> None:
-    """The rules are in memory and their data are read at the first search: not those from after an edit."""
+def test_data_that_was_edited_is_not_searched_uncompiled(
+    plug_in: Callable[[str, str], Path],
+) -> None:
+    """The rules are in memory and their data are read at the first search: not those from after an
+    edit.
+    """
     numbers = plug_in("planted", SOURCE).with_name("planted.txt")
     numbers.write_text("worth: 1\n")
     plug_in("planted", SOURCE.replace("DATA = ()", 'DATA = ("planted.txt",)'))

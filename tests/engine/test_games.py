@@ -1,4 +1,6 @@
-"""What is particular to each game: published counts, theory, and how positions and moves are written."""
+"""What is particular to each game: published counts, theory, and how positions and moves are
+written.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -24,12 +26,14 @@ from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Searcher
 
 TABLES = Path(__file__).parent / "perft"
+#: Counts above this are for the long run.
 NODES = 5_000_000
-"""Counts above this are for the long run."""
 
 
 def perft_cases(file: Path) -> Iterator[tuple[str, int, int]]:
-    """Position (or "start"), depth and count, of a game's table: `POSITION ;D1 count ;D2 count …` a line."""
+    """Position (or "start"), depth and count, of a game's table: `POSITION ;D1 count ;D2 count …` a
+    line.
+    """
     for line in file.read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             text, *counts = (part.strip() for part in line.split(";"))
@@ -48,8 +52,13 @@ def check_perft(searcher: Searcher, cases: Iterable[tuple[str, int, int]]) -> No
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
-    """The compiled rules make exactly the published number of move sequences (finished games have no moves)."""
-    check_perft(searcher_of(game_id), (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] <= NODES))
+    """The compiled rules make exactly the published number of move sequences (finished games have
+    no moves).
+    """
+    check_perft(
+        searcher_of(game_id),
+        (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] <= NODES),
+    )
 
 
 @pytest.mark.long
@@ -57,11 +66,16 @@ def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
 @pytest.mark.parametrize("game_id", game_ids())
 def test_perft_deeper(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
     """The same where it takes longer."""
-    check_perft(searcher_of(game_id), (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] > NODES))
+    check_perft(
+        searcher_of(game_id),
+        (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] > NODES),
+    )
 
 
 def test_perft_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """`python -m engine.perft` prints a line a depth, takes options and positions, and says what is wrong with them."""
+    """`python -m engine.perft` prints a line a depth, takes options and positions, and says what is
+    wrong with them.
+    """
     assert perft.main(["sticks", "2", "--option", "rows=1-3-5-7"]) == 0
     assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["16", "206"]
     assert perft.main(["tic-tac-toe", "1", "--position", "XXO......"]) == 0
@@ -125,7 +139,9 @@ def test_malformed_and_illegal_moves_differ() -> None:
     ],
 )
 def test_connect_four_rows(moves: str, win: set[str]) -> None:
-    """Four in a row win in every direction, and the view marks them; columns do not run into each other."""
+    """Four in a row win in every direction, and the view marks them; columns do not run into each
+    other.
+    """
     position = play("connect-four", *moves)
     assert position.outcome() == Outcome(0, "four in a row")
     assert set(position.view().marks["win"]) == win
@@ -135,7 +151,12 @@ def test_connect_four_rows(moves: str, win: set[str]) -> None:
 def test_connect_four_no_row_around_a_corner() -> None:
     """Three at the top of a column and one at the bottom of the next are no row."""
     assert play("connect-four", *"aaabababb").outcome() is None
-    assert load_game("connect-four").position("R....../R....../R....../YYY..../YYR..../RRYYR..").outcome() is None
+    assert (
+        load_game("connect-four")
+        .position("R....../R....../R....../YYY..../YYR..../RRYYR..")
+        .outcome()
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +198,9 @@ def test_tic_tac_toe_lines() -> None:
     assert full == Outcome(None, "the board is full")
 
 
-@pytest.mark.parametrize("text", ["XXXXXXXXX", "XX.......", "O........", "XXX...OOO", "XXX...OO", "XXX...OOx"])
+@pytest.mark.parametrize(
+    "text", ["XXXXXXXXX", "XX.......", "O........", "XXX...OOO", "XXX...OO", "XXX...OOx"]
+)
 def test_tic_tac_toe_impossible_positions(text: str) -> None:
     """A wrong count, a match that should have ended, or other characters: no position."""
     with pytest.raises(PositionError):
@@ -185,22 +208,30 @@ def test_tic_tac_toe_impossible_positions(text: str) -> None:
 
 
 def test_sticks_rows() -> None:
-    """Rows are an option; a single row keeps one stick; the last two moves of the founding example win."""
+    """Rows are an option; a single row keeps one stick; the last two moves of the founding example
+    win.
+    """
     assert play("sticks", rows="5").tokens() == ["1x1", "1x2", "1x3", "1x4"]
     position = play("sticks", "3x3")
     assert position.tokens() == ["1x1", "2x1", "2x2"]
-    assert position.play(position.parse_move("2x2")).outcome() == Outcome(1, "a single stick is left")
+    assert position.play(position.parse_move("2x2")).outcome() == Outcome(
+        1, "a single stick is left"
+    )
     assert play("sticks", "2x2", rows="1-2-3").text() == "1-0-3 second"
 
 
-@pytest.mark.parametrize("rows", ["", "1", "0-2", "10", "1-2-3-", "1-2-3-4-5-6-7", "a", "1 2 3", "1-2-3\n"])
+@pytest.mark.parametrize(
+    "rows", ["", "1", "0-2", "10", "1-2-3-", "1-2-3-4-5-6-7", "a", "1 2 3", "1-2-3\n"]
+)
 def test_sticks_bad_rows(rows: str) -> None:
     """Rows that are not on offer have the same form, or are refused with an example."""
     with pytest.raises(OptionError, match="1-2-3"):
         load_game("sticks").start({"rows": rows})
 
 
-@pytest.mark.parametrize("text", ["1-2-3", "1-2-4 first", "0-0-0 first", "1-2 first", "1-2-3 third", "1-2-3-0 first"])
+@pytest.mark.parametrize(
+    "text", ["1-2-3", "1-2-4 first", "0-0-0 first", "1-2 first", "1-2-3 third", "1-2-3-0 first"]
+)
 def test_sticks_bad_positions(text: str) -> None:
     """More sticks than at the start, other rows, or none at all are no position."""
     with pytest.raises(PositionError):
@@ -218,7 +249,13 @@ LEFT_OUT = [
     ("chess", "4k3/8/8/8/8/8/4P3/4K2R w K - {} {}", ("0", "1"), ("109", "70"), ("110", "70")),
     ("draughts", "B:W21,K22:B1,K2:H{}", ("0",), ("47",), ("48",)),
     ("international-draughts", "W:WK31,K32:BK1,2:H{}", ("0",), ("23",), ("24",)),
-    ("nine-mens-morris", "WWW/BBB/.../.../.../.../.../... white 0-0 {} flying", ("0",), ("60",), ("61",)),
+    (
+        "nine-mens-morris",
+        "WWW/BBB/.../.../.../.../.../... white 0-0 {} flying",
+        ("0",),
+        ("60",),
+        ("61",),
+    ),
 ]
 
 
@@ -229,13 +266,21 @@ def test_keys_leave_out_counters_that_are_far_from_their_limit(
     """What `Rules.key` says of each game is so, to the ply."""
     game = load_game(game_id)
     with np.errstate(over="ignore"):
-        keys = [int(game.rules.key(game.position(text.format(*numbers)).state)) for numbers in (low, near, counted)]
+        keys = [
+            int(game.rules.key(game.position(text.format(*numbers)).state))
+            for numbers in (low, near, counted)
+        ]
     assert keys[0] == keys[1] != keys[2]
 
 
 def test_keys_have_what_else_counts() -> None:
-    """Castling rights and a pawn that can be taken in passing make another key, as a side to move does."""
+    """Castling rights and a pawn that can be taken in passing make another key, as a side to move
+    does.
+    """
     game = load_game("chess")
-    texts = (f"4k3/8/8/8/4Pp2/8/8/4K2R {more}" for more in ("b K e3 0 1", "b K - 0 1", "b - - 0 1", "w K - 0 1"))
+    texts = (
+        f"4k3/8/8/8/4Pp2/8/8/4K2R {more}"
+        for more in ("b K e3 0 1", "b K - 0 1", "b - - 0 1", "w K - 0 1")
+    )
     with np.errstate(over="ignore"):
         assert len({int(game.rules.key(game.position(text).state)) for text in texts}) == 4

@@ -15,14 +15,22 @@ from engine.rules.registry import game_ids, load_game
 from engine.search import expectimax as expectimax
 from engine.search import kernel, layout
 from engine.search import uncompiled as cold
-from engine.search.driver import SMALL_TABLE_BITS, Cancelled, Control, Running, Searcher, Table, answer
+from engine.search.driver import (
+    SMALL_TABLE_BITS,
+    Cancelled,
+    Control,
+    Running,
+    Searcher,
+    Table,
+    answer,
+)
 from engine.search.job import Info, Job, Limit, Result
 from engine.search.levels import level_of
 from engine.search.persona import Personas
 
 POSITIONS = 50
+#: Level 3 looks at a thousand positions and more: a few of them are enough.
 OF_LEVEL = {1: POSITIONS, 2: POSITIONS, 3: 12}
-"""Level 3 looks at a thousand positions and more: a few of them are enough."""
 FULL = [
     (game_id, level)
     for game_id in game_ids()
@@ -38,7 +46,11 @@ def uncompiled(game_id: str) -> Searcher:
 
 
 def job_of(
-    position: Position, tokens: tuple[str, ...], level: int | None, seed: int = 0, persona: str | None = None
+    position: Position,
+    tokens: tuple[str, ...],
+    level: int | None,
+    seed: int = 0,
+    persona: str | None = None,
 ) -> Job:
     start = position.game.start()
     return Job(
@@ -75,16 +87,22 @@ def seen(result: Result) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize(("game_id", "level"), FULL)
-def test_the_same_search_uncompiled(game_id: str, level: int, searcher_of: Callable[[str], Searcher]) -> None:
-    """Every level of the table gives the same answer, to the last node, with all techniques of the game on."""
+def test_the_same_search_uncompiled(
+    game_id: str, level: int, searcher_of: Callable[[str], Searcher]
+) -> None:
+    """Every level of the table gives the same answer, to the last node, with all techniques of the
+    game on.
+    """
     for seed, (position, tokens) in enumerate(wandered(game_id, OF_LEVEL[level])):
         job = job_of(position, tokens, level, seed)
-        assert seen(asked(uncompiled(game_id), job)) == seen(asked(searcher_of(game_id), job)), tokens
+        assert seen(asked(uncompiled(game_id), job)) == seen(asked(searcher_of(game_id), job)), (
+            tokens
+        )
 
 
 def test_levels_one_and_two_of_every_game() -> None:
-    """They are in the table, whatever the game; a top level, a job with its own limit and a thoughtful persona are
-    not.
+    """They are in the table, whatever the game; a top level, a job with its own limit and a
+    thoughtful persona are not.
     """
     assert {game_id for game_id, level in FULL if level == 1} == {*game_ids()}
     assert {game_id for game_id, level in FULL if level == 2} == {*game_ids()}
@@ -92,14 +110,17 @@ def test_levels_one_and_two_of_every_game() -> None:
         job = Job(game.id, "", {}, "", (), "")
         assert not cold.plays_in_full(game, job)
         for wanted, expected in (("average", False), ("swindler", False), ("random", True)):
-            assert cold.plays_in_full(game, Job(game.id, "", {}, "", (), "", persona=wanted)) == expected
+            assert (
+                cold.plays_in_full(game, Job(game.id, "", {}, "", (), "", persona=wanted))
+                == expected
+            )
         assert not cold.plays_in_full(game, Job(game.id, "", {}, "", (), "", level=game.levels))
 
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_both_bindings_see_the_same_game(game_id: str) -> None:
-    """The names that `engine.compiler.native` puts into the kernel's globals are there uncompiled, with the same
-    numbers.
+    """The names that `engine.compiler.native` puts into the kernel's globals are there uncompiled,
+    with the same numbers.
     """
     game = load_game(game_id)
     for template in (kernel, expectimax):
@@ -111,7 +132,9 @@ def test_both_bindings_see_the_same_game(game_id: str) -> None:
 
 
 def test_a_longer_look_is_the_deepest_that_was_completed() -> None:
-    """A level that is not played in full says so, and ends when its time is over, even before its nodes are."""
+    """A level that is not played in full says so, and ends when its time is over, even before its
+    nodes are.
+    """
     position, tokens = wandered("chess", 1)[0]
     told: list[Info] = []
 
@@ -123,7 +146,9 @@ def test_a_longer_look_is_the_deepest_that_was_completed() -> None:
             searcher.expire()
 
     job = job_of(position, tokens, 7)
-    result = answer(job, searcher, lambda: Table(SMALL_TABLE_BITS), Control(), on_info=heard, clock=lambda: 0.0)
+    result = answer(
+        job, searcher, lambda: Table(SMALL_TABLE_BITS), Control(), on_info=heard, clock=lambda: 0.0
+    )
     assert result.info.warming
     assert all(info.warming for info in told)
     assert result.info.depth == 2
@@ -134,7 +159,9 @@ def test_a_longer_look_is_the_deepest_that_was_completed() -> None:
 
 
 def test_low_levels_have_all_the_time_that_they_take() -> None:
-    """On a slow machine, or in what is left of a job's time, a level that is played in full still is."""
+    """On a slow machine, or in what is left of a job's time, a level that is played in full still
+    is.
+    """
     position, tokens = wandered("draughts", 5)[4]
     job = job_of(position, tokens, 3)
     moments = iter(range(1_000_000))
@@ -168,7 +195,9 @@ def test_cancelling_ends_it_within_sixteen_nodes() -> None:
 @pytest.mark.parametrize("persona", ["average", "swindler", "random"])
 @pytest.mark.parametrize("game_id", ["connect-four", "hex"])
 def test_personas_move_uncompiled(game_id: str, persona: str) -> None:
-    """With a legal move, marked as a shorter look where they look ahead, when their time is over at once as well."""
+    """With a legal move, marked as a shorter look where they look ahead, when their time is over at
+    once as well.
+    """
     position, tokens = wandered(game_id, 3)[2]
     personas = Personas(uncompiled(game_id))
     watched: list[Running] = []
@@ -198,5 +227,9 @@ def test_words_wrap_without_a_warning() -> None:
 def test_progress_is_never_complete() -> None:
     """By the processor's time, of that known for the game; every game of ours has its own."""
     assert set(cold.CPU_S) == {*game_ids()}
-    assert [cold.percent("chess", used) for used in (0.0, cold.CPU_S["chess"] / 2, 1e6)] == [0, 50, 99]
+    assert [cold.percent("chess", used) for used in (0.0, cold.CPU_S["chess"] / 2, 1e6)] == [
+        0,
+        50,
+        99,
+    ]
     assert cold.percent("somebody's", cold.OTHER_CPU_S / 4) == 25

@@ -19,30 +19,40 @@ from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 
 Searchers = Callable[[str], Searcher]
+#: Red makes three with two open ends, and wins with the third ply.
 OPEN_TWO = "......./......./......./......./......Y/..RR..Y"
-"""Red makes three with two open ends, and wins with the third ply."""
 
 
 def searched(
-    searcher: Searcher, position: Position, limit: Limit, table: Table | None = None, **more: bool | int
+    searcher: Searcher,
+    position: Position,
+    limit: Limit,
+    table: Table | None = None,
+    **more: bool | int,
 ) -> Report:
     exact_depth, margin = bool(more.get("exact_depth")), int(more.get("margin", 0))
-    return searcher.search(position, limit, table or Table(14), Control(), exact_depth=exact_depth, margin=margin)
+    return searcher.search(
+        position, limit, table or Table(14), Control(), exact_depth=exact_depth, margin=margin
+    )
 
 
 def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
-    """Searched to its end from the empty board, tic-tac-toe is drawn, and the search stops there: at the ninth depth,
-    or some depths later with reductions.
+    """Searched to its end from the empty board, tic-tac-toe is drawn, and the search stops there:
+    at the ninth depth, or some depths later with reductions.
     """
     searcher = searcher_of("tic-tac-toe")
-    basic = searcher.search(searcher.game.start(), Limit(), Table(14), Control(), features=layout.BASIC)
+    basic = searcher.search(
+        searcher.game.start(), Limit(), Table(14), Control(), features=layout.BASIC
+    )
     assert (basic.score, basic.depth, basic.solved) == (0, 9, True)
     report = searched(searcher, searcher.game.start(), Limit())
     assert (report.score, report.solved) == (0, True)
 
 
 def test_every_tic_tac_toe_position(searcher_of: Searchers) -> None:
-    """One table for all: each reachable position has the value of a full search by hand, with the exact distance."""
+    """One table for all: each reachable position has the value of a full search by hand, with the
+    exact distance.
+    """
     searcher = searcher_of("tic-tac-toe")
     table = Table(14)
     values: dict[str, int] = {}
@@ -69,7 +79,9 @@ def test_every_tic_tac_toe_position(searcher_of: Searchers) -> None:
     assert len(values) < 3**9
 
 
-@pytest.mark.parametrize("rows", ["1-2-3", "1-3-5-7", "2-2", "5", "9-9", "1-1-1", "3-4-5", "1-2-2-2"])
+@pytest.mark.parametrize(
+    "rows", ["1-2-3", "1-3-5-7", "2-2", "5", "9-9", "1-1-1", "3-4-5", "1-2-2-2"]
+)
 def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
     """Every reachable position is won exactly where the theory of misere nim says so."""
     searcher = searcher_of("sticks")
@@ -94,7 +106,9 @@ def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
 
 
 def solve(discs: int, mine: int) -> int:
-    """Connect four by brute force on plain ints: plies to the win, negative for a loss, 0 for a draw."""
+    """Connect four by brute force on plain ints: plies to the win, negative for a loss, 0 for a
+    draw.
+    """
     return _solve(discs, mine)
 
 
@@ -121,7 +135,9 @@ def _solve(discs: int, mine: int) -> int:
 
 
 def endgames(seed: int, count: int) -> Iterator[tuple[Position, int]]:
-    """Late positions of connect four with their exact scores, three in a row of each match, the last one first."""
+    """Late positions of connect four with their exact scores, three in a row of each match, the
+    last one first.
+    """
     for line in playouts(load_game("connect-four"), count, seed):
         if len(line) >= 34:
             for ply in (31, 30, 29):
@@ -131,7 +147,9 @@ def endgames(seed: int, count: int) -> Iterator[tuple[Position, int]]:
 
 
 def test_connect_four_endgames(searcher_of: Searchers) -> None:
-    """Late positions, solved: who wins, and in how many plies, as brute force finds them; one table for all."""
+    """Late positions, solved: who wins, and in how many plies, as brute force finds them; one table
+    for all.
+    """
     searcher = searcher_of("connect-four")
     table = Table(16)
     results = set()
@@ -142,7 +160,9 @@ def test_connect_four_endgames(searcher_of: Searchers) -> None:
 
 
 def test_mate_distances(searcher_of: Searchers) -> None:
-    """A win scores MATE minus its plies, a loss as many above -MATE, from the first depth that sees it on."""
+    """A win scores MATE minus its plies, a loss as many above -MATE, from the first depth that sees
+    it on.
+    """
     searcher = searcher_of("connect-four")
     mate_in_3 = searcher.game.position(OPEN_TWO)
     for depth, score in ((1, None), (2, None), (3, MATE - 3), (4, MATE - 3), (9, MATE - 3)):
@@ -164,15 +184,25 @@ def test_line_of_play(searcher_of: Searchers) -> None:
     tokens = line_tokens(position, report.line)
     assert report.line[0] == report.moves[0][0]
     assert len(tokens) == len(report.line) == MATE - report.score
-    assert len(line_tokens(position, (*report.line[:1], 77, 1))) == 1, "an illegal move cuts the line"
+    assert len(line_tokens(position, (*report.line[:1], 77, 1))) == 1, (
+        "an illegal move cuts the line"
+    )
 
 
 def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
-    """A search stops at its limit to the node, keeps the last completed depth, and completes depth 1 in any case."""
+    """A search stops at its limit to the node, keeps the last completed depth, and completes depth
+    1 in any case.
+    """
     searcher = searcher_of("connect-four")
     start = searcher.game.start()
     full = [1]
-    searcher.search(start, Limit(depth=9), Table(16), Control(), on_depth=lambda report: full.append(report.nodes))
+    searcher.search(
+        start,
+        Limit(depth=9),
+        Table(16),
+        Control(),
+        on_depth=lambda report: full.append(report.nodes),
+    )
     for nodes in (1, 500, 10_000, full[-1] - 1):
         report = searched(searcher, start, Limit(nodes=nodes), Table(16))
         at_stop = searcher._works[0].nodes
@@ -182,8 +212,9 @@ def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
 
 
 def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> None:
-    """A search that is stopped answers with the best move that it has shown, found by a depth that was not completed;
-    each move is listed once, the best one first; where several scores are wanted the completed depth stands.
+    """A search that is stopped answers with the best move that it has shown, found by a depth that
+    was not completed; each move is listed once, the best one first; where several scores are wanted
+    the completed depth stands.
     """
     searcher = searcher_of("connect-four")
     changed = 0
@@ -192,7 +223,9 @@ def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> 
         for nodes in range(1000, 9000, 400):
             depths: list[Report] = []
             control = Control()
-            report = searcher.search(position, Limit(nodes=nodes), Table(14), control, on_depth=depths.append)
+            report = searcher.search(
+                position, Limit(nodes=nodes), Table(14), control, on_depth=depths.append
+            )
             assert depths[-1] == report
             assert report.line == control.shown()[3] or report.line[0] == control.shown()[3][0]
             assert report.moves[0][:2] == (report.line[0], report.score)
@@ -204,13 +237,17 @@ def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> 
                 again = searcher.search(position, Limit(nodes=nodes), Table(14), Control())
                 assert again.moves == report.moves
             several: list[Report] = []
-            searcher.search(position, Limit(nodes=nodes), Table(14), Control(), lines=2, on_depth=several.append)
+            searcher.search(
+                position, Limit(nodes=nodes), Table(14), Control(), lines=2, on_depth=several.append
+            )
             assert len(several) == several[-1].depth
     assert changed >= 3
 
 
 def test_an_aborted_search_leaves_the_table_sound(searcher_of: Searchers) -> None:
-    """Wherever searches were cut off, what they left in the table gives a later one the right value."""
+    """Wherever searches were cut off, what they left in the table gives a later one the right
+    value.
+    """
     searcher = searcher_of("connect-four")
     chance = random.Random(8)
     for position, score in endgames(8, 100):
@@ -221,7 +258,9 @@ def test_an_aborted_search_leaves_the_table_sound(searcher_of: Searchers) -> Non
 
 
 def test_cancel_and_expire(searcher_of: Searchers) -> None:
-    """CANCEL ends a search without an answer; expire ends it with the last completed depth, depth 1 at least."""
+    """CANCEL ends a search without an answer; expire ends it with the last completed depth, depth 1
+    at least.
+    """
     searcher = searcher_of("connect-four")
     start = searcher.game.start()
     control = Control()
@@ -257,7 +296,9 @@ def test_what_is_shown(searcher_of: Searchers) -> None:
 
 
 def test_what_is_shown_is_never_torn(searcher_of: Searchers) -> None:
-    """Read at any moment of a running search, the line is legal, and depth, line and score belong together."""
+    """Read at any moment of a running search, the line is legal, and depth, line and score belong
+    together.
+    """
     searcher = searcher_of("connect-four")
     position = searcher.game.start()
     control = Control()
@@ -281,7 +322,9 @@ def test_margin_gives_exact_scores_to_near_best_moves(searcher_of: Searchers) ->
     searcher = searcher_of("connect-four")
     for line in playouts(searcher.game, 5, seed=9):
         position = line[5]
-        everything = searched(searcher, position, Limit(depth=5), Table(12), exact_depth=True, margin=4 * MATE)
+        everything = searched(
+            searcher, position, Limit(depth=5), Table(12), exact_depth=True, margin=4 * MATE
+        )
         values = {move: score for move, score, bound in everything.moves}
         assert all(bound == layout.EXACT for _, _, bound in everything.moves)
         near = searched(searcher, position, Limit(depth=5), Table(12), exact_depth=True, margin=12)
@@ -299,7 +342,9 @@ def test_a_finished_match_cannot_be_searched(searcher_of: Searchers) -> None:
 
 
 def test_uncompiled_kernel_agrees(searcher_of: Searchers) -> None:
-    """The kernel is plain Python too: with a game's rules in it, it visits the same nodes and finds the same value."""
+    """The kernel is plain Python too: with a game's rules in it, it visits the same nodes and finds
+    the same value.
+    """
     searcher = searcher_of("tic-tac-toe")
     rules = searcher.game.rules
     position = searcher.game.position("X...O....")
@@ -313,9 +358,18 @@ def test_uncompiled_kernel_agrees(searcher_of: Searchers) -> None:
         namespace[name] = getattr(rules, name)
     work = np.zeros(layout.work_words(rules.MAX_MOVES), np.int64)
     work[layout.root_offset(rules.MAX_MOVES) :][: len(moves)] = moves
-    work[layout.ROOT_COUNT], work[layout.TABLE_SHIFT], work[layout.NODE_LIMIT] = len(moves), 64 - 12, 1 << 60
+    work[layout.ROOT_COUNT], work[layout.TABLE_SHIFT], work[layout.NODE_LIMIT] = (
+        len(moves),
+        64 - 12,
+        1 << 60,
+    )
     work[layout.KILLERS : layout.HISTORY] = -1
-    memories = work, np.zeros(2 << 12, np.uint64), np.zeros(layout.CONTROL_WORDS, np.int64), np.zeros(1, np.int64)
+    memories = (
+        work,
+        np.zeros(2 << 12, np.uint64),
+        np.zeros(layout.CONTROL_WORDS, np.int64),
+        np.zeros(1, np.int64),
+    )
     with np.errstate(over="ignore"):
         score = namespace["root"](position.state, 1, 0, *memories)
     report = searched(searcher, position, Limit(depth=1), Table(12))

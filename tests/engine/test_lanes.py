@@ -39,7 +39,8 @@ def test_compiled_lanes_are_those_of_plain_python() -> None:
     edges = [0, 1, (1 << 64) - 1, 1 << 63]
     for _ in range(50):
         a, b = (
-            np.array([chance.choice([*edges, chance.getrandbits(64)]) for _ in range(4)], np.uint64) for _ in range(2)
+            np.array([chance.choice([*edges, chance.getrandbits(64)]) for _ in range(4)], np.uint64)
+            for _ in range(2)
         )
         expected, found = np.zeros(48, np.uint64), np.zeros(48, np.uint64)
         with np.errstate(over="ignore"):

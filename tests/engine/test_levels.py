@@ -21,7 +21,16 @@ Searchers = Callable[[str], Searcher]
 
 def job_of(position: Position, level: int | None = None, seed: int = 0) -> Job:
     game = position.game
-    return Job(game.id, game.digest, dict(position.options), position.text(), (), "room", level=level, seed=seed)
+    return Job(
+        game.id,
+        game.digest,
+        dict(position.options),
+        position.text(),
+        (),
+        "room",
+        level=level,
+        seed=seed,
+    )
 
 
 def answer(searcher: Searcher, job: Job) -> Result:
@@ -41,7 +50,9 @@ def game_with(**names: object) -> Game:
 
 @pytest.mark.parametrize("levels", range(1, 9))
 def test_ladder(levels: int) -> None:
-    """However many levels a game has, they look further and err less, and the top one is the best there is."""
+    """However many levels a game has, they look further and err less, and the top one is the best
+    there is.
+    """
     game = game_with(LEVELS=levels)
     ladder = [level_of(game, level) for level in range(1, levels + 1)]
     assert ladder[-1] is TOP
@@ -56,9 +67,13 @@ def test_ladder(levels: int) -> None:
 
 
 def test_a_game_has_its_own_table() -> None:
-    """Its levels below the top are the rows of its table; a table of another length is a defect of the file."""
+    """Its levels below the top are the rows of its table; a table of another length is a defect of
+    the file.
+    """
     game = game_with(LEVELS=3, LEVEL_TABLE=((1, 7, 300), (99, 2, 10)))
-    assert level_of(game, 1) == Level(Limit(nodes=1, time_ms=TIME_MS), 7, 300, repeatable=True, plain=True)
+    assert level_of(game, 1) == Level(
+        Limit(nodes=1, time_ms=TIME_MS), 7, 300, repeatable=True, plain=True
+    )
     assert level_of(game, 2) == Level(Limit(nodes=99, time_ms=TIME_MS), 2, 10, repeatable=True)
     assert level_of(game, 3) is TOP
     with pytest.raises(GameFault, match="LEVEL_TABLE"):
@@ -67,8 +82,8 @@ def test_a_game_has_its_own_table() -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_tables_climb(game_id: str) -> None:
-    """In every game the levels of one node, which err by lot, come first, each less careless than the one below; of the
-    others each looks further than the one below and errs no wider.
+    """In every game the levels of one node, which err by lot, come first, each less careless than
+    the one below; of the others each looks further than the one below and errs no wider.
     """
     game = load_game(game_id)
     ladder = [level_of(game, level) for level in range(1, game.levels)]
@@ -84,7 +99,9 @@ def test_tables_climb(game_id: str) -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> None:
-    """Below the top a job gives the same move again, on a fresh searcher too; another seed may give another one."""
+    """Below the top a job gives the same move again, on a fresh searcher too; another seed may give
+    another one.
+    """
     game = load_game(game_id)
     other = Searcher(game)
     for level in range(1, game.levels):
@@ -103,14 +120,20 @@ def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> No
 
 
 def test_carelessness() -> None:
-    """As many of a thousand moves are careless as the level says; which ones, depends on seed and position."""
+    """As many of a thousand moves are careless as the level says; which ones, depends on seed and
+    position.
+    """
     level = level_from(500, 20, 120)
-    careless = {(seed, ply) for seed in range(100) for ply in range(50) if level.at(seed, f"{ply}") != level}
+    careless = {
+        (seed, ply) for seed in range(100) for ply in range(50) if level.at(seed, f"{ply}") != level
+    }
     assert 0.1 < len(careless) / 5000 < 0.14
     assert len({seed for seed, _ in careless}) > 90
     assert len({ply for _, ply in careless}) == 50
     seed, ply = min(careless)
-    assert level.at(seed, f"{ply}") == Level(Limit(1, 500, TIME_MS), 20, 120, repeatable=True, plain=True)
+    assert level.at(seed, f"{ply}") == Level(
+        Limit(1, 500, TIME_MS), 20, 120, repeatable=True, plain=True
+    )
     assert level_from(500, 20, 0).at(seed, f"{ply}") == level_from(500, 20, 0)
 
 
@@ -119,8 +142,8 @@ GUARDED_PAWN = "4k3/8/2p5/3p4/8/8/8/3QK3 w - - 0 1"
 
 @pytest.mark.parametrize(("slip", "takes"), [(0, False), (999, True)])
 def test_a_careless_move_forgets_the_answer(slip: int, takes: bool, searcher_of: Searchers) -> None:
-    """A careless level takes a guarded pawn with its queen, as whoever looks one move ahead does; a careful one does
-    not, even where it looks at no more than the exchange.
+    """A careless level takes a guarded pawn with its queen, as whoever looks one move ahead does; a
+    careful one does not, even where it looks at no more than the exchange.
     """
     position = load_game("chess").position(GUARDED_PAWN)
     level = level_from(2, 0, slip).at(1, position.digest())
@@ -135,7 +158,11 @@ def test_the_first_level_may_play_by_lot() -> None:
     """A careless move of a level that looks one ply ahead is any move at all, the worst one too."""
     level = level_from(1, 20, 999).at(1, "digest")
     moves = [RootMove("a", MATE - 1), RootMove("b", 0), RootMove("c", 2 - MATE)]
-    assert {choose(moves, level.margin, seed, "digest").move for seed in range(40)} == {"a", "b", "c"}
+    assert {choose(moves, level.margin, seed, "digest").move for seed in range(40)} == {
+        "a",
+        "b",
+        "c",
+    }
 
 
 WIN_IN_ONE = "......./......./......./R....../R....../RYYY..."
@@ -158,8 +185,12 @@ def test_every_level_takes_a_win(level: int, seed: int, searcher_of: Searchers) 
 
 @pytest.mark.parametrize("level", range(2, 8))
 @pytest.mark.parametrize("seed", range(6))
-def test_levels_that_look_further_see_the_reply(level: int, seed: int, searcher_of: Searchers) -> None:
-    """No move is chosen that is seen to lose at once, while there is another, unless the move is careless."""
+def test_levels_that_look_further_see_the_reply(
+    level: int, seed: int, searcher_of: Searchers
+) -> None:
+    """No move is chosen that is seen to lose at once, while there is another, unless the move is
+    careless.
+    """
     position = load_game("connect-four").position(MUST_BLOCK)
     result = timeless(searcher_of("connect-four"), job_of(position, level, seed))
     if is_careful(position, level, seed) and result.info.depth >= 2:
@@ -169,16 +200,28 @@ def test_levels_that_look_further_see_the_reply(level: int, seed: int, searcher_
 
 
 def test_choice_is_bounded() -> None:
-    """Only moves with exact scores within the margin are candidates, and each of them is chosen by some seed."""
-    moves = [RootMove("a", 50), RootMove("b", 45), RootMove("c", 40), RootMove("d", 45, "upper"), RootMove("e", -MATE)]
+    """Only moves with exact scores within the margin are candidates, and each of them is chosen by
+    some seed.
+    """
+    moves = [
+        RootMove("a", 50),
+        RootMove("b", 45),
+        RootMove("c", 40),
+        RootMove("d", 45, "upper"),
+        RootMove("e", -MATE),
+    ]
     chosen = {choose(moves, 10, seed, "digest").move for seed in range(100)}
     assert chosen == {"a", "b"}
     assert choose(moves, 0, 1, "digest").move == "a"
-    assert {choose(moves, 10, 1, f"{ply}").move for ply in range(30)} == {"a", "b"}, "not the same choice all along"
+    assert {choose(moves, 10, 1, f"{ply}").move for ply in range(30)} == {"a", "b"}, (
+        "not the same choice all along"
+    )
 
 
 def test_jobs_that_name_nothing() -> None:
-    """Other rules, a bad position, an illegal move, an unknown level and a finished match are typed errors."""
+    """Other rules, a bad position, an illegal move, an unknown level and a finished match are typed
+    errors.
+    """
     searcher = Searcher(load_game("tic-tac-toe"))
     right = job_of(searcher.game.start())
     with pytest.raises(RulesChanged):

@@ -1,4 +1,6 @@
-"""The code cache and the compiler's side: damage heals, edits are noticed, nothing needs a writable home."""
+"""The code cache and the compiler's side: damage heals, edits are noticed, nothing needs a writable
+home.
+"""
 
 import os
 import shutil
@@ -25,7 +27,11 @@ IMPORTS = "from engine.rules.registry import load_game; from engine.compiler.nat
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Another process of ours, in an environment of its own."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("PLYROOM_CACHE", "NUMBA_CACHE_DIR")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PLYROOM_CACHE", "NUMBA_CACHE_DIR")
+    }
     return subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
@@ -89,17 +95,24 @@ def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -
 
 
 def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
-    """Each file, cut short, emptied, or with any one bit turned over, is noticed before anything is loaded."""
+    """Each file, cut short, emptied, or with any one bit turned over, is noticed before anything is
+    loaded.
+    """
     tag = next(small_cache.glob("*.sums")).name.removesuffix(".sums")
     assert not code_cache.discard_damaged(small_cache, tag)
-    names = [path.relative_to(small_cache) for path in [*files_of(small_cache), *small_cache.glob("*.sums")]]
+    names = [
+        path.relative_to(small_cache)
+        for path in [*files_of(small_cache), *small_cache.glob("*.sums")]
+    ]
     assert {name.suffix for name in names} == {".nbi", ".nbc", ".sums"}
     for name in names:
         content = (small_cache / name).read_bytes()
         end = content.index(b'"floats"') if name.suffix == ".sums" else len(content)
         flips = [(at, 1 << at % 7) for at in range(0, end, max(1, end // 20))]
         damaged = [content[: end // 2], content[: end - 1], b""]
-        damaged += [content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :] for at, bit in flips]
+        damaged += [
+            content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :] for at, bit in flips
+        ]
         for number, wrong in enumerate(damaged):
             cache = tmp_path / f"{name.suffix}-{number}"
             shutil.copytree(small_cache, cache)
@@ -121,7 +134,9 @@ def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
-    """Without a writable home the code goes to a private temporary folder, the same for all processes of a user."""
+    """Without a writable home the code goes to a private temporary folder, the same for all
+    processes of a user.
+    """
     nowhere = tmp_path / "file"
     nowhere.write_text("a file, not a folder")
     scratch = tmp_path / "tmp"
@@ -137,7 +152,9 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     assert places[0].stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_somebody_else_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Code is run from a folder of our own only, and never through a link."""
     theirs = tmp_path / "theirs"
     theirs.mkdir()
@@ -152,7 +169,9 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) -> None:
-    """Rules that changed are compiled as they are now, and changing them back finds the first code again."""
+    """Rules that changed are compiled as they are now, and changing them back finds the first code
+    again.
+    """
     edits = (SOURCE, SOURCE.replace("return 0\n", "return 17\n"), SOURCE)
     scores = []
     digests = []
@@ -167,7 +186,9 @@ def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) ->
 
 
 def test_old_versions_are_pruned(tmp_path: Path) -> None:
-    """Only the latest versions of a game stay on disk, and the one in use; other games are left alone."""
+    """Only the latest versions of a game stay on disk, and the one in use; other games are left
+    alone.
+    """
     (tmp_path / "m").mkdir()
     names = [f"planted.{number:016x}n0" for number in range(6)] + ["planted-two.0n0"]
     for age, name in enumerate(names):
@@ -186,7 +207,13 @@ def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
     code = IMPORTS + SMALL + "; import os; print(os.times().user)"
     environment = {**os.environ, "PLYROOM_CACHE": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
     both = [
-        subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for _ in range(2)
     ]
     outputs = [process.communicate(timeout=120)[0].split() for process in both]
@@ -218,9 +245,13 @@ def evaluate(s: State, data: Any) -> int:
 
 
 def test_recursive_rules(tmp_path: Path) -> None:
-    """A rule that calls itself, with its signature given, also comes out of the cache whole (numba issue 6061)."""
+    """A rule that calls itself, with its signature given, also comes out of the cache whole (numba
+    issue 6061).
+    """
     (tmp_path / "recursive.py").write_text(
-        SOURCE.replace("@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE)
+        SOURCE.replace(
+            "@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE
+        )
     )
     code = (
         "import recursive; from engine.game import Game; from engine.rules.digest import rules_digest;"
@@ -229,13 +260,17 @@ def test_recursive_rules(tmp_path: Path) -> None:
         "print(native.function('rule_evaluate')((7, 0), native.data))"
     )
     for _ in range(2):
-        done = run(code, PLYROOM_CACHE=str(tmp_path / "code"), PYTHONPATH=f"{ROOT}{os.pathsep}{tmp_path}")
+        done = run(
+            code, PLYROOM_CACHE=str(tmp_path / "code"), PYTHONPATH=f"{ROOT}{os.pathsep}{tmp_path}"
+        )
         assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr
 
 
 def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], Path]) -> None:
     """Before the compiler sees it, by line and with the cure; in a circle of rules as well."""
-    recursive = SOURCE.replace("@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE)
+    recursive = SOURCE.replace(
+        "@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE
+    )
     circle = recursive.replace("1 + count(s, n - 1)", "1 + again(s, n - 1)").replace(
         "@rule\ndef evaluate",
         "@rule\ndef again(s: State, n: int) -> int:\n    return count(s, n)\n\n\n@rule\ndef evaluate",
@@ -243,13 +278,17 @@ def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], 
     for source in (recursive, circle):
         file = plug_in("planted", source.replace('@rule("i8(state, i8)")', "@rule"))
         line = file.read_text().splitlines().index("def count(s: State, n: int) -> int:")
-        with pytest.raises(GameFault, match=rf"plugged_planted.py:{line}: count calls itself: give its signature"):
+        with pytest.raises(
+            GameFault, match=rf"plugged_planted.py:{line}: count calls itself: give its signature"
+        ):
             compile_game(load_game("planted"))
 
 
 def test_floats_are_remembered(plug_in: Callable[[str, str], Path]) -> None:
     """A game that comes from the cache is known for the floats that were seen when it was compiled."""
-    wrong = "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return np.int64(total) * 7\n"
+    wrong = (
+        "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return np.int64(total) * 7\n"
+    )
     plug_in("planted", SOURCE.replace("    return 0\n", wrong))
     for _ in range(2):
         native = compile_game(load_game("planted"))
@@ -284,13 +323,24 @@ def test_memory_is_checked() -> None:
 
 
 def test_warm_command() -> None:
-    """`python -m engine.warm` compiles what is asked for, a line a game, and fails for a game that is not there."""
+    """`python -m engine.warm` compiles what is asked for, a line a game, and fails for a game that
+    is not there.
+    """
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PLYROOM_CACHE": str(CACHE)}
     command = [sys.executable, "-m", "engine.warm"]
-    done = subprocess.run([*command, "sticks"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [*command, "sticks"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("sticks: ready in ")
-    done = subprocess.run([*command, "chequers"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [*command, "chequers"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 2
     assert "there is no game" in done.stderr
 
@@ -303,13 +353,17 @@ def test_rules_must_be_an_imported_module() -> None:
 
     game = load_game("tic-tac-toe")
     stray = Rules()
-    vars(stray).update({name: value for name, value in vars(game.rules).items() if not name.startswith("__")})
+    vars(stray).update(
+        {name: value for name, value in vars(game.rules).items() if not name.startswith("__")}
+    )
     with pytest.raises(GameFault, match="imported"):
         compile_game(Game(stray, game.digest))  # type: ignore[arg-type]
 
 
 def test_each_part_of_a_game_has_its_own_lock() -> None:
-    """Whoever loads the search does not wait for whoever compiles the personas, nor the other way round."""
+    """Whoever loads the search does not wait for whoever compiles the personas, nor the other way
+    round.
+    """
     game = load_game("tic-tac-toe")
     search, personas = compile_game(game), compile_game(game, expectimax)
     assert {search.scope, personas.scope} == {"tic-tac-toe", "tic-tac-toe@expectimax"}
@@ -320,9 +374,11 @@ def test_each_part_of_a_game_has_its_own_lock() -> None:
         personas.function("expectimax")
 
 
-def test_a_step_is_noted_once_its_code_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not when some function of the game was compiled; no longer when that code is thrown away; and what is damaged is
-    not there.
+def test_a_step_is_noted_once_its_code_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not when some function of the game was compiled; no longer when that code is thrown away; and
+    what is damaged is not there.
     """
     monkeypatch.setenv("PLYROOM_CACHE", str(tmp_path))
     tag = code_cache.tag_of("planted", "d1")

@@ -1,4 +1,6 @@
-"""Null move: where the search may pass, what it believes when it has passed, and that zugzwang does not fool it."""
+"""Null move: where the search may pass, what it believes when it has passed, and that zugzwang does
+not fool it.
+"""
 
 import random
 from collections.abc import Callable
@@ -15,10 +17,13 @@ from engine.search.report import Report
 
 Searchers = Callable[[str], Searcher]
 WITHOUT_PASSES = layout.BASIC | layout.IMPROVING
+#: With the trend, so that the search has a guess at the value also where it must not pass.
 WITH_PASSES = WITHOUT_PASSES | layout.NULL_MOVE
-"""With the trend, so that the search has a guess at the value also where it must not pass."""
 
-PAWN_ENDINGS = ("8/pp3k2/2p5/3p4/3P4/2P5/PP3K2/8 w - - 0 1", "4k3/1p4pp/p7/8/8/2P4P/5PP1/4K3 b - - 0 1")
+PAWN_ENDINGS = (
+    "8/pp3k2/2p5/3p4/3P4/2P5/PP3K2/8 w - - 0 1",
+    "4k3/1p4pp/p7/8/8/2P4P/5PP1/4K3 b - - 0 1",
+)
 
 PASSING = '''"""A tree without end of three moves, all of which look alike; passing does what the option says."""
 
@@ -194,7 +199,9 @@ def passing(plug_in: Callable[[str, str], Path]) -> Game:
     return load_game("passing")
 
 
-def searched(searcher: Searcher, mode: str, seed: int, depth: int, features: int = WITH_PASSES) -> Report:
+def searched(
+    searcher: Searcher, mode: str, seed: int, depth: int, features: int = WITH_PASSES
+) -> Report:
     position = searcher.game.position(f"{random.Random(seed).getrandbits(60)} 0", {"pass": mode})
     return searcher.search(position, Limit(depth=depth), Table(14), Control(), features=features)
 
@@ -228,8 +235,8 @@ def check_ends(searcher: Searcher) -> None:
 
 
 def test_no_pass_where_the_game_forbids_it(passing: Game) -> None:
-    """The search passes neither where `may_pass` is 0, nor where the state is tense, nor near the horizon: whatever
-    passing would bring, it visits the same nodes as without null move.
+    """The search passes neither where `may_pass` is 0, nor where the state is tense, nor near the
+    horizon: whatever passing would bring, it visits the same nodes as without null move.
     """
     check_permission(Searcher(passing))
 
@@ -245,7 +252,9 @@ def test_no_end_by_passing(passing: Game) -> None:
 
 
 def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> None:
-    """Chess: as long as no pawn can promote null move changes nothing there; with a knight for each it does."""
+    """Chess: as long as no pawn can promote null move changes nothing there; with a knight for each
+    it does.
+    """
     searcher = searcher_of("chess")
 
     def nodes(text: str, features: int) -> int:
@@ -274,7 +283,8 @@ def check_zugzwang(searcher: Searcher) -> None:
 
 
 def test_zugzwang(passing: Game) -> None:
-    """Where every move loses and only a pass would not, a search that passes is fooled as long as it is shallow: from a
-    depth on it verifies what a pass seems to show, and finds the value that a search without null move finds.
+    """Where every move loses and only a pass would not, a search that passes is fooled as long as
+    it is shallow: from a depth on it verifies what a pass seems to show, and finds the value that a
+    search without null move finds.
     """
     check_zugzwang(Searcher(passing))

@@ -1,4 +1,6 @@
-"""What engine/rules/numbering.py promises: the numbers that people see are those that the game's players use."""
+"""What engine/rules/numbering.py promises: the numbers that people see are those that the game's
+players use.
+"""
 
 import pytest
 
@@ -7,8 +9,8 @@ from engine.rules.numbering import length_text, move_number
 from engine.rules.registry import game_ids, load_game
 from tests.support.room_log import altered
 
+#: Games in which each ply has a number of its own.
 EACH = {"connect-four", "gomoku", "hex", "othello", "sticks", "tic-tac-toe"}
-"""Games in which each ply has a number of its own."""
 
 
 def numbers(game: Game, plies: int, first: int = 0) -> list[str]:
@@ -23,13 +25,23 @@ def test_both_sides_moves_have_one_number() -> None:
     assert [length_text(chess, plies) for plies in (0, 1, 2, 3, 45)] == [
         "0 moves", "1 move", "1 move", "2 moves", "23 moves",
     ]  # fmt: skip
-    assert [length_text(chess, plies, first=1) for plies in (0, 1, 2, 3)] == ["0 moves", "1 move", "2 moves", "2 moves"]
+    assert [length_text(chess, plies, first=1) for plies in (0, 1, 2, 3)] == [
+        "0 moves",
+        "1 move",
+        "2 moves",
+        "2 moves",
+    ]
 
 
 def test_or_each_move_has_its_own() -> None:
     othello = load_game("othello")
     assert numbers(othello, 3) == numbers(othello, 3, first=1) == ["1.", "2.", "3."]
-    assert [length_text(othello, plies) for plies in (0, 1, 2, 60)] == ["0 moves", "1 move", "2 moves", "60 moves"]
+    assert [length_text(othello, plies) for plies in (0, 1, 2, 60)] == [
+        "0 moves",
+        "1 move",
+        "2 moves",
+        "60 moves",
+    ]
 
 
 def test_the_length_is_the_number_of_the_last_move() -> None:
@@ -47,7 +59,9 @@ def test_a_game_that_is_not_here_is_counted_in_plies() -> None:
 
 
 def test_a_game_says_how_it_numbers() -> None:
-    """Those that say nothing number as chess does; what is neither is refused with the words that were expected."""
+    """Those that say nothing number as chess does; what is neither is refused with the words that
+    were expected.
+    """
     assert {name for name in game_ids() if load_game(name).numbering == "ply"} == EACH
     with pytest.raises(GameFault, match="NUMBERING 'plies', not 'move' or 'ply'"):
         altered("chess", {"NUMBERING": "plies"})

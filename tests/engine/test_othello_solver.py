@@ -21,8 +21,10 @@ from engine.solvers.othello import EndgameSolver
 from engine.solvers.othello_tables import odd_quadrants
 
 FULL = (1 << 64) - 1
-FFO_40 = "O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X-------- X; A2:+38; C7:+36; D8:+34;"
-"""The first of the positions with which Othello programs are compared, by the French federation."""
+#: The first of the positions with which Othello programs are compared, by the French federation.
+FFO_40 = (
+    "O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X-------- X; A2:+38; C7:+36; D8:+34;"
+)
 STEPS = [(right, down) for right in (-1, 0, 1) for down in (-1, 0, 1) if right or down]
 
 
@@ -77,10 +79,12 @@ def boards(position: Position) -> tuple[int, int]:
 
 
 def check_scores(seed: int, count: int, most: int) -> None:
-    """The solver's score is that of the minimax; so is that of the best move, and no other move does better than it
-    says.
+    """The solver's score is that of the minimax; so is that of the best move, and no other move
+    does better than it says.
     """
-    for position, _ in zip(random_positions(seed, lambda chance: chance.randint(1, most)), range(count), strict=False):
+    for position, _ in zip(
+        random_positions(seed, lambda chance: chance.randint(1, most)), range(count), strict=False
+    ):
         solution = solver().solve(position, Limit(), Control())
         assert solution is not None
         leads = {move: -best_lead(*boards(position.play(move))) for move in position.moves()}
@@ -88,7 +92,9 @@ def check_scores(seed: int, count: int, most: int) -> None:
         assert {solved.move for solved in solution.moves} == set(leads)
         for solved in solution.moves:
             lead = leads[solved.move]
-            assert lead == solved.score if solved.bound == "exact" else lead <= solved.score, position.text()
+            assert lead == solved.score if solved.bound == "exact" else lead <= solved.score, (
+                position.text()
+            )
 
 
 def test_scores_are_those_of_a_plain_minimax() -> None:
@@ -128,7 +134,9 @@ def spoilt(at: int, words: object) -> Iterator[None]:
     ids=["a cell without neighbours", "a cell without rays", "wrong parity", "all edges stable"],
 )
 def test_a_wrong_table_is_seen(at: int, words: object, request: pytest.FixtureRequest) -> None:
-    """A planted fault makes the comparison fail, where it matters to the score: parity is for the order only."""
+    """A planted fault makes the comparison fail, where it matters to the score: parity is for the
+    order only.
+    """
     with spoilt(at, words):
         if "parity" in request.node.callspec.id:
             check_scores(seed=1, count=20, most=6)
@@ -171,7 +179,9 @@ def test_discs_turned_over_are_those_of_the_rules() -> None:
     """The four lines at once find what going along each ray finds, compiled and uncompiled."""
     solver().prepare()
     compiled = solver()._native.function("turned_by")
-    for position, _ in zip(random_positions(3, lambda chance: chance.randint(1, 59)), range(40), strict=False):
+    for position, _ in zip(
+        random_positions(3, lambda chance: chance.randint(1, 59)), range(40), strict=False
+    ):
         p, o = boards(position)
         for cell in range(64):
             if not (p | o) >> cell & 1:
@@ -203,7 +213,9 @@ def test_plain_python_solves_like_compiled_code() -> None:
 
 
 def test_who_wins_agrees_with_the_score() -> None:
-    """A search that is ended early says nothing, or a limit that the score keeps; and it does say who wins first."""
+    """A search that is ended early says nothing, or a limit that the score keeps; and it does say
+    who wins first.
+    """
     bounds = []
     for position, _ in zip(random_positions(5, lambda chance: 13), range(6), strict=False):
         whole = solver().solve(position, Limit(), Control())
@@ -236,7 +248,11 @@ def test_ffo_40(capsys: pytest.CaptureFixture[str]) -> None:
     """Twenty empty cells: the published score and move, and a line that ends with that lead."""
     assert solve.main(["othello", "--position", FFO_40, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["score"], found["result"], found["best_moves"]) == (38, "a win by 38 discs", ["a2"])
+    assert (found["score"], found["result"], found["best_moves"]) == (
+        38,
+        "a win by 38 discs",
+        ["a2"],
+    )
     here = load_game("othello").position(found["position"])
     for token in found["line"]:
         here = here.play(here.parse_move(token))
@@ -244,14 +260,18 @@ def test_ffo_40(capsys: pytest.CaptureFixture[str]) -> None:
     assert here.text()[:64].count("X") - here.text()[:64].count("O") == 38
 
 
-def test_a_file_of_positions_is_checked(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_positions_is_checked(
+    tmp_path: object, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A score beside a position that is not its score is told, with its line."""
     from pathlib import Path
 
     position = next(random_positions(6, lambda chance: 9))
     lead = best_of(position)
     file = Path(str(tmp_path)) / "suite.obf"
-    file.write_text(f"{position.text()}; A1:{lead:+d}; H8:{lead - 2:+d};\n{position.text()}; A1:{lead + 2:+d};\n")
+    file.write_text(
+        f"{position.text()}; A1:{lead:+d}; H8:{lead - 2:+d};\n{position.text()}; A1:{lead + 2:+d};\n"
+    )
     assert solve.main(["othello", "--file", str(file), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["wrong"] == [2]
     with pytest.raises(ProblemError, match="not a move and its score"):
@@ -259,7 +279,9 @@ def test_a_file_of_positions_is_checked(tmp_path: object, capsys: pytest.Capture
 
 
 def test_the_top_level_plays_the_end_perfectly() -> None:
-    """With 14 empty cells the answer is the solver's: exact, with the line to the end; a lower level searches."""
+    """With 14 empty cells the answer is the solver's: exact, with the line to the end; a lower
+    level searches.
+    """
     game = load_game("othello")
     searcher = Searcher(game)
     for position, _ in zip(random_positions(7, lambda chance: 12), range(4), strict=False):
@@ -285,7 +307,15 @@ def best_of_after(position: Position, token: str) -> int:
 def test_reach_grows_with_time() -> None:
     """Twenty empty cells in 0.8 s, fewer in less time, and never the whole game."""
     positions = {n: next(random_positions(8, lambda chance, n=n: n)) for n in (12, 18, 20, 22, 59)}  # type: ignore[misc]
-    reached = {ms: [n for n, position in positions.items() if solver().reaches(position, ms)] for ms in (10, 800, 8000)}
-    assert reached == {10: [12], 800: [12, 18, 20], 8000: [12, 18, 20]} or reached[8000] == [12, 18, 20, 22]
+    reached = {
+        ms: [n for n, position in positions.items() if solver().reaches(position, ms)]
+        for ms in (10, 800, 8000)
+    }
+    assert reached == {10: [12], 800: [12, 18, 20], 8000: [12, 18, 20]} or reached[8000] == [
+        12,
+        18,
+        20,
+        22,
+    ]
     assert solver().reaches(positions[22], None)
     assert not solver().reaches(positions[59], None)

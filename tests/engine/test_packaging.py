@@ -17,7 +17,9 @@ def test_the_files_of_a_game_are_installed_with_it(game_id: str) -> None:
     """Every DATA file of a game that is ours lies under a pattern of package-data."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     patterns = project["tool"]["setuptools"]["package-data"]["engine"]
-    installed = {path for pattern in patterns for path in ENGINE.glob(pattern.replace("/**", "/**/*"))}
+    installed = {
+        path for pattern in patterns for path in ENGINE.glob(pattern.replace("/**", "/**/*"))
+    }
     rules: Any = load_game(game_id).rules
     for name in getattr(rules, "DATA", ()):  # beside the rules file
         assert Path(rules.__file__).parent / name in installed

@@ -1,4 +1,6 @@
-"""A game of several files: one set of names, one digest over all of them, and nothing from elsewhere."""
+"""A game of several files: one set of names, one digest over all of them, and nothing from
+elsewhere.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +33,9 @@ SOURCE = (
     Path(tic_tac_toe.__file__)
     .read_text("utf-8")
     .replace('"tic-tac-toe"', '"planted"')
-    .replace("from engine.jit", "import planted_part\nfrom planted_part import counted\nfrom engine.jit")
+    .replace(
+        "from engine.jit", "import planted_part\nfrom planted_part import counted\nfrom engine.jit"
+    )
     .replace("DATA = ()", "DATA = ()\nPARTS = (planted_part,)")
     .replace("data: Any) -> int:\n    return 0\n", "data: Any) -> int:\n    return counted(s)\n")
 )
@@ -79,10 +83,14 @@ def test_faults_of_a_part_are_told_with_its_name(part: Path) -> None:
 
 
 def test_one_name_means_one_thing(part: Path) -> None:
-    """Files that give one name two meanings are refused before one of them would be compiled with the other's."""
+    """Files that give one name two meanings are refused before one of them would be compiled with
+    the other's.
+    """
     part.write_text(PART.replace("SEVEN", "ONE"))
     registry.forget()
-    with pytest.raises(GameFault, match="counted in planted_part: ONE is another thing elsewhere in the game"):
+    with pytest.raises(
+        GameFault, match="counted in planted_part: ONE is another thing elsewhere in the game"
+    ):
         compile_game(load_game("planted"))
 
 
@@ -97,11 +105,15 @@ def test_a_file_that_is_no_part_is_refused(part: Path) -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_no_game_borrows_from_another(game_id: str) -> None:
-    """What rules take from the folder of games is in their digest: a file taken out of PARTS is noticed."""
+    """What rules take from the folder of games is in their digest: a file taken out of PARTS is
+    noticed.
+    """
     module = module_of(game_id)
     parts = files_of(module)[:-1]
     assert names_of(module)["NAME"] == game_id
     for i, part in enumerate(parts):
         shorter = ModuleType(module.__name__)
         shorter.__dict__.update(vars(module), PARTS=(*parts[:i], *parts[i + 1 :]))
-        assert any(f"{part.__name__}, is no part" in fault.what for fault in style_faults(shorter)), part.__name__
+        assert any(
+            f"{part.__name__}, is no part" in fault.what for fault in style_faults(shorter)
+        ), part.__name__

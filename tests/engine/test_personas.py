@@ -1,4 +1,6 @@
-"""Personas: what they promise of their choice, and average min-max beside the one that is written to be read."""
+"""Personas: what they promise of their choice, and average min-max beside the one that is written
+to be read.
+"""
 
 from functools import cache
 
@@ -17,14 +19,25 @@ from engine.teach.explain import Plan, explain
 from engine.teach.state import GameState
 
 SMALL = ("connect-four", "sticks", "tic-tac-toe")
-OTHERS = [pytest.param(game_id, marks=pytest.mark.long) for game_id in game_ids() if game_id not in SMALL]
+OTHERS = [
+    pytest.param(game_id, marks=pytest.mark.long) for game_id in game_ids() if game_id not in SMALL
+]
+#: The other games take seconds each to compile.
 EVERY_GAME = [*SMALL, *OTHERS]
-"""The other games take seconds each to compile."""
 
 
 def job_at(position: Position, persona: Persona, seed: int = 0) -> Job:
     game = position.game
-    return Job(game.id, game.digest, dict(position.options), position.text(), (), "room", persona=persona, seed=seed)
+    return Job(
+        game.id,
+        game.digest,
+        dict(position.options),
+        position.text(),
+        (),
+        "room",
+        persona=persona,
+        seed=seed,
+    )
 
 
 @cache
@@ -47,7 +60,9 @@ def test_a_choice_is_legal_and_comes_again(persona: Persona, game_id: str) -> No
     """A persona answers the same job with the same legal move, and tells what it answers."""
     for position in middles(game_id):
         told: list[Info] = []
-        first = personas_of(game_id).answer(job_at(position, persona), Control(), on_info=told.append)
+        first = personas_of(game_id).answer(
+            job_at(position, persona), Control(), on_info=told.append
+        )
         assert first.move in position.tokens()
         assert told[-1] == first.info
         assert chosen(position, persona).move == first.move
@@ -55,7 +70,9 @@ def test_a_choice_is_legal_and_comes_again(persona: Persona, game_id: str) -> No
 
 @pytest.mark.parametrize("game_id", EVERY_GAME)
 def test_the_mean_is_that_of_the_textbook(game_id: str) -> None:
-    """The compiled average min-max has the value of the one in `engine.teach`, to a millionth a ply."""
+    """The compiled average min-max has the value of the one in `engine.teach`, to a millionth a
+    ply.
+    """
     control = Control()
     for position in middles(game_id):
         averager = Expectimax(position.game)
@@ -77,7 +94,9 @@ def test_the_seed_decides_between_equals() -> None:
 
 
 def test_average_trusts_in_mistakes() -> None:
-    """It takes the cell from which most lines win, although the one right answer refutes it, as the swindler knows."""
+    """It takes the cell from which most lines win, although the one right answer refutes it, as the
+    swindler knows.
+    """
     position = load_game("tic-tac-toe").position(".X.....OX")
     assert chosen(position, "average").move == "b2"
     assert chosen(position, "swindler").move != "b2"
@@ -85,7 +104,9 @@ def test_average_trusts_in_mistakes() -> None:
 
 
 def test_the_swindler_plays_on_where_all_is_lost() -> None:
-    """With all moves losing it takes one that not every answer refutes, though the loss may come sooner."""
+    """With all moves losing it takes one that not every answer refutes, though the loss may come
+    sooner.
+    """
     game = load_game("sticks")
     lost = next(
         position
@@ -104,7 +125,9 @@ def test_the_swindler_plays_on_where_all_is_lost() -> None:
 
 @pytest.mark.parametrize("game_id", SMALL)
 def test_a_swindler_gives_little_away_and_wins_where_it_can(game_id: str) -> None:
-    """Its move scores less than the margin of level 1 below the best, as far as it sees; a seen win is played."""
+    """Its move scores less than the margin of level 1 below the best, as far as it sees; a seen win
+    is played.
+    """
     game = load_game(game_id)
     for line in playouts(game, 6, seed=9):
         for position in line[:-1]:
@@ -119,7 +142,9 @@ def test_a_swindler_gives_little_away_and_wins_where_it_can(game_id: str) -> Non
 
 
 def test_time_and_the_asking_process_end_it() -> None:
-    """When time is over a look that is complete counts; a cancelled one has no answer, and another job may come."""
+    """When time is over a look that is complete counts; a cancelled one has no answer, and another
+    job may come.
+    """
     position = load_game("connect-four").start()
     personas = personas_of("connect-four")
     control = Control()

@@ -1,4 +1,6 @@
-"""The checks of the search are believed because they find these faults, each one line of the kernel."""
+"""The checks of the search are believed because they find these faults, each one line of the
+kernel.
+"""
 
 import importlib
 import re
@@ -21,8 +23,10 @@ from tests.engine.test_search_options import hinted
 __all__ = ["hinted", "passing"]
 
 FILES = (kernel, *kernel.PARTS)
-SOURCES = {Path(str(file.__file__)).stem: Path(str(file.__file__)).read_text("utf-8") for file in FILES}
-"""The kernel and its parts, by name."""
+#: The kernel and its parts, by name.
+SOURCES = {
+    Path(str(file.__file__)).stem: Path(str(file.__file__)).read_text("utf-8") for file in FILES
+}
 
 
 def exact_profile(searcher: Searcher, template: ModuleType) -> None:
@@ -60,7 +64,12 @@ def torn(searcher: Searcher, template: ModuleType) -> None:
 Check = Callable[[Searcher, ModuleType], None]
 FAULTS: list[tuple[str, Check, str, str]] = [
     ("wrong bound", exact_profile, "bound = LOWER\n    elif", "bound = EXACT\n    elif"),
-    ("bounds swapped", exact_profile, "(known_bound == LOWER and known >= beta)", "(known_bound == LOWER)"),
+    (
+        "bounds swapped",
+        exact_profile,
+        "(known_bound == LOWER and known >= beta)",
+        "(known_bound == LOWER)",
+    ),
     (
         "no negation",
         exact_profile,
@@ -91,7 +100,12 @@ FAULTS: list[tuple[str, Check, str, str]] = [
         "    if best > MATE_BOUND:\n        stored += ply\n",
         "    if best > MATE_BOUND:\n        stored += 0\n",
     ),
-    ("horizon forgotten", endgames, "        W[HORIZONS] += 1\n        return evaluate", "        return evaluate"),
+    (
+        "horizon forgotten",
+        endgames,
+        "        W[HORIZONS] += 1\n        return evaluate",
+        "        return evaluate",
+    ),
     (
         "stored after a stop",
         abort,
@@ -99,28 +113,69 @@ FAULTS: list[tuple[str, Check, str, str]] = [
         "        if W[STOP] != 0:\n            break\n\n        # 10",
     ),
     ("margin off by one", margin, "v > floor and W[STOP] == 0", "v > floor + 4 and W[STOP] == 0"),
-    ("late stop", node_limit, "        W[POLL] = W[NODE_LIMIT]\n", "        W[POLL] = W[NODE_LIMIT] + 1\n"),
-    ("too few lines", lines, "floor = min(floor, W[TOP + W[LINES] - 1])", "floor = min(floor, W[TOP + 1])"),
-    ("the line before", lines, "        W[line + 2 + t] = W[PV + MAX_PLY + t]", "        W[line + 2 + t] = W[PV + t]"),
-    ("a draw for the other side", contempt, "-W[DRAW_VALUE] if ply & 1 else W[DRAW_VALUE]", "W[DRAW_VALUE]"),
+    (
+        "late stop",
+        node_limit,
+        "        W[POLL] = W[NODE_LIMIT]\n",
+        "        W[POLL] = W[NODE_LIMIT] + 1\n",
+    ),
+    (
+        "too few lines",
+        lines,
+        "floor = min(floor, W[TOP + W[LINES] - 1])",
+        "floor = min(floor, W[TOP + 1])",
+    ),
+    (
+        "the line before",
+        lines,
+        "        W[line + 2 + t] = W[PV + MAX_PLY + t]",
+        "        W[line + 2 + t] = W[PV + t]",
+    ),
+    (
+        "a draw for the other side",
+        contempt,
+        "-W[DRAW_VALUE] if ply & 1 else W[DRAW_VALUE]",
+        "W[DRAW_VALUE]",
+    ),
     ("values of another contempt", contempt, "key(s) ^ U(W[SALT])", "key(s) ^ U(W[SALT] & 0)"),
-    ("a weak check of entries", torn, "T[slot] ^ entry == k\n", "(T[slot] ^ entry) >> U(62) == k >> U(62)\n"),
+    (
+        "a weak check of entries",
+        torn,
+        "T[slot] ^ entry == k\n",
+        "(T[slot] ^ entry) >> U(62) == k >> U(62)\n",
+    ),
 ]
 HINTED_FAULTS = {
     "quiescence without a horizon": ("    W[HORIZONS] += 1\n    is_tense = ", "    is_tense = "),
     "not deeper where it is unstable": ("            depth += 1\n", "            depth += 0\n"),
 }
 PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
-    "a pass that the game forbids": (test_null_move.check_permission, "        and is_free != 0\n", ""),
+    "a pass that the game forbids": (
+        test_null_move.check_permission,
+        "        and is_free != 0\n",
+        "",
+    ),
     "a pass out of check": (
         test_null_move.check_permission,
         "    if is_tense == 0:\n        if beta - alpha == 1",
         "    if True:\n        if beta - alpha == 1",
     ),
-    "a pass near the horizon": (test_null_move.check_permission, "depth >= NULL_DEPTH", "depth >= 2"),
+    "a pass near the horizon": (
+        test_null_move.check_permission,
+        "depth >= NULL_DEPTH",
+        "depth >= 2",
+    ),
     "two passes": (test_null_move.check_once, "        and made_before != NO_MOVE\n", ""),
-    "an end by passing": (test_null_move.check_ends, "return beta if v > MATE_BOUND else v", "return v"),
-    "no verification": (test_null_move.check_zugzwang, "if depth < VERIFY_DEPTH:", "if depth < 1000:"),
+    "an end by passing": (
+        test_null_move.check_ends,
+        "return beta if v > MATE_BOUND else v",
+        "return v",
+    ),
+    "no verification": (
+        test_null_move.check_zugzwang,
+        "if depth < VERIFY_DEPTH:",
+        "if depth < 1000:",
+    ),
     "verified by passing": (
         test_null_move.check_zugzwang,
         "W[NULL_FROM] = ply + (3 * (null_depth + 1)) // 4",
@@ -136,25 +191,35 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
 
 def test_faults_fit_the_kernel() -> None:
     """What a fault replaces is there: a change of the kernel moves its faults along."""
-    texts = [right for _, _, right, _ in FAULTS] + [right for _, right, _ in PASSING_FAULTS.values()]
+    texts = [right for _, _, right, _ in FAULTS] + [
+        right for _, right, _ in PASSING_FAULTS.values()
+    ]
     texts += [right for right, _ in HINTED_FAULTS.values()]
     assert [text for text in texts if not any(text in source for source in SOURCES.values())] == []
 
 
 @pytest.fixture
-def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], ModuleType]]:
+def planted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str, str], ModuleType]]:
     """The kernel and its parts with one piece of text replaced, as modules of their own."""
     packages: list[str] = []
     monkeypatch.syspath_prepend(tmp_path)
 
     def plant(right: str, wrong: str) -> ModuleType:
-        assert any(right in source for source in SOURCES.values()), "the kernel has changed: plant this fault anew"
+        assert any(right in source for source in SOURCES.values()), (
+            "the kernel has changed: plant this fault anew"
+        )
         package = f"planted_kernel_{len(packages)}"
         packages.append(package)
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").touch()
         for name, source in SOURCES.items():
-            here = re.sub(rf"from engine\.search(?=\.({'|'.join(SOURCES)})\b| import)", f"from {package}", source)
+            here = re.sub(
+                rf"from engine\.search(?=\.({'|'.join(SOURCES)})\b| import)",
+                f"from {package}",
+                source,
+            )
             (tmp_path / package / f"{name}.py").write_text(here.replace(right, wrong))
         importlib.invalidate_caches()
         return importlib.import_module(f"{package}.kernel")
@@ -168,7 +233,9 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 @pytest.mark.parametrize(
     ("check", "right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
 )
-def test_a_fault_is_found(planted: Callable[[str, str], ModuleType], check: Check, right: str, wrong: str) -> None:
+def test_a_fault_is_found(
+    planted: Callable[[str, str], ModuleType], check: Check, right: str, wrong: str
+) -> None:
     """With one wrong line in the kernel the check that is there for it fails."""
     template = planted(right, wrong)
     with pytest.raises((ConformanceError, AssertionError)):
@@ -201,7 +268,9 @@ def test_a_fault_with_passes_is_found(
 
 @pytest.mark.long
 @pytest.mark.parametrize("check", {fault[1] for fault in FAULTS})
-def test_no_fault_is_found_where_none_is(planted: Callable[[str, str], ModuleType], check: Check) -> None:
+def test_no_fault_is_found_where_none_is(
+    planted: Callable[[str, str], ModuleType], check: Check
+) -> None:
     """The unchanged kernel passes the same checks."""
     template = planted("", "")
     check(Searcher(load_game("connect-four"), template), template)

@@ -39,11 +39,19 @@ OPENING = load_game("othello").start().tokens()
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-def job_of(game_id: str = "othello", room: str = "room", *, limit: Limit = FOREVER, level: int | None = None) -> Job:
+def job_of(
+    game_id: str = "othello",
+    room: str = "room",
+    *,
+    limit: Limit = FOREVER,
+    level: int | None = None,
+) -> Job:
     """A search from the start, of a game that no solver and no book knows there."""
     game = load_game(game_id)
     start = game.start()
-    return Job(game.id, game.digest, dict(start.options), start.text(), (), room, level=level, limit=limit)
+    return Job(
+        game.id, game.digest, dict(start.options), start.text(), (), room, level=level, limit=limit
+    )
 
 
 def timed(milliseconds: int, room: str = "room") -> Job:
@@ -80,11 +88,17 @@ async def running_search(pool: Pool, job: Job) -> tuple[asyncio.Task[Result], in
 
 def pid_of(pool: Pool, job: Job) -> int:
     """The process that runs a job."""
-    return next(pid for slot in pool._slots if slot.pending and slot.pending.job == job and (pid := slot.process.pid))
+    return next(
+        pid
+        for slot in pool._slots
+        if slot.pending and slot.pending.job == job and (pid := slot.process.pid)
+    )
 
 
 async def test_a_search_streams_and_answers(pool: Pool) -> None:
-    """Each depth is told once it is complete, and the node count in between; the answer is the last word."""
+    """Each depth is told once it is complete, and the node count in between; the answer is the last
+    word.
+    """
     told: list[Info] = []
     result = await pool.search(job_of(limit=Limit(depth=18)), told.append)
     depths = [info.depth for info in told]
@@ -97,8 +111,9 @@ async def test_a_search_streams_and_answers(pool: Pool) -> None:
 
 
 async def test_levels_keep_to_their_limits(pool: Pool) -> None:
-    """A low level ends at its nodes. The top one has a second, which its worker keeps by itself: while the clock here
-    stands still nobody can end its search from outside, and it is neither killed nor tried again.
+    """A low level ends at its nodes. The top one has a second, which its worker keeps by itself:
+    while the clock here stands still nobody can end its search from outside, and it is neither
+    killed nor tried again.
     """
     game = load_game("othello")
     low, top = level_for(job_of(level=1), game).limit, level_for(job_of(level=8), game).limit
@@ -113,7 +128,9 @@ async def test_levels_keep_to_their_limits(pool: Pool) -> None:
 
 
 async def test_cancelling_the_caller_ends_the_search(pool: Pool) -> None:
-    """The worker stops by itself, before time is up for that (it stands still), and its next search is not touched."""
+    """The worker stops by itself, before time is up for that (it stands still), and its next search
+    is not touched.
+    """
     async with stopped_clock():
         task, pid, _ = await running_search(pool, job_of())
         task.cancel()
@@ -124,9 +141,11 @@ async def test_cancelling_the_caller_ends_the_search(pool: Pool) -> None:
     assert (await pool.search(timed(50))).move
 
 
-async def test_a_killed_worker_costs_nothing_but_time(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After SIGKILL in mid-search another worker gets the search at once, with what is left of its time; the other
-    search is not disturbed.
+async def test_a_killed_worker_costs_nothing_but_time(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After SIGKILL in mid-search another worker gets the search at once, with what is left of its
+    time; the other search is not disturbed.
     """
     given: list[WorkerCommand] = []
     send = WorkerProcess.send
@@ -153,7 +172,9 @@ async def test_a_killed_worker_costs_nothing_but_time(pool: Pool, monkeypatch: p
 
 
 async def test_the_loop_waits_for_no_process(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other threads start the replacement of a dead worker and see to its end: the loop of all rooms goes on."""
+    """Other threads start the replacement of a dead worker and see to its end: the loop of all
+    rooms goes on.
+    """
     threads: dict[str, set[int]] = {"start": set(), "join": set()}
 
     def noted(name: str) -> None:
@@ -175,7 +196,9 @@ async def test_the_loop_waits_for_no_process(pool: Pool, monkeypatch: pytest.Mon
 
 @pytest.mark.long
 async def test_two_hundred_kills(pool: Pool) -> None:
-    """Whenever a worker is killed, and however often, each job is answered once, within its time plus 1 s."""
+    """Whenever a worker is killed, and however often, each job is answered once, within its time
+    plus 1 s.
+    """
     chance = random.Random(10)
     late = []
     for _ in range(200):
@@ -191,7 +214,9 @@ async def test_two_hundred_kills(pool: Pool) -> None:
 
 
 async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
-    """A worker that stands still (SIGSTOP) is killed within its time plus 1 s; the best move so far is the answer."""
+    """A worker that stands still (SIGSTOP) is killed within its time plus 1 s; the best move so far
+    is the answer.
+    """
     async with stopped_clock() as clock:
         task, pid, told = await running_search(pool, timed(600))
         os.kill(pid, signal.SIGSTOP)
@@ -241,12 +266,16 @@ async def test_an_idle_worker_that_dies_is_replaced(pool: Pool) -> None:
 
 
 async def test_three_dead_workers_are_enough(pool: Pool) -> None:
-    """A job over which workers keep dying fails, or gives what it has, after three tries; the pool goes on."""
+    """A job over which workers keep dying fails, or gives what it has, after three tries; the pool
+    goes on.
+    """
     job = job_of(limit=Limit(depth=60))
     task = asyncio.create_task(pool.search(job))
     killed: set[int] = set()
     while not task.done() and len(killed) < 10:
-        pids = [slot.process.pid for slot in pool._slots if slot.pending and slot.pending.job == job]
+        pids = [
+            slot.process.pid for slot in pool._slots if slot.pending and slot.pending.job == job
+        ]
         if pids and pids[0] is not None and pids[0] not in killed:
             killed.add(pids[0])
             os.kill(pids[0], signal.SIGKILL)
@@ -275,7 +304,9 @@ async def test_a_room_stays_with_its_worker(pool: Pool) -> None:
 
 
 async def test_the_table_of_a_room_is_used_again(pool: Pool) -> None:
-    """A second search of the same position in the same room reaches the same depth with fewer nodes."""
+    """A second search of the same position in the same room reaches the same depth with fewer
+    nodes.
+    """
     job = job_of(room="table", limit=Limit(depth=10))
     first, second = await pool.search(job), await pool.search(job)
     assert second.info.nodes < first.info.nodes
@@ -330,7 +361,9 @@ async def test_closing_ends_everything() -> None:
 
 
 async def test_no_process_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system gives no process, jobs fail after a few tries, and are answered again once it does."""
+    """Where the system gives no process, jobs fail after a few tries, and are answered again once
+    it does.
+    """
 
     def refuse(process: WorkerProcess) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
@@ -347,7 +380,9 @@ async def test_no_process_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_no_other_process_to_be_had_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job that loses its worker while no other one starts is answered by what the lost one had shown."""
+    """A job that loses its worker while no other one starts is answered by what the lost one had
+    shown.
+    """
 
     def refuse(process: WorkerProcess) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
@@ -362,7 +397,9 @@ async def test_no_other_process_to_be_had_in_time(monkeypatch: pytest.MonkeyPatc
         assert small.waiting == small.running == 0
 
 
-async def test_what_an_earlier_try_has_seen_is_not_forgotten(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_an_earlier_try_has_seen_is_not_forgotten(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The answer for a job that lost two workers is the deeper look of the two."""
     monkeypatch.setattr("engine.pool.pool.TRIES", 2)
     job = job_of(room="twice", limit=Limit(depth=60))
@@ -384,7 +421,9 @@ async def test_a_pool_can_be_left_at_once() -> None:
 
 
 async def test_jobs_that_name_nothing(pool: Pool) -> None:
-    """Unknown games, levels and positions, other rules and jobs without end are typed errors; the workers live."""
+    """Unknown games, levels and positions, other rules and jobs without end are typed errors; the
+    workers live.
+    """
     pids = set(pool.pids)
     right = job_of()
     wrongs: list[tuple[dict[str, Any], type[Exception]]] = [
@@ -414,8 +453,8 @@ async def test_a_failing_listener_fails_its_own_search(pool: Pool) -> None:
     assert (await pool.search(timed(50))).move
 
 
-# Compiling takes seconds, and a code cache keeps the last three versions of a game: the tests of planted games stand in
-# an order in which they find what others have compiled.
+# Compiling takes seconds, and a code cache keeps the last three versions of a game: the tests of
+# planted games stand in an order in which they find what others have compiled.
 POISON = {
     "raises": "    if s[0] & FULL and s[1]:\n        raise ValueError('poison')\n    return 0\n",
     "does not compile": "    return {}.get(s[0], 0)\n",
@@ -423,8 +462,12 @@ POISON = {
 
 
 @pytest.mark.parametrize("poison", POISON)
-async def test_a_poisonous_game_fails_alone(plug_in: Callable[[str, str], Path], poison: str) -> None:
-    """Rules that raise in the search, or that do not compile, fail their jobs; workers and other games go on."""
+async def test_a_poisonous_game_fails_alone(
+    plug_in: Callable[[str, str], Path], poison: str
+) -> None:
+    """Rules that raise in the search, or that do not compile, fail their jobs; workers and other
+    games go on.
+    """
     plug_in("planted", SOURCE.replace("    return 0\n", POISON[poison]))
     async with Pool(workers=1, warm=()) as small:
         for _ in range(2):
@@ -436,8 +479,12 @@ async def test_a_poisonous_game_fails_alone(plug_in: Callable[[str, str], Path],
         assert small.warm_state("planted") == ("warm" if poison == "raises" else "failed")
 
 
-async def test_a_game_that_cannot_be_loaded_fails_alone(plug_in: Callable[[str, str], Path]) -> None:
-    """A file that is no Python keeps neither the pool from warming other games nor its own jobs from being answered."""
+async def test_a_game_that_cannot_be_loaded_fails_alone(
+    plug_in: Callable[[str, str], Path],
+) -> None:
+    """A file that is no Python keeps neither the pool from warming other games nor its own jobs
+    from being answered.
+    """
     plug_in("planted", "this is no rules file")
     async with Pool(workers=1, warm=["planted", "tic-tac-toe"]) as small:
         with pytest.raises(SearchFailed, match="SyntaxError"):
@@ -448,9 +495,12 @@ async def test_a_game_that_cannot_be_loaded_fails_alone(plug_in: Callable[[str, 
         assert (await small.search(job_of("tic-tac-toe", level=1))).move
 
 
-async def test_a_game_that_keeps_failing_is_quarantined(plug_in: Callable[[str, str], Path]) -> None:
-    """After three failed searches in a row all further ones, waiting ones too, fail at once with the game's name;
-    other games go on, wrong jobs and answers do not count, and edited rules begin anew.
+async def test_a_game_that_keeps_failing_is_quarantined(
+    plug_in: Callable[[str, str], Path],
+) -> None:
+    """After three failed searches in a row all further ones, waiting ones too, fail at once with
+    the game's name; other games go on, wrong jobs and answers do not count, and edited rules begin
+    anew.
     """
     plug_in("planted", SOURCE.replace("    return 0\n", POISON["raises"]))
     fails, works = job_of("planted", limit=Limit(depth=3)), job_of("planted", limit=Limit(depth=1))
@@ -461,7 +511,9 @@ async def test_a_game_that_keeps_failing_is_quarantined(plug_in: Callable[[str, 
         for _ in range(FAULTS_IN_A_ROW - 1):
             with pytest.raises(SearchFailed, match="poison"):
                 await small.search(fails)
-        assert (await small.search(works)).move, "it does not raise so early, and an answer makes good what was before"
+        assert (await small.search(works)).move, (
+            "it does not raise so early, and an answer makes good what was before"
+        )
         asked = [asyncio.create_task(small.search(fails)) for _ in range(FAULTS_IN_A_ROW + 2)]
         kinds = [type(error) for error in await asyncio.gather(*asked, return_exceptions=True)]
         assert kinds == [SearchFailed] * FAULTS_IN_A_ROW + [GameQuarantined] * 2
@@ -487,10 +539,14 @@ async def test_a_compiler_that_dies_is_tried_again(plug_in: Callable[[str, str],
 
 
 async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], Path]) -> None:
-    """An endless loop in compiled rules cannot be interrupted, so its worker is killed; the job fails after three."""
+    """An endless loop in compiled rules cannot be interrupted, so its worker is killed; the job
+    fails after three.
+    """
     plug_in(
         "planted",
-        SOURCE.replace("    return 0\n", "    n = 1\n    while n > 0:\n        n = (n & 7) + 1\n    return n\n"),
+        SOURCE.replace(
+            "    return 0\n", "    n = 1\n    while n > 0:\n        n = (n & 7) + 1\n    return n\n"
+        ),
     )
     async with Pool(workers=1, warm=()) as small:
         await small.warm("planted")
@@ -500,10 +556,14 @@ async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], 
 
 
 async def test_a_cold_game_warms_up_apart(plug_in: Callable[[str, str], Path]) -> None:
-    """A game is compiled when its first job comes, and the house is told; a job with its own limit waits for that."""
+    """A game is compiled when its first job comes, and the house is told; a job with its own limit
+    waits for that.
+    """
     plug_in("planted", f"{SOURCE}# compiled by {os.getpid()} only\n")
     states: list[tuple[str, WarmState]] = []
-    async with Pool(workers=1, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))) as small:
+    async with Pool(
+        workers=1, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))
+    ) as small:
         assert small.warm_state("planted") == "cold"
         result = await small.search(job_of("planted", limit=Limit(depth=9)))
         assert (result.info.score, result.info.depth, result.info.warming) == (0, 9, False)
@@ -513,8 +573,8 @@ async def test_a_cold_game_warms_up_apart(plug_in: Callable[[str, str], Path]) -
 async def test_a_cold_game_is_played_uncompiled(
     plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its low levels as they always are, the others less deep and marked, while the compiler is still at it; then all
-    of them as they are.
+    """Its low levels as they always are, the others less deep and marked, while the compiler is
+    still at it; then all of them as they are.
     """
     plug_in("planted", f"{SOURCE}# held back by {os.getpid()}\n")
     held: list[tuple[WorkerProcess, WorkerCommand]] = []
@@ -532,10 +592,18 @@ async def test_a_cold_game_is_played_uncompiled(
         top = await small.search(job_of("planted", level=3))
         lot = await small.search(replace(job_of("planted"), persona="random"))
         average = await small.search(replace(job_of("planted"), persona="average"))
-        assert [one.info.warming for one in (*low, top, lot, average)] == [False, False, True, False, True]
+        assert [one.info.warming for one in (*low, top, lot, average)] == [
+            False,
+            False,
+            True,
+            False,
+            True,
+        ]
         assert small.warm_state("planted") == "warming"
         assert small.warm_percent("planted") < 100
-        assert [command for _, command in held] == [CompileCommand("planted", load_game("planted").digest, idle=False)]
+        assert [command for _, command in held] == [
+            CompileCommand("planted", load_game("planted").digest, idle=False)
+        ]
         send(*held.pop())
         await small.warm("planted")
         assert small.warm_percent("planted") == 100
@@ -547,13 +615,15 @@ async def test_a_cold_game_is_played_uncompiled(
 
 @pytest.mark.parametrize("loss", ["damaged", "gone"])
 async def test_a_cache_that_lost_a_game(plug_in: Callable[[str, str], Path], loss: str) -> None:
-    """No search waits for what a worker does not find in the cache: the game is compiled anew, apart, meanwhile it is
-    played uncompiled.
+    """No search waits for what a worker does not find in the cache: the game is compiled anew,
+    apart, meanwhile it is played uncompiled.
     """
     plug_in("planted", f"{SOURCE}# this is lost\n")
     game = load_game("planted")
     states: list[WarmState] = []
-    async with Pool(workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)) as small:
+    async with Pool(
+        workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
+    ) as small:
         await small.warm("planted")
         folder, tag = code_cache.cache_folder(), code_cache.tag_of("planted", game.digest)
         files = code_cache.code_files(folder, tag)
@@ -570,8 +640,12 @@ async def test_a_cache_that_lost_a_game(plug_in: Callable[[str, str], Path], los
         assert states[-4:] == ["warm", "cold", "warming", "warm"]
 
 
-async def test_workers_that_share_no_cache_compile(plug_in: Callable[[str, str], Path], monkeypatch: Any) -> None:
-    """Where each process has a folder of its own, a worker that finds nothing twice is told to compile for itself."""
+async def test_workers_that_share_no_cache_compile(
+    plug_in: Callable[[str, str], Path], monkeypatch: Any
+) -> None:
+    """Where each process has a folder of its own, a worker that finds nothing twice is told to
+    compile for itself.
+    """
     plug_in("planted", f"{SOURCE}# apart\n")
     sent: list[SearchCommand] = []
     send = WorkerProcess.send
@@ -582,7 +656,9 @@ async def test_workers_that_share_no_cache_compile(plug_in: Callable[[str, str],
             slot = small._slot_of(process)
             if not command.uncompiled and not command.may_compile:
                 assert slot is not None
-                asyncio.get_running_loop().call_soon(small._on_message, process, NotCompiled(command.number))
+                asyncio.get_running_loop().call_soon(
+                    small._on_message, process, NotCompiled(command.number)
+                )
                 return
         send(process, command)
 
@@ -624,16 +700,22 @@ async def test_giving_way() -> None:
     """A lower priority, once and for all."""
     code = "import os; from engine.pool.worker import give_way; give_way(); give_way(); print(os.nice(0))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    running = await asyncio.create_subprocess_exec(sys.executable, "-c", code, env=environment, stdout=subprocess.PIPE)
+    running = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, env=environment, stdout=subprocess.PIPE
+    )
     output, _ = await running.communicate()
     assert int(output) == max(IDLE_NICE, os.nice(0))
 
 
 async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str], Path]) -> None:
-    """The only worker plays connect four while another process compiles: move after move comes before that one's."""
+    """The only worker plays connect four while another process compiles: move after move comes
+    before that one's.
+    """
     plug_in("planted", f"{SOURCE}# like no other that was compiled in this run\n")
     states: list[WarmState] = []
-    async with Pool(workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)) as small:
+    async with Pool(
+        workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
+    ) as small:
         await small.warm("othello")
         await until(lambda: small.ready_workers == 1)
         states.clear()
@@ -669,7 +751,9 @@ except KeyboardInterrupt:
 
 @pytest.fixture
 def parent(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A program of somebody else, in a process group of its own, without the usual guard around its main part."""
+    """A program of somebody else, in a process group of its own, without the usual guard around its
+    main part.
+    """
     program = tmp_path / "program.py"
     program.write_text(PARENT)
     with subprocess.Popen(
@@ -693,7 +777,9 @@ def is_alive(pid: int) -> bool:
 
 
 async def test_workers_end_with_their_parent(parent: subprocess.Popen[str]) -> None:
-    """SIGKILL of the server leaves no worker behind, and the main program is not run again in the workers."""
+    """SIGKILL of the server leaves no worker behind, and the main program is not run again in the
+    workers.
+    """
     assert parent.stdout is not None
     pids = [int(pid) for pid in (await asyncio.to_thread(parent.stdout.readline)).split()]
     assert len(pids) == 2
@@ -705,7 +791,9 @@ async def test_workers_end_with_their_parent(parent: subprocess.Popen[str]) -> N
 
 
 async def test_ctrl_c_is_the_parents_business(parent: subprocess.Popen[str]) -> None:
-    """SIGINT to the whole process group, as a terminal sends it, ends the program in order and without a traceback."""
+    """SIGINT to the whole process group, as a terminal sends it, ends the program in order and
+    without a traceback.
+    """
     assert parent.stdout is not None
     pids = [int(pid) for pid in (await asyncio.to_thread(parent.stdout.readline)).split()]
     os.killpg(parent.pid, signal.SIGINT)

@@ -9,7 +9,9 @@ def test_so_many_in_a_row() -> None:
     counted = [quarantine.fault("chess", "a", "boom") for _ in range(FAULTS_IN_A_ROW - 1)]
     quarantine.answered("chess", "a")
     counted += [quarantine.fault("chess", "a", "boom") for _ in range(FAULTS_IN_A_ROW + 2)]
-    assert [number for number, is_last in enumerate(counted) if is_last] == [2 * FAULTS_IN_A_ROW - 2]
+    assert [number for number, is_last in enumerate(counted) if is_last] == [
+        2 * FAULTS_IN_A_ROW - 2
+    ]
 
 
 def test_only_that_version_of_that_game() -> None:

@@ -1,4 +1,6 @@
-"""The style check finds every slip of compiled integers by line, with a cure, and is silent where rules are right."""
+"""The style check finds every slip of compiled integers by line, with a cure, and is silent where
+rules are right.
+"""
 
 import re
 from types import ModuleType
@@ -32,7 +34,9 @@ HALF = 0.5
 """
 
 
-def faults_in(code: str, name: str = "helper(s: State, m: int) -> int", below: str = "") -> list[tuple[int, str]]:
+def faults_in(
+    code: str, name: str = "helper(s: State, m: int) -> int", below: str = ""
+) -> list[tuple[int, str]]:
     """The faults of a rule with this body: the line within the body, and what is said."""
     body = "".join(f"    {line}\n" for line in code.strip("\n").splitlines())
     source = f"{HEAD}@rule\ndef {name}:\n{body}"
@@ -40,7 +44,10 @@ def faults_in(code: str, name: str = "helper(s: State, m: int) -> int", below: s
     source += below
     module = ModuleType("styled")
     exec(compile(source, "styled.py", "exec"), vars(module))
-    return [(fault.line - above, f"{fault.what}; {fault.cure}") for fault in source_faults(source, vars(module))]
+    return [
+        (fault.line - above, f"{fault.what}; {fault.cure}")
+        for fault in source_faults(source, vars(module))
+    ]
 
 
 WRONG = [
@@ -58,8 +65,16 @@ WRONG = [
     ("return popcount(U(1 << m))", 1, r"ONE << U\(m\)"),
     ("return popcount(s[0] >> 64)", 1, "shift by 64"),
     ("return popcount(s[0] << U(70))", 1, "shift by 70"),
-    ("r = 0\nif m:\n    r = s[0]\nreturn popcount(r)", 1, r"r is a word \(line \d+\) or a number \(line \d+\).*U\(0\)"),
-    ("r = 0\nfor line in LINES:\n    r |= line\nreturn popcount(r)", 3, r"start r with U\(0\) in line"),
+    (
+        "r = 0\nif m:\n    r = s[0]\nreturn popcount(r)",
+        1,
+        r"r is a word \(line \d+\) or a number \(line \d+\).*U\(0\)",
+    ),
+    (
+        "r = 0\nfor line in LINES:\n    r |= line\nreturn popcount(r)",
+        3,
+        r"start r with U\(0\) in line",
+    ),
     ("r = 0\nfor line in LINES:\n    if r == 0:\n        r = line\nreturn 0", 1, "float"),
     ("x = s[0] if m else 0\nreturn popcount(x)", 1, "both arms"),
     ("return np.int64(min(s[0], 5))", 1, "float"),
@@ -120,10 +135,16 @@ def test_right_rules_are_left_alone(code: str) -> None:
 
 
 def test_hooks_are_judged_by_their_contract() -> None:
-    """A hook's parameters and result have their types without any annotation, and `data` and `buf` hold numbers."""
+    """A hook's parameters and result have their types without any annotation, and `data` and `buf`
+    hold numbers.
+    """
     assert faults_in("return s[0] ^ U(3)", "key(s)") == []
-    assert faults_in("return 3", "key(s)")[0][1].startswith("key gives a number (3) where a word is due")
-    assert faults_in("return s[0]", "evaluate(s, data)")[0][1].endswith("write np.int64(...) around it")
+    assert faults_in("return 3", "key(s)")[0][1].startswith(
+        "key gives a number (3) where a word is due"
+    )
+    assert faults_in("return s[0]", "evaluate(s, data)")[0][1].endswith(
+        "write np.int64(...) around it"
+    )
     assert faults_in("return (s[0], 0)", "play(s, m)")[0][1].startswith("play gives a number (0)")
     assert "1 items where 2" in faults_in("return (s[0],)", "play(s, m)")[0][1]
     assert faults_in("return (*s[:1], s[1])", "play(s, m)") == []
@@ -136,7 +157,10 @@ def test_calls_between_rules_keep_their_types() -> None:
     other = "\n\n@rule\ndef other(p: np.uint64, n: int) -> np.uint64:\n    return p << U(n)"
     assert faults_in("return popcount(other(s[0], m))", below=other) == []
     assert "other takes a word as p" in faults_in("return popcount(other(m, m))", below=other)[0][1]
-    assert "other takes a number as n" in faults_in("return popcount(other(s[0], s[1]))", below=other)[0][1]
+    assert (
+        "other takes a number as n"
+        in faults_in("return popcount(other(s[0], s[1]))", below=other)[0][1]
+    )
     assert "signed" in faults_in("return popcount(other(s[0], m) | 1)", below=other)[0][1]
 
 
@@ -154,7 +178,9 @@ def test_mutual_recursion_needs_signatures() -> None:
 
 
 def test_what_is_outside_of_the_rules() -> None:
-    """A hook that is not marked, another decorator, the compiler itself, and rules of another file are refused."""
+    """A hook that is not marked, another decorator, the compiler itself, and rules of another file
+    are refused.
+    """
 
     def borrowed(s: State) -> int:
         return 0

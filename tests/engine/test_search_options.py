@@ -1,4 +1,6 @@
-"""What a search can be asked besides a best move: more lines, some moves only, contempt, pondering, more threads."""
+"""What a search can be asked besides a best move: more lines, some moves only, contempt, pondering,
+more threads.
+"""
 
 import random
 from collections.abc import Callable
@@ -22,15 +24,25 @@ LINES = 3
 
 
 def test_several_lines(searcher_of: Searchers) -> None:
-    """The best moves have the exact scores that a window open for all gives them, and lines that lead there."""
+    """The best moves have the exact scores that a window open for all gives them, and lines that
+    lead there.
+    """
     searcher = searcher_of("connect-four")
     for line in playouts(searcher.game, 8, seed=5):
         position = line[6]
         full = searcher.search(
-            position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE, features=layout.BASIC
+            position,
+            Limit(depth=5),
+            Table(12),
+            Control(),
+            exact_depth=True,
+            margin=4 * MATE,
+            features=layout.BASIC,
         )
         wanted = sorted((score for _, score, _ in full.moves), reverse=True)
-        found = searcher.search(position, Limit(depth=5), Table(12), Control(), exact_depth=True, lines=LINES)
+        found = searcher.search(
+            position, Limit(depth=5), Table(12), Control(), exact_depth=True, lines=LINES
+        )
         values = {move: score for move, score, _ in full.moves}
         assert [score for _, score, _ in found.moves[:LINES]] == wanted[:LINES]
         for (move, score, bound), moves in list(zip(found.moves, found.lines, strict=True))[:LINES]:
@@ -42,16 +54,22 @@ def test_several_lines(searcher_of: Searchers) -> None:
     assert all(bound == layout.EXACT for _, _, bound in one.moves)
     for lines in (0, layout.MAX_LINES + 1):
         with pytest.raises(ValueError, match="lines are 1 to"):
-            searcher.search(searcher.game.start(), Limit(depth=1), Table(12), Control(), lines=lines)
+            searcher.search(
+                searcher.game.start(), Limit(depth=1), Table(12), Control(), lines=lines
+            )
 
 
 def test_some_moves_only(searcher_of: Searchers) -> None:
     """Among some moves the best of those is found, with the score that it has among all."""
     searcher = searcher_of("connect-four")
     position = next(iter(playouts(searcher.game, 1, seed=5)))[6]
-    full = searcher.search(position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE)
+    full = searcher.search(
+        position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE
+    )
     among = [move for move, _, _ in full.moves[2:5]]
-    found = searcher.search(position, Limit(depth=5), Table(12), Control(), exact_depth=True, among=among)
+    found = searcher.search(
+        position, Limit(depth=5), Table(12), Control(), exact_depth=True, among=among
+    )
     assert {move for move, _, _ in found.moves} == {*among}
     assert (found.score, found.moves[0][1]) == (full.moves[2][1], full.moves[2][1])
     for illegal in ([77], [among[0], 77]):
@@ -60,7 +78,9 @@ def test_some_moves_only(searcher_of: Searchers) -> None:
 
 
 def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
-    """A limit of no plies or nodes, and a search of no threads, are errors: they do not mean that there is no limit."""
+    """A limit of no plies or nodes, and a search of no threads, are errors: they do not mean that
+    there is no limit.
+    """
     for given in ({"depth": 0}, {"nodes": 0}, {"depth": 3, "nodes": -1}):
         with pytest.raises(ValueError, match="is 1 or more"):
             Limit(**given)
@@ -73,12 +93,14 @@ def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
         assert searcher.search(searcher.game.start(), limit, Table(12), Control()).depth == 1
     for threads in (0, -1):
         with pytest.raises(ValueError, match="threads are 1 or more"):
-            searcher.search(searcher.game.start(), Limit(depth=1), Table(12), Control(), threads=threads)
+            searcher.search(
+                searcher.game.start(), Limit(depth=1), Table(12), Control(), threads=threads
+            )
 
 
 def test_contempt(searcher_of: Searchers) -> None:
-    """A draw is worth less to the side at the root, whoever comes to it; a table that served one contempt, or the other
-    side, does not mislead another search.
+    """A draw is worth less to the side at the root, whoever comes to it; a table that served one
+    contempt, or the other side, does not mislead another search.
     """
     searcher = searcher_of("tic-tac-toe")
     table = Table(14)
@@ -88,7 +110,10 @@ def test_contempt(searcher_of: Searchers) -> None:
         for position in (start, after, after.play(after.moves()[0])):
             report = searcher.search(position, Limit(), table, Control(), contempt=contempt)
             assert (report.score, report.solved) == (-contempt, True)
-    assert searcher.search(start.play(0).play(1), Limit(), table, Control(), contempt=50).score > layout.MATE_BOUND
+    assert (
+        searcher.search(start.play(0).play(1), Limit(), table, Control(), contempt=50).score
+        > layout.MATE_BOUND
+    )
     with pytest.raises(ValueError, match="contempt"):
         searcher.search(start, Limit(), table, Control(), contempt=1001)
 
@@ -124,24 +149,35 @@ def test_pondering(searcher_of: Searchers) -> None:
 
 
 def test_more_threads(searcher_of: Searchers) -> None:
-    """Two and three threads over one table find who wins late positions, and count the nodes of all."""
+    """Two and three threads over one table find who wins late positions, and count the nodes of
+    all.
+    """
     searcher = searcher_of("connect-four")
     table = Table(14)
     for position, score in endgames(11, 40):
         for threads in (2, 3):
-            report = searcher.search(position, Limit(), table, Control(), threads=threads, features=layout.SOUND)
+            report = searcher.search(
+                position, Limit(), table, Control(), threads=threads, features=layout.SOUND
+            )
             assert report.score == score, position.text()
     alone = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control())
     both = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control(), threads=2)
     assert both.depth == alone.depth == 9
-    limited = searcher.search(searcher.game.start(), Limit(nodes=100_000), Table(16), Control(), threads=2)
+    limited = searcher.search(
+        searcher.game.start(), Limit(nodes=100_000), Table(16), Control(), threads=2
+    )
     assert limited.nodes < 300_000
     searcher.search(searcher.game.start(), Limit(depth=4), Table(16), Control())
-    assert searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control()).nodes == alone.nodes
+    assert (
+        searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control()).nodes
+        == alone.nodes
+    )
 
 
 def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
-    """Words of different entries that meet in a slot do not pass for one: the key is stored mixed with the data."""
+    """Words of different entries that meet in a slot do not pass for one: the key is stored mixed
+    with the data.
+    """
     searcher = searcher_of("connect-four")
     table = Table(10)
     chance = random.Random(2)
@@ -151,11 +187,16 @@ def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
         for _ in range(200):  # what two writers of one slot may leave: the data of another entry
             slot, other = (2 * chance.randrange(1 << 10) for _ in range(2))
             words[slot + 1] = words[other + 1]
-        assert searcher.search(position, Limit(), table, Control(), features=layout.SOUND).score == score
+        assert (
+            searcher.search(position, Limit(), table, Control(), features=layout.SOUND).score
+            == score
+        )
 
 
-CONNECT_FOUR = Path(connect_four.__file__).read_text("utf-8").replace('"data/connect_four_book.bin",', "")
-"""The rules without their book, which stays where it is."""
+#: The rules without their book, which stays where it is.
+CONNECT_FOUR = (
+    Path(connect_four.__file__).read_text("utf-8").replace('"data/connect_four_book.bin",', "")
+)
 
 HOOKS = '''
 
@@ -211,12 +252,15 @@ def check_hints(searcher: Searcher) -> None:
         report = searcher.search(win, Limit(depth=2), table, Control(), features=features)
         is_seen = report.score == MATE - 3
         assert is_seen, "a win behind the horizon is seen where the answers are forced"
-    assert searcher.search(win, Limit(depth=2), Table(14), Control(), features=layout.BASIC).score < layout.MATE_BOUND
+    assert (
+        searcher.search(win, Limit(depth=2), Table(14), Control(), features=layout.BASIC).score
+        < layout.MATE_BOUND
+    )
 
 
 def test_hints_do_not_change_results(hinted: Game) -> None:
-    """With quiescence, extensions and ranks on top of all else, solved positions have the results of brute force; and
-    where answers are forced a win is seen from further away.
+    """With quiescence, extensions and ranks on top of all else, solved positions have the results
+    of brute force; and where answers are forced a win is seen from further away.
     """
     check_hints(Searcher(hinted))
 
@@ -235,10 +279,12 @@ def noisy(s: State, buf: Any) -> int:
 
 
 def test_a_game_that_never_calms_down_is_cut_short(plug_in: Callable[[str, str], Path]) -> None:
-    """Where nothing is ever settled, to the end of the match, the first depth, which no limit stops, still ends soon;
-    the next one is stopped by the limit.
+    """Where nothing is ever settled, to the end of the match, the first depth, which no limit
+    stops, still ends soon; the next one is stopped by the limit.
     """
-    plug_in("restless", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS)
+    plug_in(
+        "restless", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS
+    )
     searcher = Searcher(load_game("restless"))
     for nodes, most in ((1, layout.QUIET_NODES + 7**3), (100_000, 100_000)):
         report = searcher.search(searcher.game.start(), Limit(nodes=nodes), Table(14), Control())

@@ -1,4 +1,6 @@
-"""`python -m engine.solve` and the general search as a solver: results are exact, errors say what is wrong."""
+"""`python -m engine.solve` and the general search as a solver: results are exact, errors say what
+is wrong.
+"""
 
 import json
 import os
@@ -38,7 +40,9 @@ def misere_is_lost(rows: tuple[int, ...]) -> bool:
 
 
 def test_sticks_are_solved_as_the_theorem_says() -> None:
-    """The solver's result of every small position is that of Bouton's theorem of nim, and so are its best moves."""
+    """The solver's result of every small position is that of Bouton's theorem of nim, and so are
+    its best moves.
+    """
     solver = SearchSolver(load_game("sticks"), table_bits=10)
     for rows in ROWS:
         problem = solver.problem("-".join(map(str, rows)) + " first", {"rows": "3-3-4"})
@@ -64,7 +68,13 @@ class Minimax:
             if outcome is None:
                 found = max(self.after(position, move) for move in position.moves())
             else:
-                found = 0 if outcome.winner is None else MATE if outcome.winner == position.turn else -MATE
+                found = (
+                    0
+                    if outcome.winner is None
+                    else MATE
+                    if outcome.winner == position.turn
+                    else -MATE
+                )
             self._known[position.state] = found
         return self._known[position.state]
 
@@ -91,7 +101,9 @@ def check_all_moves(position: Position, solution: Solution, minimax: Minimax) ->
             case "upper":
                 assert told[move].value >= value, (where, move)
         assert sign(told[move].value) == told[move].score, (where, move)
-    assert set(solution.best_moves) == {move for move, value in values.items() if value == best}, where
+    assert set(solution.best_moves) == {move for move, value in values.items() if value == best}, (
+        where
+    )
     assert solution.moves[0].move in solution.best_moves, where
 
 
@@ -118,8 +130,8 @@ STARTS = [("tic-tac-toe", {}), ("sticks", {"rows": "1-2-3"}), ("sticks", {"rows"
 def test_every_move_has_its_minimax_value(
     name: str, options: dict[str, str], side_nodes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In all positions of a small game every score that is said to be exact is the minimax value, and every other one a
-    limit of it; where the nodes suffice all are exact.
+    """In all positions of a small game every score that is said to be exact is the minimax value,
+    and every other one a limit of it; where the nodes suffice all are exact.
     """
     monkeypatch.setattr(general, "SIDE_NODES", side_nodes)
     solver, minimax = SearchSolver(load_game(name), table_bits=10), Minimax()
@@ -138,7 +150,11 @@ def test_every_move_has_its_minimax_value(
     ("value", "bound", "known"),
     [
         (MATE - 5, layout.EXACT, (1, MATE - 5, "exact")),
-        (MATE - 7, layout.EXACT, (1, MATE - 7, "lower")),  # the table knew a win; a nearer one may be beyond the depth
+        (
+            MATE - 7,
+            layout.EXACT,
+            (1, MATE - 7, "lower"),
+        ),  # the table knew a win; a nearer one may be beyond the depth
         (MATE - 7, layout.UPPER, (1, MATE - 5, "upper")),
         (40, layout.EXACT, (1, MATE - 5, "upper")),
         (0, layout.EXACT, (1, MATE - 5, "upper")),  # a draw and an even evaluation look alike
@@ -148,11 +164,15 @@ def test_every_move_has_its_minimax_value(
         (8 - MATE, layout.EXACT, (-1, 8 - MATE, "upper")),
     ],
 )
-def test_what_an_unfinished_search_proves(value: int, bound: int, known: tuple[int, int, Bound]) -> None:
-    """Where a win in five plies ended a search of five plies, only ends are results; how near they are is sure only
-    within the depth. All numbers of a search without a horizon are results.
+def test_what_an_unfinished_search_proves(
+    value: int, bound: int, known: tuple[int, int, Bound]
+) -> None:
+    """Where a win in five plies ended a search of five plies, only ends are results; how near they
+    are is sure only within the depth. All numbers of a search without a horizon are results.
     """
-    report = Report(5, MATE - 5, 1, 0.1, (1,), ((1, MATE - 5, layout.EXACT), (2, value, bound)), solved=False)
+    report = Report(
+        5, MATE - 5, 1, 0.1, (1,), ((1, MATE - 5, layout.EXACT), (2, value, bound)), solved=False
+    )
     assert proven(report, 2, value, bound) == SolvedMove(2, *known)
     whole = replace(report, solved=True)
     bound_told: Bound = "exact" if bound == layout.EXACT else "upper"
@@ -165,13 +185,18 @@ MATE_IN_ONE = "6k1/4Qppp/8/8/8/8/r4PPP/7K w - - 0 1"
 def test_a_move_that_was_not_looked_at_to_the_end_is_no_best_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In chess a mate is seen long before the other moves are: those that lose are said to lose, and nothing is claimed
-    of the others. The position after each move that is said to be exact has that result, too.
+    """In chess a mate is seen long before the other moves are: those that lose are said to lose,
+    and nothing is claimed of the others. The position after each move that is said to be exact has
+    that result, too.
     """
     monkeypatch.setattr(general, "SIDE_NODES", 100_000)
     assert solve.main(["chess", "--position", MATE_IN_ONE, "--json", "--seconds", "3600"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["score"], found["result"], sorted(found["best_moves"])) == (1, "a win in 1 ply", ["e7d8", "e7e8"])
+    assert (found["score"], found["result"], sorted(found["best_moves"])) == (
+        1,
+        "a win in 1 ply",
+        ["e7d8", "e7e8"],
+    )
     assert found["moves"]["h1g1"] == {"score": -1, "bound": "exact", "value": 4 - MATE}
     assert found["moves"]["h2h4"] == {"score": 1, "bound": "upper", "value": MATE - 1}
     monkeypatch.setattr(general, "SIDE_NODES", 0)
@@ -187,8 +212,8 @@ def test_a_move_that_was_not_looked_at_to_the_end_is_no_best_one(
 
 
 def test_limits_hold_for_the_other_moves_too() -> None:
-    """A limit of nodes is for all that a solution takes; when the time is over the other moves keep the limits that are
-    known by then, and of many positions the rest stays open.
+    """A limit of nodes is for all that a solution takes; when the time is over the other moves keep
+    the limits that are known by then, and of many positions the rest stays open.
     """
     solver = SearchSolver(load_game("tic-tac-toe"), table_bits=10)
     early = solver.problem("X...O....", {}).position
@@ -199,7 +224,9 @@ def test_limits_hold_for_the_other_moves_too() -> None:
     for nodes in range(10, 60):
         solution = solver.solve(late, Limit(nodes=nodes), Control())
         assert solution is not None
-        assert solution.nodes <= nodes + 4, "each of the other searches may see its limit a node late"
+        assert solution.nodes <= nodes + 4, (
+            "each of the other searches may see its limit a node late"
+        )
 
     @contextmanager
     def expired() -> Iterator[None]:
@@ -209,13 +236,18 @@ def test_limits_hold_for_the_other_moves_too() -> None:
     assert solver.solve(early, Limit(), Control(), around=expired) is None
     solution = solver.solve(late, Limit(), Control(), around=expired)
     assert solution is not None
-    assert (solution.nodes, [move.bound for move in solution.moves]) == (5, ["exact", *["upper"] * 4])
+    assert (solution.nodes, [move.bound for move in solution.moves]) == (
+        5,
+        ["exact", *["upper"] * 4],
+    )
     batch = solver.solve_batch([early, late, early], Limit(), Control(), around=expired)
     assert batch.scores == (None, 1, None)
 
 
 def test_tic_tac_toe_is_a_draw(capsys: pytest.CaptureFixture[str]) -> None:
-    """From the empty board every first move draws; the text for people says so, and the JSON has the same figures."""
+    """From the empty board every first move draws; the text for people says so, and the JSON has
+    the same figures.
+    """
     assert solve.main(["tic-tac-toe"]) == 0
     assert "score       +0, a draw" in capsys.readouterr().out
     assert solve.main(["tic-tac-toe", "--json"]) == 0
@@ -240,7 +272,9 @@ def test_what_is_too_large_is_not_solved(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_what_the_tables_do_not_tell_is_not_solved(capsys: pytest.CaptureFixture[str]) -> None:
-    """Draughts is solved by its tables only: with more pieces that is said, and not that the time was short."""
+    """Draughts is solved by its tables only: with more pieces that is said, and not that the time
+    was short.
+    """
     assert solve.main(["draughts"]) == 1
     out, err = capsys.readouterr()
     assert (out, err) == (
@@ -259,7 +293,9 @@ def test_what_the_tables_do_not_tell_is_not_solved(capsys: pytest.CaptureFixture
         (["tic-tac-toe", "--file", "nothing.txt"], "nothing.txt cannot be read"),
     ],
 )
-def test_errors_are_told(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_told(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Exit code 2 and one line on stderr for a bad argument."""
     assert solve.main(arguments) == 2
     out, err = capsys.readouterr()
@@ -338,16 +374,30 @@ def sure(plug_in: Install) -> str:
 
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_books_and_tables_are_told_of(
-    sure: str, is_terminal: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    sure: str,
+    is_terminal: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With --json a line for a program; how far the work is only a terminal shows."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
     work, out = tmp_path / "work", tmp_path / "book"
     work.write_text("")
-    assert solve.main([sure, "--make-book", "--plies", "4", "--work", str(work), "--out", str(out), "--json"]) == 0
+    assert (
+        solve.main(
+            [sure, "--make-book", "--plies", "4", "--work", str(work), "--out", str(out), "--json"]
+        )
+        == 0
+    )
     told, shown = capsys.readouterr()
     book = json.loads(told)
-    assert (book["file"], book["bytes"], book["plies"], out.read_bytes()) == (str(out), 4, 4, b"book")
+    assert (book["file"], book["bytes"], book["plies"], out.read_bytes()) == (
+        str(out),
+        4,
+        4,
+        b"book",
+    )
     assert ("4 plies [###" in shown) == is_terminal
     assert solve.main([sure, "--make-tables", "--json"]) == 0
     told, shown_too = capsys.readouterr()
@@ -381,7 +431,9 @@ def test_files_that_cannot_be(
     assert shown.count("\n") == 1
 
 
-def test_a_reader_may_have_seen_enough(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reader_may_have_seen_enough(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Where nobody reads what it prints, the command ends without a word, as if somebody did."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -391,9 +443,11 @@ def test_a_reader_may_have_seen_enough(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert capsys.readouterr().err == ""
 
 
-def test_a_game_of_another_distribution_names_its_solver(plug_in: Install, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The named module is asked by `engine.solve` and by the top level, where time alone is the limit and suffices;
-    its file is part of the game's digest.
+def test_a_game_of_another_distribution_names_its_solver(
+    plug_in: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The named module is asked by `engine.solve` and by the top level, where time alone is the
+    limit and suffices; its file is part of the game's digest.
     """
     source = Path(str(load_game("tic-tac-toe").rules.__file__)).read_text()  # type: ignore[attr-defined]
     named = source.replace('NAME = "tic-tac-toe"', 'NAME = "sure"\nSOLVER = "plugged_solver"')
@@ -429,6 +483,9 @@ def test_a_game_of_another_distribution_names_its_solver(plug_in: Install, monke
 def test_a_solver_that_is_not_there_is_a_fault_of_the_game(plug_in: Install) -> None:
     """A module without `make_solver` is told with its name."""
     source = Path(str(load_game("tic-tac-toe").rules.__file__)).read_text()  # type: ignore[attr-defined]
-    plug_in("unsolved", source.replace('NAME = "tic-tac-toe"', 'NAME = "unsolved"\nSOLVER = "engine.view"'))
+    plug_in(
+        "unsolved",
+        source.replace('NAME = "tic-tac-toe"', 'NAME = "unsolved"\nSOLVER = "engine.view"'),
+    )
     with pytest.raises(GameFault, match=r"the solver 'engine\.view' of unsolved cannot be had"):
         named_solver(load_game("unsolved"))

@@ -1,4 +1,6 @@
-"""Time for one move: no clock runs out, what is easy is answered soon, and what is unclear may take longer."""
+"""Time for one move: no clock runs out, what is easy is answered soon, and what is unclear may take
+longer.
+"""
 
 import pytest
 
@@ -7,7 +9,9 @@ from engine.search.timeman import EASY_DEPTHS, OVERHEAD_MS, Budget, Pace, budget
 
 
 def test_a_fixed_time_is_kept() -> None:
-    """A given time is the hard bound, and no depth is begun when most of it is gone; without a time there is none."""
+    """A given time is the hard bound, and no depth is begun when most of it is gone; without a time
+    there is none.
+    """
     assert budget(Limit(depth=3, nodes=5)) is None
     found = budget(Limit(time_ms=1000))
     assert found == Budget(600, 1000)
@@ -20,7 +24,9 @@ def test_a_fixed_time_is_kept() -> None:
 @pytest.mark.parametrize("moves_to_go", [None, 1, 5, 40])
 @pytest.mark.parametrize("clock_ms", [40, 300, 3_000, 60_000])
 def test_a_clock_never_runs_out(clock_ms: int, moves_to_go: int | None, increment_ms: int) -> None:
-    """Whoever uses every move's hard bound, and loses some time besides, has time left after each of 300 moves."""
+    """Whoever uses every move's hard bound, and loses some time besides, has time left after each
+    of 300 moves.
+    """
     left = float(clock_ms)
     for move in range(300):
         to_go = None if moves_to_go is None else moves_to_go - move % moves_to_go
@@ -37,8 +43,8 @@ def test_a_clock_never_runs_out(clock_ms: int, moves_to_go: int | None, incremen
 
 
 def test_a_clock_is_used() -> None:
-    """A minute for the rest of the match gives a move a second or so, the last one before the control most of it; the
-    increment is spent; of a clock and a fixed time the smaller bound holds.
+    """A minute for the rest of the match gives a move a second or so, the last one before the
+    control most of it; the increment is spent; of a clock and a fixed time the smaller bound holds.
     """
     found = budget(Limit(clock_ms=60_000))
     assert found is not None
@@ -54,14 +60,19 @@ def test_a_clock_is_used() -> None:
 
 
 def test_the_pace_follows_the_search() -> None:
-    """A lone move is played at once, an easy one sooner; a new best move or a falling score gets more time."""
+    """A lone move is played at once, an easy one sooner; a new best move or a falling score gets
+    more time.
+    """
     given = Budget(1000, 4000, flexible=True)
 
     def until(told: list[tuple[int, int]], moves: int = 20) -> float:
         """The time from which on no more depth is begun after these depths."""
         for ms in range(0, 5000, 50):
             pace = Pace(given, moves)
-            if [pace.is_enough(ms if i == len(told) - 1 else 0, *depth) for i, depth in enumerate(told)][-1]:
+            if [
+                pace.is_enough(ms if i == len(told) - 1 else 0, *depth)
+                for i, depth in enumerate(told)
+            ][-1]:
                 return ms
         raise AssertionError("it never ends")
 
@@ -71,4 +82,6 @@ def test_the_pace_follows_the_search() -> None:
     assert until([(1, 0), (1, 0), (2, 0)]) > steady
     assert until([(1, 0), (1, 0), (1, -80)]) > steady
     assert until([(1, 0), (1, 0), (2, -5000)]) <= given.hard_ms
-    assert not Pace(Budget(1000, 4000), 1).is_enough(1, 1, 0), "a fixed time is used for a lone move too"
+    assert not Pace(Budget(1000, 4000), 1).is_enough(1, 1, 0), (
+        "a fixed time is used for a lone move too"
+    )

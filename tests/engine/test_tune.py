@@ -1,4 +1,6 @@
-"""The tuner: coefficients found by trying are right, a fit finds numbers that are known, and runs can be repeated."""
+"""The tuner: coefficients found by trying are right, a fit finds numbers that are known, and runs
+can be repeated.
+"""
 
 import json
 import os
@@ -28,6 +30,8 @@ from engine.tune.tuning import require_numbers, tune, tuned_indexes
 Install = Callable[[str, str], Path]
 
 PLAIN = "def evaluate(s: State, data: Any) -> int:\n    return 0\n"
+#: Number 0 counts always, 1 never, 11 is out of reach, and the cells have theirs from 2 on, in
+#: sixteenths.
 EVALUATE = """def lead(s: State, cell: int) -> int:
     return popcount(s[0] >> U(cell) & U(1)) - popcount(s[1] >> U(cell) & U(1))
 
@@ -40,7 +44,6 @@ def evaluate(s: State, data: Any) -> int:
             total += at(data, 2)[cell] * lead(s, cell)
     return (16 * data[0] + total) // 16
 """
-"""Number 0 counts always, 1 never, 11 is out of reach, and the cells have theirs from 2 on, in sixteenths."""
 SOURCE = (
     Path(tic_tac_toe.__file__)
     .read_text("utf-8")
@@ -50,8 +53,8 @@ SOURCE = (
 )
 NUMBERS = "# by hand\nbias: 7\nunused: 3\ncell: 100 -200*3 50 0*4 900\nspare: 5 5\n"
 WIDTH = 12
+#: The first file is one word that is no number to tune.
 TEXT_FIRST = 1
-"""The first file is one word that is no number to tune."""
 
 
 @pytest.fixture
@@ -82,7 +85,9 @@ def samples_of(states: list[tuple[int, ...]], results: Any) -> Samples:
 # --- numbers as text
 
 
-@pytest.mark.parametrize("numbers", [[0], [1, 1, 1, 1, -5], [7] * 1000 + [3], list(range(-300, 300)), []])
+@pytest.mark.parametrize(
+    "numbers", [[0], [1, 1, 1, 1, -5], [7] * 1000 + [3], list(range(-300, 300)), []]
+)
 def test_numbers_are_read_as_they_were_written(numbers: list[int]) -> None:
     """Also in rows of many lines, and with comments."""
     text = format_rows([("a row", numbers), ("b", [2])], ["made by hand"])
@@ -118,8 +123,8 @@ def test_rows_know_their_places(planted: Path) -> None:
 
 @pytest.mark.usefixtures("planted")
 def test_coefficients_are_what_the_evaluation_adds_up() -> None:
-    """With other numbers the sum gives what the evaluation gives, to its rounding; numbers that are not read have no
-    entry, nor have those that are not to be tuned.
+    """With other numbers the sum gives what the evaluation gives, to its rounding; numbers that are
+    not read have no entry, nor have those that are not to be tuned.
     """
     game = load_game("planted")
     evaluation = Evaluation(game)
@@ -144,13 +149,22 @@ def totals(sums: Sums, change: Any) -> Any:
 
 def test_bent_coefficients_are_counted(plug_in: Install, planted: Path) -> None:
     """An evaluation that is no sum is told apart from one that is."""
-    bent = (planted.parent / "plugged_planted.py").read_text().replace("(16 * data[1] + total)", "abs(total)")
+    bent = (
+        (planted.parent / "plugged_planted.py")
+        .read_text()
+        .replace("(16 * data[1] + total)", "abs(total)")
+    )
     plug_in("planted", bent)
     for text, share in (("all: 100000*14", 0), ("all: 0*14", 1)):
         planted.write_text(text + "\n")
         registry.forget()
         game = load_game("planted")
-        assert Evaluation(game).sums([(1, 0), (3, 4)], tuned_indexes(require_numbers(game), (), ())).bent == share
+        assert (
+            Evaluation(game)
+            .sums([(1, 0), (3, 4)], tuned_indexes(require_numbers(game), (), ()))
+            .bent
+            == share
+        )
 
 
 # --- fitting
@@ -159,8 +173,8 @@ def test_bent_coefficients_are_counted(plug_in: Install, planted: Path) -> None:
 @pytest.mark.usefixtures("planted")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_fit_finds_the_numbers_that_made_the_results(seed: int) -> None:
-    """From wrong numbers to those under which the results were drawn, within what chance allows; the same to the bit
-    when it is done again, and others with another seed.
+    """From wrong numbers to those under which the results were drawn, within what chance allows;
+    the same to the bit when it is done again, and others with another seed.
     """
     game = load_game("planted")
     states = random_states(20_000, seed)
@@ -170,18 +184,27 @@ def test_a_fit_finds_the_numbers_that_made_the_results(seed: int) -> None:
     cells = slice(3, 12)
     true[cells] = chance.integers(-800, 800, 9)
     true[1] = 40
-    results = (chance.random(len(states)) < sigmoid(evaluation.values(states, true) / 100)).astype(float)
+    results = (chance.random(len(states)) < sigmoid(evaluation.values(states, true) / 100)).astype(
+        float
+    )
     tuned = tuned_indexes(require_numbers(game), (), ["unused", "spare"])
     settings = Settings(seed=seed, batch=256, rounds=40)
     found = tune(game, samples_of(states, results), tuned, settings, 100.0)
-    # One number's share of 20,000 positions leaves an error of about 100 * 16 / sqrt(20,000 * 2 / 3 * 0.1).
+    # One number's share of 20,000 positions leaves an error of about 100 * 16 / sqrt(20,000 * 2 / 3
+    # * 0.1).
     assert np.abs(found.numbers - true)[cells].max() < 4 * 45
     assert abs(found.numbers[1] - true[1]) < 4 * 2
     assert found.gain.validation_after < found.gain.validation_before
     again = tune(game, samples_of(states, results), tuned, settings, 100.0)
     assert (again.numbers == found.numbers).all()
     assert again.gain == found.gain
-    other = tune(game, samples_of(states, results), tuned, Settings(seed=seed + 5, batch=256, rounds=2), 100.0)
+    other = tune(
+        game,
+        samples_of(states, results),
+        tuned,
+        Settings(seed=seed + 5, batch=256, rounds=2),
+        100.0,
+    )
     assert (other.numbers != found.numbers).any()
 
 
@@ -250,7 +273,13 @@ def test_no_scale_without_sense() -> None:
 
 
 def plan_of(game: Game, **changed: Any) -> Plan:
-    made: dict[str, Any] = {"seed": 1, "nodes": 50, "least_random": 0, "most_random": 3, "options": {}}
+    made: dict[str, Any] = {
+        "seed": 1,
+        "nodes": 50,
+        "least_random": 0,
+        "most_random": 3,
+        "options": {},
+    }
     return Plan(1, game.id, game.digest, **(made | changed))
 
 
@@ -299,21 +328,45 @@ def test_matches_made_in_another_way_are_not_mixed(tmp_path: Path) -> None:
 # --- the command
 
 
-def test_the_command_tunes_a_game(planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Plays, fits and writes a file that the game reads, with command and losses at its head; the positions of a file
-    count as well; a second fit of the same matches writes the same numbers.
+def test_the_command_tunes_a_game(
+    planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Plays, fits and writes a file that the game reads, with command and losses at its head; the
+    positions of a file count as well; a second fit of the same matches writes the same numbers.
     """
     positions = tmp_path / "positions"
     positions.write_text("# ours\n...X.....; 1-0\n....X...O;0.5\n" * 200)
     out = tmp_path / "numbers.txt"
-    command = ["planted", "--work", str(tmp_path / "work"), "--positions", str(positions), "--scale", "100", "--json"]
-    options = ["--nodes", "30", "--random", "1-3", "--freeze", "unused", "--freeze", "spare", "--validation", "0.3"]
+    command = [
+        "planted",
+        "--work",
+        str(tmp_path / "work"),
+        "--positions",
+        str(positions),
+        "--scale",
+        "100",
+        "--json",
+    ]
+    options = [
+        "--nodes",
+        "30",
+        "--random",
+        "1-3",
+        "--freeze",
+        "unused",
+        "--freeze",
+        "spare",
+        "--validation",
+        "0.3",
+    ]
     assert main([*command, *options, "--games", "40", "--out", str(out)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["written"] == [str(out)]
     assert told["validation_after"] < told["validation_before"]
     head = out.read_text().splitlines()[:5]
-    assert head[1].startswith("# python -m engine.tune planted --work work --positions positions --scale 100 --json")
+    assert head[1].startswith(
+        "# python -m engine.tune planted --work work --positions positions --scale 100 --json"
+    )
     assert head[2] == "# matches made with --seed 1 --nodes 30 --random 1-3"
     assert f"{told['positions']:,} positions of {told['matches']:,} matches" in head[3]
     before = planted.read_text()
@@ -338,11 +391,17 @@ def numbers_in_text(text: str) -> list[int]:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["tic-tac-toe", "--games", "1"], "tic-tac-toe has no numbers to tune: its DATA names nothing"),
+        (
+            ["tic-tac-toe", "--games", "1"],
+            "tic-tac-toe has no numbers to tune: its DATA names nothing",
+        ),
         (["no-such-game"], "there is no game 'no-such-game'"),
         (["planted", "--games", "1"], "--games needs --work FILE"),
         (["planted"], "there are no positions to learn from"),
-        (["planted", "--only", "king"], "there is no row king; there are: bias, cell, spare, unused"),
+        (
+            ["planted", "--only", "king"],
+            "there is no row king; there are: bias, cell, spare, unused",
+        ),
         (["planted", "--only", "bias", "--freeze", "bias"], "no numbers are left to tune"),
         (["planted", "--random", "5-4"], "--random is a number of plies"),
         (["planted", "--validation", "1"], "--validation is between 0 and 1"),
@@ -353,7 +412,11 @@ def numbers_in_text(text: str) -> list[int]:
 )
 @pytest.mark.usefixtures("planted")
 def test_a_wrong_command_says_what_is_wrong(
-    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: list[str],
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With exit code 2, and nothing else happens."""
     monkeypatch.chdir(tmp_path)
@@ -368,7 +431,9 @@ def test_a_wrong_command_says_what_is_wrong(
     [("...X.....", "line 1: a position, a semicolon"), ("..XX.....;1-0", "line 1: .*is not a position"),
      ("...X.....;2-0", "line 1: a position, a semicolon")],
 )  # fmt: skip
-def test_a_wrong_position_is_named(line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_position_is_named(
+    line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With its file and line."""
     import re
 
@@ -381,6 +446,10 @@ def test_a_wrong_position_is_named(line: str, told: str, tmp_path: Path, capsys:
 def test_help() -> None:
     """As a program."""
     done = subprocess.run(
-        [sys.executable, "-m", "engine.tune", "--help"], capture_output=True, text=True, check=True, env={**os.environ}
+        [sys.executable, "-m", "engine.tune", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ},
     )
     assert "--score-weight" in done.stdout

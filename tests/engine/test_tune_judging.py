@@ -1,4 +1,6 @@
-"""A work file that another player has judged: its scores, and nothing else, take the place of those that were there."""
+"""A work file that another player has judged: its scores, and nothing else, take the place of those
+that were there.
+"""
 
 from pathlib import Path
 
@@ -29,13 +31,19 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("every", [1, 3])
 def test_scores_are_those_of_the_player(work: Path, tmp_path: Path, every: int) -> None:
-    """One of so many of the positions kept, each as a search of its own scores it; moves and results stay."""
+    """One of so many of the positions kept, each as a search of its own scores it; moves and
+    results stay.
+    """
     judged = tmp_path / "judged"
     judge(GAME, work, judged, PLAYER, every)
     searcher = Searcher(GAME)
     count = 0
     for played, again in zip(read_matches(work), read_matches(judged), strict=True):
-        assert (again.number, again.moves, again.result) == (played.number, played.moves, played.result)
+        assert (again.number, again.moves, again.result) == (
+            played.number,
+            played.moves,
+            played.result,
+        )
         assert again.kept == played.kept[played.number % every :: every]
         position = GAME.start()
         scores = dict(zip(again.kept, again.scores, strict=True))
@@ -59,7 +67,9 @@ def test_what_was_stopped_goes_on(work: Path, tmp_path: Path) -> None:
     part.write_bytes(b"".join(lines[:3]) + lines[3][:-5])
     judge(GAME, work, part, PLAYER, 2)
     assert part.read_bytes() == whole.read_bytes()
-    with pytest.raises(TuneError, match=r"judge nodes=300,table=fresh and not nodes=5, every 2 and not 1"):
+    with pytest.raises(
+        TuneError, match=r"judge nodes=300,table=fresh and not nodes=5, every 2 and not 1"
+    ):
         judge(GAME, work, part, "nodes=5", 1)
 
 
@@ -68,9 +78,18 @@ def test_what_was_stopped_goes_on(work: Path, tmp_path: Path) -> None:
     [
         (["chess", "--judge", "nodes=5"], "--judge needs --work FILE"),
         (["chess", "--work", "WORK", "--judge", "nodes=5"], "--judge needs --work FILE"),
-        (["chess", "--work", "none", "--judge", "nodes=5", "--judged", "out"], "none holds no matches to judge"),
-        (["chess", "--work", "WORK", "--judge", "nodes=5", "--judged", "out"], "holds matches of connect-four"),
-        (["breakthrough", "--work", "BREAK", "--judge", "uci=sunfish", "--judged", "out"], "uci programs play chess"),
+        (
+            ["chess", "--work", "none", "--judge", "nodes=5", "--judged", "out"],
+            "none holds no matches to judge",
+        ),
+        (
+            ["chess", "--work", "WORK", "--judge", "nodes=5", "--judged", "out"],
+            "holds matches of connect-four",
+        ),
+        (
+            ["breakthrough", "--work", "BREAK", "--judge", "uci=sunfish", "--judged", "out"],
+            "uci programs play chess",
+        ),
         (["breakthrough", "--work", "BREAK", "--judge", "speed=5", "--judged", "out"], "--judge: "),
     ],
 )

@@ -1,4 +1,6 @@
-"""The tuner of Othello's patterns: the same bytes each time, and the numbers that the game's evaluation then sums."""
+"""The tuner of Othello's patterns: the same bytes each time, and the numbers that the game's
+evaluation then sums.
+"""
 
 import random
 from pathlib import Path
@@ -17,14 +19,16 @@ from engine.tune.othello_positions import read_records
 
 def random_weights(seed: int) -> Any:
     """Weights that a DATA file holds exactly."""
-    content = np.random.Generator(np.random.PCG64(seed)).integers(-9, 10, othello.PHASES * othello.PHASE_BYTES)
+    content = np.random.Generator(np.random.PCG64(seed)).integers(
+        -9, 10, othello.PHASES * othello.PHASE_BYTES
+    )
     extras = np.arange(othello.PHASES * template.EXTRA_COUNT) - 9
     return tuner.unpacked(content.astype(np.int8).tobytes() + extras.astype("<i8").tobytes())
 
 
 def test_the_evaluation_sums_what_was_learnt() -> None:
-    """The game's rule on packed weights is what the tuner predicts, in positions of random matches; mirrored patterns
-    have one value.
+    """The game's rule on packed weights is what the tuner predicts, in positions of random matches;
+    mirrored patterns have one value.
     """
     content = tuner.packed(random_weights(1))
     assert tuner.packed(tuner.unpacked(content)) == content
@@ -38,7 +42,9 @@ def test_the_evaluation_sums_what_was_learnt() -> None:
             expected = int(othello.evaluate(here.state, data))
             record = np.array([0, p, o, 0], np.uint64)
             sums = np.zeros(2 * othello.PHASES, np.int64)
-            native.function("learn")(Memory(record), 1, 0, Memory(weights), twins, Memory(scratch), Memory(sums))
+            native.function("learn")(
+                Memory(record), 1, 0, Memory(weights), twins, Memory(scratch), Memory(sums)
+            )
             phase = othello.phase_of(64 - (p | o).bit_count())
             off = sums[2 * phase] ** 0.5  # the error in eighths, for a lead of 0
             assert abs(off - abs(expected)) <= 1, here.text()
@@ -67,7 +73,9 @@ OTHER_FILES = {
 def test_other_files_are_left_alone(
     content: bytes, matches: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file that does not say how its matches were made is refused, whether matches are wanted or not."""
+    """A file that does not say how its matches were made is refused, whether matches are wanted or
+    not.
+    """
     work, out = tmp_path / "work", tmp_path / "out.bin"
     work.write_bytes(content)
     assert tuner.main(["--work", str(work), "--matches", matches, "--out", str(out)]) == 2
@@ -76,12 +84,17 @@ def test_other_files_are_left_alone(
     assert not out.exists()
 
 
-def test_matches_made_in_another_way_do_not_mix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_matches_made_in_another_way_do_not_mix(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """More matches come from the same seed, depth and rules only."""
     work = tmp_path / "work"
     tuner.play_matches(work, 2, seed=1, depth=1)
     made = work.read_bytes()
-    for more, told in (["--seed", "2"], "seed 1 and not 2"), (["--depth", "2"], "depth 1 and not 2"):
+    for more, told in (
+        (["--seed", "2"], "seed 1 and not 2"),
+        (["--depth", "2"], "depth 1 and not 2"),
+    ):
         asked = ["--work", str(work), "--matches", "3", "--depth", "1", *more]
         assert tuner.main(asked) == 2
         assert told in capsys.readouterr().err
@@ -90,15 +103,24 @@ def test_matches_made_in_another_way_do_not_mix(tmp_path: Path, capsys: pytest.C
     assert "rules x" in capsys.readouterr().err
 
 
-def test_nothing_is_written_where_nothing_is_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file with more matches than are asked for is only read, to its last record; none is made for nothing."""
+def test_nothing_is_written_where_nothing_is_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file with more matches than are asked for is only read, to its last record; none is made
+    for nothing.
+    """
     work, out = tmp_path / "work", tmp_path / "out.bin"
     tuner.play_matches(work, 4, seed=1, depth=1)
     work.chmod(0o444)
     made = work.read_bytes()
     when = work.stat().st_mtime_ns
     for matches in ("0", "2"):
-        assert tuner.main(["--work", str(work), "--matches", matches, "--seed", "9", "--out", str(out)]) == 0
+        assert (
+            tuner.main(
+                ["--work", str(work), "--matches", matches, "--seed", "9", "--out", str(out)]
+            )
+            == 0
+        )
     assert (work.read_bytes(), work.stat().st_mtime_ns) == (made, when)
     assert len(read_records(work)) * 32 == len(made) - 256
     assert tuner.main(["--work", str(work), "--out", str(work)]) == 2
@@ -112,7 +134,10 @@ def test_learning_explains_what_it_saw(tmp_path: Path) -> None:
     work = tmp_path / "work"
     files = [tmp_path / "first.bin", tmp_path / "second.bin"]
     for file in files:
-        assert tuner.main(["--work", str(work), "--matches", "8", "--depth", "1", "--out", str(file)]) == 0
+        assert (
+            tuner.main(["--work", str(work), "--matches", "8", "--depth", "1", "--out", str(file)])
+            == 0
+        )
     contents = [file.read_bytes() for file in files]
     assert contents[0] == contents[1]
     assert len(contents[0]) == Path(othello.__file__).with_name(othello.DATA[0]).stat().st_size

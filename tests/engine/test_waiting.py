@@ -27,7 +27,15 @@ def test_rooms_take_turns() -> None:
     queue: FairQueue[Item] = FairQueue(10)
     for number, room in enumerate("aaaabab"):
         queue.put(Item(room, number))
-    assert [f"{item.affinity}{item.number}" for item in drain(queue)] == ["a0", "b4", "a1", "b6", "a2", "a3", "a5"]
+    assert [f"{item.affinity}{item.number}" for item in drain(queue)] == [
+        "a0",
+        "b4",
+        "a1",
+        "b6",
+        "a2",
+        "a3",
+        "a5",
+    ]
 
 
 def test_an_item_that_comes_back_goes_first() -> None:

@@ -21,7 +21,9 @@ Key = tuple[str, Step]
 class Compiler:
     """A process that is told what to compile, and compiles it when the test says so."""
 
-    def __init__(self, house: "House", on_message: Callable[..., None], on_end: Callable[..., None]) -> None:
+    def __init__(
+        self, house: "House", on_message: Callable[..., None], on_end: Callable[..., None]
+    ) -> None:
         self.house = house
         self.on_message = on_message
         self.on_end = on_end
@@ -126,7 +128,11 @@ async def test_searches_come_before_solvers_and_personas(warming: Any) -> None:
         for _ in range(3):
             found.append(await house.ordered())
             house.compiled()
-        assert found == [("chess", "search"), ("connect-four", "search"), ("connect-four", "solver")]
+        assert found == [
+            ("chess", "search"),
+            ("connect-four", "search"),
+            ("connect-four", "solver"),
+        ]
         await a_moment()
         assert len(house.commands) == 3, "nobody has asked for a persona"
         house.warmer.ask("chess", "persona")
@@ -178,7 +184,9 @@ async def test_those_that_are_asked_for_take_turns(warming: Any) -> None:
 
 
 async def test_a_search_ends_what_is_less(warming: Any) -> None:
-    """A solver that somebody wants waits for the search of its game, and gives way to that of any other."""
+    """A solver that somebody wants waits for the search of its game, and gives way to that of any
+    other.
+    """
     async with warming() as house:
         house.warmer.ask("othello", "solver")
         house.warmer.ask("othello")
@@ -203,11 +211,15 @@ async def test_wanting_a_solver_does_not_end_the_search_of_its_game(warming: Any
         house.compiled()
         assert await house.ordered() == ("othello", "solver")
         assert house.commands.count(("othello", "search")) == 1
-        assert [process.closed for process in house.processes] == [True, False], "the first one gives way"
+        assert [process.closed for process in house.processes] == [True, False], (
+            "the first one gives way"
+        )
 
 
 async def test_what_the_cache_holds_is_settled_at_once(warming: Any) -> None:
-    """Before `ask` returns, whatever is being compiled; and without a process when nothing else is wanted."""
+    """Before `ask` returns, whatever is being compiled; and without a process when nothing else is
+    wanted.
+    """
     cached: set[Key] = {("hex", "search"), ("hex", "persona")}
     async with warming("chess", cached=cached) as house:
         await house.ordered()
@@ -254,8 +266,12 @@ async def test_a_compiler_that_dies_is_tried_again_and_then_no_more(warming: Any
 
 
 @pytest.mark.parametrize(("is_changed", "kind"), [(False, SearchFailed), (True, RulesChanged)])
-async def test_a_game_that_does_not_compile(warming: Any, is_changed: bool, kind: type[SearchError]) -> None:
-    """It has failed, and nothing more of it is compiled; its searches are told when its files were edited."""
+async def test_a_game_that_does_not_compile(
+    warming: Any, is_changed: bool, kind: type[SearchError]
+) -> None:
+    """It has failed, and nothing more of it is compiled; its searches are told when its files were
+    edited.
+    """
     async with warming("draughts", "othello") as house:
         await house.ordered()
         house.compiled("these rules do not compile", is_changed)

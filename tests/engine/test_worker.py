@@ -20,7 +20,9 @@ def info_of(depth: int, nodes: int) -> Info:
 
 
 def test_a_live_count_never_goes_back() -> None:
-    """The search shows its count now and then: a depth that it has completed since has counted more."""
+    """The search shows its count now and then: a depth that it has completed since has counted
+    more.
+    """
     position = load_game("tic-tac-toe").start()
     control = Control()
     control.clear_shown()
@@ -28,7 +30,9 @@ def test_a_live_count_never_goes_back() -> None:
 
 
 def test_a_depth_does_not_overtake_a_count() -> None:
-    """The companion has read a node count and not told it yet when the search completes a depth: that waits."""
+    """The companion has read a node count and not told it yet when the search completes a depth:
+    that waits.
+    """
     ours, theirs = Pipe()
     worker = Worker(SimpleNamespace(Control=lambda words: words), theirs, None, 0)
     has_read, may_tell = threading.Event(), threading.Event()
@@ -56,7 +60,9 @@ def test_a_depth_does_not_overtake_a_count() -> None:
 
 
 def test_a_search_is_ended_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exactly then and once, however long it goes on; before and after that its count is told now and then."""
+    """Exactly then and once, however long it goes on; before and after that its count is told now
+    and then.
+    """
     now_s = [0.0]
     expired: list[float] = []
     looks: list[float] = []

@@ -1,17 +1,19 @@
-"""Reads what clients sent and received, and says which promises were broken. It knows nothing of the server's code.
+"""Reads what clients sent and received, and says which promises were broken. It knows nothing of
+the server's code.
 
 The invariants that it checks (I7 and I10 need a clock of their own and are checked elsewhere):
 
-I1 acknowledged means in the log exactly once, at that v. I2 refused means never in the log. I3 v counts 1, 2, 3, …
-and the epoch stays. I4 each connection sees one contiguous slice of the log, the same for all. I5 nothing is shown that
-was not committed. I6 nobody goes back in time by changing nodes. I8 a snapshot is the log so far. I9 every move is
-legal by an independent referee, and so are the moves that are offered. I11 a result is final. I12 a seat has one
-identity, changed only by an event. I13 nobody moves for another. I14 what is not for players reaches no player. I16 one
-move for each ply. I18 no rematch without an offer. I19 each command has exactly one answer within 10 s, or the
-connection closes.
+I1 acknowledged means in the log exactly once, at that v. I2 refused means never in the log. I3 v
+counts 1, 2, 3, … and the epoch stays. I4 each connection sees one contiguous slice of the log, the
+same for all. I5 nothing is shown that was not committed. I6 nobody goes back in time by changing
+nodes. I8 a snapshot is the log so far. I9 every move is legal by an independent referee, and so are
+the moves that are offered. I11 a result is final. I12 a seat has one identity, changed only by an
+event. I13 nobody moves for another. I14 what is not for players reaches no player. I16 one move for
+each ply. I18 no rematch without an offer. I19 each command has exactly one answer within 10 s, or
+the connection closes.
 
-The last word on what was committed has the client called READER, which joins every room at the very end, on a node that
-was not there before.
+The last word on what was committed has the client called READER, which joins every room at the very
+end, on a node that was not there before.
 """
 
 from collections import Counter, defaultdict
@@ -22,16 +24,17 @@ from typing import Any, Literal
 from tests.oracle.referee import Foul, Referee, referee
 
 READER = "reader"
+#: A server answers within 10 s or closes; the rest is what a busy machine may add.
 ANSWER_S = 60.0
-"""A server answers within 10 s or closes; the rest is what a busy machine may add."""
+#: What arrives within so long was sent at once.
 TOGETHER_S = 0.1
-"""What arrives within so long was sent at once."""
 
 Message = dict[str, Any]
 Way = Literal["open", "close", "out", "in"]
 
+#: Answers that do not say for certain that nothing was done, or that ask for the same command
+#: again.
 UNKNOWN = {"store.retry", "server.fault", "room.busy"}
-"""Answers that do not say for certain that nothing was done, or that ask for the same command again."""
 
 NOT_LOGGED = {"join", "leave", "hello", "ping", "watch_lobby"}
 
@@ -41,7 +44,9 @@ DRAWS = ("agreement", "claim")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that happened to a client: a connection opened or closed, a message went out or came in."""
+    """One thing that happened to a client: a connection opened or closed, a message went out or
+    came in.
+    """
 
     at_s: float
     client: str
@@ -56,7 +61,9 @@ class History:
 
     entries: list[Entry] = field(default_factory=list)
 
-    def add(self, at_s: float, client: str, session: int, way: Way, message: Message | None = None) -> None:
+    def add(
+        self, at_s: float, client: str, session: int, way: Way, message: Message | None = None
+    ) -> None:
         self.entries.append(Entry(at_s, client, session, way, message or {}))
 
 
@@ -133,7 +140,12 @@ class RoomLog:
                     pass
                 case kind:
                     self._fault("I3", f"an event of kind {kind} at v {v}")
-            running = umpire is not None and now.match is not None and now.over is None and not umpire.over
+            running = (
+                umpire is not None
+                and now.match is not None
+                and now.over is None
+                and not umpire.over
+            )
             now.legal = tuple(sorted(umpire.moves())) if running and umpire is not None else ()
             now.to_move = now.player(umpire.turn) if running and umpire is not None else None
             self.states[v] = now
@@ -151,13 +163,21 @@ class RoomLog:
             self._fault("I11", f"a match started before the one before was over, at v {v}")
         players = tuple(one["identity"] for one in event["seats"])
         if sorted(map(str, players)) != sorted(map(str, now.seats)):
-            self._fault("I12", f"the match at v {v} started with {players}, and {now.seats} were seated")
+            self._fault(
+                "I12", f"the match at v {v} started with {players}, and {now.seats} were seated"
+            )
         if now.match is not None and list(players) != now.seats:
             waiting = {now.seats[seat] for seat in now.offers}
             people = {one for one in now.seats if one != "ai"}
             if len(people) > 1 and not waiting:
                 self._fault("I18", f"a rematch started at v {v} that nobody had offered")
-        now.match, now.moves, now.over, now.players, now.offers = event["match"], (), None, players, ()
+        now.match, now.moves, now.over, now.players, now.offers = (
+            event["match"],
+            (),
+            None,
+            players,
+            (),
+        )
         now.seats = list(players)
         return referee(self.game, self.options)
 
@@ -170,7 +190,9 @@ class RoomLog:
         if event["ply"] != len(now.moves):
             self._fault("I16", f"ply {event['ply']} at v {v}, where {len(now.moves)} was due")
         if event["seat"] != umpire.turn:
-            self._fault("I9", f"seat {event['seat']} moved at v {v}, and it was the turn of {umpire.turn}")
+            self._fault(
+                "I9", f"seat {event['seat']} moved at v {v}, and it was the turn of {umpire.turn}"
+            )
         try:
             umpire.play(event["move"])
         except Foul as foul:
@@ -178,7 +200,9 @@ class RoomLog:
         now.moves = (*now.moves, event["move"])
         now.offers = tuple(seat for seat in now.offers if seat == event["seat"])
 
-    def _finish(self, v: int, now: State, event: Message, umpire: Referee | None, finished: set[str]) -> None:
+    def _finish(
+        self, v: int, now: State, event: Message, umpire: Referee | None, finished: set[str]
+    ) -> None:
         if event["match"] in finished or now.match != event["match"]:
             self._fault("I11", f"a second result at v {v}")
         finished.add(event["match"])
@@ -188,9 +212,13 @@ class RoomLog:
         if event["how"] in DRAWS and event["winner"] is not None:
             self._fault("I9", f"somebody has won a draw at v {v}")
         if (event["how"] == "board") != on_board:
-            self._fault("I9", f"finished by {event['how']} at v {v}, and the referee says {on_board}")
+            self._fault(
+                "I9", f"finished by {event['how']} at v {v}, and the referee says {on_board}"
+            )
         elif on_board and umpire is not None and umpire.winner != event["winner"]:
-            self._fault("I9", f"{event['winner']} has won at v {v}, and the referee says {umpire.winner}")
+            self._fault(
+                "I9", f"{event['winner']} has won at v {v}, and the referee says {umpire.winner}"
+            )
         now.over = (event["winner"], event["how"])
         now.offers = ()
 
@@ -201,7 +229,9 @@ class RoomLog:
 def check(history: History) -> list[str]:
     """Every broken promise, each beginning with its invariant; an empty list is what one hopes for."""
     entries = history.entries
-    identities = {one.client: one.message["identity"] for one in entries if _is(one, "in", "welcome")}
+    identities = {
+        one.client: one.message["identity"] for one in entries if _is(one, "in", "welcome")
+    }
     logs, faults = _read_logs(entries)
     faults += [fault for log in logs.values() for fault in log.faults]
     epochs = {one.message["epoch"] for one in entries if one.way == "in" and "epoch" in one.message}
@@ -228,7 +258,11 @@ def _read_logs(entries: list[Entry]) -> tuple[dict[str, RoomLog], list[str]]:
             logs[one.message["room"]].events.setdefault(one.message["v"], one.message)
     for log in logs.values():
         log.fold()
-    rooms = {one.message["room"] for one in entries if one.way == "in" and one.message.get("t") == "event"}
+    rooms = {
+        one.message["room"]
+        for one in entries
+        if one.way == "in" and one.message.get("t") == "event"
+    }
     return logs, [f"I5: room {room} is gone" for room in sorted(rooms - logs.keys())]
 
 
@@ -243,7 +277,9 @@ class Following:
     since: int = 0
 
 
-def _check_sessions(entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]) -> Iterator[str]:
+def _check_sessions(
+    entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]
+) -> Iterator[str]:
     """I4, I5, I6, I8, I14 and the offered moves of I9."""
     following: dict[tuple[int, str], Following] = defaultdict(Following)
     leaks: dict[tuple[int, str], list[tuple[int, float, str]]] = defaultdict(list)
@@ -278,13 +314,23 @@ def _check_sessions(entries: list[Entry], logs: dict[str, RoomLog], identities: 
                     yield f"I4: {here} saw v {message['v']} of room {room} after v {follow.v}"
                 follow.v = message["v"]
                 yield from (f"{fault}, {here}" for fault in _check_event(message, log))
-                # Whoever has left the seat may hear of the time before, and that news is on its way, too.
+                # Whoever has left the seat may hear of the time before, and that news is on its
+                # way, too.
                 waiting = leaks.pop((one.session, room), [])
-                yield from (leak for until, at_s, leak in waiting if until <= follow.v and one.at_s - at_s > TOGETHER_S)
+                yield from (
+                    leak
+                    for until, at_s, leak in waiting
+                    if until <= follow.v and one.at_s - at_s > TOGETHER_S
+                )
                 leaks[one.session, room] = [leak for leak in waiting if leak[0] > follow.v]
                 if _is_whisper_to_player(message, log, identity):
                     left = next(
-                        (v for v in range(follow.v, log.head + 1) if identity not in log.states[v].seats), 2**53
+                        (
+                            v
+                            for v in range(follow.v, log.head + 1)
+                            if identity not in log.states[v].seats
+                        ),
+                        2**53,
                     )
                     leak = f"I14: v {follow.v} of room {room} was shown to a player, {here}"
                     leaks[one.session, room].append((left, one.at_s, leak))
@@ -336,7 +382,10 @@ def _check_snapshot(message: Message, log: RoomLog, identity: str) -> Iterator[s
         yield f"I8: the snapshot of room {log.room} at v {message['v']} says {seen} and the log {state.seen}"
     for line in message.get("chat", ()):
         said = log.events.get(line["v"])
-        if said is None or (said.get("text"), said.get("to", "room")) != (line["text"], line.get("to", "room")):
+        if said is None or (said.get("text"), said.get("to", "room")) != (
+            line["text"],
+            line.get("to", "room"),
+        ):
             yield f"I8: the snapshot of room {log.room} has a line at v {line['v']} that nobody said"
         elif line.get("to") == "spectators" and identity in state.seats:
             yield f"I14: a snapshot of room {log.room} for a player has what spectators said at v {line['v']}"
@@ -355,7 +404,11 @@ def _check_answers(entries: list[Entry]) -> Iterator[str]:
         key = (one.session, str(one.message.get("id")))
         if one.way == "out" and one.message["t"] not in ("hello", "ping"):
             sent[key].append(one.at_s)
-        elif one.way == "in" and one.message["t"] in ("ack", "error") and one.message["id"] is not None:
+        elif (
+            one.way == "in"
+            and one.message["t"] in ("ack", "error")
+            and one.message["id"] is not None
+        ):
             if answered[key] >= len(sent[key]):
                 yield f"I19: {one.client} got an answer to {key[1]} that was not due"
                 continue
@@ -400,7 +453,11 @@ def _commands(entries: Iterable[Entry], identities: dict[str, str]) -> list[Comm
             command = commands.setdefault(key, Command(identities[one.client], message))
             command.sends += 1
             where[one.session, message["id"]].append(command)
-        elif one.way == "in" and message["t"] in ("ack", "error") and where.get((one.session, str(message["id"]))):
+        elif (
+            one.way == "in"
+            and message["t"] in ("ack", "error")
+            and where.get((one.session, str(message["id"])))
+        ):
             command = where[one.session, message["id"]].pop(0)
             if message["t"] == "ack":
                 command.acks.append(message)
@@ -410,8 +467,12 @@ def _commands(entries: Iterable[Entry], identities: dict[str, str]) -> list[Comm
     return list(commands.values())
 
 
-def _check_commands(entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]) -> Iterator[str]:
-    """I1, I2, I13: what was acknowledged is in the log once, what was refused is not, and every move has its author."""
+def _check_commands(
+    entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]
+) -> Iterator[str]:
+    """I1, I2, I13: what was acknowledged is in the log once, what was refused is not, and every
+    move has its author.
+    """
     commands = _commands(entries, identities)
     moves: dict[tuple[str, str, int, str], list[Command]] = defaultdict(list)
     for command in commands:
@@ -430,7 +491,9 @@ def _check_commands(entries: list[Entry], logs: dict[str, RoomLog], identities: 
             yield from _check_effect(command, log, command.acks[0]["v"], what)
         if message["t"] == "chat":
             times = sum(
-                event["kind"] == "said" and event["identity"] == command.identity and event["text"] == message["text"]
+                event["kind"] == "said"
+                and event["identity"] == command.identity
+                and event["text"] == message["text"]
                 for event in log.events.values()
             )
             if times > 1:
@@ -442,7 +505,11 @@ def _check_commands(entries: list[Entry], logs: dict[str, RoomLog], identities: 
             if event["kind"] == "moved" and v in log.states:
                 actor = log.states[v].player(event["seat"])
                 sent = moves[log.room, str(actor), event["ply"], event["move"]]
-                if actor != "ai" and not event.get("forced") and all(command.certainly_refused for command in sent):
+                if (
+                    actor != "ai"
+                    and not event.get("forced")
+                    and all(command.certainly_refused for command in sent)
+                ):
                     yield f"I13: nobody asked for the move at v {v} of room {log.room}, or it was refused"
 
 
@@ -469,5 +536,8 @@ def _check_effect(command: Command, log: RoomLog, v: int | None, what: str) -> I
             yield f"I1: {what} was acknowledged as v {v}, which is {moved}"
         elif v in log.states and log.states[v].player(moved["seat"]) != command.identity:
             yield f"I13: {what} moved for {log.states[v].player(moved['seat'])}"
-    elif message["t"] == "chat" and (event["identity"], event["text"]) != (command.identity, message["text"]):
+    elif message["t"] == "chat" and (event["identity"], event["text"]) != (
+        command.identity,
+        message["text"],
+    ):
         yield f"I1: {what} was acknowledged as v {v}, which is {event}"

@@ -1,4 +1,6 @@
-"""What clients were told, what the server's log says, and what must hold between the two (docs: reliability)."""
+"""What clients were told, what the server's log says, and what must hold between the two (docs:
+reliability).
+"""
 
 import asyncio
 import sqlite3
@@ -13,7 +15,16 @@ import msgspec
 
 from client.messages import Happened
 from server.deploy.postgres import Postgres
-from server.protocol.messages import AnyEvent, Created, Finished, Hidden, Move, Moved, RoomCommand, Started
+from server.protocol.messages import (
+    AnyEvent,
+    Created,
+    Finished,
+    Hidden,
+    Move,
+    Moved,
+    RoomCommand,
+    Started,
+)
 from tests.oracle.referee import Foul, Referee, referee
 
 DATABASE = "plyroom.sqlite3"
@@ -46,7 +57,10 @@ def read_logs(data: Path) -> dict[str, RoomLog]:
 
 async def read_postgres_logs(postgres: Postgres, database: str) -> dict[str, RoomLog]:
     """All rooms in a PostgreSQL database."""
-    async with postgres.session(database) as session, session.transaction(isolation="repeatable_read"):
+    async with (
+        postgres.session(database) as session,
+        session.transaction(isolation="repeatable_read"),
+    ):
         return _logs(*[await session.fetch(query) for query in (HEADS, EVENTS, COMMANDS)])
 
 
@@ -57,7 +71,10 @@ def _logs(heads: Iterable[Any], entries: Iterable[Any], keys: Iterable[Any]) -> 
     commands: dict[str, dict[tuple[str, str], tuple[int, int]]] = defaultdict(dict)
     for room, identity, key, first, last in keys:
         commands[room][identity, key] = (first, last)
-    return {room: RoomLog(room, head, bool(due), events[room], commands[room]) for room, head, due in heads}
+    return {
+        room: RoomLog(room, head, bool(due), events[room], commands[room])
+        for room, head, due in heads
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +92,10 @@ class Journal:
 
     acks: list[Acked] = field(default_factory=list)
     refused: list[tuple[str, RoomCommand, str]] = field(default_factory=list)
-    seen: dict[tuple[str, str], list[Happened | int]] = field(default_factory=lambda: defaultdict(list))
-    """By room and client: events, and the v of snapshots among them."""
+    #: By room and client: events, and the v of snapshots among them.
+    seen: dict[tuple[str, str], list[Happened | int]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
 
     def acked(self, identity: str, command: RoomCommand, v: int | None) -> None:
@@ -96,7 +115,9 @@ class Journal:
             self._waiting.remove(entry)
 
     def violations(self, logs: dict[str, RoomLog]) -> list[str]:
-        """Everything that the logs owe to what clients were told, and do not keep; empty when all is well."""
+        """Everything that the logs owe to what clients were told, and do not keep; empty when all
+        is well.
+        """
         found = [wrong for log in logs.values() for wrong in _log_violations(log)]
         for ack in self.acks:
             found += _ack_violations(ack, logs.get(ack.command.room))
@@ -105,7 +126,10 @@ class Journal:
             if log is not None and (identity, command.id) in log.commands:
                 found.append(f"{command} was refused with {code}, and is in the log")
         for (room, client), messages in self.seen.items():
-            found += [f"{client} in {room}: {wrong}" for wrong in _seen_violations(messages, logs.get(room))]
+            found += [
+                f"{client} in {room}: {wrong}"
+                for wrong in _seen_violations(messages, logs.get(room))
+            ]
         return found
 
 
@@ -152,7 +176,10 @@ def _ack_violations(ack: Acked, log: RoomLog | None) -> list[str]:
         return [f"{ack}: the log has {made} for it"]
     if isinstance(ack.command, Move):
         event = log.events.get(made[0])
-        if not isinstance(event, Moved) or (event.ply, event.move) != (ack.command.ply, ack.command.move):
+        if not isinstance(event, Moved) or (event.ply, event.move) != (
+            ack.command.ply,
+            ack.command.move,
+        ):
             return [f"{ack}: the log has {event} for it"]
     return []
 

@@ -1,6 +1,8 @@
-"""The rules of some simple games once more, as plainly as can be: an umpire that owes nothing to the engine.
+"""The rules of some simple games once more, as plainly as can be: an umpire that owes nothing to
+the engine.
 
-Every test that wants to know whether a move was legal, whose turn it is, or who has won, may ask here.
+Every test that wants to know whether a move was legal, whose turn it is, or who has won, may ask
+here.
 """
 
 from collections.abc import Mapping
@@ -14,7 +16,9 @@ class Foul(Exception):
 
 @dataclass
 class Referee:
-    """One playing of a game: `turn` is the seat to move, `over` says that it has ended and `winner` for whom."""
+    """One playing of a game: `turn` is the seat to move, `over` says that it has ended and `winner`
+    for whom.
+    """
 
     names: ClassVar[dict[str, type["Referee"]]] = {}
 
@@ -61,7 +65,16 @@ def referee(game: str, options: Mapping[str, str]) -> Referee:
 class TicTacToe(Referee, game="tic-tac-toe"):
     cells: dict[str, int] = field(default_factory=dict)
 
-    LINES: ClassVar[list[str]] = ["a1b1c1", "a2b2c2", "a3b3c3", "a1a2a3", "b1b2b3", "c1c2c3", "a1b2c3", "a3b2c1"]
+    LINES: ClassVar[list[str]] = [
+        "a1b1c1",
+        "a2b2c2",
+        "a3b3c3",
+        "a1a2a3",
+        "b1b2b3",
+        "c1c2c3",
+        "a1b2c3",
+        "a3b2c1",
+    ]
 
     def moves(self) -> list[str]:
         return [column + row for column in "abc" for row in "123" if column + row not in self.cells]
@@ -99,7 +112,8 @@ class ConnectFour(Referee, game="connect-four"):
         mover, row = 1 - self.turn, len(self.columns[self.last]) - 1
         for right, up in ((1, 0), (0, 1), (1, 1), (1, -1)):
             line = "".join(
-                "x" if self.disc(self.last + n * right, row + n * up) == mover else "." for n in range(-3, 4)
+                "x" if self.disc(self.last + n * right, row + n * up) == mover else "."
+                for n in range(-3, 4)
             )
             if "xxxx" in line:
                 return self.end(mover)
@@ -139,7 +153,10 @@ class Breakthrough(Referee, game="breakthrough"):
 
     def __post_init__(self) -> None:
         self.men = {
-            column + row: seat for seat, rows in enumerate(("12", "78")) for row in rows for column in "abcdefgh"
+            column + row: seat
+            for seat, rows in enumerate(("12", "78"))
+            for row in rows
+            for column in "abcdefgh"
         }
 
     def moves(self) -> list[str]:

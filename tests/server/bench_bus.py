@@ -1,6 +1,8 @@
-"""`python -m tests.server.bench_bus`: what the bus and engine workers cost, over a private Mosquitto on this machine.
+"""`python -m tests.server.bench_bus`: what the bus and engine workers cost, over a private
+Mosquitto on this machine.
 
-Both nodes are in this process, so a figure a message has its sending and its receiving in it. Medians of the rounds.
+Both nodes are in this process, so a figure a message has its sending and its receiving in it.
+Medians of the rounds.
 """
 
 import asyncio
@@ -37,7 +39,9 @@ BURST = 4000
 SEARCHES = 200
 GAME = load_game("tic-tac-toe")
 BODY = format_event_body(
-    wire.Moved(match="abcdefghijkm", ply=12, seat=0, move="e2e4", digest="0123456789abcdef", text="e4")
+    wire.Moved(
+        match="abcdefghijkm", ply=12, seat=0, move="e2e4", digest="0123456789abcdef", text="e4"
+    )
 )
 
 
@@ -105,8 +109,13 @@ def percentiles(values: list[float]) -> str:
 async def measure() -> None:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        broker = await stack.enter_async_context(mosquitto(folder, lines=("max_queued_messages 0",)))
-        here, there = [await stack.enter_async_context(open_mqtt_bus(broker.address, n, KEY)) for n in ("n1", "n2")]
+        broker = await stack.enter_async_context(
+            mosquitto(folder, lines=("max_queued_messages 0",))
+        )
+        here, there = [
+            await stack.enter_async_context(open_mqtt_bus(broker.address, n, KEY))
+            for n in ("n1", "n2")
+        ]
         await flowing(here)
         await flowing(there)
         ear, v = Ear(), 1
@@ -122,7 +131,9 @@ async def measure() -> None:
             v += MOVES + BURST
         click.echo(f"an event from node to node at {RATE_PER_S}/s: {percentiles(latency)}")
         rate, cost = statistics.median(rates), statistics.median(costs)
-        click.echo(f"events sent and received by one process: {rate:,.0f} /s, {cost:.0f} us of CPU each")
+        click.echo(
+            f"events sent and received by one process: {rate:,.0f} /s, {cost:.0f} us of CPU each"
+        )
         pool = await stack.enter_async_context(Pool(1, warm=()))
         await pool.warm(GAME.id)
         await stack.enter_async_context(open_worker(broker.address, "bench", 1, (GAME.id,)))

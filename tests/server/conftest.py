@@ -1,5 +1,5 @@
-"""Databases for the tests, and the server's log in plain text: by default every exception is drawn with all its
-variables, which takes seconds.
+"""Databases for the tests, and the server's log in plain text: by default every exception is drawn
+with all its variables, which takes seconds.
 """
 
 from collections.abc import AsyncIterator, Iterator

@@ -48,14 +48,18 @@ def test_the_address_is_the_sockets_or_what_a_trusted_proxy_says(
         ("192.0.2.7", ["https"], False),
     ],
 )
-def test_only_a_trusted_proxy_says_that_it_is_https(peer: str, protos: list[str], is_https: bool) -> None:
+def test_only_a_trusted_proxy_says_that_it_is_https(
+    peer: str, protos: list[str], is_https: bool
+) -> None:
     assert PROXIES.origin(peer, [], protos).is_https is is_https
 
 
 @given(st.integers(0, 2**128 - 1), st.integers(0, 2**64 - 1))
 def test_a_household_has_one_key_however_many_addresses_it_takes(number: int, other: int) -> None:
     """IPv6 addresses that differ in their last 64 bits only count together."""
-    one = parse_address(f"{number >> 112:x}:{number >> 96 & 0xFFFF:x}:{number >> 80 & 0xFFFF:x}:1::")
+    one = parse_address(
+        f"{number >> 112:x}:{number >> 96 & 0xFFFF:x}:{number >> 80 & 0xFFFF:x}:1::"
+    )
     assert one is not None
     neighbour = type(one)(int(one) | other)
     proxies = Proxies()
@@ -71,7 +75,10 @@ def test_no_header_breaks_it(peer: str, headers: list[str]) -> None:
 
 def test_proxies_are_a_setting() -> None:
     """PLYROOM_PROXIES is a list of networks; what is none is named."""
-    assert settings_from_env({"PLYROOM_PROXIES": "10.0.0.0/8, 192.0.2.1"}).proxies == ("10.0.0.0/8", "192.0.2.1")
+    assert settings_from_env({"PLYROOM_PROXIES": "10.0.0.0/8, 192.0.2.1"}).proxies == (
+        "10.0.0.0/8",
+        "192.0.2.1",
+    )
     assert settings_from_env({}).proxies == ()
     with pytest.raises(SettingError, match=r"PLYROOM_PROXIES.*proxy\.example"):
         settings_from_env({"PLYROOM_PROXIES": "proxy.example"})

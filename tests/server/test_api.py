@@ -37,9 +37,14 @@ async def refused(node: Node, target: str) -> tuple[int, str]:
 
 @asynccontextmanager
 async def matches(
-    count: int = 1, world: World | None = None, settings: dict[str, Any] | None = None, **fields: Any
+    count: int = 1,
+    world: World | None = None,
+    settings: dict[str, Any] | None = None,
+    **fields: Any,
 ) -> AsyncIterator[tuple[Node, str, list[str]]]:
-    """A node with so many finished matches in one room, the newest last; Ada wins each in three moves and two."""
+    """A node with so many finished matches in one room, the newest last; Ada wins each in three
+    moves and two.
+    """
     async with serve(world, **(settings or {})) as node:
         ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
         room = await ada.create(**fields)
@@ -60,7 +65,9 @@ async def matches(
 
 
 async def test_games() -> None:
-    """Every game with what a client needs to offer it: title, options, levels, rules, board, how it starts."""
+    """Every game with what a client needs to offer it: title, options, levels, rules, board, how it
+    starts.
+    """
     async with serve() as node:
         games = (await get(node, "/api/games"))["games"]
         assert [game["id"] for game in games] == game_ids()
@@ -95,13 +102,19 @@ async def test_finished_matches_page_by_page() -> None:
             target = f"/api/matches?limit=3&before={page['next']}"
         assert sorted(seen) == sorted(ids[:7])
         first = (await get(node, "/api/matches?limit=1"))["matches"][0]
-        assert (first["room"], first["game"], first["title"], first["plies"]) == (room, "tic-tac-toe", "Tic-tac-toe", 5)
+        assert (first["room"], first["game"], first["title"], first["plies"]) == (
+            room,
+            "tic-tac-toe",
+            "Tic-tac-toe",
+            5,
+        )
         assert first["over"] == {"winner": 0, "how": "board", "reason": "three in a row"}
         assert [one["identity"] for one in first["seats"]] in (["ada", "ben"], ["ben", "ada"])
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=101", "limit=x", "limit=-1", "limit=", "before=x", "before=1", "before=-"]
+    "query",
+    ["limit=0", "limit=101", "limit=x", "limit=-1", "limit=", "before=x", "before=1", "before=-"],
 )
 async def test_a_page_that_cannot_be(query: str) -> None:
     """400 with what was expected."""
@@ -213,12 +226,19 @@ async def asking(api: Api) -> AsyncIterator[TestClient[web.Request, web.Applicat
 
 
 async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
-    """503 when the clock differs from the store's by more than 250 ms, either way; the operator sees by how much."""
+    """503 when the clock differs from the store's by more than 250 ms, either way; the operator
+    sees by how much.
+    """
     ahead = [0]
-    async with asking(Api(World().ports("n1"), Limits(Settings()), lambda: False, lambda: ahead[0])) as client:
+    async with asking(
+        Api(World().ports("n1"), Limits(Settings()), lambda: False, lambda: ahead[0])
+    ) as client:
         for ahead[0], status in ((0, 200), (250, 200), (-250, 200), (251, 503), (-90_000, 503)):
             assert (await client.get("/readyz")).status == status
-        assert await (await client.get("/details")).json() == {"status": "clock differs", "ahead_ms": -90_000}
+        assert await (await client.get("/details")).json() == {
+            "status": "clock differs",
+            "ahead_ms": -90_000,
+        }
 
 
 async def test_draining() -> None:

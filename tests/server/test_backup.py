@@ -1,4 +1,6 @@
-"""Backup and restore (R22): one file for both kinds of database, taken while servers run, restored whole or not."""
+"""Backup and restore (R22): one file for both kinds of database, taken while servers run, restored
+whole or not.
+"""
 
 import asyncio
 import gzip
@@ -44,16 +46,22 @@ def silent(done: int, total: int) -> None:
 async def taken(database: Database) -> bytes:
     """A backup of it."""
     out = io.BytesIO()
-    await database.run(lambda connection: copies.backup(connection, "here", out, silent), snapshot=True)
+    await database.run(
+        lambda connection: copies.backup(connection, "here", out, silent), snapshot=True
+    )
     return out.getvalue()
 
 
 async def restored(database: Database, file: bytes) -> dict[str, int]:
-    return await database.run(lambda connection: copies.restore(connection, "here", io.BytesIO(file), silent))
+    return await database.run(
+        lambda connection: copies.restore(connection, "here", io.BytesIO(file), silent)
+    )
 
 
 async def checked(database: Database) -> Report:
-    return await database.run(lambda connection: verify(connection, load_game, silent), snapshot=True)
+    return await database.run(
+        lambda connection: verify(connection, load_game, silent), snapshot=True
+    )
 
 
 def lines(file: bytes) -> list[Any]:
@@ -81,9 +89,11 @@ def packed(content: list[Any]) -> bytes:
 
 
 @pytest.mark.parametrize("target", KINDS)
-async def test_a_backup_restores_to_the_same(database: Database, target: str, request: pytest.FixtureRequest) -> None:
-    """From each kind of database to each: every row is there as it was and rooms go on; only the epoch is another one,
-    so that clients start anew.
+async def test_a_backup_restores_to_the_same(
+    database: Database, target: str, request: pytest.FixtureRequest
+) -> None:
+    """From each kind of database to each: every row is there as it was and rooms go on; only the
+    epoch is another one, so that clients start anew.
     """
     async with database.open() as store:
         rooms = await play_matches(store)
@@ -94,7 +104,9 @@ async def test_a_backup_restores_to_the_same(database: Database, target: str, re
     async with bare_database(target, request, "target") as other:
         rows = await restored(other, file)
         before, after = await database.run(content), await other.run(content)
-        assert {name: after[name] for name in copies.KEPT} == {name: before[name] for name in copies.KEPT}
+        assert {name: after[name] for name in copies.KEPT} == {
+            name: before[name] for name in copies.KEPT
+        }
         assert rows == {name: len(before[name]) for name in copies.KEPT}
         assert after["nodes"] == []
         assert (await checked(other)).problems == []
@@ -106,8 +118,9 @@ async def test_a_backup_restores_to_the_same(database: Database, target: str, re
 
 
 async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> None:
-    """R22: while others write, each backup holds every room as a prefix of its log, whole up to its head, and all rooms
-    of one moment: of two that are written one after the other, never the second without the first.
+    """R22: while others write, each backup holds every room as a prefix of its log, whole up to its
+    head, and all rooms of one moment: of two that are written one after the other, never the second
+    without the first.
     """
     async with database.open() as store:
         for room in ("a", "b"):
@@ -138,7 +151,9 @@ async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> 
         rows = by_table(file)
         heads = {row["id"]: row["head"] for row in rows["rooms"]}
         for room, head_v in heads.items():
-            assert [row["v"] for row in rows["events"] if row["room"] == room] == list(range(1, head_v + 1))
+            assert [row["v"] for row in rows["events"] if row["room"] == room] == list(
+                range(1, head_v + 1)
+            )
         assert heads["b"] <= heads["a"] <= heads["b"] + 1
         seen.append(heads["a"])
     assert seen == sorted(set(seen)), "the store went on between them"
@@ -158,9 +173,11 @@ async def test_no_secret_is_in_a_backup(database: Database) -> None:
 # --- what cannot be restored ------------------------------------------------------------------------------------------
 
 
-async def test_a_damaged_backup_restores_nothing(database: Database, request: pytest.FixtureRequest) -> None:
-    """Cut short anywhere, bytes turned over, rows left out, lines that are something else, another file: BadBackup, and
-    the database is as empty as it was.
+async def test_a_damaged_backup_restores_nothing(
+    database: Database, request: pytest.FixtureRequest
+) -> None:
+    """Cut short anywhere, bytes turned over, rows left out, lines that are something else, another
+    file: BadBackup, and the database is as empty as it was.
     """
     async with database.open() as store:
         await play_matches(store)
@@ -173,7 +190,10 @@ async def test_a_damaged_backup_restores_nothing(database: Database, request: py
         "flipped": [bytes(flipped)],
         "row": [packed(whole[:-5] + whole[-4:])],
         "end": [packed(whole[:-1])],
-        "line": [packed([*whole[:3], {"table": "meta", "columns": {}}, *whole[3:]]), packed([*whole[:2], "x"])],
+        "line": [
+            packed([*whole[:3], {"table": "meta", "columns": {}}, *whole[3:]]),
+            packed([*whole[:2], "x"]),
+        ],
         "other": [b"a letter", gzip.compress(b"a letter"), packed([{"some": "thing"}])],
     }
     async with bare_database("sqlite", request, "target") as other:
@@ -182,11 +202,15 @@ async def test_a_damaged_backup_restores_nothing(database: Database, request: py
             for one in files:
                 with pytest.raises(copies.BadBackup):
                     await restored(other, one)
-                assert not any(rows for name, rows in (await other.run(content)).items() if name != "meta"), kind
+                assert not any(
+                    rows for name, rows in (await other.run(content)).items() if name != "meta"
+                ), kind
         await restored(other, file)
 
 
-async def test_a_backup_goes_into_an_empty_store_only(database: Database, request: pytest.FixtureRequest) -> None:
+async def test_a_backup_goes_into_an_empty_store_only(
+    database: Database, request: pytest.FixtureRequest
+) -> None:
     """Whatever is there stays, and nothing is added to it."""
     async with bare_database("sqlite", request, "source") as source:
         async with source.open() as store:
@@ -208,8 +232,12 @@ async def test_a_server_that_runs_is_not_restored_under(request: pytest.FixtureR
             await restored(database, packed([{"plyroom": "backup", "format": 1, "schema": "0003"}]))
 
 
-async def test_after_a_restore_the_days_count_anew(database: Database, request: pytest.FixtureRequest) -> None:
-    """Guests and rooms of a backup that is weeks old do not go at the first look; who has sat is still known."""
+async def test_after_a_restore_the_days_count_anew(
+    database: Database, request: pytest.FixtureRequest
+) -> None:
+    """Guests and rooms of a backup that is weeks old do not go at the first look; who has sat is
+    still known.
+    """
     async with database.open() as store:
         await store.create_room(new_room("r1"))
         await store.saw_rooms(["r1"], TODAY)
@@ -249,7 +277,9 @@ async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.Fixture
             )
             for one in entries(1, 2):
                 row = {"v": one.v, "at_ms": one.at_ms, "body": one.body}
-                connection.execute(text("INSERT INTO events VALUES ('r1', :v, :at_ms, 0, :body)"), row)
+                connection.execute(
+                    text("INSERT INTO events VALUES ('r1', :v, :at_ms, 0, :body)"), row
+                )
 
         await old.run(fill)
         file = await taken(old)
@@ -267,11 +297,15 @@ async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.Fixture
 
 
 def command(*arguments: object, database: str = "") -> Result:
-    return CliRunner().invoke(main, [str(one) for one in arguments], env={"PLYROOM_DATABASE": database})
+    return CliRunner().invoke(
+        main, [str(one) for one in arguments], env={"PLYROOM_DATABASE": database}
+    )
 
 
 async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """backup, restore and verify: what they say, their exit codes, and that they do no harm to what is there."""
+    """backup, restore and verify: what they say, their exit codes, and that they do no harm to what
+    is there.
+    """
     source = tmp_path / "source"
     source.mkdir()
     file = tmp_path / "copy.plyroom"
@@ -280,11 +314,16 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
         await asyncio.to_thread((tmp_path / "store.sqlite3").with_name, "x")
     (tmp_path / "store.sqlite3").rename(source / "plyroom.sqlite3")
     done = await asyncio.to_thread(command, "backup", file, "--data", source)
-    assert (done.exit_code, done.stdout.split(" of ")[0]) == (0, f"{file} holds 5 rooms with 31 events,")
+    assert (done.exit_code, done.stdout.split(" of ")[0]) == (
+        0,
+        f"{file} holds 5 rooms with 31 events,",
+    )
     assert file.stat().st_mode & 0o777 == 0o600
     again = await asyncio.to_thread(command, "backup", file, "--data", source)
     assert (again.exit_code, "already" in again.stderr) == (1, True)
-    nothing = await asyncio.to_thread(command, "backup", tmp_path / "none", "--data", tmp_path / "nowhere")
+    nothing = await asyncio.to_thread(
+        command, "backup", tmp_path / "none", "--data", tmp_path / "nowhere"
+    )
     assert (nothing.exit_code, "there is no database" in nothing.stderr) == (1, True)
     assert not (tmp_path / "none").exists()
     assert not (tmp_path / "nowhere").exists()
@@ -294,17 +333,30 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
     assert (again.exit_code, "not empty" in again.stderr) == (1, True)
     clean = await asyncio.to_thread(command, "verify", "--data", tmp_path / "target", "--json")
     assert clean.exit_code == 0
-    assert json.loads(clean.stdout) == {"rooms": 5, "events": 31, "moves": 8, "unjudged": 0, "problems": 0}
+    assert json.loads(clean.stdout) == {
+        "rooms": 5,
+        "events": 31,
+        "moves": 8,
+        "unjudged": 0,
+        "problems": 0,
+    }
     async with bare_database("postgres", request) as other:
         assert isinstance(other, PostgresDatabase)
         url = other.url
         moved = await asyncio.to_thread(command, "restore", file, database=url)
         assert moved.exit_code == 0, moved.stderr
-        await other.run(lambda connection: connection.execute(update(tables.rooms).values(head=99)).rowcount)
+        await other.run(
+            lambda connection: connection.execute(update(tables.rooms).values(head=99)).rowcount
+        )
         found = await asyncio.to_thread(command, "verify", database=url)
         assert found.exit_code == 1
         assert len(found.stdout.splitlines()) == 5
         assert "the head is 99, the log ends at" in found.stdout
         assert "5 rooms, 31 events, 8 moves: 5 problems" in found.stderr
-        unknown = await asyncio.to_thread(command, "verify", database=url.rpartition("/")[0] + "/nowhere")
-        assert (unknown.exit_code, 'database "nowhere" does not exist' in unknown.stderr) == (1, True)
+        unknown = await asyncio.to_thread(
+            command, "verify", database=url.rpartition("/")[0] + "/nowhere"
+        )
+        assert (unknown.exit_code, 'database "nowhere" does not exist' in unknown.stderr) == (
+            1,
+            True,
+        )

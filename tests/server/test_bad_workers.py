@@ -1,5 +1,6 @@
-"""Engine workers that lie, over a real broker: what server/seats/answers.py and server/seats/remote.py promise of them.
-Nothing that a worker says reaches a room unchecked, and a bad one ends no match while somebody else can search.
+"""Engine workers that lie, over a real broker: what server/seats/answers.py and
+server/seats/remote.py promise of them. Nothing that a worker says reaches a room unchecked, and a
+bad one ends no match while somebody else can search.
 """
 
 import asyncio
@@ -38,8 +39,8 @@ from tests.server.test_remote_engines import (
 from tests.support.clock import until
 from tests.support.fake_server import World
 
+#: What a worker would like people to read.
 POISON = "ev\u202eil\x1b[2J<b>words</b>"
-"""What a worker would like people to read."""
 
 Script = Callable[[work.Search], list[work.News]]
 replace = msgspec.structs.replace
@@ -92,7 +93,9 @@ async def first_and_second(here: House) -> tuple[ScriptedWorker, ScriptedWorker]
 
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -> None:
-    """The search goes to the good one; the liar gets no more of that game, as the log says once, without its words."""
+    """The search goes to the good one; the liar gets no more of that game, as the log says once,
+    without its words.
+    """
     async with house(tmp_path) as here:
         bad, _ = await first_and_second(here)
         bad.news = LIES[lie]
@@ -103,7 +106,9 @@ async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -
         assert len(bad.orders) == 1
         assert seen == [info("e")] * 3
         assert here.engines._metrics.bad_answers == 1
-        assert [line["worker"] for line in logged if line["event"] == "worker not asked any more"] == [bad.name]
+        assert [
+            line["worker"] for line in logged if line["event"] == "worker not asked any more"
+        ] == [bad.name]
         assert not [line for line in logged if "\u202e" in str(line) or "\x1b" in str(line)]
 
 
@@ -115,7 +120,11 @@ async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None
 
         def speak(order: work.Search) -> list[work.News]:
             payload = work.encode(work.Answered(order.id, order.attempt, Result("d", GOOD)))
-            payload = payload.replace(b'"depth":5', b'"depth":[]') if broken == "a wrong field" else payload
+            payload = (
+                payload.replace(b'"depth":5', b'"depth":[]')
+                if broken == "a wrong field"
+                else payload
+            )
             payload += b" " * work.MAX_BYTES if broken == "too long" else b""
             bad.link.publish(work.news_topic(order.server), payload, kept=True)
             return []
@@ -145,7 +154,9 @@ async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: 
 
 
 async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path) -> None:
-    """At once, and for every later search, until a worker comes that is believed; for other games it still is."""
+    """At once, and for every later search, until a worker comes that is believed; for other games
+    it still is.
+    """
     sticks = load_game("sticks")
     games = {GAME.id: Offer(GAME.digest), sticks.id: Offer(sticks.digest)}
     async with house(tmp_path) as here:
@@ -153,7 +164,8 @@ async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path)
         bad.news = LIES["a quarantine"]
         for number in range(2):
             with pytest.raises(
-                SearchFailed, match=f"^no worker that offers {GAME.id} gives an answer that can be used$"
+                SearchFailed,
+                match=f"^no worker that offers {GAME.id} gives an answer that can be used$",
             ):
                 await here.search(job(f"r{number}"))
         assert len(bad.orders) == 1
@@ -221,7 +233,9 @@ async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
 
 
 async def test_a_worker_that_gives_up_one_search_keeps_the_others(tmp_path: Path) -> None:
-    """A search that failed at one worker is done by another one; the first gets the next search as before."""
+    """A search that failed at one worker is done by another one; the first gets the next search as
+    before.
+    """
     async with house(tmp_path) as here:
         first, _ = await first_and_second(here)
         first.news = refuses("failed")
@@ -231,8 +245,12 @@ async def test_a_worker_that_gives_up_one_search_keeps_the_others(tmp_path: Path
         assert here.engines._metrics.bad_answers == 0
 
 
-async def test_a_flood_of_progress_is_read_ten_times_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker may send as often as it likes: the node checks and tells no more than people can see."""
+async def test_a_flood_of_progress_is_read_ten_times_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker may send as often as it likes: the node checks and tells no more than people can
+    see.
+    """
     async with house(tmp_path) as here:
         worker = await here.hire()
         clock_s = remote._now_s()
@@ -244,7 +262,12 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(tmp_path: Path, mo
         order = worker.orders[0]
         for burst in range(2, 5):
             for depth in range(20):
-                worker.say(order, work.Progress(order.id, order.attempt, replace(GOOD, depth=100 * burst + depth)))
+                worker.say(
+                    order,
+                    work.Progress(
+                        order.id, order.attempt, replace(GOOD, depth=100 * burst + depth)
+                    ),
+                )
             worker.say(order, work.Taken("end of the burst", burst))
             late = here.engines.counts.late
             await here.until(lambda late=late: here.engines.counts.late == late + 1)  # type: ignore[misc]
@@ -258,7 +281,9 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(tmp_path: Path, mo
 
 
 def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
-    """What is shown can be played: no move after the end of the match, none that is not allowed, no other spelling."""
+    """What is shown can be played: no move after the end of the match, none that is not allowed, no
+    other spelling.
+    """
     checker = Checker(GAME.start())
     full = ("d",) * 6
     for line, kept in (
@@ -277,7 +302,9 @@ def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
 
 
 def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
-    """Each move of it costs a list of moves: a line has an end, and a shorter one while the search goes on."""
+    """Each move of it costs a list of moves: a line has an end, and a shorter one while the search
+    goes on.
+    """
     long = ("a", "b") * 2 + ("b", "a") + ("c", "d") * 2 + ("d", "c") + ("e", "f") * 2 + ("f", "e")
     checker = Checker(GAME.start())
     assert checker.info(replace(GOOD, pv=long)).pv == long[:LINE_LIVE]
@@ -289,7 +316,9 @@ def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
 
 
 async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script) -> ScriptedWorker:
-    """A worker that joins the broker, with many cores and a great speed: whoever chooses by adverts asks it first."""
+    """A worker that joins the broker, with many cores and a great speed: whoever chooses by adverts
+    asks it first.
+    """
     link = await stack.enter_async_context(open_link(broker.address, name, work.worker_topic(name)))
     worker = ScriptedWorker(link, 64, {GAME.id: Offer(GAME.digest, 10**9)})
     worker.news = news
@@ -297,16 +326,23 @@ async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script
 
 
 async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
-    """Two AI seats play to the end, move by move, by the one good worker; what people see and what is stored has not a
-    word of the others.
+    """Two AI seats play to the end, move by move, by the one good worker; what people see and what
+    is stored has not a word of the others.
     """
     world = World()
     world.settings = settings_with(world.settings, ai_duel_pace_ms=0)
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
         hub, engines = await stack.enter_async_context(node(world, broker, "n1"))
-        lies = ("no move", "a quarantine", "answers scores of no moves", "thinks a line that begins with no move")
-        liars = [await liar(stack, broker, f"liar{number}", LIES[lie]) for number, lie in enumerate(lies)]
+        lies = (
+            "no move",
+            "a quarantine",
+            "answers scores of no moves",
+            "thinks a line that begins with no move",
+        )
+        liars = [
+            await liar(stack, broker, f"liar{number}", LIES[lie]) for number, lie in enumerate(lies)
+        ]
         good: Hand = hire(broker, "good")
         stack.push_async_callback(good.kill)
         await until(lambda: len(engines._workers) == 1 + len(lies))
@@ -335,8 +371,14 @@ async def test_a_match_that_only_a_liar_could_play(tmp_path: Path) -> None:
         duel.room = await duel.host.create(GAME.id, seats=(AI1, AI1))
         await duel.host.ack(duel.host.join(duel.room))
         await duel.host.until(
-            lambda m: m.get("kind") == "finished" or (m["t"] == "snapshot" and bool(m["match"].get("over")))
+            lambda m: (
+                m.get("kind") == "finished"
+                or (m["t"] == "snapshot" and bool(m["match"].get("over")))
+            )
         )
         stored = [json.loads(event.body) for event in await world.store.events(duel.room, 0)]
-        assert (stored[-1]["how"], stored[-1]["reason"]) == ("failure", "the AI could not move: no engine found a move")
+        assert (stored[-1]["how"], stored[-1]["reason"]) == (
+            "failure",
+            "the AI could not move: no engine found a move",
+        )
         assert POISON not in json.dumps(duel.host.messages, ensure_ascii=False)

@@ -25,17 +25,29 @@ async def guest(node: Node, **headers: str) -> Response:
         (("127.0.0.1",), "https, http", False), ((), "https", False), (("192.0.2.0/24",), "https", False),
     ],
 )  # fmt: skip
-async def test_the_cookie_is_secure_behind_https(proxies: tuple[str, ...], proto: str, is_https: bool) -> None:
-    """Secure when a trusted proxy says https, never when anybody else does: a browser on HTTP would drop the cookie."""
+async def test_the_cookie_is_secure_behind_https(
+    proxies: tuple[str, ...], proto: str, is_https: bool
+) -> None:
+    """Secure when a trusted proxy says https, never when anybody else does: a browser on HTTP would
+    drop the cookie.
+    """
     async with serve(proxies=proxies) as node:
         answer = await guest(node, X_Forwarded_Proto=proto, X_Forwarded_For="198.51.100.1")
         assert bool(answer.cookies["plyroom"]["secure"]) is is_https
 
 
-@pytest.mark.parametrize(("settings", "value"), [({}, None), ({"hsts_s": YEAR_S}, f"max-age={YEAR_S}")])
-async def test_browsers_are_told_to_stay_with_https(settings: dict[str, Any], value: str | None) -> None:
-    """Where it is set, on pages, files, the API and refusals; never over HTTP (RFC 6797, section 7.2)."""
+@pytest.mark.parametrize(
+    ("settings", "value"), [({}, None), ({"hsts_s": YEAR_S}, f"max-age={YEAR_S}")]
+)
+async def test_browsers_are_told_to_stay_with_https(
+    settings: dict[str, Any], value: str | None
+) -> None:
+    """Where it is set, on pages, files, the API and refusals; never over HTTP (RFC 6797, section
+    7.2).
+    """
     async with serve(proxies=("127.0.0.1",), **settings) as node:
         for target in ("/", "/api/games", "/nothing", "/api/matches?limit=x"):
-            assert (await node.get(target, **{"X-Forwarded-Proto": "https"})).headers.get(HSTS) == value
+            assert (await node.get(target, **{"X-Forwarded-Proto": "https"})).headers.get(
+                HSTS
+            ) == value
             assert HSTS not in (await node.get(target)).headers

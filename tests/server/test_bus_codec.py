@@ -1,4 +1,6 @@
-"""Bus messages as the broker sees them: what goes in comes out, and nothing else is taken for a message."""
+"""Bus messages as the broker sees them: what goes in comes out, and nothing else is taken for a
+message.
+"""
 
 import json
 import random
@@ -36,7 +38,9 @@ def growths(draw: st.DrawFn) -> EventsAppended:
     first = draw(V)
     texts = draw(st.lists(st.text(max_size=40), min_size=1, max_size=4))
     events = tuple(
-        StoredEvent(first + number, draw(V), number % 2, format_event_body(wire.Said("ada", "Ada", text)))
+        StoredEvent(
+            first + number, draw(V), number % 2, format_event_body(wire.Said("ada", "Ada", text))
+        )
         for number, text in enumerate(texts)
     )
     return EventsAppended(draw(TEXT), draw(TEXT), events)
@@ -45,7 +49,9 @@ def growths(draw: st.DrawFn) -> EventsAppended:
 @st.composite
 def whispers(draw: st.DrawFn) -> Ephemeral:
     room = draw(TEXT)
-    thinking = wire.Thinking(room=room, match="m", ply=draw(V), seat=1, state="done", pv=tuple(draw(st.lists(TEXT))))
+    thinking = wire.Thinking(
+        room=room, match="m", ply=draw(V), seat=1, state="done", pv=tuple(draw(st.lists(TEXT)))
+    )
     return Ephemeral(room, draw(TEXT), text_frame(format_message(thinking)))
 
 
@@ -89,7 +95,10 @@ def test_nothing_else_is_taken_for_a_message(message: BusMessage, chance: random
         assert CODEC.decode(topic, changed) == message, "no change of a byte makes another message"
 
 
-@given(st.binary(max_size=200), st.sampled_from([CODEC.encode(m).topic for m in (*MESSAGES, *NODE_MESSAGES)]))
+@given(
+    st.binary(max_size=200),
+    st.sampled_from([CODEC.encode(m).topic for m in (*MESSAGES, *NODE_MESSAGES)]),
+)
 def test_random_bytes(payload: bytes, topic: str) -> None:
     """They are refused; an empty payload is a will, at a node's topic only."""
     if payload or "/nodes/" not in topic:
@@ -97,7 +106,9 @@ def test_random_bytes(payload: bytes, topic: str) -> None:
             CODEC.decode(topic, payload)
 
 
-GOOD = EventsAppended("r1", "n1", (StoredEvent(3, 1, 0, format_event_body(wire.Said("ada", "Ada", "hi"))),))
+GOOD = EventsAppended(
+    "r1", "n1", (StoredEvent(3, 1, 0, format_event_body(wire.Said("ada", "Ada", "hi"))),)
+)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +118,12 @@ GOOD = EventsAppended("r1", "n1", (StoredEvent(3, 1, 0, format_event_body(wire.S
         {"events": [{"v": 0, "at": 1, "audience": 0, "body": {"kind": "hidden"}}]},
         {"events": [{"v": 1, "at": 1, "audience": 2, "body": {"kind": "seat_left", "seat": 0}}]},
         {"events": [{"v": "1", "at": 1, "audience": 0, "body": {"kind": "seat_left", "seat": 0}}]},
-        {"events": [{"v": v, "at": 1, "audience": 0, "body": {"kind": "seat_left", "seat": 0}} for v in (1, 3)]},
+        {
+            "events": [
+                {"v": v, "at": 1, "audience": 0, "body": {"kind": "seat_left", "seat": 0}}
+                for v in (1, 3)
+            ]
+        },
         {"events": [{"v": 1, "at": 1, "audience": 0, "body": {"kind": "seat_left"}}]},
         {"events": [{"v": 1, "at": 1, "audience": 0, "body": {"kind": "no such kind"}}]},
         {"room": "r2"},
@@ -126,7 +142,10 @@ def test_a_sealed_message_is_judged_all_the_same(change: dict[str, object]) -> N
 
 def test_thinking_is_nothing_but_thinking() -> None:
     """A frame for clients that is something else, or of another room, does not reach them."""
-    for message in (wire.Pong(at=1), wire.Thinking(room="r2", match="m", ply=1, seat=0, state="done")):
+    for message in (
+        wire.Pong(at=1),
+        wire.Thinking(room="r2", match="m", ply=1, seat=0, state="done"),
+    ):
         topic, payload, _ = CODEC.encode(Ephemeral("r1", "n1", text_frame(format_message(message))))
         with pytest.raises(Refused):
             CODEC.decode(topic, payload)

@@ -1,4 +1,6 @@
-"""What server/bus/base.py promises, for every backend: a new one is added to `buses` below and must pass."""
+"""What server/bus/base.py promises, for every backend: a new one is added to `buses` below and must
+pass.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -29,7 +31,9 @@ from server.protocol.codec import format_message
 from server.protocol.frames import text_frame
 from tests.support.log_entries import entries
 
-THINKING = wire.Thinking(room="r1", match="m", ply=3, seat=0, state="searching", depth=5, pv=("a1", "b2"))
+THINKING = wire.Thinking(
+    room="r1", match="m", ply=3, seat=0, state="searching", depth=5, pv=("a1", "b2")
+)
 MESSAGES: list[RoomMessage] = [
     EventsAppended("r1", "n1", entries(3, 2)),
     Ephemeral("r1", "n1", text_frame(format_message(THINKING))),
@@ -40,7 +44,11 @@ ENTRY = wire.RoomSummary(
     room="r1", game="sticks", title="Sticks", options={"rows": "1-3"}, created_ms=7, ply=2, watching=1,
     seats=(wire.Occupant("ada", "Ada"), None), state="open",
 )  # fmt: skip
-NODE_MESSAGES: list[NodeMessage] = [LobbyChanged("n1", (ENTRY,), ("r2",)), MessagesLost("n1"), Heartbeat("n1")]
+NODE_MESSAGES: list[NodeMessage] = [
+    LobbyChanged("n1", (ENTRY,), ("r2",)),
+    MessagesLost("n1"),
+    Heartbeat("n1"),
+]
 KEY = b"k" * 32
 
 
@@ -59,7 +67,10 @@ async def buses(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         return
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
-        here, there = [await stack.enter_async_context(open_mqtt_bus(broker.address, n, KEY)) for n in ("n1", "n2")]
+        here, there = [
+            await stack.enter_async_context(open_mqtt_bus(broker.address, n, KEY))
+            for n in ("n1", "n2")
+        ]
         for bus in (here, there):
             await flowing(bus)
         yield Buses(here, there)
@@ -133,7 +144,9 @@ async def test_messages_about_nodes_reach_every_listener_whole(buses: Buses) -> 
     buses.there.listen(gone)()
     for message in NODE_MESSAGES:
         buses.here.publish(message)
-    heard = await receiver.until(lambda messages: all(message in messages for message in NODE_MESSAGES))
+    heard = await receiver.until(
+        lambda messages: all(message in messages for message in NODE_MESSAGES)
+    )
     assert all(message in [*NODE_MESSAGES, Heartbeat("n2")] for message in heard)
     assert gone.messages == []
 
@@ -199,7 +212,9 @@ async def test_a_subscriber_may_leave_while_it_is_told(buses: Buses) -> None:
 
 
 async def test_a_node_that_ends_is_gone(tmp_path: Path) -> None:
-    """Over MQTT: those who listen hear that a node is there, that it has ended, and who comes later hears nothing."""
+    """Over MQTT: those who listen hear that a node is there, that it has ended, and who comes later
+    hears nothing.
+    """
     async with mosquitto(tmp_path) as broker, open_mqtt_bus(broker.address, "n2", KEY) as there:
         receiver, late = Receiver(), Receiver()
         there.listen(receiver)

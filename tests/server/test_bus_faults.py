@@ -1,5 +1,6 @@
-"""Two nodes over one store and a real broker that dies, stalls, doubles, reorders and brings forgeries: nobody misses
-anything, nobody sees anything twice, and who plays on one node notices nothing (R10, R11).
+"""Two nodes over one store and a real broker that dies, stalls, doubles, reorders and brings
+forgeries: nobody misses anything, nobody sees anything twice, and who plays on one node notices
+nothing (R10, R11).
 """
 
 import asyncio
@@ -61,14 +62,20 @@ async def two_nodes(world: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node,
     async with AsyncExitStack() as stack:
         nodes = []
         for name, broker in zip(("n1", "n2"), brokers, strict=True):
-            bus = world.buses[name] = await stack.enter_async_context(open_mqtt_bus(broker, name, KEY))
+            bus = world.buses[name] = await stack.enter_async_context(
+                open_mqtt_bus(broker, name, KEY)
+            )
             await flowing(bus)
             nodes.append(await stack.enter_async_context(serve(world, name, **limits.OFF)))
         yield nodes[0], nodes[1]
 
 
-async def play(world: Nodes, broker: Broker, commands: int, seed: int, trouble: Coroutine[Any, Any, None]) -> History:
-    """A crowd on two nodes while there is trouble; the history, in which everybody is at the tail at the end."""
+async def play(
+    world: Nodes, broker: Broker, commands: int, seed: int, trouble: Coroutine[Any, Any, None]
+) -> History:
+    """A crowd on two nodes while there is trouble; the history, in which everybody is at the tail
+    at the end.
+    """
     world.engines.answer = hesitant
     history = History()
     async with two_nodes(world, broker, broker) as nodes:
@@ -78,13 +85,18 @@ async def play(world: Nodes, broker: Broker, commands: int, seed: int, trouble: 
         troubling = asyncio.create_task(trouble)
         await asyncio.gather(*(client.play(commands) for client in clients))
         await troubling
-        assert await heals(history, clients, HANGS_S), "I7: all are at the tail, long before any poll of good times"
+        assert await heals(history, clients, HANGS_S), (
+            "I7: all are at the tail, long before any poll of good times"
+        )
         for client in clients:
             for link in client.links:
                 if link is not None and link.open:
                     await link.close()
         await read_everything(urls[0], rooms, history)
-    acks = sum(one.way == "in" and one.client != READER and one.message.get("t") == "ack" for one in history.entries)
+    acks = sum(
+        one.way == "in" and one.client != READER and one.message.get("t") == "ack"
+        for one in history.entries
+    )
     assert acks > 2 * commands, "it is a test only if a lot happened"
     return history
 
@@ -98,26 +110,39 @@ async def kill_again_and_again(broker: Mosquitto, times: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("commands", "kills"), [(250, 4), pytest.param(2500, 50, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
+    ("commands", "kills"),
+    [(250, 4), pytest.param(2500, 50, marks=[pytest.mark.long, pytest.mark.timeout(900)])],
 )
-async def test_a_crowd_while_the_broker_is_killed(commands: int, kills: int, tmp_path: Path) -> None:
-    """SIGKILL of the broker, time and again: the history is clean and everybody is whole again, without a poll."""
+async def test_a_crowd_while_the_broker_is_killed(
+    commands: int, kills: int, tmp_path: Path
+) -> None:
+    """SIGKILL of the broker, time and again: the history is clean and everybody is whole again,
+    without a poll.
+    """
     async with mosquitto(tmp_path) as broker, open_sqlite(new_database(tmp_path)) as store:
         world = Nodes(store)
-        history = await play(world, broker.address, commands, 1, kill_again_and_again(broker, kills))
+        history = await play(
+            world, broker.address, commands, 1, kill_again_and_again(broker, kills)
+        )
         assert check(history) == []
         assert all(bus.link.counts.connected > 1 for bus in world.buses.values())
 
 
-@pytest.mark.parametrize("commands", [250, pytest.param(2500, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
-async def test_a_crowd_while_messages_are_doubled_and_reordered(commands: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "commands", [250, pytest.param(2500, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
+)
+async def test_a_crowd_while_messages_are_doubled_and_reordered(
+    commands: int, tmp_path: Path
+) -> None:
     """R11: a fifth of the messages twice, half of them overtaking others within ten."""
 
     async def nothing() -> None:
         pass
 
     async with mosquitto(tmp_path) as broker, mqtt_proxy(broker.port, seed=5) as proxy:
-        history = await play(Nodes(), replace(broker.address, port=proxy.port), commands, 2, nothing())
+        history = await play(
+            Nodes(), replace(broker.address, port=proxy.port), commands, 2, nothing()
+        )
         assert check(history) == []
         assert min(proxy.doubled, proxy.reordered) > commands // 5
 
@@ -126,7 +151,9 @@ async def test_a_crowd_while_messages_are_doubled_and_reordered(commands: int, t
 
 
 class Chatter:
-    """Ada says something on one node every now and then; Ben, on another node, writes down when he hears it."""
+    """Ada says something on one node every now and then; Ben, on another node, writes down when he
+    hears it.
+    """
 
     def __init__(self, ada: Socket, ben: Socket, room: str) -> None:
         self.acked_s: dict[int, float] = {}
@@ -198,8 +225,8 @@ async def come_back(broker: Mosquitto) -> None:
 
 @pytest.mark.parametrize("end", [stop, die])
 async def test_a_broker_that_is_not_there(end: End, tmp_path: Path) -> None:
-    """F12: stopped or dead: an ack waits for nothing, the other node lags by 2 s at most, nothing is missed or doubled;
-    and when it is back the bus rings again, without any wait.
+    """F12: stopped or dead: an ack waits for nothing, the other node lags by 2 s at most, nothing
+    is missed or doubled; and when it is back the bus rings again, without any wait.
     """
     async with (
         mosquitto(tmp_path) as broker,
@@ -215,7 +242,9 @@ async def test_a_broker_that_is_not_there(end: End, tmp_path: Path) -> None:
         await come_back(broker)
         for bus in world.buses.values():
             await flowing(bus)
-        await chatter.until_heard(await chatter.say())  # it may be found by the look that comes with the flow
+        await chatter.until_heard(
+            await chatter.say()
+        )  # it may be found by the look that comes with the flow
         async with stopped_clock():
             await chatter.until_heard(await chatter.say())
         chatter.judge()
@@ -239,11 +268,16 @@ async def test_a_broker_that_is_not_there_for_a_minute(end: End, tmp_path: Path)
 
         await chatter.talk(asyncio.create_task(away()))
         chatter.judge()
-        assert max(at_s - chatter.acked_s[v] for v, at_s in chatter.last_heard_s.items()) < LAG_S + 0.25
+        assert (
+            max(at_s - chatter.acked_s[v] for v, at_s in chatter.last_heard_s.items())
+            < LAG_S + 0.25
+        )
 
 
 async def test_what_an_operator_sees_of_the_bus(tmp_path: Path) -> None:
-    """Whether it flows, how long an echo takes, and what came that was no good, are among the metrics."""
+    """Whether it flows, how long an echo takes, and what came that was no good, are among the
+    metrics.
+    """
     async with mosquitto(tmp_path) as broker, open_mqtt_bus(broker.address, "n1", KEY) as bus:
         await flowing(bus)
         world = Nodes()
@@ -271,8 +305,12 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         nodes = []
         for name in ("n1", "n2"):
-            world.buses[name] = await stack.enter_async_context(open_mqtt_bus(broker.address, name, KEY))
-            nodes.append(await stack.enter_async_context(serve(world, name, metrics_port=0, **limits.OFF)))
+            world.buses[name] = await stack.enter_async_context(
+                open_mqtt_bus(broker.address, name, KEY)
+            )
+            nodes.append(
+                await stack.enter_async_context(serve(world, name, metrics_port=0, **limits.OFF))
+            )
         async with nodes[0].guest() as ada:
             await ada.ack("create", game="tic-tac-toe")
         assert (await nodes[0].get("/readyz")).json == {"status": "ok"}
@@ -296,7 +334,9 @@ def forgeries(room: str, chance: random.Random) -> list[tuple[str, bytes]]:
     forged = EventsAppended(room, "n9", (StoredEvent(chance.randrange(1, 60), 0, 0, said),))
     topic, payload, _ = Codec(b"x" * 32).encode(forged)
     _, right, _ = Codec(KEY).encode(EventsAppended("elsewhere", "n9", forged.events))
-    any_topic = chance.choice([topic, f"{topic}/here", f"{topic}/thinking", "plyroom/1/lobby", "plyroom/1/nodes/n9"])
+    any_topic = chance.choice(
+        [topic, f"{topic}/here", f"{topic}/thinking", "plyroom/1/lobby", "plyroom/1/nodes/n9"]
+    )
     return [
         (topic, payload),
         (topic, right),
@@ -310,14 +350,19 @@ def forgeries(room: str, chance: random.Random) -> list[tuple[str, bytes]]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("rounds", [60, pytest.param(5000, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize(
+    "rounds", [60, pytest.param(5000, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
+)
 async def test_forged_messages_are_counted_and_dropped(
     rounds: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """R11: forged, broken and huge payloads on every topic: refused and counted, nobody sees anything of them, the room
-    goes on, and the log shows no surprise.
+    """R11: forged, broken and huge payloads on every topic: refused and counted, nobody sees
+    anything of them, the room goes on, and the log shows no surprise.
     """
-    async with mosquitto(tmp_path) as broker, two_nodes(world := Nodes(), broker.address, broker.address) as nodes:
+    async with (
+        mosquitto(tmp_path) as broker,
+        two_nodes(world := Nodes(), broker.address, broker.address) as nodes,
+    ):
         async with chatting(nodes) as chatter, aiomqtt.Client("127.0.0.1", broker.port) as enemy:
             room = chatter._room
 

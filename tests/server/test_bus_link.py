@@ -1,5 +1,5 @@
-"""What the connection to a broker promises: it comes back, keeps what must be kept within bounds, shows whether it is
-there, knows whether messages flow, logs in as it is told, and tells no secrets.
+"""What the connection to a broker promises: it comes back, keeps what must be kept within bounds,
+shows whether it is there, knows whether messages flow, logs in as it is told, and tells no secrets.
 """
 
 import asyncio
@@ -55,16 +55,28 @@ class Ear:
 
 
 def test_a_broker_in_a_url(tmp_path: Path) -> None:
-    """Scheme, credentials (with %xx for what a URL cannot hold), host and port; the defaults of MQTT."""
+    """Scheme, credentials (with %xx for what a URL cannot hold), host and port; the defaults of
+    MQTT.
+    """
     assert parse_broker("mqtt://broker") == Broker("broker", 1883)
-    assert parse_broker(" mqtts://u:p%40ss%2F@broker:99/\n") == Broker("broker", 99, True, "u", "p@ss/")
+    assert parse_broker(" mqtts://u:p%40ss%2F@broker:99/\n") == Broker(
+        "broker", 99, True, "u", "p@ss/"
+    )
     assert parse_broker("mqtts://[::1]") == Broker("::1", 8883, True)
     (ca := tmp_path / "ca.pem").write_text("x")
     assert parse_broker("mqtts://broker", ca).ca == ca
-    for path, prefix in (("", ""), ("/", ""), ("/east", "east/"), ("/games/east-2/", "games/east-2/")):
+    for path, prefix in (
+        ("", ""),
+        ("/", ""),
+        ("/east", "east/"),
+        ("/games/east-2/", "games/east-2/"),
+    ):
         assert parse_broker(f"mqtt://broker{path}") == Broker("broker", 1883, prefix=prefix)
     assert str(parse_broker("mqtt://broker/games/east/")) == "mqtt://broker:1883/games/east"
-    for broker in (Broker("b", 1, True, "u", "secret"), Broker("::1", 1, user="u", password="secret")):
+    for broker in (
+        Broker("b", 1, True, "u", "secret"),
+        Broker("::1", 1, user="u", password="secret"),
+    ):
         assert "secret" not in f"{broker} {broker!r}"
     assert str(Broker("::1", 7)) == "mqtt://[::1]:7"
 
@@ -91,7 +103,9 @@ def test_a_broker_that_cannot_be(url: str) -> None:
 
 
 def test_the_broker_of_the_settings(tmp_path: Path) -> None:
-    """From the environment, or from a file that it names; not both; and no text of the settings has the password."""
+    """From the environment, or from a file that it names; not both; and no text of the settings has
+    the password.
+    """
     path = tmp_path / "bus"
     path.write_text("mqtt://u:s3cret@broker\n")
     one = settings_from_env({"PLYROOM_BUS": "mqtt://u:s3cret@broker"})
@@ -99,7 +113,11 @@ def test_the_broker_of_the_settings(tmp_path: Path) -> None:
     assert broker_of(one) == broker_of(other) == Broker("broker", 1883, user="u", password="s3cret")
     assert "s3cret" not in repr(one)
     assert broker_of(Settings()) is None
-    twice, no_file, no_ca = replace(one, bus_file=path), replace(one, bus="", bus_file=tmp_path / "no"), tmp_path / "no"
+    twice, no_file, no_ca = (
+        replace(one, bus_file=path),
+        replace(one, bus="", bus_file=tmp_path / "no"),
+        tmp_path / "no",
+    )
     for wrong in (twice, no_file, replace(one, bus_ca=no_ca)):
         with pytest.raises(SettingError) as error:
             broker_of(wrong)
@@ -108,7 +126,9 @@ def test_the_broker_of_the_settings(tmp_path: Path) -> None:
 
 def test_a_node_has_a_name_of_its_own() -> None:
     """What the settings say, and a random part; what topics cannot hold is refused."""
-    names = {node_name(Settings(node="attic")) for _ in range(3)} | {node_name(Settings()) for _ in range(3)}
+    names = {node_name(Settings(node="attic")) for _ in range(3)} | {
+        node_name(Settings()) for _ in range(3)
+    }
     assert len(names) == 6
     assert sum(name.startswith("attic-") for name in names) == 3
     for wrong in ("x" * 41, "a/b", "ü", "a b"):
@@ -133,7 +153,9 @@ async def test_an_outbox_is_bounded() -> None:
 
 
 async def test_what_was_under_way_goes_first() -> None:
-    """In its order, unless it may be missed or has been under way too often: it may be what breaks the connection."""
+    """In its order, unless it may be missed or has been under way too often: it may be what breaks
+    the connection.
+    """
     box = Outbox(10)
     box.put(Letter("t", b"3", True))
     box.put_back([Letter("t", b"1", True), Letter("t", b"x", False), Letter("t", b"2", True)])
@@ -147,8 +169,8 @@ async def test_what_was_under_way_goes_first() -> None:
 
 
 async def test_it_comes_back_with_its_subscriptions(tmp_path: Path) -> None:
-    """SIGKILL of the broker: what was to be kept and said meanwhile arrives, subscriptions hold again, old and new, and
-    those who listen are told that they may have missed something.
+    """SIGKILL of the broker: what was to be kept and said meanwhile arrives, subscriptions hold
+    again, old and new, and those who listen are told that they may have missed something.
     """
     async with (
         mosquitto(tmp_path) as broker,
@@ -169,7 +191,9 @@ async def test_it_comes_back_with_its_subscriptions(tmp_path: Path) -> None:
         lapses.clear()
         await broker.start()
         await until(lambda: one.flows and other.flows)
-        await until(lambda: {"t/old", "t/new/#"} <= {topics for lapse in lapses for topics in lapse or ()})
+        await until(
+            lambda: {"t/old", "t/new/#"} <= {topics for lapse in lapses for topics in lapse or ()}
+        )
         assert None in lapses
         one.publish("t/old", b"2", kept=True)
         one.publish("t/new/x", b"3")
@@ -180,13 +204,17 @@ async def test_it_comes_back_with_its_subscriptions(tmp_path: Path) -> None:
 
 
 async def test_clusters_with_prefixes_share_a_broker_and_nothing_else(tmp_path: Path) -> None:
-    """Links with the same names and topics, one cluster under a prefix: messages, statuses and wills stay inside it."""
+    """Links with the same names and topics, one cluster under a prefix: messages, statuses and
+    wills stay inside it.
+    """
     async with mosquitto(tmp_path) as broker:
         east = replace(broker.address, prefix="east/")
         ears: dict[str, Ear] = {}
         async with AsyncExitStack() as stack:
             for cluster, there in (("", broker.address), ("east/", east)):
-                ear = await stack.enter_async_context(open_link(there, f"ear{len(cluster)}", f"{ROOT}/nodes/ear"))
+                ear = await stack.enter_async_context(
+                    open_link(there, f"ear{len(cluster)}", f"{ROOT}/nodes/ear")
+                )
                 ears[cluster] = Ear()
                 ear.subscribe(f"{ROOT}/#", ears[cluster])
                 await until_flows(ear)
@@ -201,8 +229,13 @@ async def test_clusters_with_prefixes_share_a_broker_and_nothing_else(tmp_path: 
 
 
 async def test_a_status_is_there_as_long_as_the_link(tmp_path: Path) -> None:
-    """Whoever comes later sees it; it ends with the link, in good order or not, and leaves nothing behind."""
-    async with mosquitto(tmp_path) as broker, open_link(broker.address, "ear", f"{ROOT}/nodes/ear") as ear:
+    """Whoever comes later sees it; it ends with the link, in good order or not, and leaves nothing
+    behind.
+    """
+    async with (
+        mosquitto(tmp_path) as broker,
+        open_link(broker.address, "ear", f"{ROOT}/nodes/ear") as ear,
+    ):
         heard = Ear()
         ear.subscribe("status/+", heard)
         dying = Link(broker.address, "dying", "status/dying")
@@ -228,7 +261,9 @@ async def test_a_status_is_there_as_long_as_the_link(tmp_path: Path) -> None:
 
 
 async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -> None:
-    """SIGSTOP: within 2 s it is known; whatever is said then waits, within bounds, and arrives when it goes on."""
+    """SIGSTOP: within 2 s it is known; whatever is said then waits, within bounds, and arrives when
+    it goes on.
+    """
     async with (
         mosquitto(tmp_path, lines=("max_queued_messages 0",)) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as one,
@@ -252,7 +287,10 @@ async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -
 
 async def test_what_was_under_way_when_the_broker_died(tmp_path: Path) -> None:
     """It goes out again, in its order, to whoever is there then."""
-    async with mosquitto(tmp_path) as broker, open_link(broker.address, "a", f"{ROOT}/nodes/a") as link:
+    async with (
+        mosquitto(tmp_path) as broker,
+        open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
+    ):
         ear = Ear()
         link.subscribe("t", ear, own=True)
         await until(lambda: link.flows)
@@ -268,23 +306,36 @@ async def test_what_was_under_way_when_the_broker_died(tmp_path: Path) -> None:
 
 
 async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
-    """The broker throws it out for a double (one of its own that had been thought dead): it comes back."""
-    async with mosquitto(tmp_path) as broker, open_link(broker.address, "a", f"{ROOT}/nodes/a") as link:
+    """The broker throws it out for a double (one of its own that had been thought dead): it comes
+    back.
+    """
+    async with (
+        mosquitto(tmp_path) as broker,
+        open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
+    ):
         await until(lambda: link.flows)
         with suppress(aiomqtt.MqttError):
             async with aiomqtt.Client(
-                "127.0.0.1", broker.port, identifier="a", protocol=aiomqtt.ProtocolVersion.V5, timeout=2
+                "127.0.0.1",
+                broker.port,
+                identifier="a",
+                protocol=aiomqtt.ProtocolVersion.V5,
+                timeout=2,
             ):
                 await until(lambda: link.counts.connected == 2)
         await until(lambda: link.flows)
 
 
-async def test_a_broker_that_dies_as_the_link_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_that_dies_as_the_link_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The link ends, though a task group tells of the broken connection and not of the cancelling."""
     async with mosquitto(tmp_path) as broker:
         sending, sessions = asyncio.Event(), 0
 
-        async def breaks_as_it_is_left(link: Link, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
+        async def breaks_as_it_is_left(
+            link: Link, client: aiomqtt.Client, tasks: asyncio.TaskGroup
+        ) -> None:
             nonlocal sessions
             sessions += 1
             sending.set()
@@ -340,27 +391,34 @@ async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with mosquitto(tmp_path, lines=(f"certfile {certificate}", f"keyfile {key}")) as broker:
         good = replace(broker.address, tls=True, ca=certificate)
         ear = Ear()
-        async with open_link(good, "a", f"{ROOT}/nodes/a") as link, open_link(good, "b", f"{ROOT}/nodes/b") as other:
+        async with (
+            open_link(good, "a", f"{ROOT}/nodes/a") as link,
+            open_link(good, "b", f"{ROOT}/nodes/b") as other,
+        ):
             other.subscribe("t", ear)
             await until(lambda: link.flows and other.flows)
             link.publish("t", b"x" * 200_000, kept=True)
             await until(lambda: bool(ear.heard))
         capsys.readouterr()
         await never_flows(replace(good, ca=None), capsys)
-    for _ in range(5):  # paho does not close a socket whose handshake fails, and a thread may still hold it
+    for _ in range(
+        5
+    ):  # paho does not close a socket whose handshake fails, and a thread may still hold it
         await asyncio.sleep(0.05)
         gc.collect()
 
 
 async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
-    """The access list that we ship: a worker cannot say anything of rooms, nodes or the lobby, speak for another
-    worker, or hear of rooms and of others' orders; what it needs it may.
+    """The access list that we ship: a worker cannot say anything of rooms, nodes or the lobby,
+    speak for another worker, or hear of rooms and of others' orders; what it needs it may.
     """
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path, USERS, ACL))
 
         async def connect(user: str, name: str, status_topic: str) -> Link:
-            return await stack.enter_async_context(open_link(broker.address_of(user), name, status_topic))
+            return await stack.enter_async_context(
+                open_link(broker.address_of(user), name, status_topic)
+            )
 
         server = await connect("server", "server-1", f"{ROOT}/nodes/server-1")
         worker = await connect("worker", "worker-1", work.worker_topic("worker-1"))
@@ -384,7 +442,11 @@ async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
         await until(lambda: (work.news_topic("server-1"), b"news") in at_server.heard)
         assert not [topic for topic, payload in at_server.heard if payload == b"forged"]
         await until(lambda: (work.worker_topic("worker-1"), b"advert") in at_server.heard)
-        for topic in (f"{ROOT}/rooms/r1", work.order_topic("worker-2"), work.order_topic("worker-1")):
+        for topic in (
+            f"{ROOT}/rooms/r1",
+            work.order_topic("worker-2"),
+            work.order_topic("worker-1"),
+        ):
             server.publish(topic, topic.encode(), kept=True)
         server.set_status(b"here")
         await until(lambda: (f"{ROOT}/nodes/server-1", b"here") in at_worker.heard)
@@ -395,12 +457,20 @@ async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
 
 def test_the_broker_of_the_tests_is_the_one_we_ship_a_configuration_for(tmp_path: Path) -> None:
     """Every line of the configuration that we ship is one that Mosquitto knows."""
-    lines = (ACL.parent / "mosquitto.conf").read_text("utf-8").replace("/mosquitto/config", str(tmp_path))
+    lines = (
+        (ACL.parent / "mosquitto.conf")
+        .read_text("utf-8")
+        .replace("/mosquitto/config", str(tmp_path))
+    )
     (tmp_path / "mosquitto.acl").write_text(ACL.read_text("utf-8"))
     (tmp_path / "passwords").write_text("")
     path = tmp_path / "mosquitto.conf"
     path.write_text(lines.replace("listener 1883", "listener 0 127.0.0.1") + "bogus_setting 1\n")
 
-    done = subprocess.run([mosquitto_path(), "-c", str(path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [mosquitto_path(), "-c", str(path)], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode != 0
-    assert "bogus_setting" in done.stderr + done.stdout, "it read all lines up to the one that it cannot know"
+    assert "bogus_setting" in done.stderr + done.stdout, (
+        "it read all lines up to the one that it cannot know"
+    )

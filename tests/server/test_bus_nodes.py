@@ -1,5 +1,5 @@
-"""Nodes together, over a bus that rings, one that is bad, and a real broker: the lobby is the same everywhere, and each
-node knows who is on the others, until those are gone.
+"""Nodes together, over a bus that rings, one that is bad, and a real broker: the lobby is the same
+everywhere, and each node knows who is on the others, until those are gone.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ from tests.server.test_bus_contract import KEY, flowing
 from tests.support.clock import stopped_clock, until
 from tests.support.fake_server import BadBus, Client, FaultyStore, Message, World, settle, virtual
 
+#: Presence waits for a tenth of a second, the lobby for a quarter.
 SOON_S = 0.6
-"""Presence waits for a tenth of a second, the lobby for a quarter."""
 
 
 class Watcher(Client):
@@ -66,9 +66,14 @@ async def hubs(world: World, *names: str) -> AsyncIterator[list[Hub]]:
 
 @virtual
 async def test_the_lobby_is_the_same_everywhere() -> None:
-    """A room that is made, filled, played and finished on one node shows so on all, though it is open on one only."""
+    """A room that is made, filled, played and finished on one node shows so on all, though it is
+    open on one only.
+    """
     async with hubs(World(), "n1", "n2", "n3") as (here, there, third):
-        watchers = [await Watcher(hub, f"w{number}").watch() for number, hub in enumerate((here, there, third))]
+        watchers = [
+            await Watcher(hub, f"w{number}").watch()
+            for number, hub in enumerate((here, there, third))
+        ]
         ada, ben = Client(here, "ada"), Client(here, "ben")
         room = await ada.create("tic-tac-toe")
         await asyncio.sleep(SOON_S)
@@ -93,7 +98,9 @@ async def test_the_lobby_is_the_same_everywhere() -> None:
 
 @virtual
 async def test_a_lobby_that_missed_everything_reads_the_store() -> None:
-    """The bus is cut: within some seconds the other node's watchers see what came, what changed and what went."""
+    """The bus is cut: within some seconds the other node's watchers see what came, what changed and
+    what went.
+    """
     world = World()
     bus = world.bus = BadBus()
     async with hubs(world, "n1", "n2") as (here, there):
@@ -109,7 +116,10 @@ async def test_a_lobby_that_missed_everything_reads_the_store() -> None:
         await ben.ack(ben.sit(gone, 1))
         await ben.ack(ben.plain(wire.Abort, gone))
         await asyncio.sleep(COMPARE_S + SOON_S)
-        assert {room: one["state"] for room, one in watcher.lobby.items()} == {kept: "playing", new: "open"}
+        assert {room: one["state"] for room, one in watcher.lobby.items()} == {
+            kept: "playing",
+            new: "open",
+        }
         before = len(watcher.of("lobby"))
         await asyncio.sleep(5 * COMPARE_S)
         assert len(watcher.of("lobby")) == before, "nothing new, nothing told"
@@ -117,21 +127,34 @@ async def test_a_lobby_that_missed_everything_reads_the_store() -> None:
 
 @virtual
 async def test_an_old_word_does_not_undo_what_a_node_knows_better() -> None:
-    """What another node says of a room that is open here is left alone; a look at the store changes no ply either."""
+    """What another node says of a room that is open here is left alone; a look at the store changes
+    no ply either.
+    """
     async with hubs(World(), "n1", "n2") as (here, there):
         ada = Client(here, "ada")
         room = await ada.create("tic-tac-toe", seats=(wire.MySeat(), wire.AiSeat(level=1)))
         await ada.ack(ada.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
-        watchers = [await Watcher(hub, f"w{number}").watch() for number, hub in enumerate((here, there))]
+        watchers = [
+            await Watcher(hub, f"w{number}").watch() for number, hub in enumerate((here, there))
+        ]
         await asyncio.sleep(SOON_S)
         entry = wire.RoomSummary(
-            room=room, game="tic-tac-toe", title="x", options={}, seats=(None, None), state="open", created_ms=1, ply=0
+            room=room,
+            game="tic-tac-toe",
+            title="x",
+            options={},
+            seats=(None, None),
+            state="open",
+            created_ms=1,
+            ply=0,
         )
         here.on_node(LobbyChanged("n2", (entry,), ()))
         here.on_node(LobbyChanged("n2", (), (room,)))
         await asyncio.sleep(3 * COMPARE_S)
-        assert [(w.lobby[room]["title"], w.lobby[room]["ply"] >= 2) for w in watchers] == [("Tic-tac-toe", True)] * 2
+        assert [(w.lobby[room]["title"], w.lobby[room]["ply"] >= 2) for w in watchers] == [
+            ("Tic-tac-toe", True)
+        ] * 2
 
 
 class SlowToList(FaultyStore):
@@ -192,7 +215,9 @@ async def test_presence_is_that_of_all_nodes() -> None:
 @pytest.mark.parametrize("how", ["ends", "falls silent"])
 @virtual
 async def test_who_was_on_a_node_that_is_gone(how: str) -> None:
-    """They are gone within seconds: at once when the node says so, else when it has not been heard of for a while."""
+    """They are gone within seconds: at once when the node says so, else when it has not been heard
+    of for a while.
+    """
     world = World()
     bus = world.bus = BadBus()
     async with hubs(world, "n1") as (here,):
@@ -214,7 +239,9 @@ async def test_who_was_on_a_node_that_is_gone(how: str) -> None:
 
 @virtual
 async def test_a_bus_that_is_known_to_be_away_takes_nobody_away() -> None:
-    """Then everybody is silent: what was known last is shown, and who is really gone goes when it is back."""
+    """Then everybody is silent: what was known last is shown, and who is really gone goes when it
+    is back.
+    """
     world = World()
     bus = world.bus = BadBus()
     async with hubs(world, "n1") as (here,):
@@ -239,7 +266,9 @@ async def test_presence_that_was_lost_on_the_way_comes_again() -> None:
         ada, ben, _, room = await people(here, there)
         await asyncio.sleep(SOON_S)
         publish = bus.publish
-        bus.publish = lambda message: None if isinstance(message, PresenceReport) else publish(message)  # type: ignore[method-assign]
+        bus.publish = lambda message: (
+            None if isinstance(message, PresenceReport) else publish(message)
+        )  # type: ignore[method-assign]
         ben.close()
         dan = Client(there, "dan")
         await dan.ack(dan.join(room))
@@ -255,7 +284,9 @@ async def test_presence_that_was_lost_on_the_way_comes_again() -> None:
 
 @virtual
 async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
-    """decisions.md 15: within a second what another node committed is seen; in good times every 30 s."""
+    """decisions.md 15: within a second what another node committed is seen; in good times every 30
+    s.
+    """
     world = World().unlimited()
     bus = world.bus = BadBus()
     async with hubs(world, "n1", "n2") as (here, there):
@@ -274,7 +305,9 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
         bus._inner._gap_handlers[1](None)
         await asyncio.sleep(10)
         publish = bus.publish
-        bus.publish = lambda message: None if isinstance(message, EventsAppended) else publish(message)  # type: ignore[method-assign]
+        bus.publish = lambda message: (
+            None if isinstance(message, EventsAppended) else publish(message)
+        )  # type: ignore[method-assign]
         v = await ada.ack(ada.chat(room, "?"))
         assert v is not None
         with pytest.raises(TimeoutError):
@@ -287,7 +320,9 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
 
 @virtual
 async def test_a_will_hastens_the_take_over() -> None:
-    """The store's heartbeat decides; that a node is known to be gone only shortens the wait behind it to 0.2 s."""
+    """The store's heartbeat decides; that a node is known to be gone only shortens the wait behind
+    it to 0.2 s.
+    """
     world = World()
     world.settings = replace(world.settings, heartbeat_s=10.0)
     waiting = asyncio.Event()
@@ -300,7 +335,9 @@ async def test_a_will_hastens_the_take_over() -> None:
     async with hubs(world, "n2") as (there,):
         await settle()
         async with world.hub("n1") as here:
-            await Client(here, "ada").create("tic-tac-toe", seats=(wire.AiSeat(level=1), wire.MySeat()))
+            await Client(here, "ada").create(
+                "tic-tac-toe", seats=(wire.AiSeat(level=1), wire.MySeat())
+            )
             await world.engines.asked.wait()
         # It has ended; let its last heartbeat have been just now, as if it had died.
         beaten_s = asyncio.get_running_loop().time()
@@ -317,7 +354,9 @@ async def test_a_will_hastens_the_take_over() -> None:
 
 
 async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
-    """Lobby and presence on three nodes; one is killed, and its people are gone within a second of its will."""
+    """Lobby and presence on three nodes; one is killed, and its people are gone within a second of
+    its will.
+    """
     world = World()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
@@ -340,7 +379,10 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
         async with stopped_clock() as clock:
             buses[1].link._flows = False  # no farewell
             for task in asyncio.all_tasks():
-                if task.get_name() == "broker link" and task.get_coro().cr_frame.f_locals["self"] is buses[1].link:  # type: ignore[union-attr]
+                if (
+                    task.get_name() == "broker link"
+                    and task.get_coro().cr_frame.f_locals["self"] is buses[1].link
+                ):  # type: ignore[union-attr]
                     task.cancel()
             await until(lambda: told[-1] == b"")
             await clock.until(lambda: present(ada) == ([True, False], 0), within_s=1.0)

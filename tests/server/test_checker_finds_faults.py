@@ -1,6 +1,8 @@
-"""A green check counts only after a planted fault turned it red: each fault here is found, under the right promise.
+"""A green check counts only after a planted fault turned it red: each fault here is found, under
+the right promise.
 
-The faults are those of the reliability page that this part of the server can have, and some more of their kind.
+The faults are those of the reliability page that this part of the server can have, and some more of
+their kind.
 """
 
 import asyncio
@@ -45,7 +47,15 @@ class Forgetful(FaultyStore):
 
     async def append(self, append: Append) -> None:
         await super().append(
-            Append(append.room, append.expected_v, append.events, append.node, append.due_ms, None, append.projections)
+            Append(
+                append.room,
+                append.expected_v,
+                append.events,
+                append.node,
+                append.due_ms,
+                None,
+                append.projections,
+            )
         )
 
 
@@ -62,12 +72,16 @@ def ack_before_commit(patch: Patch) -> World:
     told: set[str] = set()
     real = RoomRunner._append
 
-    async def early(self: RoomRunner, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
+    async def early(
+        self: RoomRunner, events: list[wire.RoomEvent], key: CommandKey, request: Request
+    ) -> None:
         if request.follower is not None:
             ack = wire.Ack(request.command.id, self._loaded.v + len(events))
             told.add(ack.id)
             request.follower.send(text_frame(format_message(ack)))
-        await real(self, events, key, Request(request.actor, request.command, None, request.thought))
+        await real(
+            self, events, key, Request(request.actor, request.command, None, request.thought)
+        )
 
     def silent(item: object, code: Code, message: str) -> None:
         if not (isinstance(item, Request) and item.command.id in told):
@@ -82,7 +96,9 @@ def ack_before_commit(patch: Patch) -> World:
 def shown_before_commit(patch: Patch) -> World:
     real = RoomRunner._append
 
-    async def early(self: RoomRunner, events: list[wire.RoomEvent], key: CommandKey, request: Request) -> None:
+    async def early(
+        self: RoomRunner, events: list[wire.RoomEvent], key: CommandKey, request: Request
+    ) -> None:
         entries = [
             StoredEvent(v, self._ports.now_ms(), 0, format_event_body(event))
             for v, event in enumerate(events, self._loaded.v + 1)
@@ -105,14 +121,18 @@ def stale_ply_accepted(patch: Patch) -> World:
 
     def lenient(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
         ply = room.match.ply if room.match else 0
-        return real(room, actor, wire.Move(id=command.id, room=command.room, ply=ply, move=command.move))
+        return real(
+            room, actor, wire.Move(id=command.id, room=command.room, ply=ply, move=command.move)
+        )
 
     patch.setattr(rules, "_move", lenient)
     return World()
 
 
 def seat_taken_twice(patch: Patch) -> World:
-    def lenient(room: Room, actor: Actor, seat: int, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
+    def lenient(
+        room: Room, actor: Actor, seat: int, new_id: Callable[[], str]
+    ) -> list[wire.RoomEvent]:
         return [wire.SeatTaken(seat, wire.Occupant(actor.identity, actor.name))]
 
     patch.setattr(rules, "_sit", lenient)
@@ -144,7 +164,9 @@ def gap_in_v(patch: Patch) -> World:
 
 
 def gap_of_the_bus_skipped(patch: Patch) -> World:
-    """A node that takes what another one says for the next event, though it has missed some before it."""
+    """A node that takes what another one says for the next event, though it has missed some before
+    it.
+    """
 
     async def trusting(self: RoomRunner, grown: EventsAppended) -> None:
         if grown.events[-1].v > self._loaded.v:
@@ -200,7 +222,11 @@ def rematch_without_an_offer(patch: Patch) -> World:
         events = real(room, actor, new_id)
         if isinstance(events[0], wire.Offered) and room.game is not None:
             seats = [seat for seat in room.seats if seat is not None]
-            return [rules._started(room.game.start(room.options), new_id(), rules._next_number(room), seats[::-1])]
+            return [
+                rules._started(
+                    room.game.start(room.options), new_id(), rules._next_number(room), seats[::-1]
+                )
+            ]
         return events
 
     patch.setattr(rules, "_rematch", eager)
@@ -248,7 +274,10 @@ def old_state_after_a_change_of_node(patch: Patch) -> World:
             return
         ack = wire.Ack(join.id, None)
         joined = wire.Joined(
-            room=self.room_id, v=join.since - 1, epoch=self._ports.store.epoch, description=description(self._loaded)
+            room=self.room_id,
+            v=join.since - 1,
+            epoch=self._ports.store.epoch,
+            description=description(self._loaded),
         )
         follower.send(text_frame(format_message(ack)) + text_frame(format_message(joined)))
 
@@ -279,8 +308,12 @@ def old_state_after_a_change_of_node(patch: Patch) -> World:
     ],
     ids=lambda value: getattr(value, "__name__", None) or " ".join(sorted(value)),
 )
-async def test_the_checker_finds(fault: Callable[[Patch], World], invariants: set[str], monkeypatch: Patch) -> None:
-    """The crowd's history shows the fault, under the promise that it breaks; a crowd may miss it, a dozen do not."""
+async def test_the_checker_finds(
+    fault: Callable[[Patch], World], invariants: set[str], monkeypatch: Patch
+) -> None:
+    """The crowd's history shows the fault, under the promise that it breaks; a crowd may miss it, a
+    dozen do not.
+    """
     found: list[str] = []
     for _ in range(12):
         found += await faults_of(fault(monkeypatch))
@@ -304,7 +337,9 @@ async def test_without_a_fault_the_checker_finds_none() -> None:
 
 
 def any_answer_of_an_ai_is_taken(patch: Patch) -> None:
-    def lenient(room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str) -> Any:
+    def lenient(
+        room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str
+    ) -> Any:
         return rules._playable(room, match)
 
     patch.setattr(rules, "_ai_turn", lenient)
@@ -342,9 +377,17 @@ async def test_an_outbox_for_everything_is_found(monkeypatch: Patch) -> None:
         any_answer_of_an_ai_is_taken,
     ],
 )
-def test_random_commands_find_it_in_the_pure_room(fault: Callable[[Patch], object], monkeypatch: Patch) -> None:
+def test_random_commands_find_it_in_the_pure_room(
+    fault: Callable[[Patch], object], monkeypatch: Patch
+) -> None:
     """The state machine of tests/server/test_room_machine.py turns red, without any server."""
     fault(monkeypatch)
-    many = settings(max_examples=2000, stateful_step_count=60, deadline=None, derandomize=True, phases=[Phase.generate])
+    many = settings(
+        max_examples=2000,
+        stateful_step_count=60,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],
+    )
     with pytest.raises(Exception):  # noqa: B017 - an assertion, or what a fault leads to
         run_state_machine_as_test(RoomMachine, settings=many)  # ends at the first that fails

@@ -1,5 +1,5 @@
-"""The worker's side: what server/worker.py promises, with a pool that only pretends to search; and AI matches on two
-nodes while such workers die.
+"""The worker's side: what server/worker.py promises, with a pool that only pretends to search; and
+AI matches on two nodes while such workers die.
 """
 
 import asyncio
@@ -33,7 +33,9 @@ AI1 = wire.AiSeat(level=1)
 
 
 class PretendingPool(Pool):
-    """Any legal move after a moment, with some progress before; told to hang, it only ends when it is cancelled."""
+    """Any legal move after a moment, with some progress before; told to hang, it only ends when it
+    is cancelled.
+    """
 
     def __init__(self, delay_s: float = 0.1) -> None:
         super().__init__(1, warm=())
@@ -76,13 +78,17 @@ class PretendingPool(Pool):
 class Hand:
     """A worker in this process, and how to kill it."""
 
-    def __init__(self, worker: EngineWorker, pool: PretendingPool, tasks: list["asyncio.Task[None]"]) -> None:
+    def __init__(
+        self, worker: EngineWorker, pool: PretendingPool, tasks: list["asyncio.Task[None]"]
+    ) -> None:
         self.worker = worker
         self.pool = pool
         self._tasks = tasks
 
     async def kill(self) -> None:
-        """What the others see of SIGKILL: the connection ends without a word, and nothing comes any more."""
+        """What the others see of SIGKILL: the connection ends without a word, and nothing comes any
+        more.
+        """
         self.worker.link._flows = False  # no farewell
         for task in self._tasks:
             task.cancel()
@@ -105,7 +111,10 @@ class Server:
         self.link = link
         self.news: list[work.News] = []
         self.adverts: dict[str, work.Advert] = {}
-        link.subscribe(work.news_topic(link.name), lambda topic, payload: self.news.append(work.parse_news(payload)))
+        link.subscribe(
+            work.news_topic(link.name),
+            lambda topic, payload: self.news.append(work.parse_news(payload)),
+        )
         link.subscribe(f"{work.WORKERS}/+", self._on_advert)
         link.set_status(b"{}")
 
@@ -114,7 +123,14 @@ class Server:
             advert = work.parse_advert(topic, payload)
             self.adverts[advert.worker] = advert
 
-    def order(self, worker: str, key: str, one: Job | None = None, attempt: int = 1, deadline_ms: int = 60_000) -> None:
+    def order(
+        self,
+        worker: str,
+        key: str,
+        one: Job | None = None,
+        attempt: int = 1,
+        deadline_ms: int = 60_000,
+    ) -> None:
         order = work.Search(key, attempt, self.link.name, one or job(), deadline_ms)
         self.link.publish(work.order_topic(worker), work.encode(order), kept=True)
 
@@ -130,11 +146,16 @@ class Server:
 @asynccontextmanager
 async def workshop(folder: Path, cores: int = 1) -> AsyncIterator[tuple[Server, Hand]]:
     """A server and a worker that know each other."""
-    async with mosquitto(folder) as broker, open_link(broker.address, "s1", "plyroom/1/nodes/s1") as link:
+    async with (
+        mosquitto(folder) as broker,
+        open_link(broker.address, "s1", "plyroom/1/nodes/s1") as link,
+    ):
         server = Server(link)
         hand = hire(broker, "w1", cores)
         try:
-            await server.until(lambda: bool(link.flows and "w1" in server.adverts and hand.worker.link.flows))
+            await server.until(
+                lambda: bool(link.flows and "w1" in server.adverts and hand.worker.link.flows)
+            )
             yield server, hand
         finally:
             await hand.kill()
@@ -178,9 +199,16 @@ async def test_what_it_refuses(tmp_path: Path) -> None:
         server.order("w1", "game", job(game="sticks"))
         server.order("w1", "digest", msgspec.structs.replace(job(), digest="0" * 16))
         server.order("w1", "moves", job(moves=("zz",)))
-        await server.until(lambda: len([one for one in server.news if isinstance(one, work.Refused)]) == 4)
+        await server.until(
+            lambda: len([one for one in server.news if isinstance(one, work.Refused)]) == 4
+        )
         reasons = {one.id: one.reason for one in server.news if isinstance(one, work.Refused)}
-        assert reasons == {"rules": "game.changed", "game": "failed", "digest": "failed", "moves": "failed"}
+        assert reasons == {
+            "rules": "game.changed",
+            "game": "failed",
+            "digest": "failed",
+            "moves": "failed",
+        }
         hand.pool.hang = True
         for number in range(4):
             server.order("w1", f"many{number}")
@@ -193,7 +221,9 @@ async def test_what_it_refuses(tmp_path: Path) -> None:
 
 
 async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
-    """And so do its deadline and the end of its server; a stop that overtakes its search holds it up as well."""
+    """And so do its deadline and the end of its server; a stop that overtakes its search holds it
+    up as well.
+    """
     async with workshop(tmp_path, cores=4) as (server, hand):
         hand.pool.hang = True
         server.order("w1", "a")
@@ -248,7 +278,9 @@ class Duel:
 
 
 @asynccontextmanager
-async def node(world: World, broker: Mosquitto, name: str) -> AsyncIterator[tuple[Hub, RemoteEngines]]:
+async def node(
+    world: World, broker: Mosquitto, name: str
+) -> AsyncIterator[tuple[Hub, RemoteEngines]]:
     """A hub that has its searches done by workers."""
     async with open_mqtt_bus(broker.address, name, KEY) as bus:
         engines = RemoteEngines(bus.link, name, load_game, None)
@@ -257,16 +289,20 @@ async def node(world: World, broker: Mosquitto, name: str) -> AsyncIterator[tupl
             yield hub, engines
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(600)])])
+@pytest.mark.parametrize(
+    "kills", [20, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
+)
 async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
-    """R12, I16: two nodes, four duels, three workers that die in the middle of a search again and again: every turn
-    gets one move, no match fails, and all go on.
+    """R12, I16: two nodes, four duels, three workers that die in the middle of a search again and
+    again: every turn gets one move, no match fails, and all go on.
     """
     world, chance = World(), random.Random(3)
     world.settings = replace(world.settings, rooms_burst=100, ai_duel_pace_ms=0)
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
-        nodes = [await stack.enter_async_context(node(world, broker, name)) for name in ("n1", "n2")]
+        nodes = [
+            await stack.enter_async_context(node(world, broker, name)) for name in ("n1", "n2")
+        ]
         hands = {name: hire(broker, name) for name in ("w0", "w1", "w2")}
         duels = [Duel(nodes[number % 2][0], f"host{number}") for number in range(4)]
         for one in duels:
@@ -279,7 +315,10 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
             hands[f"w{number + 3}"] = hire(broker, f"w{number + 3}")
         moves = [len(one.host.events()) for one in duels]
         async with asyncio.timeout(PATIENCE_S):
-            while any(len(one.host.events()) < before + 4 for one, before in zip(duels, moves, strict=True)):
+            while any(
+                len(one.host.events()) < before + 4
+                for one, before in zip(duels, moves, strict=True)
+            ):
                 await asyncio.sleep(0.01)
         for task in playing:
             task.cancel()

@@ -54,7 +54,9 @@ async def left_alone(hub: Hub, **fields: Any) -> str:
 
 @virtual
 async def test_a_room_without_a_match_goes() -> None:
-    """After seven whole days without anybody in it, by itself; the lobby's watchers are told, and who comes then."""
+    """After seven whole days without anybody in it, by itself; the lobby's watchers are told, and
+    who comes then.
+    """
     world = Later()
     async with world.hub() as hub:
         room = await left_alone(hub)
@@ -72,7 +74,9 @@ async def test_a_room_without_a_match_goes() -> None:
 
 @virtual
 async def test_a_visit_begins_the_days_anew() -> None:
-    """Nobody needs to say anything: to look in is enough, on any node, also when the bus tells nothing."""
+    """Nobody needs to say anything: to look in is enough, on any node, also when the bus tells
+    nothing.
+    """
     world = Later()
     async with world.hub("n1") as hub, world.hub("n2") as other:
         room = await left_alone(hub)
@@ -93,7 +97,9 @@ async def test_a_visit_begins_the_days_anew() -> None:
 
 @virtual
 async def test_a_room_that_is_open_stays() -> None:
-    """Somebody waits for weeks in a room on one node: no node lets it go, and what they then do is kept."""
+    """Somebody waits for weeks in a room on one node: no node lets it go, and what they then do is
+    kept.
+    """
     world = Later()
     async with world.hub("n1") as hub, world.hub("n2") as other:
         ada = Client(hub, "ada")
@@ -126,7 +132,9 @@ async def test_a_room_with_a_match_stays_for_ever() -> None:
 
 @virtual
 async def test_somebody_opens_a_room_as_it_goes() -> None:
-    """Between the first read of its log and the last: then it is gone, and they are told; nothing of it is opened."""
+    """Between the first read of its log and the last: then it is gone, and they are told; nothing
+    of it is opened.
+    """
     world = Later()
     async with world.hub("n1") as hub, world.hub("n2") as other:
         room = await left_alone(hub)
@@ -210,8 +218,13 @@ async def test_guests_who_sat_stay() -> None:
     world = Later()
     async with world.hub() as hub:
         limits = Limits(world.settings)
-        people = {name: await new_guest(hub.ports, limits, "", name) for name in ("Maker", "Player", "Watcher")}
-        maker, player, watcher = (Client(hub, identity.id, name) for name, (identity, _) in people.items())
+        people = {
+            name: await new_guest(hub.ports, limits, "", name)
+            for name in ("Maker", "Player", "Watcher")
+        }
+        maker, player, watcher = (
+            Client(hub, identity.id, name) for name, (identity, _) in people.items()
+        )
         room = await maker.create(seats=(OPEN, OPEN))
         await player.ack(player.sit(room, 0))
         await watcher.ack(watcher.join(room))
@@ -247,7 +260,9 @@ async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
 
 @virtual
 async def test_a_day_is_noted_once() -> None:
-    """However often a guest says hello: a new guest was noted with its making, and then once on each other day."""
+    """However often a guest says hello: a new guest was noted with its making, and then once on
+    each other day.
+    """
     world = Later()
     async with world.hub() as hub:
         _, token = await new_guest(hub.ports, Limits(world.settings), "", None)
@@ -260,7 +275,9 @@ async def test_a_day_is_noted_once() -> None:
 
 @virtual
 async def test_who_stays_connected_is_seen() -> None:
-    """Who said hello weeks ago and has been here ever since does not go; a store that fails is asked again."""
+    """Who said hello weeks ago and has been here ever since does not go; a store that fails is
+    asked again.
+    """
     world = Later()
     async with world.hub() as hub:
         identity, token = await new_guest(hub.ports, Limits(world.settings), "", None)
@@ -283,13 +300,19 @@ async def test_who_stays_connected_is_seen() -> None:
 
 async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
     """The identity, and the token if there is a new one."""
-    answer = await http.request("/api/guest", "POST", {"Cookie": f"plyroom={cookie}"} if cookie else {})
+    answer = await http.request(
+        "/api/guest", "POST", {"Cookie": f"plyroom={cookie}"} if cookie else {}
+    )
     assert answer.status == 200
-    return answer.json["identity"], answer.cookies["plyroom"].value if "plyroom" in answer.cookies else None
+    return answer.json["identity"], answer.cookies[
+        "plyroom"
+    ].value if "plyroom" in answer.cookies else None
 
 
 async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
-    """Without a word, by HTTP and by a socket's hello; a hello with a token is told so, and may say hello without."""
+    """Without a word, by HTTP and by a socket's hello; a hello with a token is told so, and may say
+    hello without.
+    """
     world = Later()
     async with serve(world) as node, node.http() as http:
         before, token = await guest(http)

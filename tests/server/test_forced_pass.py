@@ -1,4 +1,6 @@
-"""Who can only pass is passed for: once, after a moment, by the node that is responsible, and the log says so."""
+"""Who can only pass is passed for: once, after a moment, by the node that is responsible, and the
+log says so.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,8 +20,8 @@ from server.store.base import StoredEvent
 from tests.support.fake_server import Client, Fault, World, virtual
 from tests.support.room_log import ADA, AI, BEN, ME, Played, chat, plain, seated
 
+#: After these moves of Othello Black, the first side, has no move and White has.
 TO_A_PASS = "e6 f6 d3 e7 e8 d8 g6 f8"
-"""After these moves of Othello Black, the first side, has no move and White has."""
 
 
 def before_a_pass() -> Played:
@@ -41,7 +43,9 @@ def test_the_server_passes_for_the_person_to_move() -> None:
     """One event, that says it was forced; it is the same move, and the other side goes on."""
     played, by_hand = before_a_pass(), before_a_pass()
     (event,) = played.do(AI, owed(played))
-    assert event == wire.Moved(played.match.id, 8, 0, "pass", played.match.digest, number="9.", forced=True)
+    assert event == wire.Moved(
+        played.match.id, 8, 0, "pass", played.match.digest, number="9.", forced=True
+    )
     assert played.match.moves[-1] == wire.Played("pass", number="9.", forced=True)
     by_hand.moves("pass")
     assert by_hand.match.position == played.match.position
@@ -62,9 +66,13 @@ def test_a_move_of_ones_own_has_the_bytes_that_it_always_had() -> None:
 
 @pytest.mark.parametrize("game", ["tic-tac-toe", "othello"])
 def test_nothing_is_forced_where_there_is_a_choice(game: str) -> None:
-    """At each move before, and at the last free cell of a board: what is to be seen on it is made by its player."""
+    """At each move before, and at the last free cell of a board: what is to be seen on it is made
+    by its player.
+    """
     played = seated(game=game)
-    for number, token in enumerate((TO_A_PASS if game == "othello" else "a1 b1 c1 b2 a2 c2 b3 a3").split()):
+    for number, token in enumerate(
+        (TO_A_PASS if game == "othello" else "a1 b1 c1 b2 a2 c2 b3 a3").split()
+    ):
         assert played.room.forced_pass() is None
         assert played.room.due_ms() is None
         played.do((ADA, BEN)[number % 2], played.move(token))
@@ -72,12 +80,18 @@ def test_nothing_is_forced_where_there_is_a_choice(game: str) -> None:
     assert (played.room.due_ms() is not None) == (game == "othello")
 
 
-@pytest.mark.parametrize("changes", [{"match": "other"}, {"seat": 1}, {"digest": "0" * 16}, {"move": "a1"}])
+@pytest.mark.parametrize(
+    "changes", [{"match": "other"}, {"seat": 1}, {"digest": "0" * 16}, {"move": "a1"}]
+)
 def test_a_pass_belongs_to_its_position(changes: dict[str, Any]) -> None:
-    """A pass for another match, seat, position or move is refused, and so is one where something can be played."""
+    """A pass for another match, seat, position or move is refused, and so is one where something
+    can be played.
+    """
     played = before_a_pass()
     command = owed(played)
-    wrong = ForcedPass(**{name: changes.get(name, getattr(command, name)) for name in command.__slots__})
+    wrong = ForcedPass(
+        **{name: changes.get(name, getattr(command, name)) for name in command.__slots__}
+    )
     assert played.refuse(AI, wrong) == Code.MOVE_STALE
     played.do(ADA, played.move("pass"))
     assert played.refuse(AI, command) == Code.MOVE_STALE
@@ -131,16 +145,24 @@ async def waiting_for_a_pass(world: World) -> AsyncIterator[tuple[Hub, str, Clie
 
 
 def is_pass(message: dict[str, Any]) -> bool:
-    return bool(message["t"] == "event" and message["kind"] == "moved" and message["move"] == "pass")
+    return bool(
+        message["t"] == "event" and message["kind"] == "moved" and message["move"] == "pass"
+    )
 
 
 async def moves_of(world: World, room: str) -> list[StoredEvent]:
-    return [event for event in await world.store.events(room, 0) if event.body.startswith(b'{"kind":"moved"')]
+    return [
+        event
+        for event in await world.store.events(room, 0)
+        if event.body.startswith(b'{"kind":"moved"')
+    ]
 
 
 @virtual
 async def test_a_forced_pass_comes_after_a_moment() -> None:
-    """A second, as shipped, whatever is said meanwhile; all see it as forced, and the other side is to move."""
+    """A second, as shipped, whatever is said meanwhile; all see it as forced, and the other side is
+    to move.
+    """
     assert Settings().forced_pass_ms == 1000
     world = World()
     async with waiting_for_a_pass(world) as (_, room, ada, ben):
@@ -171,7 +193,9 @@ async def test_who_passes_in_time_passes_once() -> None:
 
 @virtual
 async def test_a_forced_pass_survives_a_restart() -> None:
-    """A node that dies within the second leaves the room due: the next one passes, though nobody follows the room."""
+    """A node that dies within the second leaves the room due: the next one passes, though nobody
+    follows the room.
+    """
     for sole_node in (True, False):
         world = World()
         world.settings = Settings(sole_node=sole_node, workers=1)
@@ -187,7 +211,9 @@ async def test_a_forced_pass_survives_a_restart() -> None:
 
 @virtual
 async def test_a_node_that_only_follows_does_not_pass() -> None:
-    """Of two nodes with the room open, the one that wrote last passes; the other one does not even try."""
+    """Of two nodes with the room open, the one that wrote last passes; the other one does not even
+    try.
+    """
     world = World()
     async with world.hub("n2") as other, waiting_for_a_pass(world) as (_, room, _ada, _ben):
         cyd = Client(other, "cyd")
@@ -214,7 +240,9 @@ async def test_two_nodes_pass_once() -> None:
 
 @virtual
 async def test_a_pass_whose_write_fails_comes_all_the_same() -> None:
-    """The store is away for a moment, or has written without saying so: there is one pass in the end."""
+    """The store is away for a moment, or has written without saying so: there is one pass in the
+    end.
+    """
     for fault in (Fault(), Fault(after=True)):
         world = World()
         async with waiting_for_a_pass(world) as (_, room, ada, _ben):

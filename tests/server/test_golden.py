@@ -23,14 +23,16 @@ from tests.support.server_process import UNHURRIED, serving
 GOLDEN = Path(__file__).parents[1] / "data/golden"
 SEEN = json.loads((GOLDEN / "seen.json").read_text())
 BUS = json.loads((GOLDEN / "bus.json").read_text())
+#: Fields that tell of this version and not of the match.
 CHANGES = {"levels"}
-"""Fields that tell of this version and not of the match."""
 
 
 def is_in(old: Any, new: Any) -> bool:
     """Is all that was sent then sent now? Fields may have been added since."""
     if isinstance(old, dict) and isinstance(new, dict):
-        return all(key in CHANGES or (key in new and is_in(value, new[key])) for key, value in old.items())
+        return all(
+            key in CHANGES or (key in new and is_in(value, new[key])) for key, value in old.items()
+        )
     if isinstance(old, list) and isinstance(new, list):
         return len(old) == len(new) and all(map(is_in, old, new))
     return bool(old == new)
@@ -53,7 +55,9 @@ async def joined(url: str) -> dict[str, list[dict[str, Any]]]:
         for name, room in SEEN["rooms"].items():
             await socket.send(json.dumps({"t": "join", "id": "j", "room": room}))
             seen[name] = []
-            while (message := json.loads(await socket.recv()))["t"] != "presence" or message["room"] != room:
+            while (message := json.loads(await socket.recv()))["t"] != "presence" or message[
+                "room"
+            ] != room:
                 if message.get("room") == room and message["t"] not in ("ack", "thinking"):
                     seen[name].append(message)
             await socket.send(json.dumps({"t": "leave", "id": "l", "room": room}))
@@ -69,7 +73,9 @@ async def moves_on(player: Connection, game_id: str) -> bool:
             model = apply(model, await anext(messages))
     assert model.frozen is None
     if model.moves:
-        await player.command(Move(id=player.new_id(), room=room, ply=model.ply, move=model.moves[0].id))
+        await player.command(
+            Move(id=player.new_id(), room=room, ply=model.ply, move=model.moves[0].id)
+        )
     return bool(model.moves)
 
 
@@ -88,7 +94,9 @@ def verified(data: Path) -> dict[str, Any]:
 
 
 async def test_rooms_and_matches_look_as_they_did_and_go_on(data: Path) -> None:
-    """Snapshots, boards, replays and lists are those of then; a match under way takes its next move."""
+    """Snapshots, boards, replays and lists are those of then; a match under way takes its next
+    move.
+    """
     async with serving(data, **UNHURRIED) as server:
         seen = await joined(server.url)
         for name, messages in SEEN["joined"].items():
@@ -96,11 +104,23 @@ async def test_rooms_and_matches_look_as_they_did_and_go_on(data: Path) -> None:
         assert is_in(SEEN["matches"], fetch(f"{server.url}/api/matches?limit=100"))
         for match, record in SEEN["records"].items():
             assert is_in(record, fetch(f"{server.url}/api/matches/{match}"))
-            assert is_in(SEEN["views"][match], fetch(f"{server.url}/api/matches/{match}/views?from=0&to=8"))
+            assert is_in(
+                SEEN["views"][match], fetch(f"{server.url}/api/matches/{match}/views?from=0&to=8")
+            )
         tokens = SEEN["tokens"]
-        async with connect(server.url, tokens["ada"]) as ada, connect(server.url, tokens["ben"]) as ben:
-            moved = [game_id for game_id in game_ids() for player in (ada, ben) if await moves_on(player, game_id)]
-        assert moved == [game_id for game_id in game_ids() if game_id != "sticks"], "that match was over"
+        async with (
+            connect(server.url, tokens["ada"]) as ada,
+            connect(server.url, tokens["ben"]) as ben,
+        ):
+            moved = [
+                game_id
+                for game_id in game_ids()
+                for player in (ada, ben)
+                if await moves_on(player, game_id)
+            ]
+        assert moved == [game_id for game_id in game_ids() if game_id != "sticks"], (
+            "that match was over"
+        )
         assert await server.stop() == 0
 
 
@@ -113,7 +133,9 @@ def test_the_store_verifies(data: Path) -> None:
 def test_the_backup_restores(tmp_path: Path) -> None:
     """It becomes a store that agrees with itself and holds the same."""
     restored = tmp_path / "restored"
-    result = CliRunner().invoke(admin.main, ["restore", "--data", str(restored), str(GOLDEN / "plyroom.backup")])
+    result = CliRunner().invoke(
+        admin.main, ["restore", "--data", str(restored), str(GOLDEN / "plyroom.backup")]
+    )
     assert result.exit_code == 0, result.output
     report = verified(restored)
     assert (report["rooms"], report["events"], report["problems"]) == (24, 253, 0)
@@ -121,7 +143,9 @@ def test_the_backup_restores(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", BUS["bus"], ids=lambda kept: kept["is"])
 def test_messages_between_nodes(kept: dict[str, str]) -> None:
-    """They are understood, and written as they were: nodes of two versions talk while they are upgraded."""
+    """They are understood, and written as they were: nodes of two versions talk while they are
+    upgraded.
+    """
     codec = Codec(BUS["key"].encode())
     message = codec.decode(kept["topic"], kept["payload"].encode())
     written = codec.encode(message)

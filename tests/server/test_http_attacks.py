@@ -1,4 +1,6 @@
-"""What a stranger can make the HTTP side do before a limit counts: next to nothing, on any request of a connection."""
+"""What a stranger can make the HTTP side do before a limit counts: next to nothing, on any request
+of a connection.
+"""
 
 import asyncio
 import contextlib
@@ -21,8 +23,8 @@ from tests.server.test_listener import SECURITY, UPGRADE
 from tests.support.fake_server import World, settle
 from tests.support.node import WAIT_S, Http, Node, serve
 
+#: A megabyte of zeros in a kilobyte.
 BOMB = gzip.compress(bytes(2**20))
-"""A megabyte of zeros in a kilobyte."""
 ENCODED = {"Content-Encoding": "gzip", "Content-Length": str(len(BOMB))}
 CHUNKED = {"Transfer-Encoding": "chunked"}
 
@@ -65,7 +67,9 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def test_compressed_bodies_are_refused(
     method: str, target: str, headers: dict[str, str], place: str, unpacked: list[str]
 ) -> None:
-    """415 for any method and path, on every request of a connection, unread: nothing was ever made to unpack it."""
+    """415 for any method and path, on every request of a connection, unread: nothing was ever made
+    to unpack it.
+    """
     if place == "first" and "Upgrade" in headers:
         place = "kept alive"  # the first request of a connection would become a WebSocket
     async with serve() as node, node.http() as http:
@@ -86,7 +90,9 @@ async def test_compressed_bodies_are_refused(
 async def test_every_encoding_is_refused(encoding: str, unpacked: list[str]) -> None:
     """415, in chunks, too."""
     async with serve() as node, node.http() as http:
-        http.writer.write(head("/api/guest", **CHUNKED, Content_Encoding=encoding) + b"5\r\nabcde\r\n0\r\n\r\n")
+        http.writer.write(
+            head("/api/guest", **CHUNKED, Content_Encoding=encoding) + b"5\r\nabcde\r\n0\r\n\r\n"
+        )
         assert (await http.response()).status == 415
         assert await http.ended() == b""
         assert unpacked == []
@@ -115,8 +121,12 @@ async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
         ("/api/guest", {"Content-Length": "4097", "Expect": "100-continue"}, 413),
     ],
 )  # fmt: skip
-async def test_a_body_is_refused_before_it_is_read(target: str, headers: dict[str, str], status: int) -> None:
-    """The refusal comes though not a byte of the body was sent, without leave to send it; it ends the connection."""
+async def test_a_body_is_refused_before_it_is_read(
+    target: str, headers: dict[str, str], status: int
+) -> None:
+    """The refusal comes though not a byte of the body was sent, without leave to send it; it ends
+    the connection.
+    """
     async with serve() as node, node.http() as http:
         assert (await http.request("/livez")).status == 200
         http.writer.write(head(target, **headers))
@@ -137,7 +147,9 @@ async def test_leave_is_given_to_a_body_that_is_taken() -> None:
 
 @pytest.mark.parametrize("before", [b"", head("/livez", "GET") * 3])
 async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """30,000 chunks of a byte cost next to nothing: a few that came with the head are parsed, the rest is dropped."""
+    """30,000 chunks of a byte cost next to nothing: a few that came with the head are parsed, the
+    rest is dropped.
+    """
     chunks = 0
     real = aiohttp.streams.StreamReader.begin_http_chunk_receiving
 
@@ -148,7 +160,9 @@ async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.M
 
     monkeypatch.setattr(aiohttp.streams.StreamReader, "begin_http_chunk_receiving", count)
     async with serve() as node, node.http() as http:
-        http.writer.write(before + head("/api/guest", **CHUNKED) + b"1\r\nx\r\n" * 30_000 + b"0\r\n\r\n")
+        http.writer.write(
+            before + head("/api/guest", **CHUNKED) + b"1\r\nx\r\n" * 30_000 + b"0\r\n\r\n"
+        )
         for _ in range(before.count(b"GET")):
             assert (await http.response()).status == 200
         assert (await http.response()).status == 411
@@ -174,10 +188,14 @@ async def test_what_follows_a_refused_request_is_not_served() -> None:
     ],
 )  # fmt: skip
 async def test_nothing_hides_behind_an_upgrade(first: bytes, status: int) -> None:
-    """A request after which the connection would speak something else is the last one that is answered."""
+    """A request after which the connection would speak something else is the last one that is
+    answered.
+    """
     async with serve() as node, node.http() as http:
         assert (await http.request("/livez")).status == 200
-        http.writer.write(first + head("/api/guest", **CHUNKED) + b"2\r\n{}\r\n0\r\n\r\n" + head("/api/guest"))
+        http.writer.write(
+            first + head("/api/guest", **CHUNKED) + b"2\r\n{}\r\n0\r\n\r\n" + head("/api/guest")
+        )
         assert (await http.response()).status == status
         assert await http.ended() == b""
         assert node.world.store._identities == {}
@@ -226,7 +244,9 @@ BAD_HANDSHAKE = {**UPGRADE, "Sec-WebSocket-Key": "no key"}
     ],
 )  # fmt: skip
 async def test_early_answers_are_dressed(request_bytes: bytes, status: int) -> None:
-    """Refusals of the door, of aiohttp's parser and of `websockets` carry our headers, and tell no versions."""
+    """Refusals of the door, of aiohttp's parser and of `websockets` carry our headers, and tell no
+    versions.
+    """
     async with serve() as node, node.http() as http:
         http.writer.write(request_bytes)
         answer = await http.response()
@@ -242,7 +262,9 @@ async def test_early_answers_are_dressed(request_bytes: bytes, status: int) -> N
 
 
 async def test_a_growing_head_is_searched_once() -> None:
-    """In a head that comes in small pieces, each search begins where the last one ended, but for three bytes."""
+    """In a head that comes in small pieces, each search begins where the last one ended, but for
+    three bytes.
+    """
 
     searches: list[tuple[int, int]] = []
 
@@ -261,7 +283,14 @@ async def test_a_growing_head_is_searched_once() -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Door, "connection_made", spied)
             async with node.http() as slow:
-                for piece in (b"GET /livez HTTP/1.1\r\n", b"Host: x\r\n", b"X: " + b"x" * 500, b"\r", b"\n\r", b"\n"):
+                for piece in (
+                    b"GET /livez HTTP/1.1\r\n",
+                    b"Host: x\r\n",
+                    b"X: " + b"x" * 500,
+                    b"\r",
+                    b"\n\r",
+                    b"\n",
+                ):
                     slow.writer.write(piece)
                     await http.request("/livez")  # that piece has arrived
                 assert (await slow.response()).status == 200
@@ -273,7 +302,9 @@ async def test_a_growing_head_is_searched_once() -> None:
 @asynccontextmanager
 async def connected(node: Node, address: str) -> AsyncIterator[Http]:
     """A connection from one of this machine's loopback addresses."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", node.running.port, local_addr=(address, 0))
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", node.running.port, local_addr=(address, 0)
+    )
     try:
         yield Http(reader, writer, node.host)
     finally:
@@ -281,7 +312,9 @@ async def connected(node: Node, address: str) -> AsyncIterator[Http]:
 
 
 async def test_one_address_gets_half_of_the_places() -> None:
-    """503 with our headers beyond that, another address is served, and places that become free are taken."""
+    """503 with our headers beyond that, another address is served, and places that become free are
+    taken.
+    """
     async with serve(max_http=4) as node, AsyncExitStack() as stack:
         held = [await stack.enter_async_context(connected(node, "127.0.0.1")) for _ in range(2)]
         for http in held:
@@ -300,7 +333,9 @@ async def test_one_address_gets_half_of_the_places() -> None:
 
 
 async def test_who_keeps_silent_makes_room() -> None:
-    """When all places are taken, the connection that has said nothing for the longest ends; HTTP that is used stays."""
+    """When all places are taken, the connection that has said nothing for the longest ends; HTTP
+    that is used stays.
+    """
     async with serve(max_http=3, proxies=("127.0.0.1",)) as node, AsyncExitStack() as stack:
         used = await stack.enter_async_context(node.http())
         assert (await used.request("/livez")).status == 200
@@ -328,12 +363,19 @@ def test_the_hall_counts_by_address() -> None:
         def __init__(self) -> None:
             pass
 
-    for peer, enters in (("2001:db8::1", True), ("2001:db8::2", True), ("2001:db8::3", False), (None, True)):
+    for peer, enters in (
+        ("2001:db8::1", True),
+        ("2001:db8::2", True),
+        ("2001:db8::3", False),
+        (None, True),
+    ):
         assert (hall.enter(Quiet(), peer) is not None) is enters, peer
 
 
 async def test_who_reads_nothing_is_cut_off() -> None:
-    """A connection to which bytes wait to be sent, and which takes none from one sweep to the next, ends."""
+    """A connection to which bytes wait to be sent, and which takes none from one sweep to the next,
+    ends.
+    """
 
     async def big(request: web.Request) -> web.Response:
         return web.Response(body=bytes(2**24))
@@ -344,7 +386,9 @@ async def test_who_reads_nothing_is_cut_off() -> None:
     await runner.setup()
     http = HttpConnections(runner, lambda method, path: 0, 20.0)
     server = await asyncio.get_running_loop().create_server(http.make, "127.0.0.1", 0)
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.sockets[0].getsockname()[1], limit=2**12)
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", server.sockets[0].getsockname()[1], limit=2**12
+    )
     writer.write(head("/", "GET"))
     await reader.readexactly(12)
     (connection,) = http._open
@@ -376,9 +420,15 @@ class TurnedClock(World):
 
 
 async def test_an_address_gets_so_many_requests() -> None:
-    """429 with Retry-After for one too many, each address by itself behind a trusted proxy; files are not counted."""
+    """429 with Retry-After for one too many, each address by itself behind a trusted proxy; files
+    are not counted.
+    """
     world = TurnedClock()
-    settings: dict[str, Any] = {"proxies": ("127.0.0.1",), "limit_requests_burst": 3, "limit_requests_per_minute": 30}
+    settings: dict[str, Any] = {
+        "proxies": ("127.0.0.1",),
+        "limit_requests_burst": 3,
+        "limit_requests_per_minute": 30,
+    }
     async with serve(world, "n1", **settings) as node:
         ada, ben = {"X-Forwarded-For": "198.51.100.1"}, {"X-Forwarded-For": "198.51.100.2"}
         async with node.http() as http:
@@ -396,6 +446,9 @@ async def test_an_address_gets_so_many_requests() -> None:
 
 async def test_no_limit_where_none_is_set() -> None:
     """0 a minute: as many as one likes."""
-    async with serve(limit_requests_burst=1, limit_requests_per_minute=0) as node, node.http() as http:
+    async with (
+        serve(limit_requests_burst=1, limit_requests_per_minute=0) as node,
+        node.http() as http,
+    ):
         for _ in range(5):
             assert (await http.request("/api/matches")).status == 200

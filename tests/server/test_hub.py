@@ -1,4 +1,6 @@
-"""What a node's hub promises: rooms made once, opened when needed, put away when not, woken when due; and its lobby."""
+"""What a node's hub promises: rooms made once, opened when needed, put away when not, woken when
+due; and its lobby.
+"""
 
 import asyncio
 from dataclasses import replace
@@ -37,7 +39,9 @@ async def code_of_create(client: Client, **fields: Any) -> Code:
 
 @virtual
 async def test_creating_again_gives_the_same_room() -> None:
-    """I1: the same (identity, id) gets the same ack at any time, on any node; another identity's id is its own."""
+    """I1: the same (identity, id) gets the same ack at any time, on any node; another identity's id
+    is its own.
+    """
     world = World()
     async with world.hub() as hub, world.hub("n2") as other:
         ada = Client(hub, "ada")
@@ -65,7 +69,9 @@ async def test_creating_at_once_makes_one_room() -> None:
 
 @virtual
 async def test_what_was_acknowledged_stays_so_beyond_any_limit() -> None:
-    """I1: when the limit of rooms is reached, or the game is gone, a create sent again still gets its ack."""
+    """I1: when the limit of rooms is reached, or the game is gone, a create sent again still gets
+    its ack.
+    """
     world = world_with(rooms_burst=3)
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -82,7 +88,9 @@ def replace_game(command: wire.Create) -> wire.Create:
 
 @virtual
 async def test_a_create_whose_outcome_is_unknown() -> None:
-    """R6: the store failed after the commit: StoreError, and the same id gets the room that was made."""
+    """R6: the store failed after the commit: StoreError, and the same id gets the room that was
+    made.
+    """
     world = World()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -115,10 +123,16 @@ async def test_rooms_are_limited_per_identity() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "code"),
-    [({"init": raises}, Code.GAME_FAULT), ({"format_position": raises}, Code.GAME_FAULT), (None, Code.GAME_FAULT)],
+    [
+        ({"init": raises}, Code.GAME_FAULT),
+        ({"format_position": raises}, Code.GAME_FAULT),
+        (None, Code.GAME_FAULT),
+    ],
 )
 @virtual
-async def test_a_game_that_fails_at_the_start(changes: dict[str, object] | None, code: Code) -> None:
+async def test_a_game_that_fails_at_the_start(
+    changes: dict[str, object] | None, code: Code
+) -> None:
     """R14: in its rules, or while its file is loaded: a typed refusal, and no room."""
 
     def find(game_id: str) -> Any:
@@ -136,7 +150,9 @@ async def test_a_game_that_fails_at_the_start(changes: dict[str, object] | None,
 async def test_an_unknown_game() -> None:
     """game.unknown, with what there is."""
     async with World().hub() as hub:
-        with pytest.raises(CommandRejected, match=r"there are: .*connect-four.*tic-tac-toe") as rejected:
+        with pytest.raises(
+            CommandRejected, match=r"there are: .*connect-four.*tic-tac-toe"
+        ) as rejected:
             await Client(hub, "ada").create("chess-960")
         assert rejected.value.code is Code.GAME_UNKNOWN
 
@@ -208,7 +224,9 @@ async def test_so_many_rooms_and_no_more() -> None:
 
 @virtual
 async def test_a_hub_ends_with_everything_it_began() -> None:
-    """No task is left, not those of searches nor of rooms; who waited is told to send it again or hears nothing."""
+    """No task is left, not those of searches nor of rooms; who waited is told to send it again or
+    hears nothing.
+    """
     world = World()
 
     async def never(job: Job) -> str:
@@ -272,7 +290,9 @@ async def test_a_sole_node_wakes_all_due_rooms_at_its_start() -> None:
 
 @virtual
 async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
-    """However long it takes to find them, players are served meanwhile; and a store that fails is asked again."""
+    """However long it takes to find them, players are served meanwhile; and a store that fails is
+    asked again.
+    """
     world = world_with(sole_node=True)
     rooms = await stop_in_the_middle(world)
     world.store.fail("due_rooms", Fault(), Fault())
@@ -294,7 +314,9 @@ async def test_another_node_takes_over_when_one_is_silent() -> None:
     rooms = await stop_in_the_middle(world)
     async with world.hub("n2"):
         await asyncio.sleep(1.5)
-        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 4), "the other one may be alive"
+        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 4), (
+            "the other one may be alive"
+        )
         await asyncio.sleep(4)
         assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5)
 
@@ -302,7 +324,9 @@ async def test_another_node_takes_over_when_one_is_silent() -> None:
 @pytest.mark.parametrize("ahead_ms", [60_000, -60_000, 0])
 @virtual
 async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_ms: int) -> None:
-    """R15: heartbeats go by the store's clock, however far a node's own is off; each knows how far that is."""
+    """R15: heartbeats go by the store's clock, however far a node's own is off; each knows how far
+    that is.
+    """
     world = World()
     thinking = asyncio.Event()
 
@@ -311,7 +335,10 @@ async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_m
         return ""
 
     world.engines.answer = never
-    async with world.hub("n1") as hub, world.hub("n2", now_ms=lambda: world.now_ms() + ahead_ms) as other:
+    async with (
+        world.hub("n1") as hub,
+        world.hub("n2", now_ms=lambda: world.now_ms() + ahead_ms) as other,
+    ):
         room = await Client(hub, "ada").create("sticks", seats=(wire.AiSeat(1), wire.MySeat()))
         await asyncio.sleep(20)
         head = await world.store.head(room)
@@ -383,7 +410,9 @@ def listed(client: Client) -> dict[str, Message]:
 
 @virtual
 async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
-    """New ones, who sits there, the ply, how many watch; gone when its match is over, and back with the next."""
+    """New ones, who sits there, the ply, how many watch; gone when its match is over, and back with
+    the next.
+    """
     async with World().hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         early = await ada.create("sticks")
@@ -414,7 +443,9 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
 
 @virtual
 async def test_unlisted_rooms_are_never_told_of() -> None:
-    """I15: not in the list, not in its changes, whatever happens in them; nor in the list of matches."""
+    """I15: not in the list, not in its changes, whatever happens in them; nor in the list of
+    matches.
+    """
     async with (world := World()).hub() as hub:
         eve = await watch(hub)
         ada, ben = Client(hub, "ada"), Client(hub, "ben")

@@ -19,8 +19,8 @@ from tests.support.fake_server import Client, Fault, World, virtual
 from tests.support.node import Http, Node, Response, serve
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
+#: The tests' own address is that of a proxy, so that they can come from any address.
 PROXIES = ("127.0.0.0/8",)
-"""The tests' own address is that of a proxy, so that they can come from any address."""
 UPGRADE = {
     "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
@@ -47,7 +47,9 @@ def refusal_of(work: Any) -> LimitExceeded:
 
 
 def test_so_many_at_once_and_so_many_a_minute() -> None:
-    """After the burst one comes with every part of a minute, and a refusal says when; other addresses go on."""
+    """After the burst one comes with every part of a minute, and a refusal says when; other
+    addresses go on.
+    """
     rates = Rates("guests", 3, 6)
     for _ in range(3):
         rates.take(HERE, 0.0)
@@ -73,7 +75,9 @@ def test_nought_is_off(burst: int, per_minute: int) -> None:
 
 
 def test_a_million_addresses_fill_no_memory() -> None:
-    """A rate remembers so many and no more; who is at it all the time is not forgotten for the others' sake."""
+    """A rate remembers so many and no more; who is at it all the time is not forgotten for the
+    others' sake.
+    """
     rates = Rates("guests", 2, 1)
     rates.take(HERE, 0.0)
     rates.take(HERE, 0.0)
@@ -114,7 +118,19 @@ def test_limits_are_settings() -> None:
     named = {f"PLYROOM_{name.upper()}": "0" for name in OFF}
     settings = settings_from_env(named)
     assert all(getattr(settings, name) == 0 for name in OFF)
-    assert [getattr(Settings(), name) for name in OFF] == [1200, 3000, 120, 600, 200, 60, 2000, 60, 10, 4, 20]
+    assert [getattr(Settings(), name) for name in OFF] == [
+        1200,
+        3000,
+        120,
+        600,
+        200,
+        60,
+        2000,
+        60,
+        10,
+        4,
+        20,
+    ]
     for name in ("CHAT", "CHAT_ROOM"):
         with pytest.raises(SettingError, match="64 was expected"):
             settings_from_env({f"PLYROOM_LIMIT_{name}": "65"})
@@ -124,10 +140,13 @@ def test_limits_are_settings() -> None:
 
 
 async def test_guests_without_end_are_refused() -> None:
-    """On both ways, over HTTP and by a hello without a token, from one address; each refusal says when to try again.
-    Who is somebody already stays so, and others get in.
+    """On both ways, over HTTP and by a hello without a token, from one address; each refusal says
+    when to try again. Who is somebody already stays so, and others get in.
     """
-    async with serve(limit_guests=4, limit_guests_per_minute=1, proxies=PROXIES) as node, node.http() as http:
+    async with (
+        serve(limit_guests=4, limit_guests_per_minute=1, proxies=PROXIES) as node,
+        node.http() as http,
+    ):
         first = await make_guest(http)
         known = first.cookies["plyroom"].value
         assert (await make_guest(http)).status == 200
@@ -152,7 +171,10 @@ async def test_guests_without_end_are_refused() -> None:
 
 async def test_the_address_is_that_of_an_ipv6_network() -> None:
     """Whoever has a /64 has one address."""
-    async with serve(limit_guests=2, limit_guests_per_minute=1, proxies=PROXIES) as node, node.http() as http:
+    async with (
+        serve(limit_guests=2, limit_guests_per_minute=1, proxies=PROXIES) as node,
+        node.http() as http,
+    ):
         answers = [(await make_guest(http, f"2001:db8::{number}")).status for number in range(1, 4)]
         assert answers == [200, 200, 429]
         assert (await make_guest(http, "2001:db8:0:1::1")).status == 200
@@ -160,8 +182,8 @@ async def test_the_address_is_that_of_an_ipv6_network() -> None:
 
 @pytest.mark.parametrize("people", [30, 200])
 async def test_a_class_and_a_club_get_in(people: int) -> None:
-    """Thirty pupils, or two hundred members, behind one address and with the settings that ship: everybody becomes a
-    guest, is welcome, and is in a room.
+    """Thirty pupils, or two hundred members, behind one address and with the settings that ship:
+    everybody becomes a guest, is welcome, and is in a room.
     """
 
     async def come(node: Node, stack: AsyncExitStack, room: str) -> None:
@@ -183,8 +205,9 @@ async def test_a_class_and_a_club_get_in(people: int) -> None:
 
 
 async def test_sockets_without_end_are_refused() -> None:
-    """Above so many of one address the handshake is answered 429 with Retry-After; others get in, and so does the
-    address when one of its sockets is gone. A handshake that fails counts for nothing.
+    """Above so many of one address the handshake is answered 429 with Retry-After; others get in,
+    and so does the address when one of its sockets is gone. A handshake that fails counts for
+    nothing.
     """
     async with serve(limit_sockets=3, proxies=PROXIES) as node, AsyncExitStack() as stack:
         for _ in range(5):
@@ -194,7 +217,9 @@ async def test_sockets_without_end_are_refused() -> None:
                 await http.ended()
         while node.hub.limits.sockets._open:
             await node.get("/livez")
-        sockets = [await stack.enter_async_context(node.socket(coming_from(HERE))) for _ in range(3)]
+        sockets = [
+            await stack.enter_async_context(node.socket(coming_from(HERE))) for _ in range(3)
+        ]
         async with node.http() as http:
             refused = await http.request("/ws", headers=UPGRADE | coming_from(HERE))
             assert (refused.status, refused.headers["retry-after"]) == (429, "10")
@@ -224,13 +249,17 @@ async def test_a_terminal_or_a_bot_is_told() -> None:
     async with serve(limit_sockets=1, limit_guests=1, limit_guests_per_minute=1) as node:
         url = f"http://{node.host}"
         async with connect(url) as one:
-            with pytest.raises(Unreachable, match="no more connections from your address now; try again in 10 s"):
+            with pytest.raises(
+                Unreachable, match="no more connections from your address now; try again in 10 s"
+            ):
                 async with connect(url):
                     raise AssertionError("it was let in")
             token = one.token
         while node.hub.limits.sockets._open:
             await node.get("/livez")
-        with pytest.raises(Refused, match=r"1 new guests at once and then 1 a minute; try again in .* s"):
+        with pytest.raises(
+            Refused, match=r"1 new guests at once and then 1 a minute; try again in .* s"
+        ):
             async with connect(url):
                 raise AssertionError("it was let in")
         while node.hub.limits.sockets._open:
@@ -267,7 +296,9 @@ async def code_of(client: Client, address: str) -> tuple[Code, int]:
 
 @virtual
 async def test_rooms_without_end_are_refused() -> None:
-    """So many a minute from one address, however many guests ask; what was acknowledged is acknowledged again."""
+    """So many a minute from one address, however many guests ask; what was acknowledged is
+    acknowledged again.
+    """
     world = crowded(limit_rooms_per_minute=6)
     async with world.hub() as hub:
         command = wire.Create(id="c", game="tic-tac-toe")
@@ -284,7 +315,9 @@ async def test_rooms_without_end_are_refused() -> None:
 
 @virtual
 async def test_one_address_cannot_fill_the_server() -> None:
-    """It may hold a tenth of all places, whether it makes its rooms or only opens old ones; others find place."""
+    """It may hold a tenth of all places, whether it makes its rooms or only opens old ones; others
+    find place.
+    """
     world = crowded(max_rooms=40, limit_rooms_per_minute=0)
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -306,8 +339,8 @@ async def test_one_address_cannot_fill_the_server() -> None:
 
 @virtual
 async def test_a_room_that_was_made_can_be_joined() -> None:
-    """A create is acknowledged only where its room has a place, and keeps it until its maker had the time to join:
-    however many others want places meanwhile.
+    """A create is acknowledged only where its room has a place, and keeps it until its maker had
+    the time to join: however many others want places meanwhile.
     """
     world = crowded(max_rooms=3)
     async with world.hub() as hub:
@@ -323,7 +356,9 @@ async def test_a_room_that_was_made_can_be_joined() -> None:
 
 @virtual
 async def test_a_room_that_nobody_joined_makes_place() -> None:
-    """A little later; and what was reserved for a room that could not be made is free again at once."""
+    """A little later; and what was reserved for a room that could not be made is free again at
+    once.
+    """
     world = crowded(max_rooms=1)
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -344,13 +379,17 @@ async def test_of_many_at_once_no_more_get_a_place_than_there_are() -> None:
     world = crowded(max_rooms=5)
     async with world.hub() as hub:
         gate = world.store.hold("create_room")
-        asked = [asyncio.create_task(create(Client(hub, f"g{n}"), f"192.0.2.{n}")) for n in range(12)]
+        asked = [
+            asyncio.create_task(create(Client(hub, f"g{n}"), f"192.0.2.{n}")) for n in range(12)
+        ]
         await world.store.waiting["create_room"].wait()
         gate.set()
         answers = await asyncio.gather(*asked, return_exceptions=True)
         made = [one for one in answers if isinstance(one, str)]
         assert len(made) == 5
-        assert {one.room for one in await world.store.rooms(99)} == set(made), "no room was made that has no place"
+        assert {one.room for one in await world.store.rooms(99)} == set(made), (
+            "no room was made that has no place"
+        )
         assert all(isinstance(one, CommandRejected) for one in answers if not isinstance(one, str))
         ada = Client(hub, "ada")
         for room in made:

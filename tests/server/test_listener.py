@@ -1,4 +1,6 @@
-"""What the one port promises: requests go where they belong, foreign pages stay outside, nobody blocks the end."""
+"""What the one port promises: requests go where they belong, foreign pages stay outside, nobody
+blocks the end.
+"""
 
 import asyncio
 import os
@@ -55,7 +57,11 @@ async def test_a_request_may_come_byte_by_byte() -> None:
     async with serve() as node:
         for target, headers, status in (("/livez", {}, 200), ("/ws", UPGRADE, 101)):
             async with node.http() as http:
-                lines = [f"GET {target} HTTP/1.1", f"Host: {node.host}", *(f"{k}: {v}" for k, v in headers.items())]
+                lines = [
+                    f"GET {target} HTTP/1.1",
+                    f"Host: {node.host}",
+                    *(f"{k}: {v}" for k, v in headers.items()),
+                ]
                 for byte in "\r\n".join([*lines, "", ""]).encode():
                     http.writer.write(bytes([byte]))
                     await http.writer.drain()
@@ -82,7 +88,9 @@ async def test_a_websocket_elsewhere_is_not_found() -> None:
 
 
 async def test_a_full_server_says_so() -> None:
-    """R24: 503 for one connection too many; those that are here stay, and a place that becomes free is taken."""
+    """R24: 503 for one connection too many; those that are here stay, and a place that becomes free
+    is taken.
+    """
     async with serve(max_connections=1) as node:
         async with node.guest() as one, node.http() as http:
             assert (await http.request("/ws", headers=UPGRADE)).status == 503
@@ -95,9 +103,15 @@ async def test_a_full_server_says_so() -> None:
 
 
 async def test_half_a_head_times_out() -> None:
-    """A connection that never finishes its request is ended, at once if it was silent from the beginning."""
+    """A connection that never finishes its request is ended, at once if it was silent from the
+    beginning.
+    """
     async with serve(silence_s=0.2) as node:
-        for start in (b"", b"GET / HTTP/1.1\r\nHost: x\r\n", b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n"):
+        for start in (
+            b"",
+            b"GET / HTTP/1.1\r\nHost: x\r\n",
+            b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n",
+        ):
             async with node.http() as http:
                 http.writer.write(start)
                 assert await http.ended() == b""
@@ -187,12 +201,16 @@ def test_what_is_an_upgrade(head: bytes, upgrade: bool) -> None:
     ],
 )
 def test_whose_pages_may_connect(host: str | None, origin: str | None, allowed: bool) -> None:
-    """Our own, under a name that no foreign page can have (decisions.md 13); programs send no Origin."""
+    """Our own, under a name that no foreign page can have (decisions.md 13); programs send no
+    Origin.
+    """
     assert origin_allowed(origin, host, ("play.example.org",)) is allowed
 
 
 async def test_foreign_pages_do_not_get_a_socket() -> None:
-    """403 before any handshake, for a foreign Origin and for a foreign name of ours (DNS rebinding)."""
+    """403 before any handshake, for a foreign Origin and for a foreign name of ours (DNS
+    rebinding).
+    """
     async with serve(names=("play.example.org",)) as node:
         for host, origin, status in (
             (node.host, f"http://{node.host}", 101), (node.host, "http://evil.example", 403), (node.host, "null", 403),
@@ -209,9 +227,27 @@ async def test_foreign_pages_do_not_get_a_socket() -> None:
 
 def test_hosts_that_are_surely_ours() -> None:
     """IP literals, localhost, *.local and what was configured."""
-    for host in ("127.0.0.1", "127.0.0.1:1", "[::1]:1", "a.localhost", "x.y.local:80", "name.example:8"):
+    for host in (
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "[::1]:1",
+        "a.localhost",
+        "x.y.local:80",
+        "name.example:8",
+    ):
         assert host_allowed(host, ("Name.Example",)), host
-    for host in ("example.org", "", ":", "[", "[]", "[evil]", "2130706433", "0x7f.1", "127.1", "127.0.0.1."):
+    for host in (
+        "example.org",
+        "",
+        ":",
+        "[",
+        "[]",
+        "[evil]",
+        "2130706433",
+        "0x7f.1",
+        "127.1",
+        "127.0.0.1.",
+    ):
         assert not host_allowed(host, ("Name.Example",)), host
 
 
@@ -220,7 +256,9 @@ def test_hosts_that_are_surely_ours() -> None:
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_the_end_waits_for_nobody(loop: str) -> None:
-    """R20: sockets are closed with 1012, and neither idle nor unfinished HTTP connections hold the end up."""
+    """R20: sockets are closed with 1012, and neither idle nor unfinished HTTP connections hold the
+    end up.
+    """
 
     async def main() -> None:
         async with AsyncExitStack() as clients, AsyncExitStack() as nodes:
@@ -230,7 +268,8 @@ def test_the_end_waits_for_nobody(loop: str) -> None:
             await idle.request("/livez")
             half.writer.write(b"GET / HT")
             slow.writer.write(
-                b"POST /api/guest HTTP/1.1\r\nHost: %b\r\nContent-Length: 100\r\n\r\n{" % node.host.encode()
+                b"POST /api/guest HTTP/1.1\r\nHost: %b\r\nContent-Length: 100\r\n\r\n{"
+                % node.host.encode()
             )
             await one.send(wire.Ping(id="p"))
             await one.expect("pong", id="p")
@@ -265,12 +304,16 @@ def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
-    """A taken port, a bad setting, an unusable folder: one clear line and exit code 1, no traceback."""
+    """A taken port, a bad setting, an unusable folder: one clear line and exit code 1, no
+    traceback.
+    """
     with sockets.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        done = start("--host", "127.0.0.1", "--port", port, "--data", str(tmp_path / "a"), "--workers", "1")
+        done = start(
+            "--host", "127.0.0.1", "--port", port, "--data", str(tmp_path / "a"), "--workers", "1"
+        )
         assert (done.returncode, done.stdout) == (1, "")
         assert f"port {port}" in done.stderr
         assert "--port" in done.stderr
@@ -335,7 +378,9 @@ async def guest(http: Http, body: bytes = b"", **headers: str) -> Any:
 
 
 async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
-    """decisions.md 13: HttpOnly, SameSite=Strict, for the whole site; the token is in no body; the socket knows it."""
+    """decisions.md 13: HttpOnly, SameSite=Strict, for the whole site; the token is in no body; the
+    socket knows it.
+    """
     async with serve() as node, node.http() as http:
         answer = await guest(http, b'{"name": "Ada"}')
         assert answer.status == 200
@@ -387,7 +432,10 @@ async def test_a_guest_that_cannot_be(body: bytes, status: int, code: str) -> No
 async def test_foreign_pages_make_no_guests() -> None:
     """403 for a foreign Origin, also under a foreign name of ours."""
     async with serve() as node:
-        for host, origin in ((node.host, "http://evil.example"), ("evil.example", "http://evil.example")):
+        for host, origin in (
+            (node.host, "http://evil.example"),
+            ("evil.example", "http://evil.example"),
+        ):
             async with node.http(host) as http:
                 answer = await guest(http, b"", Origin=origin)
                 assert (answer.status, answer.json["code"]) == (403, Code.ORIGIN_FOREIGN)
@@ -435,9 +483,19 @@ SECURITY = {
 
 
 async def test_every_answer_has_its_security_headers() -> None:
-    """Pages, files, API, refusals of every kind; no script of another origin, no frame around us, no guessed types."""
+    """Pages, files, API, refusals of every kind; no script of another origin, no frame around us,
+    no guessed types.
+    """
     async with serve() as node:
-        for target in ("/", "/room/x", "/livez", "/api/games", "/api/matches/none", "/nothing", "/api/matches?limit=x"):
+        for target in (
+            "/",
+            "/room/x",
+            "/livez",
+            "/api/games",
+            "/api/matches/none",
+            "/nothing",
+            "/api/matches?limit=x",
+        ):
             answer = await node.get(target)
             for name, value in SECURITY.items():
                 assert answer.headers[name].startswith(value), (target, name)
@@ -448,14 +506,19 @@ async def test_every_answer_has_its_security_headers() -> None:
 
 
 async def test_files_are_immutable_under_a_name_of_their_content() -> None:
-    """Their address changes when they do, so they may be kept for ever; the page itself is asked for each time."""
+    """Their address changes when they do, so they may be kept for ever; the page itself is asked
+    for each time.
+    """
     async with serve() as node:
         page = await node.get("/")
         assert page.headers["cache-control"] == "no-cache"
         base = page.body.decode().split("/static/")[1].split("/")[0]
         for name in ("favicon.svg",):
             file = await node.get(f"/static/{base}/{name}")
-            assert (file.status, file.headers["content-type"]) == (200, "image/svg+xml; charset=utf-8")
+            assert (file.status, file.headers["content-type"]) == (
+                200,
+                "image/svg+xml; charset=utf-8",
+            )
             assert file.headers["cache-control"] == "public, max-age=31536000, immutable"
         for target in (
             f"/static/{base}/../../server/app.py",
@@ -484,7 +547,9 @@ async def test_a_page_under_a_foreign_name_says_so() -> None:
 async def test_what_is_not_there(method: str, target: str, status: int) -> None:
     """4xx with a code, as JSON."""
     async with serve() as node, node.http() as http:
-        http.writer.write(f"{method} {target} HTTP/1.1\r\nHost: {node.host}\r\nConnection: close\r\n\r\n".encode())
+        http.writer.write(
+            f"{method} {target} HTTP/1.1\r\nHost: {node.host}\r\nConnection: close\r\n\r\n".encode()
+        )
         answer = await http.ended()
         assert int(answer.split()[1]) == status
         if status in (404, 405):

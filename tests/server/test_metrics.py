@@ -1,4 +1,6 @@
-"""What an operator sees of a node: numbers that count what happened, a log with command ids, an end that is spread."""
+"""What an operator sees of a node: numbers that count what happened, a log with command ids, an end
+that is spread.
+"""
 
 import asyncio
 import json
@@ -57,7 +59,9 @@ async def sit_down(ada: Socket, ben: Socket) -> str:
 
 
 async def test_metrics_count_what_happened() -> None:
-    """Moves, commands, refusals, repeated commands, append times, rooms and sockets are on the port of their own."""
+    """Moves, commands, refusals, repeated commands, append times, rooms and sockets are on the port
+    of their own.
+    """
     async with serve(metrics_port=0) as node, node.guest() as ada, node.guest() as ben:
         before = await numbers(node)
         assert before["plyroom_connections"] == 2
@@ -77,7 +81,9 @@ async def test_metrics_count_what_happened() -> None:
 
 
 async def test_conflicts_and_lag_between_nodes_are_counted() -> None:
-    """A command that another node was faster with counts as a conflict there; events that arrive show the bus's lag."""
+    """A command that another node was faster with counts as a conflict there; events that arrive
+    show the bus's lag.
+    """
     world = World().unlimited()
     async with (
         serve(world, "n1", metrics_port=0) as one,
@@ -116,7 +122,11 @@ async def test_health_is_beside_the_metrics_and_there_are_none_unless_asked_for(
 
 async def test_no_metric_names_anybody() -> None:
     """I14: no room, name, identity or token is in what a scrape gives."""
-    async with serve(metrics_port=0) as node, node.guest(name="Adalbert") as ada, node.guest() as ben:
+    async with (
+        serve(metrics_port=0) as node,
+        node.guest(name="Adalbert") as ada,
+        node.guest() as ben,
+    ):
         room = await sit_down(ada, ben)
         text = json.dumps(await numbers(node))
         for secret in (room, "Adalbert", ada.identity, str(ada.token), ben.identity):
@@ -124,21 +134,27 @@ async def test_no_metric_names_anybody() -> None:
 
 
 async def test_the_log_has_the_id_of_a_command() -> None:
-    """A commit (at level debug) and a store that fails are logged with the room and the command's id."""
+    """A commit (at level debug) and a store that fails are logged with the room and the command's
+    id.
+    """
     world = World()
     with structlog.testing.capture_logs() as logs:
         async with serve(world) as node, node.guest() as ada, node.guest() as ben:
             room = await sit_down(ada, ben)
             await ada.ack("move", room=room, ply=0, move="3x3", id="the-move")
             world.store.fail("append")
-            assert await ben.refused("move", room=room, ply=1, move="2x1", id="lost") == "store.retry"
+            assert (
+                await ben.refused("move", room=room, ply=1, move="2x1", id="lost") == "store.retry"
+            )
     lines = [(line["event"], line["room"], line["command"]) for line in logs if "command" in line]
     assert ("committed", room, "the-move") in lines
     assert ("store unavailable", room, "lost") in lines
 
 
 async def test_the_end_is_spread() -> None:
-    """Told to stop, a node lets nobody in and closes its connections with 1012, not all at once but over drain_s."""
+    """Told to stop, a node lets nobody in and closes its connections with 1012, not all at once but
+    over drain_s.
+    """
     async with asyncio.TaskGroup() as tasks:
         world = World()
         loop = asyncio.get_running_loop()
@@ -188,6 +204,10 @@ def test_settings_of_the_log_and_the_metrics() -> None:
     """A level or port that there is not is refused with what was expected."""
     found = settings_from_env({"PLYROOM_LOG": "debug", "PLYROOM_METRICS_PORT": "9100"})
     assert (found.log, found.metrics_port) == ("debug", 9100)
-    for variable, value in (("PLYROOM_LOG", "loud"), ("PLYROOM_METRICS_PORT", "70000"), ("PLYROOM_METRICS_PORT", "x")):
+    for variable, value in (
+        ("PLYROOM_LOG", "loud"),
+        ("PLYROOM_METRICS_PORT", "70000"),
+        ("PLYROOM_METRICS_PORT", "x"),
+    ):
         with pytest.raises(SettingError, match=variable):
             settings_from_env({variable: value})

@@ -1,4 +1,6 @@
-"""The migrations, on SQLite and on PostgreSQL: from every earlier revision, with data, and beside nodes that run."""
+"""The migrations, on SQLite and on PostgreSQL: from every earlier revision, with data, and beside
+nodes that run.
+"""
 
 import asyncio
 import os
@@ -28,6 +30,7 @@ from tests.support.log_entries import entries, new_room
 
 T = TypeVar("T")
 REVISIONS = ["0001", "0002", "0003"]
+#: A row for each table as revision 0001 has it; what a later one adds, its migration must fill.
 ROWS: dict[str, dict[str, Any]] = {
     "identities": {"id": "i", "name": "Ada", "token_hash": b"\x00\xff", "created_ms": 5},
     "rooms": {
@@ -45,12 +48,16 @@ ROWS: dict[str, dict[str, Any]] = {
     "nodes": {"id": "n", "alive_until_ms": 7},
     "meta": {"key": "epoch", "value": "one"},
 }  # fmt: skip
-"""A row for each table as revision 0001 has it; what a later one adds, its migration must fill."""
-ADDED: dict[str, dict[str, Any]] = {"identities": {"seen_day": None, "sat": False}, "rooms": {"seen_day": None}}
-"""What the migrations since then put into those rows."""
+#: What the migrations since then put into those rows.
+ADDED: dict[str, dict[str, Any]] = {
+    "identities": {"seen_day": None, "sat": False},
+    "rooms": {"seen_day": None},
+}
 BEFORE = "0002"
-ADD_GUEST_BEFORE = "INSERT INTO identities (id, name, token_hash, created_ms) VALUES (:id, 'Ada', :token_hash, 5)"
-"""How a program of that revision adds a guest."""
+#: How a program of that revision adds a guest.
+ADD_GUEST_BEFORE = (
+    "INSERT INTO identities (id, name, token_hash, created_ms) VALUES (:id, 'Ada', :token_hash, 5)"
+)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -83,13 +90,17 @@ def test_every_revision_is_tried() -> None:
     """REVISIONS are those of the folder."""
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
-    assert [one.revision for one in ScriptDirectory.from_config(config).walk_revisions()][::-1] == REVISIONS
+    assert [one.revision for one in ScriptDirectory.from_config(config).walk_revisions()][
+        ::-1
+    ] == REVISIONS
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-async def test_data_of_every_earlier_revision_comes_along(database: Database, revision: str) -> None:
-    """A database at that revision with rows in all its tables: after the upgrade they are there as they were, and a
-    store opens on them.
+async def test_data_of_every_earlier_revision_comes_along(
+    database: Database, revision: str
+) -> None:
+    """A database at that revision with rows in all its tables: after the upgrade they are there as
+    they were, and a store opens on them.
     """
     await database.run(lambda connection: schema.upgrade(connection, revision))
     await database.run(fill)
@@ -104,7 +115,9 @@ async def test_data_of_every_earlier_revision_comes_along(database: Database, re
 
 
 async def test_guests_who_did_something_before_are_kept(database: Database) -> None:
-    """0003: who gave a command in a room, or made one, counts as having sat; who only came does not."""
+    """0003: who gave a command in a room, or made one, counts as having sat; who only came does
+    not.
+    """
     await database.run(lambda connection: schema.upgrade(connection, BEFORE))
     await database.run(fill)
 
@@ -167,7 +180,9 @@ def set_revision(revision: str, needs: str | None) -> Callable[[Connection], Non
 
 
 async def test_a_newer_schema_that_suits_this_program_is_used(database: Database) -> None:
-    """R21, expand: another version has migrated already and says that this one may go on; nothing is migrated back."""
+    """R21, expand: another version has migrated already and says that this one may go on; nothing
+    is migrated back.
+    """
     await database.run(migrate)
     await database.run(set_revision("0999", schema.HEAD))
     async with database.open() as store:
@@ -178,7 +193,9 @@ async def test_a_newer_schema_that_suits_this_program_is_used(database: Database
 
 
 async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) -> None:
-    """R21, contract: a node of the version before is told to make way, by the server and by `plyroom migrate`."""
+    """R21, contract: a node of the version before is told to make way, by the server and by
+    `plyroom migrate`.
+    """
     await database.run(migrate)
     await database.run(set_revision("0999", "0999"))
     refusal = r"newer Plyroom .*0999.*this one is of 0003.*backup"
@@ -189,10 +206,12 @@ async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) 
         await database.run(migrate)
 
 
-async def test_an_older_program_runs_beside_the_migration(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R21: a store that was opened at the revision before goes on reading and writing while and after `migrate` runs;
-    so does one that opens then. What the older one writes (rooms and events as today, guests without what is new) the
-    newer one reads, and takes for never seen.
+async def test_an_older_program_runs_beside_the_migration(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R21: a store that was opened at the revision before goes on reading and writing while and
+    after `migrate` runs; so does one that opens then. What the older one writes (rooms and events
+    as today, guests without what is new) the newer one reads, and takes for never seen.
     """
 
     def add_guest(name: str) -> Callable[[Connection], None]:
@@ -237,16 +256,20 @@ def test_what_cannot_be_run_on_is_said() -> None:
 
 def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "PLYROOM_DATABASE": url}
-    return subprocess.run([sys.executable, *arguments], env=environ, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [sys.executable, *arguments], env=environ, capture_output=True, text=True, timeout=60
+    )
 
 
 async def test_a_server_says_what_its_database_lacks(postgres: Postgres, tmp_path: Path) -> None:
-    """`plyroom serve` on an empty database ends with 1 and names the command that makes its tables; that command makes
-    them; and no secret is in anything that either of them says.
+    """`plyroom serve` on an empty database ends with 1 and names the command that makes its tables;
+    that command makes them; and no secret is in anything that either of them says.
     """
     async with postgres.bare_database() as name:
         url = postgres.url(name)
-        refused = await asyncio.to_thread(run, url, "-m", "server", "--port", "0", "--data", str(tmp_path))
+        refused = await asyncio.to_thread(
+            run, url, "-m", "server", "--port", "0", "--data", str(tmp_path)
+        )
         assert refused.returncode == 1
         assert "plyroom migrate" in refused.stderr
         migrated = await asyncio.to_thread(run, url, "-m", "client", "migrate")

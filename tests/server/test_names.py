@@ -15,13 +15,13 @@ from server.rooms.rules import _ai
 from server.store.base import Identity
 from tests.support.fake_server import START_MS, World
 
+#: With letters of Cyrillic and Greek, of full width, with marks and strokes that look alike.
 AI_NAMES = [
     "AI", "ai", "AI level 5", "ai LEVEL 5", "A.I. level 5", "AI-level-12", "AILevel5", "AI  level", "AI level five",
     "ＡＩ level ５", "АІ level 5", "Al level 5", "A1 leve1 5", "AI lеvеl 5", "ΑΙ level 5", "A\u0301I level 5",
     "AI level ⑤", "CP #1", "CP", "cp1", "CPU", "CPU 2", "Computer", "COMPUTER 3", "AI 5", "AI #5", "СР #1",
     "AI average", "ai_swindler", "AI random", "Al random",
 ]  # fmt: skip
-"""With letters of Cyrillic and Greek, of full width, with marks and strokes that look alike."""
 
 
 @pytest.mark.parametrize("name", AI_NAMES)
@@ -53,7 +53,10 @@ async def test_the_refusal_and_who_keeps_a_name() -> None:
     """name.refused with a sentence, for new guests and new names; who was named so before keeps it."""
     ports = World().ports("n1")
     await ports.store.add_identity(Identity("ada", "Ada"), token_hash("token"), START_MS)
-    for work in (new_guest(ports, Limits(ports.settings), "", "CP #1"), known_guest(ports, "token", "AI level 5")):
+    for work in (
+        new_guest(ports, Limits(ports.settings), "", "CP #1"),
+        known_guest(ports, "token", "AI level 5"),
+    ):
         with pytest.raises(CommandRejected) as refused:
             await work
         assert refused.value.code is Code.NAME_REFUSED

@@ -1,5 +1,6 @@
-"""A node dies, freezes or loses its broker just when it has committed something: the others hear of it soon, and never
-by the poll, which is set to an hour here. Also what a node takes over, and clocks that are set back.
+"""A node dies, freezes or loses its broker just when it has committed something: the others hear of
+it soon, and never by the poll, which is set to an hour here. Also what a node takes over, and
+clocks that are set back.
 """
 
 import asyncio
@@ -27,15 +28,26 @@ from server.runtime.requests import Resync
 from server.runtime.room_runner import MAILBOX_CAPACITY, RESYNC_S
 from server.store.memory import MemoryStore
 from tests.server.test_runner_nodes import LateStore
-from tests.support.fake_server import BadBus, Client, Fault, FaultyStore, World, first_legal, settle, virtual
+from tests.support.fake_server import (
+    BadBus,
+    Client,
+    Fault,
+    FaultyStore,
+    World,
+    first_legal,
+    settle,
+    virtual,
+)
 
 HOUR_S = 3600.0
+#: R1 promises it of a node that died.
 SOON_S = 2.0
-"""R1 promises it of a node that died."""
 
 
 class Line:
-    """One node's line to the bus of the world, which may be cut; `loses` says which messages vanish in silence."""
+    """One node's line to the bus of the world, which may be cut; `loses` says which messages vanish
+    in silence.
+    """
 
     def __init__(self, world: World) -> None:
         self.bus = world.bus
@@ -80,14 +92,18 @@ class Member:
 
 
 @asynccontextmanager
-async def member(world: World, name: str, now_ms: Callable[[], int] | None = None) -> AsyncIterator[Member]:
+async def member(
+    world: World, name: str, now_ms: Callable[[], int] | None = None
+) -> AsyncIterator[Member]:
     line, store = Line(world), LateStore(world)
     async with world.hub(name, bus=line, store=store, now_ms=now_ms or world.now_ms) as hub:
         yield Member(hub, line, store)
 
 
 @asynccontextmanager
-async def two_members(world: World | None = None) -> AsyncIterator[tuple[Member, Member, str, Client, Client]]:
+async def two_members(
+    world: World | None = None,
+) -> AsyncIterator[tuple[Member, Member, str, Client, Client]]:
     """Ada plays on one node against Ben on the other, who have heard of each other; v is 4."""
     world = world or patient()
     async with member(world, "n1") as one, member(world, "n2") as two:
@@ -121,8 +137,12 @@ def now_s() -> float:
 
 @pytest.mark.parametrize(("is_told", "within_s"), [(True, SOON_S), (False, SILENT_NODE_S + SOON_S)])
 @virtual
-async def test_a_move_that_a_dying_node_committed_reaches_the_others(is_told: bool, within_s: float) -> None:
-    """R1, I7: it died between its commit and its message; the broker tells that it is gone, or nothing but silence."""
+async def test_a_move_that_a_dying_node_committed_reaches_the_others(
+    is_told: bool, within_s: float
+) -> None:
+    """R1, I7: it died between its commit and its message; the broker tells that it is gone, or
+    nothing but silence.
+    """
     async with two_members() as (one, two, room, ada, ben):
         one.line.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
@@ -136,9 +156,11 @@ async def test_a_move_that_a_dying_node_committed_reaches_the_others(is_told: bo
 @pytest.mark.parametrize("has_run_out", [False, True])
 @pytest.mark.parametrize("late_s", [0.1, 1.9])
 @virtual
-async def test_a_commit_that_lands_after_the_news_of_its_nodes_death(late_s: float, has_run_out: bool) -> None:
-    """The database goes on with a statement whose sender is gone: heads are looked at until it cannot any more, also
-    where the node's heartbeat had run out before.
+async def test_a_commit_that_lands_after_the_news_of_its_nodes_death(
+    late_s: float, has_run_out: bool
+) -> None:
+    """The database goes on with a statement whose sender is gone: heads are looked at until it
+    cannot any more, also where the node's heartbeat had run out before.
     """
     async with two_members() as (one, two, room, ada, ben):
         under_way = one.store.hold("append")
@@ -183,7 +205,9 @@ async def test_a_lapse_that_the_store_fails_in_is_looked_at_again() -> None:
 
 @virtual
 async def test_looks_end_with_the_doubt() -> None:
-    """Once a dead node can commit nothing more the heads are left alone again; nobody asks for them for an hour."""
+    """Once a dead node can commit nothing more the heads are left alone again; nobody asks for them
+    for an hour.
+    """
     async with two_members() as (one, two, _room, _ada, _ben):
         one.die(is_told=True)
         await asyncio.sleep(10)
@@ -206,8 +230,9 @@ async def test_nodes_that_hear_each_other_do_not_look() -> None:
 
 @virtual
 async def test_a_node_that_lives_without_its_broker() -> None:
-    """Its line to the broker is cut and it plays on: by the store's word it lives, and what it commits reaches the
-    other nodes within a second, for as long as that lasts; then the bus brings it again.
+    """Its line to the broker is cut and it plays on: by the store's word it lives, and what it
+    commits reaches the other nodes within a second, for as long as that lasts; then the bus brings
+    it again.
     """
     async with two_members() as (one, two, room, ada, ben):
         one.line.cut, one.line.flows = True, False
@@ -230,7 +255,9 @@ async def test_a_node_that_lives_without_its_broker() -> None:
 
 @virtual
 async def test_a_node_that_was_never_heard_of() -> None:
-    """It lives by the store's word, and the bus has never brought anything of it: it is in doubt, too."""
+    """It lives by the store's word, and the bus has never brought anything of it: it is in doubt,
+    too.
+    """
     world = patient()
     async with member(world, "n1") as one:
         one.line.cut = True
@@ -247,8 +274,8 @@ async def test_a_node_that_was_never_heard_of() -> None:
 
 @virtual
 async def test_what_a_node_learns_of_its_own_commits_it_tells() -> None:
-    """R6: the answer of a commit is lost (a node that was frozen meanwhile, a link that broke): the room finds it in
-    the log a moment later, and so do the followers on other nodes.
+    """R6: the answer of a commit is lost (a node that was frozen meanwhile, a link that broke): the
+    room finds it in the log a moment later, and so do the followers on other nodes.
     """
     async with two_members() as (one, two, room, ada, ben):
         one.store.fail("append", Fault(after=True))
@@ -287,7 +314,9 @@ async def test_a_look_that_finds_no_place_is_made_up_for() -> None:
     async with two_members() as (one, two, room, ada, ben):
         one.line.loses = news
         gate = two.store.hold("find_command")
-        ben.say(ben.move(room, 1, "a1"))  # not his turn: before it is refused the store is asked, for the head first
+        ben.say(
+            ben.move(room, 1, "a1")
+        )  # not his turn: before it is refused the store is asked, for the head first
         await two.store.waiting["find_command"].wait()
         for _ in range(MAILBOX_CAPACITY):
             ben.say(ben.join(room))
@@ -301,7 +330,9 @@ async def test_a_look_that_finds_no_place_is_made_up_for() -> None:
 
 @virtual
 async def test_what_is_lost_in_silence_comes_with_the_poll() -> None:
-    """R10: a message vanishes, both nodes are well and nobody knows: the poll is the floor, and it is counted."""
+    """R10: a message vanishes, both nodes are well and nobody knows: the poll is the floor, and it
+    is counted.
+    """
     async with two_members(patient(poll_s=30.0)) as (one, two, room, ada, ben):
         one.line.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
@@ -311,7 +342,9 @@ async def test_what_is_lost_in_silence_comes_with_the_poll() -> None:
 
 @virtual
 async def test_a_bus_that_loses_says_so_with_a_beat() -> None:
-    """The bus of these tests knows of whom it lost something, as the one over MQTT does: the others compare heads."""
+    """The bus of these tests knows of whom it lost something, as the one over MQTT does: the others
+    compare heads.
+    """
     world = patient()
     async with two_members(world) as (_one, two, room, ada, ben):
         assert isinstance(world.bus, BadBus)
@@ -329,8 +362,9 @@ async def test_a_bus_that_loses_says_so_with_a_beat() -> None:
 @pytest.mark.parametrize("is_told", [True, False])
 @virtual
 async def test_a_room_that_is_open_here_is_taken_over(is_told: bool, is_behind: bool) -> None:
-    """R2: the AI of a match is another node's, which dies; somebody watches here, so the room is open. The AI moves on
-    here, also when the last that the dead node committed has not been heard of.
+    """R2: the AI of a match is another node's, which dies; somebody watches here, so the room is
+    open. The AI moves on here, also when the last that the dead node committed has not been heard
+    of.
     """
     world = patient()
 
@@ -399,8 +433,8 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
 
 @virtual
 async def test_the_times_of_events_never_go_back() -> None:
-    """R15: the clock of the node is set back by an hour in the middle of a match, and the other node's is behind by a
-    minute: no event is older than the one before.
+    """R15: the clock of the node is set back by an hour in the middle of a match, and the other
+    node's is behind by a minute: no event is older than the one before.
     """
     world, ahead_ms = patient(), 0
     async with (
@@ -426,8 +460,9 @@ async def test_the_times_of_events_never_go_back() -> None:
 @pytest.mark.parametrize("is_sole", [True, False])
 @virtual
 async def test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back(is_sole: bool) -> None:
-    """The machine's clock is an hour behind after a restart: AI seats move on at once, not in an hour. So it is where
-    the store's own clock was set back, by which the node before seems to live on.
+    """The machine's clock is an hour behind after a restart: AI seats move on at once, not in an
+    hour. So it is where the store's own clock was set back, by which the node before seems to live
+    on.
     """
     world = patient()
     world.settings = replace(world.settings, sole_node=is_sole)
@@ -438,7 +473,10 @@ async def test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back(is_s
 
     world.engines.answer = never
     async with member(world, "before") as before:
-        rooms = [await Client(before.hub, f"ada{n}").create(seats=(AiSeat(1), MySeat())) for n in range(3)]
+        rooms = [
+            await Client(before.hub, f"ada{n}").create(seats=(AiSeat(1), MySeat()))
+            for n in range(3)
+        ]
         await settle()
         before.die(is_told=False)
     world.engines.answer = first_legal

@@ -1,5 +1,5 @@
-"""What server/rooms/notation.py promises: numbers and notation are decided once, in the event; old logs get them when
-they are shown, in every place the same.
+"""What server/rooms/notation.py promises: numbers and notation are decided once, in the event; old
+logs get them when they are shown, in every place the same.
 """
 
 import json
@@ -23,7 +23,14 @@ from tests.support.node import serve
 from tests.support.room_log import ADA, BEN, Played, altered, raises, seated
 
 CHESS = ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4", "g8f6")
-WRITTEN = [("1.", "e4"), ("1...", "e5"), ("2.", "Nf3"), ("2...", "Nc6"), ("3.", "Bc4"), ("3...", "Nf6")]
+WRITTEN = [
+    ("1.", "e4"),
+    ("1...", "e5"),
+    ("2.", "Nf3"),
+    ("2...", "Nc6"),
+    ("3.", "Bc4"),
+    ("3...", "Nf6"),
+]
 
 
 def older(body: bytes) -> bytes:
@@ -88,7 +95,9 @@ def test_a_log_whose_game_is_gone_or_broken_still_loads() -> None:
     assert written(new.fold(gone).match.moves) == WRITTEN  # type: ignore[union-attr]
     assert written(old.fold(gone).match.moves) == [(None, None)] * len(CHESS)  # type: ignore[union-attr]
     broken = altered("chess", {"notation": raises}, digest=load_game("chess").digest)
-    assert written(old.fold(lambda _: broken).match.moves) == [(number, None) for number, _ in WRITTEN]  # type: ignore[union-attr]
+    assert written(old.fold(lambda _: broken).match.moves) == [
+        (number, None) for number, _ in WRITTEN
+    ]  # type: ignore[union-attr]
 
 
 async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,13 +130,17 @@ async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> 
             load_game.cache_clear()
         moves = [(move.get("number"), move.get("text")) for move in match["moves"]]
         assert moves == (WRITTEN[:5] if age != "gone" else [(None, None)] * 5)
-        assert (entry["length"], match["length"]) == (("3 moves",) * 2 if age != "gone" else ("5 plies",) * 2)
+        assert (entry["length"], match["length"]) == (
+            ("3 moves",) * 2 if age != "gone" else ("5 plies",) * 2
+        )
         assert match["plies"] == 5
 
 
 @virtual
 async def test_the_lobby_and_the_thinking_say_the_number_too() -> None:
-    """What is live comes with the words of the game: the move that the AI thinks about, and how long a match is."""
+    """What is live comes with the words of the game: the move that the AI thinks about, and how
+    long a match is.
+    """
     world = World()
     async with against_ai(world) as (hub, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))

@@ -10,8 +10,8 @@ from server.settings import SettingError, Settings, settings_from_env
 from server.store.postgres_link import BadUrl, PostgresUrl
 
 PAGE = Path(__file__).parents[2] / "docs/operating.md"
+#: Defaults that depend on something.
 WORDS = {"PLYROOM_WORKERS": "cores, at most 4", "PLYROOM_SOLE_NODE": "by the database"}
-"""Defaults that depend on something."""
 
 
 def default(value: object) -> str:
@@ -22,8 +22,12 @@ def default(value: object) -> str:
 
 
 def test_the_table_of_settings_is_that_of_the_code() -> None:
-    """Every setting is in the table of docs/operating.md with its default, in the order of the code, and no other."""
-    rows = re.findall(r"^\| `(PLYROOM_\w+)` \| (.*?) ?\| \S.* \|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    """Every setting is in the table of docs/operating.md with its default, in the order of the
+    code, and no other.
+    """
+    rows = re.findall(
+        r"^\| `(PLYROOM_\w+)` \| (.*?) ?\| \S.* \|$", PAGE.read_text("utf-8"), re.MULTILINE
+    )
     expected = [
         (name, WORDS.get(name, default(one.default)))
         for one in fields(Settings)
@@ -33,13 +37,20 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
 
 
 def test_the_address_of_the_database_may_be_in_a_file(tmp_path: Path) -> None:
-    """PLYROOM_DATABASE_FILE: the file's text without the line's end; not beside an address, not empty, not missing."""
+    """PLYROOM_DATABASE_FILE: the file's text without the line's end; not beside an address, not
+    empty, not missing.
+    """
     secret = tmp_path / "database"
     secret.write_text("postgresql://user:password@host/name\n")
     settings = settings_from_env({"PLYROOM_DATABASE_FILE": str(secret)})
     assert settings.database == "postgresql://user:password@host/name"
     with pytest.raises(SettingError, match="both"):
-        settings_from_env({"PLYROOM_DATABASE_FILE": str(secret), "PLYROOM_DATABASE": "postgresql://user@host/name"})
+        settings_from_env(
+            {
+                "PLYROOM_DATABASE_FILE": str(secret),
+                "PLYROOM_DATABASE": "postgresql://user@host/name",
+            }
+        )
     secret.write_text(" \n")
     with pytest.raises(SettingError, match="empty"):
         settings_from_env({"PLYROOM_DATABASE_FILE": str(secret)})
@@ -64,7 +75,9 @@ def test_settings_do_not_show_the_password() -> None:
 )  # fmt: skip
 def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
     """What a wrong address says of itself holds no part of it: it may be the password."""
-    with pytest.raises(BadUrl, match=r"postgresql://user:password@host:5432/database was expected") as caught:
+    with pytest.raises(
+        BadUrl, match=r"postgresql://user:password@host:5432/database was expected"
+    ) as caught:
         PostgresUrl(address)
     for word in ("hidden", "hid/", "den@"):
         assert word not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__}"
@@ -72,7 +85,9 @@ def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
 
 def test_an_address_is_shown_without_its_secrets() -> None:
     """User, host, port and database; neither password nor options, where a password may be as well."""
-    url = PostgresUrl("postgresql://us%40er:pass%2Fword@one:1,two:2/name?password=other&sslmode=require")
+    url = PostgresUrl(
+        "postgresql://us%40er:pass%2Fword@one:1,two:2/name?password=other&sslmode=require"
+    )
     assert str(url) == "postgresql://us%40er@one:1,two:2/name"
     assert repr(url) == "PostgresUrl('postgresql://us%40er@one:1,two:2/name')"
 

@@ -1,16 +1,18 @@
-"""What server/web/pages.py promises of addresses: the browser client and the server have the same list of pages."""
+"""What server/web/pages.py promises of addresses: the browser client and the server have the same
+list of pages.
+"""
 
 import re
 
 from server.web.pages import PAGES, client_folder
 
+#: An entry of ROUTES in client/web/app.js.
 ROUTE = re.compile(r"^    \[/\^(.+)\$/, \(app", re.MULTILINE)
-"""An entry of ROUTES in client/web/app.js."""
 
 
 def test_client_and_server_have_the_same_pages() -> None:
-    """Each address that the server answers with the client's shell is one page of its router, and the other way round;
-    with an id as long as ids can be, and with none of more.
+    """Each address that the server answers with the client's shell is one page of its router, and
+    the other way round; with an id as long as ids can be, and with none of more.
     """
     text = (client_folder() / "app.js").read_text("utf-8")
     routes = [re.compile(found.replace(r"\/", "/")) for found in ROUTE.findall(text)]

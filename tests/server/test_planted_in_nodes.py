@@ -1,4 +1,6 @@
-"""Faults planted where nodes die, take over and have clocks: each is found by the test that is named beside it."""
+"""Faults planted where nodes die, take over and have clocks: each is found by the test that is
+named beside it.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -111,10 +113,16 @@ def a_start_gives_up_what_is_due(patch: Patch) -> None:
 
 
 DIES = test_nodes_that_die
-SILENT = partial(DIES.test_a_move_that_a_dying_node_committed_reaches_the_others, is_told=False, within_s=6.0)
-LANDS = partial(DIES.test_a_commit_that_lands_after_the_news_of_its_nodes_death, late_s=1.9, has_run_out=True)
+SILENT = partial(
+    DIES.test_a_move_that_a_dying_node_committed_reaches_the_others, is_told=False, within_s=6.0
+)
+LANDS = partial(
+    DIES.test_a_commit_that_lands_after_the_news_of_its_nodes_death, late_s=1.9, has_run_out=True
+)
 TAKEN = partial(DIES.test_a_room_that_is_open_here_is_taken_over, is_told=True, is_behind=False)
-SET_BACK = partial(DIES.test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back, is_sole=False)
+SET_BACK = partial(
+    DIES.test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back, is_sole=False
+)
 
 
 @pytest.mark.parametrize(
@@ -130,12 +138,20 @@ SET_BACK = partial(DIES.test_rooms_that_are_due_do_not_wait_for_a_clock_that_was
         (events_have_the_time_of_the_clock, DIES.test_the_times_of_events_never_go_back),
         (wake_ups_wait_for_the_clock, SET_BACK),
         (heartbeats_of_any_time_count, SET_BACK),
-        (goodbyes_are_waited_for, partial(test_stopping.test_whoever_does_not_answer_its_close_is_cut_off_in_time, 1)),
-        (a_start_gives_up_what_is_due, test_hub.test_a_start_does_not_wait_for_the_rooms_that_are_due),
+        (
+            goodbyes_are_waited_for,
+            partial(test_stopping.test_whoever_does_not_answer_its_close_is_cut_off_in_time, 1),
+        ),
+        (
+            a_start_gives_up_what_is_due,
+            test_hub.test_a_start_does_not_wait_for_the_rooms_that_are_due,
+        ),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_it_is_found(fault: Callable[[Patch], None], test: Callable[[], None], monkeypatch: Patch) -> None:
+def test_it_is_found(
+    fault: Callable[[Patch], None], test: Callable[[], None], monkeypatch: Patch
+) -> None:
     """The test, which is green where it stands, turns red with the fault."""
     fault(monkeypatch)
     with pytest.raises((AssertionError, TimeoutError)):

@@ -1,4 +1,6 @@
-"""A green test of limits and expiry counts only after a planted fault turned it red: each fault here is found."""
+"""A green test of limits and expiry counts only after a planted fault turned it red: each fault
+here is found.
+"""
 
 import asyncio
 import inspect
@@ -37,7 +39,9 @@ def every_address_is_kept(patch: Patch) -> None:
 
 
 def the_oldest_is_kept(patch: Patch) -> None:
-    """So the one that is at it all the time is forgotten: who uses a bucket does not move it to the end."""
+    """So the one that is at it all the time is forgotten: who uses a bucket does not move it to the
+    end.
+    """
 
     def take(self: Rates, address: str, now_s: float) -> None:
         self._buckets.setdefault(address, Bucket(self._per_minute / 60, self._burst, now_s))
@@ -160,7 +164,10 @@ FOUND: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
     (rooms_that_went_count, test_limits.test_one_address_cannot_fill_the_server),
     (only_makers_count, test_limits.test_one_address_cannot_fill_the_server),
     (no_place_is_promised, test_limits.test_a_room_that_was_made_can_be_joined),
-    (places_are_taken_after_the_commit, test_limits.test_of_many_at_once_no_more_get_a_place_than_there_are),
+    (
+        places_are_taken_after_the_commit,
+        test_limits.test_of_many_at_once_no_more_get_a_place_than_there_are,
+    ),
     (a_place_is_not_given_back, test_limits.test_a_room_that_nobody_joined_makes_place),
     (chat_is_not_judged, test_room_chat.test_a_flood_is_refused),
     (chat_is_judged_for_all_together, test_room_chat.test_it_holds_across_nodes_and_restarts),
@@ -182,7 +189,9 @@ def run(test: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize(("fault", "test"), FOUND, ids=lambda one: one.__name__)
-def test_the_fault_is_found(fault: Callable[[Patch], None], test: Callable[[], Any], monkeypatch: Patch) -> None:
+def test_the_fault_is_found(
+    fault: Callable[[Patch], None], test: Callable[[], Any], monkeypatch: Patch
+) -> None:
     """The test fails with it, and it is green in its own module without."""
     fault(monkeypatch)
     with pytest.raises((AssertionError, pytest.fail.Exception, TimeoutError, BaseExceptionGroup)):

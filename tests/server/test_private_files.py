@@ -55,7 +55,9 @@ async def start_and_write(data: Path) -> list[str]:
             await socket.send(wire.Ping(id="p"))
             await socket.expect("pong")
             made = modes(data)
-            assert {"plyroom.sqlite3", "plyroom.sqlite3-wal", "plyroom.lock"} <= {Path(name).name for name in made}
+            assert {"plyroom.sqlite3", "plyroom.sqlite3-wal", "plyroom.lock"} <= {
+                Path(name).name for name in made
+            }
             for name, mode in made.items():
                 if name != data.name and Path(name).name not in ("kept", "plyroom.old"):
                     assert mode == 0o600, (name, oct(mode))
@@ -63,7 +65,9 @@ async def start_and_write(data: Path) -> list[str]:
 
 
 async def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
-    """700 for the folder and those above it that were missing, 600 for database, log of writes and lock."""
+    """700 for the folder and those above it that were missing, 600 for database, log of writes and
+    lock.
+    """
     data = tmp_path / "srv" / "plyroom" / "data"
     assert TOLD not in await start_and_write(data)
     for folder in (data, data.parent, data.parent.parent):
@@ -71,7 +75,9 @@ async def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
     assert TOLD not in await start_and_write(data)
 
 
-@pytest.mark.parametrize(("mode", "told"), [(0o755, True), (0o750, True), (0o711, True), (0o700, False)])
+@pytest.mark.parametrize(
+    ("mode", "told"), [(0o755, True), (0o750, True), (0o711, True), (0o700, False)]
+)
 async def test_a_folder_that_was_there_is_left_alone(tmp_path: Path, mode: int, told: bool) -> None:
     """It keeps its rights and those of its files, and the log says once that others may read it."""
     data = tmp_path / "data"
@@ -110,7 +116,9 @@ def test_the_commands_make_private_files(tmp_path: Path) -> None:
         assert set(made.values()) == {0o600}, made
 
 
-async def test_a_clients_own_server_keeps_a_private_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_clients_own_server_keeps_a_private_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The folder of `plyroom play` without a server, and the log in it, which the client makes."""
     server = [sys.executable, "-c", "print('It is at http://127.0.0.1:1/', flush=True); input()"]
     monkeypatch.setattr(own_server, "server_command", lambda *arguments: server)
@@ -120,7 +128,11 @@ async def test_a_clients_own_server_keeps_a_private_folder(tmp_path: Path, monke
 
 
 def test_the_clusters_secrets_are_in_a_private_folder(tmp_path: Path) -> None:
-    """Their files can be read by the programs in containers, which are not root; the folder keeps others out."""
+    """Their files can be read by the programs in containers, which are not root; the folder keeps
+    others out.
+    """
     folder = tmp_path / "secrets"
-    subprocess.run(["sh", ROOT / "server/deploy/secrets.sh", folder], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        ["sh", ROOT / "server/deploy/secrets.sh", folder], check=True, stdout=subprocess.DEVNULL
+    )
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -1,4 +1,6 @@
-"""What the wire promises: a frame is a message or a typed error, and what is written can be read again."""
+"""What the wire promises: a frame is a message or a typed error, and what is written can be read
+again.
+"""
 
 import json
 import re
@@ -57,7 +59,19 @@ def test_what_is_no_json(frame: str | bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "frame", ["null", "1", '"ping"', "[]", '["t","ping"]', "true", "{}", '{"t":null}', '{"t":1}', '{"id":"1"}']
+    "frame",
+    [
+        "null",
+        "1",
+        '"ping"',
+        "[]",
+        '["t","ping"]',
+        "true",
+        "{}",
+        '{"t":null}',
+        '{"t":1}',
+        '{"id":"1"}',
+    ],
 )
 def test_what_is_json_but_no_message(frame: str) -> None:
     """No object, or no text in `t`: message.malformed."""
@@ -65,10 +79,24 @@ def test_what_is_json_but_no_message(frame: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "t", ["", "PING", "ping ", "welcome", "snapshot", "event", "moved", "\\u0000", "__proto__", "x" * 400]
+    "t",
+    [
+        "",
+        "PING",
+        "ping ",
+        "welcome",
+        "snapshot",
+        "event",
+        "moved",
+        "\\u0000",
+        "__proto__",
+        "x" * 400,
+    ],
 )
 def test_an_unknown_type(t: str) -> None:
-    """A message of no such type, those of the server among them: message.unknown, with what there is, and the id."""
+    """A message of no such type, those of the server among them: message.unknown, with what there
+    is, and the id.
+    """
     error = refused(f'{{"t":"{t}","id":"7"}}')
     assert error.code is Code.MESSAGE_UNKNOWN
     assert "add_ai, chat, claim, create" in error.message
@@ -99,12 +127,33 @@ def test_an_unknown_type(t: str) -> None:
         ({"t": "chat", "id": "7", "room": "r", "text": "x", "to": "everybody"}, "to"),
         ({"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}]}, "seats"),
         ({"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}] * 3}, "seats"),
-        ({"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}, {"who": "ghost"}]}, "seats"),
         (
-            {"t": "create", "id": "7", "game": "sticks", "seats": [{"who": "me"}, {"who": "ai", "persona": "bold"}]},
+            {
+                "t": "create",
+                "id": "7",
+                "game": "sticks",
+                "seats": [{"who": "me"}, {"who": "ghost"}],
+            },
+            "seats",
+        ),
+        (
+            {
+                "t": "create",
+                "id": "7",
+                "game": "sticks",
+                "seats": [{"who": "me"}, {"who": "ai", "persona": "bold"}],
+            },
             "persona",
         ),
-        ({"t": "create", "id": "7", "game": "sticks", "options": {str(n): "" for n in range(17)}}, "options"),
+        (
+            {
+                "t": "create",
+                "id": "7",
+                "game": "sticks",
+                "options": {str(n): "" for n in range(17)},
+            },
+            "options",
+        ),
         ({"t": "create", "id": "7", "game": "sticks", "options": {"rows": 3}}, "options"),
         ({"t": "create", "id": "7", "game": "sticks", "visibility": "secret"}, "visibility"),
         ({"t": "join", "id": "7", "room": "r", "since": -1}, "since"),
@@ -113,7 +162,9 @@ def test_an_unknown_type(t: str) -> None:
     ],
 )
 def test_wrong_fields(message: dict[str, Any], field: str) -> None:
-    """Missing, of another type or beyond their limits: message.malformed that names the field, and the id to answer."""
+    """Missing, of another type or beyond their limits: message.malformed that names the field, and
+    the id to answer.
+    """
     error = refused(json.dumps(message))
     assert error.code is Code.MESSAGE_MALFORMED
     assert field in error.message
@@ -127,12 +178,16 @@ def test_wrong_fields(message: dict[str, Any], field: str) -> None:
         ("null", None), ('["7"]', None), ('"\\u00e4"', "ä"),
     ],
 )  # fmt: skip
-def test_the_id_of_a_bad_message_is_answered_if_it_is_one(id_text: str, answered: str | None) -> None:
+def test_the_id_of_a_bad_message_is_answered_if_it_is_one(
+    id_text: str, answered: str | None
+) -> None:
     """A text of 1 to 36 characters is given back with the error; anything else is not."""
     error = refused(f'{{"t":"move","id":{id_text}}}')
     assert error.code is Code.MESSAGE_MALFORMED
     assert error.command_id == answered
-    assert msgspec.json.decode(format_message(wire.Error(error.command_id, error.code, error.message)))
+    assert msgspec.json.decode(
+        format_message(wire.Error(error.command_id, error.code, error.message))
+    )
 
 
 def test_an_id_is_found_wherever_it_stands() -> None:
@@ -153,7 +208,9 @@ def test_a_frame_has_a_size() -> None:
 
 
 def test_a_frame_has_a_depth() -> None:
-    """Eight levels are read, nine are frame.too_deep; brackets in texts do not count, nor do many beside each other."""
+    """Eight levels are read, nine are frame.too_deep; brackets in texts do not count, nor do many
+    beside each other.
+    """
 
     def nested(depth: int) -> str:
         return '{"t":"ping","x":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
@@ -182,18 +239,27 @@ def test_depth_is_counted_outside_of_texts(text: str) -> None:
 
 def test_fields_that_are_not_known_are_ignored() -> None:
     """A newer client may say more."""
-    assert parse_message('{"t":"leave","id":"1","room":"r","mood":{"a":[1,2.5,null]}}') == wire.Leave(id="1", room="r")
+    assert parse_message(
+        '{"t":"leave","id":"1","room":"r","mood":{"a":[1,2.5,null]}}'
+    ) == wire.Leave(id="1", room="r")
 
 
 # --- any frame --------------------------------------------------------------------------------------------------------
 
-IDS = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=36)
-SEATS = st.tuples(*[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=3), wire.AiSeat(level=8)])] * 2)
+IDS = st.text(
+    st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=36
+)
+SEATS = st.tuples(
+    *[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=3), wire.AiSeat(level=8)])]
+    * 2
+)
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 ROOMS = {"id": IDS, "room": IDS.map(lambda text: text[:24])}
 DRAWS = (wire.Claim, wire.OfferDraw, wire.Accept)
 MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
-    st.builds(wire.Hello, protocol=st.integers(-9, 9), token=st.none() | PLAIN, name=st.none() | PLAIN),
+    st.builds(
+        wire.Hello, protocol=st.integers(-9, 9), token=st.none() | PLAIN, name=st.none() | PLAIN
+    ),
     st.builds(wire.Ping, id=st.none() | IDS),
     st.builds(
         wire.Create,
@@ -206,7 +272,15 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
     st.builds(wire.Join, since=st.integers(0, 2**53 - 1), epoch=st.none() | PLAIN, **ROOMS),
     *(
         st.builds(kind, **ROOMS)
-        for kind in (wire.Leave, wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline, *DRAWS)
+        for kind in (
+            wire.Leave,
+            wire.Stand,
+            wire.Resign,
+            wire.Abort,
+            wire.Rematch,
+            wire.Decline,
+            *DRAWS,
+        )
     ),
     *(st.builds(kind, seat=st.integers(0, 1), **ROOMS) for kind in (wire.Sit, wire.RemoveAi)),
     st.builds(wire.AddAi, seat=st.integers(0, 1), level=st.integers(1, 8), **ROOMS),
@@ -219,7 +293,9 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
 @given(MESSAGES)
 @settings(max_examples=400)
 def test_what_a_client_writes_is_read(message: wire.ClientMessage) -> None:
-    """parse_message is the reverse of format_message, as bytes and as text, in compact JSON and in any other."""
+    """parse_message is the reverse of format_message, as bytes and as text, in compact JSON and in
+    any other.
+    """
     frame = format_message(message)
     assert parse_message(frame) == message
     assert parse_message(frame.decode()) == message
@@ -249,7 +325,9 @@ def test_any_frame_is_a_message_or_a_typed_error(frame: bytes | str) -> None:
 
 @given(MESSAGES, st.data())
 @settings(max_examples=500)
-def test_a_damaged_message_is_a_message_or_a_typed_error(message: wire.ClientMessage, data: st.DataObject) -> None:
+def test_a_damaged_message_is_a_message_or_a_typed_error(
+    message: wire.ClientMessage, data: st.DataObject
+) -> None:
     """Bytes cut out, put in, doubled or changed in a good message."""
     frame = bytearray(format_message(message))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -259,7 +337,8 @@ def test_a_damaged_message_is_a_message_or_a_typed_error(message: wire.ClientMes
             del frame[at : at + length]
         elif kind == "put":
             frame[at:at] = data.draw(
-                st.binary(max_size=4) | st.sampled_from([b'"', b"{", b"[", b"null", b"1e999", b"\\u0000", b"-0"])
+                st.binary(max_size=4)
+                | st.sampled_from([b'"', b"{", b"[", b"null", b"1e999", b"\\u0000", b"-0"])
             )
         else:
             frame[at:at] = frame[at : at + length]
@@ -298,7 +377,9 @@ EVENTS: list[wire.RoomEvent] = [
 
 @pytest.mark.parametrize("event", [*EVENTS, wire.Hidden()], ids=lambda event: type(event).__name__)
 def test_an_event_frame_is_the_event_with_its_place(event: wire.AnyEvent) -> None:
-    """Valid JSON: t, room, v, at, kind and exactly the event's own fields, made from the log's bytes."""
+    """Valid JSON: t, room, v, at, kind and exactly the event's own fields, made from the log's
+    bytes.
+    """
     body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
     frame = json.loads(event_frame("r1", 17, 1_700_000_000_123, body))
     place = {key: frame.pop(key) for key in ("t", "room", "v", "at")}
@@ -322,7 +403,8 @@ def test_events_are_read_back(event: wire.RoomEvent) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{}", b"[]", b'{"kind":"hidden"}', b'{"kind":"invented"}', b'{"kind":"moved"}', b"\xff"]
+    "body",
+    [b"", b"{}", b"[]", b'{"kind":"hidden"}', b'{"kind":"invented"}', b'{"kind":"moved"}', b"\xff"],
 )
 def test_a_body_that_is_no_event(body: bytes) -> None:
     """msgspec.DecodeError, so that whoever reads a log can tell."""
@@ -363,16 +445,25 @@ def test_every_code_is_used() -> None:
 
 def test_the_page_is_current() -> None:
     """docs/protocol.md is what `python -m server.ops.protocol_page` prints."""
-    assert PAGE.read_text("utf-8") == protocol_page.page(), "run: python -m server.ops.protocol_page > docs/protocol.md"
+    assert PAGE.read_text("utf-8") == protocol_page.page(), (
+        "run: python -m server.ops.protocol_page > docs/protocol.md"
+    )
 
 
 def test_the_page_has_everything() -> None:
     """Each message, event, code and route, and every link on it leads to a heading."""
     page = protocol_page.page()
-    for kind in (*wire.ClientMessage.__args__, *wire.ServerMessage.__args__, *wire.AnyEvent.__args__):
+    for kind in (
+        *wire.ClientMessage.__args__,
+        *wire.ServerMessage.__args__,
+        *wire.AnyEvent.__args__,
+    ):
         assert f"### `{kind.__struct_config__.tag}`\n" in page
     for code in Code:
         assert f"| `{code}` |" in page
-    headings = {heading.strip("`").lower().replace(" ", "-") for heading in re.findall(r"^#+ (.*)", page, re.M)}
+    headings = {
+        heading.strip("`").lower().replace(" ", "-")
+        for heading in re.findall(r"^#+ (.*)", page, re.M)
+    }
     assert set(re.findall(r"\]\(#([^)]+)\)", page)) <= headings
     assert "POST /api/guest" in page

@@ -1,5 +1,6 @@
-"""What server/seats/remote.py promises, with workers that follow a script over a real broker: a search is owned by its
-server, is asked again elsewhere when its worker dies or falls silent, and takes one answer, from the try that it is at.
+"""What server/seats/remote.py promises, with workers that follow a script over a real broker: a
+search is owned by its server, is asked again elsewhere when its worker dies or falls silent, and
+takes one answer, from the try that it is at.
 """
 
 import asyncio
@@ -32,11 +33,15 @@ PATIENCE_S = 60.0
 DEPLOYED = Path(work.__file__).parents[1] / "deploy" / "mosquitto.conf"
 
 
-def job(affinity: str = "r1", game: str = GAME.id, moves: tuple[str, ...] = (), level: int | None = None) -> Job:
+def job(
+    affinity: str = "r1", game: str = GAME.id, moves: tuple[str, ...] = (), level: int | None = None
+) -> Job:
     """A search that takes a second, unless it is that of a level."""
     rules = load_game(game)
     limit = Limit(time_ms=1000) if level is None else Limit()
-    return Job(game, rules.digest, {}, rules.start().text(), moves, affinity, level=level, limit=limit)
+    return Job(
+        game, rules.digest, {}, rules.start().text(), moves, affinity, level=level, limit=limit
+    )
 
 
 def now_s() -> float:
@@ -78,9 +83,13 @@ class ScriptedWorker:
         """Says something to the server that sent the order."""
         self.link.publish(work.news_topic(order.server), work.encode(news), kept=True)
 
-    def advertise(self, running: int = 0, waiting: int = 0, games: dict[str, Offer] | None = None) -> None:
+    def advertise(
+        self, running: int = 0, waiting: int = 0, games: dict[str, Offer] | None = None
+    ) -> None:
         """Shows another advert."""
-        self.advert = Advert(self.name, self.advert.cores, games or self.advert.games, running, waiting)
+        self.advert = Advert(
+            self.name, self.advert.cores, games or self.advert.games, running, waiting
+        )
         self.link.set_status(work.encode(self.advert))
 
     async def until(self, holds: Callable[[], bool]) -> None:
@@ -202,8 +211,8 @@ async def timeless_house(broker: MemoryBroker, local: Pool | None = None) -> Asy
 
 
 async def test_a_worker_answers(tmp_path: Path) -> None:
-    """Progress comes while it searches, then the answer; the order is the job, with the try and without the room's
-    name: whoever knows that may enter an unlisted room.
+    """Progress comes while it searches, then the answer; the order is the job, with the try and
+    without the room's name: whoever knows that may enter an unlisted room.
     """
     async with house(tmp_path) as here:
         worker = await here.hire()
@@ -213,15 +222,17 @@ async def test_a_worker_answers(tmp_path: Path) -> None:
         assert (result, seen) == (Result("d", info("d")), [info("d")])
         (order,) = worker.orders
         assert (order.attempt, order.server, order.time_ms) == (1, "server-1", None)
-        assert msgspec.structs.replace(order.job, affinity="") == msgspec.structs.replace(wanted, affinity="")
+        assert msgspec.structs.replace(order.job, affinity="") == msgspec.structs.replace(
+            wanted, affinity=""
+        )
         assert wanted.affinity not in order.job.affinity
         assert here.engines.is_warm(GAME.id)
         assert not here.engines.is_warm("othello")
 
 
 async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nagle's algorithm is off at both ends, also at the broker that we ship: with it an answer waits 40 ms twice for
-    the acknowledgement of the packet before.
+    """Nagle's algorithm is off at both ends, also at the broker that we ship: with it an answer
+    waits 40 ms twice for the acknowledgement of the packet before.
     """
     clients: list[aiomqtt.Client] = []
     client = Link._client
@@ -238,7 +249,9 @@ async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.M
 
 
 async def test_nobody_is_there(tmp_path: Path) -> None:
-    """EnginesAway, at once: without workers, with those of other games or other rules, and when the broker is away."""
+    """EnginesAway, at once: without workers, with those of other games or other rules, and when the
+    broker is away.
+    """
     async with house(tmp_path) as here:
         with pytest.raises(EnginesAway):
             await here.search()
@@ -271,7 +284,9 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
         await other.until(lambda: bool(other.orders))
         again = other.orders[0]
         assert (again.id, again.attempt) == (order.id, 2)
-        lost.say(order, work.Answered(order.id, 1, Result("a", info("a"))))  # it was not dead after all
+        lost.say(
+            order, work.Answered(order.id, 1, Result("a", info("a")))
+        )  # it was not dead after all
         other.say(again, work.Answered(again.id, 3, Result("b", info("b"))))
         other.say(again, work.Answered("another search", 2, Result("c", info("c"))))
         for _ in range(2):
@@ -287,7 +302,10 @@ async def test_a_worker_that_dies_is_replaced_at_once() -> None:
     """Its will tells, in no time; the next one gets what is left of the time."""
     async with timeless_house(broker := MemoryBroker()) as here:
         first = await here.hire()
-        first.news = lambda order: [*taken(order), work.Progress(order.id, order.attempt, info(time_ms=400))]
+        first.news = lambda order: [
+            *taken(order),
+            work.Progress(order.id, order.attempt, info(time_ms=400)),
+        ]
         searching = asyncio.create_task(here.search())
         await first.until(lambda: bool(first.orders))
         begun_s = now_s()
@@ -306,11 +324,16 @@ async def test_a_worker_that_dies_is_replaced_at_once() -> None:
 @pytest.mark.parametrize("has_begun", [False, True])
 @virtual
 async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
-    """SIGSTOP: within the time plus 3 s another one has answered, or the best so far is the answer (R13)."""
+    """SIGSTOP: within the time plus 3 s another one has answered, or the best so far is the answer
+    (R13).
+    """
     async with timeless_house(MemoryBroker()) as here:
         first = await here.hire()
         if has_begun:
-            first.news = lambda order: [*taken(order), work.Progress(order.id, order.attempt, info("c"))]
+            first.news = lambda order: [
+                *taken(order),
+                work.Progress(order.id, order.attempt, info("c")),
+            ]
         second = await here.hire(cores=4)
         second.advertise(running=8)
         second.news = answers("e")
@@ -323,8 +346,12 @@ async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
         await first.until(lambda: bool(first.stopped))
 
 
-async def test_at_most_three_tries_then_the_pool_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R12: three workers lose the search; the pool of this server plays the move, without it the search has failed."""
+async def test_at_most_three_tries_then_the_pool_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R12: three workers lose the search; the pool of this server plays the move, without it the
+    search has failed.
+    """
     monkeypatch.setattr(remote, "TAKE_S", 0.15)
     async with house(tmp_path, pool := Pool()) as here:
         workers = [await here.hire() for _ in range(4)]
@@ -340,7 +367,9 @@ async def test_at_most_three_tries_then_the_pool_here(tmp_path: Path, monkeypatc
 
 @virtual
 async def test_without_a_broker_the_pool_here_goes_on() -> None:
-    """A search under way elsewhere is taken up here in the moment in which the broker is known to be away."""
+    """A search under way elsewhere is taken up here in the moment in which the broker is known to
+    be away.
+    """
     async with timeless_house(broker := MemoryBroker(), Pool()) as here:
         worker = await here.hire()
         worker.news = taken
@@ -367,7 +396,9 @@ async def test_cancelling_stops_the_worker(tmp_path: Path) -> None:
 
 
 async def test_who_is_asked(tmp_path: Path) -> None:
-    """The room's own worker if it has a free core; else the least loaded; the pool here before a queue elsewhere."""
+    """The room's own worker if it has a free core; else the least loaded; the pool here before a
+    queue elsewhere.
+    """
     async with house(tmp_path, pool := Pool()) as here:
         big, small = await here.hire(cores=4), await here.hire()
         big.news, small.news = answers("b"), answers("c")
@@ -389,8 +420,8 @@ async def test_who_is_asked(tmp_path: Path) -> None:
 
 
 async def test_refusals(tmp_path: Path) -> None:
-    """Busy: another one is asked, or the same again later. Other rules: another one. Failed: another one, and when
-    there is none it has, in our words.
+    """Busy: another one is asked, or the same again later. Other rules: another one. Failed:
+    another one, and when there is none it has, in our words.
     """
     async with house(tmp_path) as here:
         first, second = await here.hire(), await here.hire(cores=2)
@@ -400,7 +431,9 @@ async def test_refusals(tmp_path: Path) -> None:
         for reason in ("busy", "game.changed"):
             first.news, second.news = refuses(reason), answers("d")
             assert (await here.search(job(reason))).move == "d"
-            await here.until(lambda: first.name in known and known[first.name].busy_until_s < now_s())
+            await here.until(
+                lambda: first.name in known and known[first.name].busy_until_s < now_s()
+            )
         assert len(first.orders) == 2
         first.news = second.news = refuses("busy")
         searching = asyncio.create_task(here.search(job("r2")))
@@ -408,7 +441,9 @@ async def test_refusals(tmp_path: Path) -> None:
         first.news = second.news = answers("e")
         assert (await searching).move == "e"
         first.news = second.news = refuses("failed")
-        with pytest.raises(SearchFailed, match=f"no worker that offers {GAME.id} gives an answer that can be used"):
+        with pytest.raises(
+            SearchFailed, match=f"no worker that offers {GAME.id} gives an answer that can be used"
+        ):
             await here.search()
         second.news = answers("f")
         assert (await here.search(job("r3"))).move == "f"
@@ -441,14 +476,18 @@ async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
         for payload in bad:
             worker.link.publish(work.news_topic("server-1"), payload, kept=True)
             worker.link.publish(work.worker_topic("worker-enemy"), payload or b"{}", kept=True)
-        worker.link.publish(work.worker_topic("worker-enemy"), work.encode(worker.advert), kept=True)
+        worker.link.publish(
+            work.worker_topic("worker-enemy"), work.encode(worker.advert), kept=True
+        )
         worker.say(order, work.Answered(order.id, 1, Result("d", info("d"))))
         assert (await searching).move == "d"
         assert here.engines.counts.malformed == 2 * len(bad) + 1
         assert "worker-enemy" not in here.engines._workers
 
 
-async def test_a_worker_whose_advert_grows_old_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_whose_advert_grows_old_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever is frozen says nothing, and his will does not speak either."""
     async with house(tmp_path) as here:
         await here.hire()

@@ -1,4 +1,6 @@
-"""Workers on the broker that have not compiled a game yet: who searches meanwhile, and what a room is told of it."""
+"""Workers on the broker that have not compiled a game yet: who searches meanwhile, and what a room
+is told of it.
+"""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +17,16 @@ from server.bus.work import Offer, Warming
 from server.ports import EnginesAway
 from server.seats import remote
 from server.worker import EngineWorker
-from tests.server.test_remote_engines import GAME, House, Pool, ScriptedWorker, answers, house, info, job
+from tests.server.test_remote_engines import (
+    GAME,
+    House,
+    Pool,
+    ScriptedWorker,
+    answers,
+    house,
+    info,
+    job,
+)
 
 
 async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) -> ScriptedWorker:
@@ -28,7 +39,9 @@ async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) ->
 
 
 async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) -> None:
-    """It searches uncompiled; one with other rules is not asked, and one that has the game compiled goes before it."""
+    """It searches uncompiled; one with other rules is not asked, and one that has the game compiled
+    goes before it.
+    """
     async with house(tmp_path) as here:
         await hire_cold(here, rules="another digest")
         with pytest.raises(EnginesAway):
@@ -44,8 +57,8 @@ async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) ->
 
 
 async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
-    """With no worker that has the game compiled this server's own pool searches, compiled or not; one that has it
-    compiled is waited for rather than a pool here that has not.
+    """With no worker that has the game compiled this server's own pool searches, compiled or not;
+    one that has it compiled is waited for rather than a pool here that has not.
     """
     async with house(tmp_path, pool := Pool()) as here:
         pool.warm = False
@@ -75,7 +88,9 @@ async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
 
 
 async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) -> None:
-    """The pool here hears of it, and the workers that have it not; a worker of before is told nothing new."""
+    """The pool here hears of it, and the workers that have it not; a worker of before is told
+    nothing new.
+    """
     async with house(tmp_path, pool := Pool()) as here:
         warm, cold = await here.hire(), await hire_cold(here)
         here.engines.expect(GAME.id)
@@ -85,12 +100,18 @@ async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
-async def test_a_cold_search_may_take_longer_than_its_time(tmp_path: Path, is_compiled: bool) -> None:
-    """As long as its worker says that it lives: what is played in full uncompiled is not late, and not lost."""
+async def test_a_cold_search_may_take_longer_than_its_time(
+    tmp_path: Path, is_compiled: bool
+) -> None:
+    """As long as its worker says that it lives: what is played in full uncompiled is not late, and
+    not lost.
+    """
     async with house(tmp_path) as here:
         now_s = asyncio.get_running_loop().time()
         wanted = replace(job(), level=1)
-        ticket = remote._Ticket("t", wanted, GAME, level_for(wanted, GAME), lambda info: None, begun_s=now_s - 60)
+        ticket = remote._Ticket(
+            "t", wanted, GAME, level_for(wanted, GAME), lambda info: None, begun_s=now_s - 60
+        )
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         answer.set_result(Result("d", info("d")))
         attempt = remote._Attempt(ticket, "w", answer, now_s + 60, is_compiled=is_compiled)
@@ -128,8 +149,8 @@ class States(Pool):
 
 
 def test_a_worker_says_what_is_compiled_and_what_is_not() -> None:
-    """Games that have failed it does not offer; once all are compiled the advert is what it was before there was
-    anything else.
+    """Games that have failed it does not offer; once all are compiled the advert is what it was
+    before there was anything else.
     """
     games = ("chess", "hex", "gomoku", "sticks")
     pool = States(dict(zip(games, ("warm", "warming", "cold", "failed"), strict=True)))

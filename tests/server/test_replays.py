@@ -1,4 +1,6 @@
-"""What a stranger's look at old matches costs: a ply a turn of the loop, once, within bounds of memory and of rate."""
+"""What a stranger's look at old matches costs: a ply a turn of the loop, once, within bounds of
+memory and of rate.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -62,7 +64,12 @@ def start() -> Position:
 
 
 async def page(
-    replays: Replays, match: str = "m", first: int = 0, last: int = 5, moves: Any = MOVES, **ask: Any
+    replays: Replays,
+    match: str = "m",
+    first: int = 0,
+    last: int = 5,
+    moves: Any = MOVES,
+    **ask: Any,
 ) -> bytes:
     """Asks for a page."""
     ask = {"charge": lambda: None, "gone": lambda: False} | ask
@@ -70,7 +77,9 @@ async def page(
 
 
 async def test_one_picture_a_turn_of_the_loop(artist: Artist) -> None:
-    """However many ask for pictures of different matches at once, others are served after each of them."""
+    """However many ask for pictures of different matches at once, others are served after each of
+    them.
+    """
     replays = Replays()
     async with artist.counting():
         await asyncio.gather(*(page(replays, f"match {n}") for n in range(4)))
@@ -150,7 +159,9 @@ class Still:
 
 @pytest.mark.parametrize(("last", "charged"), [(0, 1), (99, 1), (100, 2), (250, 3)])
 async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
-    """For each hundred plies or a part of them once, and nothing for what is kept; a refusal draws nothing."""
+    """For each hundred plies or a part of them once, and nothing for what is kept; a refusal draws
+    nothing.
+    """
     replays, asked = Replays(), 0
 
     def charge() -> None:
@@ -160,7 +171,9 @@ async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
             raise LimitExceeded(Code.RATE_EXCEEDED, "no more", 1)
 
     for _ in range(2):
-        await replays.page("m", cast(Position, Still()), ["a"] * last, 0, last, charge, lambda: False)
+        await replays.page(
+            "m", cast(Position, Still()), ["a"] * last, 0, last, charge, lambda: False
+        )
         assert asked == charged
     kept_bytes = replays.kept_bytes
     with pytest.raises(LimitExceeded):
@@ -198,7 +211,9 @@ async def test_a_finished_match_is_read_once(artist: Artist) -> None:
 
 
 async def test_an_address_draws_so_much() -> None:
-    """429 with Retry-After for a match too many; what is drawn already is free, and time gives more."""
+    """429 with Retry-After for a match too many; what is drawn already is free, and time gives
+    more.
+    """
     world: World = TurnedClock()
     assert isinstance(world, TurnedClock)
     limits = {"limit_replays_burst": 2, "limit_replays_per_minute": 6}
@@ -206,7 +221,11 @@ async def test_an_address_draws_so_much() -> None:
         for match in (*ids[:2], *ids[:2]):
             assert (await node.get(f"/api/matches/{match}/views")).status == 200
         refused = await node.get(f"/api/matches/{ids[2]}/views")
-        assert (refused.status, refused.json["code"], refused.headers["retry-after"]) == (429, Code.RATE_EXCEEDED, "10")
+        assert (refused.status, refused.json["code"], refused.headers["retry-after"]) == (
+            429,
+            Code.RATE_EXCEEDED,
+            "10",
+        )
         assert (await node.get(f"/api/matches/{ids[2]}")).status == 200
         world.ahead_ms += 10_000
         assert (await node.get(f"/api/matches/{ids[2]}/views")).status == 200

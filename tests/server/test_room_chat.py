@@ -1,4 +1,6 @@
-"""The pace of chat: so many lines for each, so many for the room, told from the log and thus the same on every node."""
+"""The pace of chat: so many lines for each, so many for the room, told from the log and thus the
+same on every node.
+"""
 
 import asyncio
 
@@ -12,8 +14,8 @@ from tests.support.fake_server import Client, Message, World, virtual
 from tests.support.room_log import ADA, BEN, CYD, Played, attempt
 from tests.support.two_players import playing
 
+#: What `Played` lets pass with each command.
 STEP_MS = 7
-"""What `Played` lets pass with each command."""
 
 
 def say(played: Played, *times_ms: int) -> None:
@@ -23,7 +25,9 @@ def say(played: Played, *times_ms: int) -> None:
         played.do(ADA, wire.Chat(id=played.new_id(), room="r1", text="x"))
 
 
-def wait_of(played: Played, now_ms: int, lines: int = 4, room_lines: int = 20, identity: str = "ada") -> str | None:
+def wait_of(
+    played: Played, now_ms: int, lines: int = 4, room_lines: int = 20, identity: str = "ada"
+) -> str | None:
     """What the refusal of a line says at that time; None when it may be said."""
     found = attempt(lambda: chat.check_pace(played.room, identity, now_ms, lines, room_lines))
     if found is None:
@@ -41,7 +45,9 @@ def played() -> Played:
 
 
 def test_four_lines_in_ten_seconds(played: Played) -> None:
-    """The fifth may be said when the first of them is ten seconds old; the refusal says how long that is."""
+    """The fifth may be said when the first of them is ten seconds old; the refusal says how long
+    that is.
+    """
     say(played, 20_000, 22_000, 24_000)
     assert wait_of(played, 25_000) is None
     say(played, 25_000)
@@ -54,7 +60,10 @@ def test_four_lines_in_ten_seconds(played: Played) -> None:
 def test_all_together(played: Played) -> None:
     """The room has a limit of its own, whoever fills it."""
     say(played, *range(20_000, 20_020))
-    assert wait_of(played, 21_000, identity="ben") == "all together may say 20 lines in 10 s; say it again in 9 s"
+    assert (
+        wait_of(played, 21_000, identity="ben")
+        == "all together may say 20 lines in 10 s; say it again in 9 s"
+    )
     assert wait_of(played, 30_000, identity="ben") is None
 
 
@@ -66,7 +75,9 @@ def test_nought_is_no_limit(played: Played) -> None:
 
 
 def test_a_clock_that_goes_back_mutes_nobody(played: Played) -> None:
-    """Set back by an hour: one may speak at once; set back by a little, or another node's: as if it stood still."""
+    """Set back by an hour: one may speak at once; set back by a little, or another node's: as if it
+    stood still.
+    """
     say(played, 10_000_000, 10_000_001, 10_000_002, 10_000_003)
     assert wait_of(played, 10_000_000 - 3_600_000) is None
     assert wait_of(played, 9_999_000) == "you may say 4 lines in 10 s; say it again in 11 s"
@@ -101,8 +112,8 @@ async def refusal(client: Client, room: str, text: str = "x") -> Message | None:
 
 @virtual
 async def test_a_flood_is_refused() -> None:
-    """Four lines, and the fifth when it is said; nothing of the rest is in the log, and the others may speak. A line
-    that was acknowledged is acknowledged again.
+    """Four lines, and the fifth when it is said; nothing of the rest is in the log, and the others
+    may speak. A line that was acknowledged is acknowledged again.
     """
     async with playing() as (world, _, room, ada, ben):
         await ada.ack(ada.chat(room, "x", key="first"))
@@ -122,8 +133,8 @@ async def test_a_flood_is_refused() -> None:
 
 @virtual
 async def test_it_holds_across_nodes_and_restarts() -> None:
-    """Two lines here and two there are four, also when the bus tells nothing; a node that opens the room later knows
-    of them, too.
+    """Two lines here and two there are four, also when the bus tells nothing; a node that opens the
+    room later knows of them, too.
     """
     async with playing() as (world, _, room, ada, _):
         world.bus.cut = True  # type: ignore[attr-defined]

@@ -1,4 +1,6 @@
-"""What a log makes: the same room, though its game is missing, changed or broken, and what is drawn of it."""
+"""What a log makes: the same room, though its game is missing, changed or broken, and what is drawn
+of it.
+"""
 
 import itertools
 from typing import Any
@@ -92,7 +94,9 @@ def reject_all(room: Room, but: set[Code]) -> None:
         raise AssertionError(f"{actor} could {command} in a room frozen by {room.frozen}")
 
 
-@pytest.mark.parametrize(("find", "code"), [(no_game, Code.GAME_UNKNOWN), (broken_file, Code.GAME_FAULT)])
+@pytest.mark.parametrize(
+    ("find", "code"), [(no_game, Code.GAME_UNKNOWN), (broken_file, Code.GAME_FAULT)]
+)
 def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
     """Frozen with the code; moves, seats, chat and result are all there, and nothing can be played."""
     played = seated()
@@ -123,7 +127,9 @@ def test_changed_rules_that_agree_go_on() -> None:
 
 
 def test_changed_rules_that_differ_freeze_the_match() -> None:
-    """The first position that comes out otherwise freezes it: game.changed. A new match is played by the new rules."""
+    """The first position that comes out otherwise freezes it: game.changed. A new match is played
+    by the new rules.
+    """
     played = seated()
     played.moves("a1 b1")
 
@@ -164,16 +170,38 @@ def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hook", ["parse_move", "moves", "status", "play", "format_move", "format_position", "turn", "ending", "stuck"]
+    "hook",
+    [
+        "parse_move",
+        "moves",
+        "status",
+        "play",
+        "format_move",
+        "format_position",
+        "turn",
+        "ending",
+        "stuck",
+    ],
 )
 def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
-    """R14: while a command is decided it comes out as GameFault, typed, and nothing has changed; the room loads."""
+    """R14: while a command is decided it comes out as GameFault, typed, and nothing has changed;
+    the room loads.
+    """
     fine = seated()
     fine.moves("a1 b1 a2 b2")
     broken = altered("tic-tac-toe", {hook: raises})
     room = fine.fold(lambda _: broken)
     before = room.v
-    needed = {"parse_move", "moves", "status", "play", "format_move", "format_position", "turn", "ending"}
+    needed = {
+        "parse_move",
+        "moves",
+        "status",
+        "play",
+        "format_move",
+        "format_position",
+        "turn",
+        "ending",
+    }
     answer = attempt(lambda: rules.decide(room, ADA, fine.move("a3"), fine.new_id))
     match answer:
         case GameFault():
@@ -188,10 +216,12 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
     assert room.match.ply == 4
 
 
-@pytest.mark.parametrize("hook", ["view", "move_view", "board", "turn", "format_position", "moves", "status"])
+@pytest.mark.parametrize(
+    "hook", ["view", "move_view", "board", "turn", "format_position", "moves", "status"]
+)
 def test_a_broken_picture_is_a_game_fault(hook: str) -> None:
-    """Whatever a game raises while it is drawn comes out as GameFault, or the room is frozen; the description always
-    works.
+    """Whatever a game raises while it is drawn comes out as GameFault, or the room is frozen; the
+    description always works.
     """
     fine = seated()
     fine.moves("a1 b1")

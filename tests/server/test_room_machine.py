@@ -1,4 +1,5 @@
-"""Random commands from several people and the AI, stale, double and senseless ones among them: what must always hold.
+"""Random commands from several people and the AI, stale, double and senseless ones among them: what
+must always hold.
 
 The invariants I1, I2, … are listed in tests/oracle/history.py.
 """
@@ -18,7 +19,16 @@ from server.protocol import messages as wire
 from server.protocol.codec import HIDDEN_BODY, event_frame, format_event_body, parse_event_body
 from server.protocol.messages import Occupant
 from server.rooms import rules, views
-from server.rooms.model import AI_IDENTITY, Actor, AiMove, AiReply, Command, CommandRejected, Match, Room
+from server.rooms.model import (
+    AI_IDENTITY,
+    Actor,
+    AiMove,
+    AiReply,
+    Command,
+    CommandRejected,
+    Match,
+    Room,
+)
 from server.runtime.projections import projections, stored
 from server.store.base import SPECTATORS
 from tests.oracle.referee import Foul, Referee, referee
@@ -106,7 +116,9 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from(DRAWS), accept=st.booleans())
     def draw(self, actor: Actor, kind: Any, accept: bool) -> None:
-        """Offered, accepted and claimed by anybody, answered by the AI that was asked and by people who were not."""
+        """Offered, accepted and claimed by anybody, answered by the AI that was asked and by people
+        who were not.
+        """
         if kind is not AiReply:
             self._give(actor, kind(id="p", room=ROOM))
             return
@@ -114,7 +126,12 @@ class RoomMachine(RuleBasedStateMachine):
         reply = AiReply("r", match.id if match else "", seat if seat is not None else 0, accept)
         self._give(AI if seat is not None else actor, reply)
 
-    @rule(actor=st.sampled_from(PEOPLE), seat=st.integers(0, 1), level=st.integers(1, 8), add=st.booleans())
+    @rule(
+        actor=st.sampled_from(PEOPLE),
+        seat=st.integers(0, 1),
+        level=st.integers(1, 8),
+        add=st.booleans(),
+    )
     def ai_seat(self, actor: Actor, seat: int, level: int, add: bool) -> None:
         if add:
             self._give(actor, wire.AddAi(id="a", room=ROOM, seat=seat, level=level))
@@ -142,7 +159,10 @@ class RoomMachine(RuleBasedStateMachine):
         while self._play_on(pick):
             pick += 7
 
-    @rule(seat=st.integers(0, 1), kind=st.sampled_from([wire.Rematch, wire.Rematch, wire.Resign, wire.Stand]))
+    @rule(
+        seat=st.integers(0, 1),
+        kind=st.sampled_from([wire.Rematch, wire.Rematch, wire.Resign, wire.Stand]),
+    )
     def a_player(self, seat: int, kind: type[wire.RoomCommand]) -> None:
         """Somebody who has a seat, more often than chance would have it."""
         occupant = self.played.room.seats[seat]
@@ -153,7 +173,9 @@ class RoomMachine(RuleBasedStateMachine):
     def a_search_begins(self, token: str) -> None:
         """Its answer comes later, perhaps too late."""
         if self.played.room.ai_to_move() is not None and self.umpire is not None:
-            self.searches.append(self.played.ai_move(self.umpire.moves()[0] if len(token) < 2 else token))
+            self.searches.append(
+                self.played.ai_move(self.umpire.moves()[0] if len(token) < 2 else token)
+            )
 
     @rule(pick=st.integers(0, 1000))
     def a_search_ends(self, pick: int) -> None:
@@ -183,10 +205,16 @@ class RoomMachine(RuleBasedStateMachine):
     @rule(seat=st.integers(0, 1), token=st.sampled_from(TOKENS), fail=st.booleans())
     def ai_answer(self, seat: int, token: str, fail: bool) -> None:
         if self.played.room.playing is not None:
-            command = self.played.ai_failure(seat=seat) if fail else self.played.ai_move(token, seat=seat)
+            command = (
+                self.played.ai_failure(seat=seat) if fail else self.played.ai_move(token, seat=seat)
+            )
             self._give(AI, command)
 
-    @rule(actor=st.sampled_from(PEOPLE), text=st.text(max_size=8), to=st.sampled_from(["room", "spectators"]))
+    @rule(
+        actor=st.sampled_from(PEOPLE),
+        text=st.text(max_size=8),
+        to=st.sampled_from(["room", "spectators"]),
+    )
     def chat(self, actor: Actor, text: str, to: wire.ChatTo) -> None:
         self._give(actor, wire.Chat(id="t", room=ROOM, text=text, to=to))
 
@@ -230,7 +258,9 @@ class RoomMachine(RuleBasedStateMachine):
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case wire.Offered(seat=seat, what=what) | wire.Declined(seat=seat, what=what):
                     assert seat == own
-                    assert (what == "draw") == (before.playing is not None), "I18: a draw while it runs, else a rematch"
+                    assert (what == "draw") == (before.playing is not None), (
+                        "I18: a draw while it runs, else a rematch"
+                    )
                 case wire.Finished() if actor.identity != AI_IDENTITY:
                     assert own is not None or (only_ai and actor.identity == before.host)
                 case wire.SeatTaken(seat=seat, occupant=occupant):
@@ -248,12 +278,18 @@ class RoomMachine(RuleBasedStateMachine):
                 case _:
                     pass
 
-    def _check_command(self, actor: Actor, before: Room, command: Command, events: list[wire.RoomEvent]) -> None:
-        """What happens is what was asked for: that move at that ply, and a rematch only when both want it (I18)."""
+    def _check_command(
+        self, actor: Actor, before: Room, command: Command, events: list[wire.RoomEvent]
+    ) -> None:
+        """What happens is what was asked for: that move at that ply, and a rematch only when both
+        want it (I18).
+        """
         match command:
             case wire.Move(ply=ply, move=move):
                 assert isinstance(events[0], wire.Moved)
-                assert (events[0].ply, events[0].move) == (ply, move), "no move lands in another position"
+                assert (events[0].ply, events[0].move) == (ply, move), (
+                    "no move lands in another position"
+                )
             case wire.Rematch() if isinstance(events[0], wire.Started):
                 seat = before.seat_of(actor.identity)
                 other = before.seats[1 - seat] if seat is not None else None
@@ -328,17 +364,23 @@ class RoomMachine(RuleBasedStateMachine):
             return
         for watcher in self.watchers:
             watcher.check(room)
-        assert (room.playing is not None) == (self.umpire is not None and not self.umpire.over), "the umpire agrees"
+        assert (room.playing is not None) == (self.umpire is not None and not self.umpire.over), (
+            "the umpire agrees"
+        )
         if room.playing is not None:
             assert room.playing.position is not None
             assert self.umpire is not None
             assert room.playing.position.turn == self.umpire.turn
-            assert sorted(room.playing.position.tokens()) == sorted(self.umpire.moves()), "I9: the same legal moves"
+            assert sorted(room.playing.position.tokens()) == sorted(self.umpire.moves()), (
+                "I9: the same legal moves"
+            )
             assert room.seats == room.playing.seats, "seats are kept while a match runs"
         if room.match is not None and room.match.over is not None:
             assert self.results[room.match.id] == room.match.over, "I11"
         if room.offers:
-            assert all(room.seats[seat] is not None for seat in room.offers), "I18: an offer ends when its seat is left"
+            assert all(room.seats[seat] is not None for seat in room.offers), (
+                "I18: an offer ends when its seat is left"
+            )
             assert len(room.offers) == 1
         people = [seat.identity for seat in room.seats if seat is not None and seat.kind == "guest"]
         assert len(set(people)) == len(people), "I12: one seat for one identity"
@@ -350,7 +392,10 @@ class RoomMachine(RuleBasedStateMachine):
 
 TestRoomMachine = RoomMachine.TestCase
 TestRoomMachine.settings = settings(
-    max_examples=60, stateful_step_count=60, suppress_health_check=[HealthCheck.too_slow], deadline=None
+    max_examples=60,
+    stateful_step_count=60,
+    suppress_health_check=[HealthCheck.too_slow],
+    deadline=None,
 )
 
 
@@ -358,14 +403,28 @@ TestRoomMachine.settings = settings(
 
 NUMBERS = st.sampled_from([0, 1, 2, -1, 7])
 TEXTS = st.sampled_from(
-    ["", "m1", "m2", "a1", "b2", ".........", "X........", "1-2-3 first", "ada", "tic-tac-toe", "\u0000"]
+    [
+        "",
+        "m1",
+        "m2",
+        "a1",
+        "b2",
+        ".........",
+        "X........",
+        "1-2-3 first",
+        "ada",
+        "tic-tac-toe",
+        "\u0000",
+    ]
 )
 OCCUPANTS = st.builds(Occupant, TEXTS, TEXTS, st.sampled_from(["guest", "ai"]), st.none() | NUMBERS)
 EVENTS = st.one_of(
     st.builds(wire.Created, TEXTS, st.just({}), st.just("public"), TEXTS),
     st.builds(wire.SeatTaken, NUMBERS, OCCUPANTS),
     st.builds(wire.SeatLeft, NUMBERS),
-    st.builds(wire.Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple)),
+    st.builds(
+        wire.Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple)
+    ),
     st.builds(wire.Moved, TEXTS, NUMBERS, NUMBERS, TEXTS, TEXTS),
     st.builds(wire.Finished, TEXTS, st.none() | NUMBERS, st.just("board"), TEXTS),
     st.builds(wire.Offered, NUMBERS),
@@ -373,9 +432,15 @@ EVENTS = st.one_of(
     st.builds(wire.Said, TEXTS, TEXTS, TEXTS, st.sampled_from(["room", "spectators"])),
 )
 START = wire.Started(
-    "m1", 1, ".........", load_game("tic-tac-toe").digest, (Occupant("ada", "A"), Occupant("ai", "B", "ai", 1))
+    "m1",
+    1,
+    ".........",
+    load_game("tic-tac-toe").digest,
+    (Occupant("ada", "A"), Occupant("ai", "B", "ai", 1)),
 )
-HOOKS = st.sampled_from(["none", "parse_position", "parse_move", "turn", "format_position", "play", "status", "view"])
+HOOKS = st.sampled_from(
+    ["none", "parse_position", "parse_move", "turn", "format_position", "play", "status", "view"]
+)
 
 
 @given(
@@ -387,10 +452,14 @@ HOOKS = st.sampled_from(["none", "parse_position", "parse_move", "turn", "format
 )
 @settings(max_examples=400)
 def test_any_log_loads(
-    start: list[wire.RoomEvent], later: list[wire.RoomEvent], hook: str, game: str, command: wire.RoomCommand
+    start: list[wire.RoomEvent],
+    later: list[wire.RoomEvent],
+    hook: str,
+    game: str,
+    command: wire.RoomCommand,
 ) -> None:
-    """`evolve` is total: whatever stands in a log, and whatever the game does, the room loads, can be looked at, and
-    answers commands with events or with typed errors.
+    """`evolve` is total: whatever stands in a log, and whatever the game does, the room loads, can
+    be looked at, and answers commands with events or with typed errors.
     """
 
     def find(game_id: str) -> Game:

@@ -1,4 +1,6 @@
-"""What server/room promises: each command's events, each rejection's code, and that the log alone makes the room."""
+"""What server/room promises: each command's events, each rejection's code, and that the log alone
+makes the room.
+"""
 
 from functools import cache
 from typing import Any
@@ -39,7 +41,9 @@ from tests.support.room_log import (
 
 
 def test_create_makes_a_room_with_its_host() -> None:
-    """v 1 is `created` with all options filled in; the creator's seat is taken, the other open, nothing has started."""
+    """v 1 is `created` with all options filled in; the creator's seat is taken, the other open,
+    nothing has started.
+    """
     played = Played()
     events = played.create(ADA, "sticks", visibility="unlisted")
     assert events == [
@@ -57,7 +61,9 @@ def test_create_makes_a_room_with_its_host() -> None:
         ((ME, AI_SEAT), [0, 1], True), ((AI_SEAT, ME), [0, 1], True), ((AI_SEAT, AI_SEAT), [0, 1], True),
     ],
 )  # fmt: skip
-def test_create_fills_the_seats_that_were_asked_for(seats: Any, taken: list[int], starts: bool) -> None:
+def test_create_fills_the_seats_that_were_asked_for(
+    seats: Any, taken: list[int], starts: bool
+) -> None:
     """The match starts at once when both seats are filled."""
     events = Played().create(ADA, seats=seats)
     assert [event.seat for event in events if isinstance(event, wire.SeatTaken)] == taken
@@ -77,7 +83,9 @@ def test_create_fills_the_seats_that_were_asked_for(seats: Any, taken: list[int]
     ],
 )
 def test_create_refuses_what_cannot_be(fields: dict[str, Any], code: Code) -> None:
-    """Two own seats, unknown options or values, a level that the game does not have, a persona at a level."""
+    """Two own seats, unknown options or values, a level that the game does not have, a persona at a
+    level.
+    """
     with pytest.raises(CommandRejected) as rejected:
         Played().create(ADA, **fields)
     assert rejected.value.code is code
@@ -87,12 +95,18 @@ def test_create_refuses_what_cannot_be(fields: dict[str, Any], code: Code) -> No
 
 
 def test_the_match_starts_when_the_second_seat_is_taken() -> None:
-    """`seat_taken` and `started` in one go: who plays which side, the position in text, the rules' digest."""
+    """`seat_taken` and `started` in one go: who plays which side, the position in text, the rules'
+    digest.
+    """
     played = created()
     taken, started = played.do(BEN, sit(1))
     assert taken == wire.SeatTaken(1, Occupant("ben", "Ben"))
     assert isinstance(started, wire.Started)
-    assert (started.number, started.start, started.rules) == (1, ".........", load_game("tic-tac-toe").digest)
+    assert (started.number, started.start, started.rules) == (
+        1,
+        ".........",
+        load_game("tic-tac-toe").digest,
+    )
     assert [one.identity for one in started.seats] == ["ada", "ben"]
     assert played.room.playing is played.room.match
 
@@ -124,7 +138,9 @@ def test_standing_up() -> None:
 
 
 def test_the_host_seats_the_ai() -> None:
-    """On an empty seat, at a level of the game, and takes it off while no match runs; nobody else may."""
+    """On an empty seat, at a level of the game, and takes it off while no match runs; nobody else
+    may.
+    """
     played = created()
     assert played.refuse(BEN, add_ai(1)) is Code.HOST_ONLY
     assert played.refuse(ADA, add_ai(0)) is Code.SEAT_TAKEN
@@ -155,7 +171,9 @@ def test_the_host_seats_a_persona() -> None:
 
 
 def test_nobody_is_the_ai() -> None:
-    """An AI's seat is nobody's: not for standing up, not for moving, not even for a client called like it."""
+    """An AI's seat is nobody's: not for standing up, not for moving, not even for a client called
+    like it.
+    """
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
     impostor = AI
@@ -189,11 +207,15 @@ def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: s
     played = finished(tokens)
     assert played.match.over == wire.MatchResult(winner, "board", reason)
     assert played.room.playing is None
-    assert parse_event_body(played.log[-1][1]) == wire.Finished(played.match.id, winner, "board", reason)
+    assert parse_event_body(played.log[-1][1]) == wire.Finished(
+        played.match.id, winner, "board", reason
+    )
 
 
 def test_moves_that_cannot_be() -> None:
-    """Malformed, illegal, stale, early, out of turn, from nobody: each its own code, and nothing changes."""
+    """Malformed, illegal, stale, early, out of turn, from nobody: each its own code, and nothing
+    changes.
+    """
     played = created()
     assert played.refuse(ADA, played.move("a1")) is Code.MATCH_NONE
     played.do(BEN, sit(1))
@@ -227,7 +249,9 @@ def test_resigning() -> None:
     played = created()
     assert played.refuse(ADA, plain(wire.Resign)) is Code.MATCH_NONE
     played.do(BEN, sit(1))
-    assert played.do(BEN, plain(wire.Resign)) == [wire.Finished(played.match.id, 0, "resign", "Noughts resigned")]
+    assert played.do(BEN, plain(wire.Resign)) == [
+        wire.Finished(played.match.id, 0, "resign", "Noughts resigned")
+    ]
     assert played.refuse(ADA, plain(wire.Resign)) is Code.MATCH_OVER
 
 
@@ -289,7 +313,9 @@ def test_an_ai_that_cannot_move_ends_the_match() -> None:
     played = created(seats=(AI_SEAT, ME))
     assert played.refuse(AI, played.ai_move("z9")) is Code.MOVE_MALFORMED
     (over,) = played.do(AI, played.ai_failure())
-    assert over == wire.Finished(played.match.id, None, "failure", "the AI could not move: it broke")
+    assert over == wire.Finished(
+        played.match.id, None, "failure", "the AI could not move: it broke"
+    )
 
 
 def test_a_room_with_an_ai_to_move_is_due() -> None:
@@ -308,11 +334,15 @@ def test_a_room_with_an_ai_to_move_is_due() -> None:
 @cache
 def claimable(game_id: str) -> Any:
     """Tic-tac-toe in which a draw may be claimed once b2 is taken."""
-    return altered(game_id, {"claim": lambda s: "b2 is taken" if int(s[0] | s[1]) >> 4 & 1 else None})
+    return altered(
+        game_id, {"claim": lambda s: "b2 is taken" if int(s[0] | s[1]) >> 4 & 1 else None}
+    )
 
 
 def test_the_player_to_move_claims_a_draw_that_the_rules_allow() -> None:
-    """Told with the legal moves; refused to the other side, to spectators, without a reason, and after the end."""
+    """Told with the legal moves; refused to the other side, to spectators, without a reason, and
+    after the end.
+    """
     played = seated(claimable)
     assert played.refuse(ADA, plain(wire.Claim)) is Code.CLAIM_NONE
     played.moves("b2")
@@ -321,13 +351,17 @@ def test_the_player_to_move_claims_a_draw_that_the_rules_allow() -> None:
     assert turn.claim == "b2 is taken"
     assert played.refuse(ADA, plain(wire.Claim)) is Code.CLAIM_NONE
     assert played.refuse(CYD, plain(wire.Claim)) is Code.SEAT_NONE
-    assert played.do(BEN, plain(wire.Claim)) == [wire.Finished(played.match.id, None, "claim", "b2 is taken")]
+    assert played.do(BEN, plain(wire.Claim)) == [
+        wire.Finished(played.match.id, None, "claim", "b2 is taken")
+    ]
     assert played.refuse(ADA, plain(wire.Claim)) is Code.MATCH_OVER
 
 
 @pytest.mark.parametrize("answer", [wire.Accept, wire.OfferDraw])
 def test_a_draw_is_agreed(answer: type[wire.RoomCommand]) -> None:
-    """By accepting, or by offering it as well; nobody agrees with themselves or where nothing is offered."""
+    """By accepting, or by offering it as well; nobody agrees with themselves or where nothing is
+    offered.
+    """
     played = seated()
     assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
     assert played.do(ADA, plain(wire.OfferDraw)) == [wire.Offered(0, "draw")]
@@ -341,7 +375,9 @@ def test_a_draw_is_agreed(answer: type[wire.RoomCommand]) -> None:
 
 
 def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
-    """Not by the offerer's own move; declined or withdrawn it ends too, and the next one has to wait."""
+    """Not by the offerer's own move; declined or withdrawn it ends too, and the next one has to
+    wait.
+    """
     played = seated()
     played.do(ADA, plain(wire.OfferDraw))
     played.moves("a1")
@@ -353,7 +389,9 @@ def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
     for actor in (BEN, ADA):
         played = seated()
         played.do(ADA, plain(wire.OfferDraw))
-        assert played.do(actor, plain(wire.Decline)) == [wire.Declined(0 if actor is ADA else 1, "draw")]
+        assert played.do(actor, plain(wire.Decline)) == [
+            wire.Declined(0 if actor is ADA else 1, "draw")
+        ]
         assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
 
 
@@ -426,7 +464,9 @@ def test_rematches_that_cannot_be() -> None:
 
 
 def test_an_offer_ends() -> None:
-    """I18: by declining, withdrawing, or when somebody leaves; then a rematch has to be offered anew."""
+    """I18: by declining, withdrawing, or when somebody leaves; then a rematch has to be offered
+    anew.
+    """
     for actor in (ADA, BEN):
         played = finished()
         assert played.refuse(actor, plain(wire.Decline)) is Code.OFFER_NONE
@@ -450,7 +490,9 @@ def test_chat() -> None:
     """Everybody may talk to the room; spectators also among themselves."""
     played = seated()
     assert played.do(CYD, chat("hello")) == [wire.Said("cyd", "Cyd", "hello")]
-    assert played.do(CYD, chat("psst", "spectators")) == [wire.Said("cyd", "Cyd", "psst", "spectators")]
+    assert played.do(CYD, chat("psst", "spectators")) == [
+        wire.Said("cyd", "Cyd", "psst", "spectators")
+    ]
     assert played.do(ADA, chat("hm")) == [wire.Said("ada", "Ada", "hm")]
     assert played.refuse(ADA, chat("psst", "spectators")) is Code.SEAT_ALREADY
 
@@ -471,7 +513,9 @@ def test_chat() -> None:
     ],
 )
 def test_chat_is_cleaned(said: str, kept: str) -> None:
-    """One line without control, bidirectional and other invisible characters; everything else as it was typed."""
+    """One line without control, bidirectional and other invisible characters; everything else as it
+    was typed.
+    """
     played = seated()
     (event,) = played.do(CYD, chat(said))
     assert isinstance(event, wire.Said)
@@ -490,8 +534,12 @@ def test_a_room_keeps_its_last_lines() -> None:
     played = seated()
     for number in range(CHAT_KEPT + 9):
         played.do(CYD, chat(f"line {number}"))
-    assert [line.text for line in played.room.chat] == [f"line {number}" for number in range(9, CHAT_KEPT + 9)]
-    assert [line.v for line in played.room.chat] == list(range(played.room.v - CHAT_KEPT + 1, played.room.v + 1))
+    assert [line.text for line in played.room.chat] == [
+        f"line {number}" for number in range(9, CHAT_KEPT + 9)
+    ]
+    assert [line.v for line in played.room.chat] == list(
+        range(played.room.v - CHAT_KEPT + 1, played.room.v + 1)
+    )
     assert views.snapshot(played.room, player=True).chat == played.room.chat
 
 
@@ -513,9 +561,17 @@ def test_a_message_that_changes_no_room_is_no_command() -> None:
 
 
 def test_all_rejections_leave_a_message_for_people() -> None:
-    """Each says what was expected (checked by `refuse` for every code above), in one line of a bearable length."""
+    """Each says what was expected (checked by `refuse` for every code above), in one line of a
+    bearable length.
+    """
     played = seated()
-    for command in (played.move("x" * 64), played.move("c3", ply=2**53 - 1), plain(wire.Rematch), sit(0), chat("")):
+    for command in (
+        played.move("x" * 64),
+        played.move("c3", ply=2**53 - 1),
+        plain(wire.Rematch),
+        sit(0),
+        chat(""),
+    ):
         with pytest.raises(CommandRejected) as rejected:
             rules.decide(played.room, ADA, command, played.new_id)
         assert "\n" not in rejected.value.message

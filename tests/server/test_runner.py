@@ -1,4 +1,6 @@
-"""What a room on a node promises: decide, commit, evolve, tell; one answer for each command; resume from any v."""
+"""What a room on a node promises: decide, commit, evolve, tell; one answer for each command; resume
+from any v.
+"""
 
 import asyncio
 
@@ -13,7 +15,9 @@ from tests.support.two_players import OPEN, playing
 
 @virtual
 async def test_nothing_is_sent_before_the_commit() -> None:
-    """I5: while the append waits, neither the mover nor anybody else, nor another node, hears anything of the move."""
+    """I5: while the append waits, neither the mover nor anybody else, nor another node, hears
+    anything of the move.
+    """
     async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
@@ -22,7 +26,9 @@ async def test_nothing_is_sent_before_the_commit() -> None:
         ada.say(ada.move(room, 0, "b2", key="m"))
         await world.store.waiting["append"].wait()
         await asyncio.sleep(5)
-        heard = [m for one, n in zip((ada, ben, cyd), before, strict=True) for m in one.messages[n:]]
+        heard = [
+            m for one, n in zip((ada, ben, cyd), before, strict=True) for m in one.messages[n:]
+        ]
         assert [m for m in heard if m["t"] != "presence"] == []
         gate.set()
         assert await ada.answer("m") == {"t": "ack", "id": "m", "v": 5}
@@ -32,13 +38,23 @@ async def test_nothing_is_sent_before_the_commit() -> None:
 
 @virtual
 async def test_a_move_is_told_with_picture_and_moves() -> None:
-    """The mover gets ack, event and view; the other player event, view and the legal moves; all in order."""
+    """The mover gets ack, event and view; the other player event, view and the legal moves; all in
+    order.
+    """
     async with playing() as (_, _, room, ada, ben):
         start = len(ada.messages), len(ben.messages)
         await ada.ack(ada.move(room, 0, "b2"))
         await ben.event("moved")
-        assert [m["t"] for m in ada.messages[start[0] :] if m["t"] != "presence"] == ["ack", "event", "view"]
-        assert [m["t"] for m in ben.messages[start[1] :] if m["t"] != "presence"] == ["event", "view", "turn"]
+        assert [m["t"] for m in ada.messages[start[0] :] if m["t"] != "presence"] == [
+            "ack",
+            "event",
+            "view",
+        ]
+        assert [m["t"] for m in ben.messages[start[1] :] if m["t"] != "presence"] == [
+            "event",
+            "view",
+            "turn",
+        ]
         turn = ben.of("turn")[-1]
         assert (turn["v"], turn["ply"], len(turn["moves"])) == (5, 1, 8)
         assert ben.of("view")[-1]["view"]["pieces"] == {"b2": "X"}
@@ -92,7 +108,12 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
         await ada.until(lambda _: len(ada.answers("m")) == 4)
         assert ada.answers("m") == [{"t": "ack", "id": "m", "v": 5}] * 4
         assert await world.store.heads([room]) == {room: 6}
-        assert [m["v"] for m in ada.events()] == [4, 5, 6] or [m["v"] for m in ada.events()] == [3, 4, 5, 6]
+        assert [m["v"] for m in ada.events()] == [4, 5, 6] or [m["v"] for m in ada.events()] == [
+            3,
+            4,
+            5,
+            6,
+        ]
 
 
 @virtual
@@ -159,7 +180,9 @@ async def test_a_refused_command_is_judged_afresh() -> None:
 
 @virtual
 async def test_old_ids_are_asked_of_the_store() -> None:
-    """A room remembers some keys; older ones the store knows, even of a command that would be accepted again."""
+    """A room remembers some keys; older ones the store knows, even of a command that would be
+    accepted again.
+    """
     async with playing(world=World().unlimited()) as (world, _, room, ada, _):
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
         for number in range(KEYS + 5):

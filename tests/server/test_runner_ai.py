@@ -1,4 +1,6 @@
-"""What a room promises of the AI's seat: one move a turn, of the node that is responsible, whatever happens."""
+"""What a room promises of the AI's seat: one move a turn, of the node that is responsible, whatever
+happens.
+"""
 
 import asyncio
 import json
@@ -23,7 +25,9 @@ from tests.support.two_players import AI1, ME
 
 
 @asynccontextmanager
-async def against_ai(world: World, seats: Any = (ME, AI1)) -> AsyncIterator[tuple[Hub, str, Client]]:
+async def against_ai(
+    world: World, seats: Any = (ME, AI1)
+) -> AsyncIterator[tuple[Hub, str, Client]]:
     """Ada, who follows, against the AI."""
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -40,16 +44,27 @@ async def test_the_ai_moves() -> None:
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
         (job,) = world.engines.jobs
-        assert (job.moves, job.level, job.affinity, job.rules) == (("b2",), 1, room, load_game("tic-tac-toe").digest)
+        assert (job.moves, job.level, job.affinity, job.rules) == (
+            ("b2",),
+            1,
+            room,
+            load_game("tic-tac-toe").digest,
+        )
         match = ada.of("view")[-1]["match"]
         (thought,) = await world.store.thoughts(match)
         assert (thought.v, thought.ply, json.loads(thought.body)["move"]) == (6, 1, "a1")
         assert [m["state"] for m in ada.of("thinking")] == ["queued", "searching", "done"]
 
 
-@pytest.mark.parametrize(("score", "plies", "kind"), [(0, 2, "finished"), (5, 2, "declined"), (0, 4, "declined")])
-def test_the_ai_answers_an_offered_draw(score: int, plies: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At once, with what it saw at its last move: yes where that is no advantage and the match is not young."""
+@pytest.mark.parametrize(
+    ("score", "plies", "kind"), [(0, 2, "finished"), (5, 2, "declined"), (0, 4, "declined")]
+)
+def test_the_ai_answers_an_offered_draw(
+    score: int, plies: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, with what it saw at its last move: yes where that is no advantage and the match is
+    not young.
+    """
     monkeypatch.setattr(ai, "DRAW_PLIES", plies)
 
     @virtual
@@ -69,7 +84,9 @@ def test_the_ai_answers_an_offered_draw(score: int, plies: int, kind: str, monke
 
 @virtual
 async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
-    """The offer is acknowledged once; the answer comes when the store is back, or from whoever takes the room over."""
+    """The offer is acknowledged once; the answer comes when the store is back, or from whoever
+    takes the room over.
+    """
     for restart in (False, True):
         world = World()
         world.store.fail("thoughts")
@@ -89,7 +106,11 @@ async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
                 await ben.ack(ben.join(room))
                 assert v is not None
                 await ben.at_v(v + 1)
-                await ben.until(lambda m: m.get("kind") == "declined" or (m["t"] == "snapshot" and "offers" not in m))
+                await ben.until(
+                    lambda m: (
+                        m.get("kind") == "declined" or (m["t"] == "snapshot" and "offers" not in m)
+                    )
+                )
 
 
 @virtual
@@ -120,7 +141,9 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
         world.engines.answer = fail
         async with against_ai(world, (AI1, ME)) as (_, _, ada):
             over = await ada.until(
-                lambda m: (m["t"] == "snapshot" and m["match"].get("over")) or m.get("kind") == "finished"
+                lambda m: (
+                    (m["t"] == "snapshot" and m["match"].get("over")) or m.get("kind") == "finished"
+                )
             )
             over = over["match"]["over"] if over["t"] == "snapshot" else over
             assert (over["how"], over["winner"]) == ("failure", None)
@@ -144,8 +167,8 @@ async def test_an_ai_that_answers_nonsense_ends_the_match(move: str) -> None:
 
 @virtual
 async def test_an_answer_to_an_old_position_is_refused() -> None:
-    """I16: the match ends while the AI thinks: the search is stopped, and an answer that comes all the same changes
-    nothing.
+    """I16: the match ends while the AI thinks: the search is stopped, and an answer that comes all
+    the same changes nothing.
     """
     world = World()
     answer = asyncio.Event()
@@ -203,7 +226,9 @@ async def test_a_search_that_is_not_wanted_is_stopped() -> None:
 
 @virtual
 async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
-    """Its move that could not be written is asked for again, by itself; one that was written all the same is found."""
+    """Its move that could not be written is asked for again, by itself; one that was written all
+    the same is found.
+    """
     for fault in (Fault(), Fault(after=True)):
         world = World()
         async with against_ai(world) as (_, room, ada):
@@ -275,7 +300,9 @@ async def test_the_ai_does_not_answer_at_once() -> None:
     world.settings = type(world.settings)(sole_node=False)
     async with against_ai(world) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
-        reply = await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
+        reply = await ada.until(
+            lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1
+        )
         mine = next(m for m in ada.events() if m["kind"] == "moved")
         assert 350 <= reply["at"] - mine["at"] < 500
 
@@ -347,7 +374,9 @@ async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
 
 @virtual
 async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
-    """It was not ready when the AI was asked, and is when the move is there: the last word is that it is ready."""
+    """It was not ready when the AI was asked, and is when the move is there: the last word is that
+    it is ready.
+    """
     world = World()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):

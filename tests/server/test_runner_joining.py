@@ -39,8 +39,8 @@ async def rich_room(world: World, hub: Hub) -> tuple[str, int]:
 @pytest.mark.parametrize("identity", ["ada", "cyd"])
 @virtual
 async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
-    """From each v: the events after it, in order, hidden ones for players, and then the same as everybody; memory and
-    store give the same.
+    """From each v: the events after it, in order, hidden ones for players, and then the same as
+    everybody; memory and store give the same.
     """
     world = World()
     async with world.hub() as hub, world.hub("n2") as fresh:
@@ -56,13 +56,17 @@ async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
                 assert [m["v"] for m in client.events()] == list(range(since + 1, head + 1))
                 for message, entry in zip(client.events(), log[since:], strict=True):
                     hidden = identity == "ada" and entry.audience == 1
-                    assert message["kind"] == ("hidden" if hidden else json.loads(entry.body)["kind"])
+                    assert message["kind"] == (
+                        "hidden" if hidden else json.loads(entry.body)["kind"]
+                    )
                 client.close()
 
 
 @virtual
 async def test_no_event_is_told_of_that_may_not_be_seen() -> None:
-    """I14: what spectators say among themselves reaches no player, live, on resuming, in a snapshot; v counts on."""
+    """I14: what spectators say among themselves reaches no player, live, on resuming, in a
+    snapshot; v counts on.
+    """
     async with playing() as (_, hub, room, ada, ben):
         cyd, dan = Client(hub, "cyd"), Client(hub, "dan")
         for one in (cyd, dan):
@@ -97,7 +101,9 @@ async def test_standing_up_opens_the_ears() -> None:
 
 @virtual
 async def test_far_behind_is_a_snapshot() -> None:
-    """Beyond 500 events, at since 0, and above the head (a restored backup), a snapshot comes instead of events."""
+    """Beyond 500 events, at since 0, and above the head (a restored backup), a snapshot comes
+    instead of events.
+    """
     async with playing(world=World().unlimited()) as (_, hub, room, ada, _):
         for number in range(RESUME_LIMIT):
             await ada.ack(ada.chat(room, f"line {number}"))
@@ -137,7 +143,9 @@ async def test_behind_the_tail_is_read_from_the_store() -> None:
 
 @virtual
 async def test_another_epoch_is_a_snapshot() -> None:
-    """After a restore v may mean something else: a client of another epoch starts anew; one of ours resumes."""
+    """After a restore v may mean something else: a client of another epoch starts anew; one of ours
+    resumes.
+    """
     async with playing() as (world, hub, room, _, _):
         for epoch, snapshots in (("another", 1), (world.store.epoch, 0), (None, 0)):
             client = Client(hub, "cyd")
@@ -162,7 +170,9 @@ async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
 
 @virtual
 async def test_a_joiner_sees_what_there_is_to_see() -> None:
-    """The description, whose seat one has, the picture, the legal moves if one is to move, and who is here."""
+    """The description, whose seat one has, the picture, the legal moves if one is to move, and who
+    is here.
+    """
     async with playing() as (_, hub, room, ada, ben):
         joined = ada.of("joined")[0]
         assert joined["seat"] == 0
@@ -202,7 +212,9 @@ async def test_leaving() -> None:
 
 @virtual
 async def test_an_unknown_room() -> None:
-    """room.unknown for every command; a room that was never made and one that nobody tells of look the same (I15)."""
+    """room.unknown for every command; a room that was never made and one that nobody tells of look
+    the same (I15).
+    """
     world = World()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -251,11 +263,17 @@ async def test_presence() -> None:
         room = await ada.create()
         await ada.ack(ada.join(room))
         await cyd.ack(cyd.join(room))
-        await ada.until(lambda m: m["t"] == "presence" and m["seats"] == [True, False] and m["watching"] == 1)
+        await ada.until(
+            lambda m: m["t"] == "presence" and m["seats"] == [True, False] and m["watching"] == 1
+        )
         cyd.close()
-        await ada.until(lambda m: m["t"] == "presence" and m["watching"] == 0, len(ada.messages) - 1)
+        await ada.until(
+            lambda m: m["t"] == "presence" and m["watching"] == 0, len(ada.messages) - 1
+        )
         await ada.ack(ada.plain(wire.Stand, room))
-        await ada.until(lambda m: m["t"] == "presence" and m["seats"] == [False, False] and m["watching"] == 1)
+        await ada.until(
+            lambda m: m["t"] == "presence" and m["seats"] == [False, False] and m["watching"] == 1
+        )
         await ada.ack(wire.AddAi(id="ai", room=room, seat=1, level=1))
         await ada.until(lambda m: m["t"] == "presence" and m["seats"] == [False, True])
 
@@ -267,7 +285,9 @@ async def test_presence_across_nodes() -> None:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
         await ada.until(lambda m: m["t"] == "presence" and m["watching"] == 1)
-        await cyd.until(lambda m: m["t"] == "presence" and m["seats"] == [True, True] and m["watching"] == 1)
+        await cyd.until(
+            lambda m: m["t"] == "presence" and m["seats"] == [True, True] and m["watching"] == 1
+        )
         heard = len(cyd.messages)
         ben.close()
         await cyd.until(lambda m: m["t"] == "presence" and m["seats"] == [True, False], heard)

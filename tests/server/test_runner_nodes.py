@@ -20,7 +20,9 @@ from tests.support.two_players import playing
 
 @virtual
 async def test_a_lagging_node_does_not_refuse_wrongly() -> None:
-    """decisions.md 3: before a rejection the store's head is looked at, and the command judged again."""
+    """decisions.md 3: before a rejection the store's head is looked at, and the command judged
+    again.
+    """
     async with playing() as (world, _, room, ada, _ben), world.hub("n2") as other:
         late = Client(other, "ben")
         await late.ack(late.join(room))
@@ -37,13 +39,15 @@ class LateStore(FaultyStore):
 
     def __init__(self, world: World) -> None:
         super().__init__()
-        self.__dict__.update({**world.store.__dict__, "faults": {}, "gates": {}, "waiting": {}, "calls": {}})
+        self.__dict__.update(
+            {**world.store.__dict__, "faults": {}, "gates": {}, "waiting": {}, "calls": {}}
+        )
 
 
 @virtual
 async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
-    """I1: a command that is sent to two nodes is acknowledged by both, also by the one that had to catch up first and
-    was overtaken then: what it would refuse by now is already done.
+    """I1: a command that is sent to two nodes is acknowledged by both, also by the one that had to
+    catch up first and was overtaken then: what it would refuse by now is already done.
     """
     async with playing() as (world, _, room, ada, ben):
         late = LateStore(world)
@@ -62,7 +66,9 @@ async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
 
 @virtual
 async def test_of_two_nodes_at_once_one_wins() -> None:
-    """R5: both decide at the same v; the loser reads what the winner wrote and decides again; v has no gap."""
+    """R5: both decide at the same v; the loser reads what the winner wrote and decides again; v has
+    no gap.
+    """
     async with playing(world=World().unlimited()) as (world, _, room, ada, _):
         world.bus.cut = True  # type: ignore[attr-defined]
         async with world.hub("n2") as other:
@@ -109,7 +115,9 @@ async def test_a_lost_message_of_the_bus_is_made_up_for() -> None:
 
 @virtual
 async def test_double_late_and_forged_messages_of_the_bus() -> None:
-    """R11: what was seen is dropped; a message that begins in the future makes the node read the log, which decides."""
+    """R11: what was seen is dropped; a message that begins in the future makes the node read the
+    log, which decides.
+    """
     async with playing() as (world, hub, room, ada, _):
         runner = hub.runner(room)
         assert runner is not None
@@ -132,7 +140,10 @@ async def test_double_late_and_forged_messages_of_the_bus() -> None:
 @virtual
 async def test_a_full_mailbox_does_not_lose_news() -> None:
     """A message of the bus that finds no place makes the room read the log."""
-    async with playing(world=World().unlimited()) as (world, _hub, room, ada, _), world.hub("n2") as other:
+    async with (
+        playing(world=World().unlimited()) as (world, _hub, room, ada, _),
+        world.hub("n2") as other,
+    ):
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
         gate = world.store.hold("append")
@@ -166,7 +177,9 @@ async def test_a_failed_write_is_store_retry() -> None:
 
 @virtual
 async def test_a_write_whose_outcome_is_unknown() -> None:
-    """R6, after the write: store.retry; everybody sees the move all the same, and the same id gets its ack."""
+    """R6, after the write: store.retry; everybody sees the move all the same, and the same id gets
+    its ack.
+    """
     async with playing() as (world, _, room, ada, ben):
         world.store.fail("append", Fault(after=True))
         assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.STORE_RETRY
@@ -189,7 +202,9 @@ async def test_an_unknown_outcome_of_a_chat_line() -> None:
 
 @virtual
 async def test_a_store_that_is_away_and_comes_back() -> None:
-    """Every command gets store.retry while it is away; a moment after it is back the room has caught up by itself."""
+    """Every command gets store.retry while it is away; a moment after it is back the room has
+    caught up by itself.
+    """
     async with playing() as (world, _, room, ada, ben):
         world.store.down = True
         for number in range(20):
@@ -206,7 +221,9 @@ async def test_a_store_that_is_away_and_comes_back() -> None:
 
 @virtual
 async def test_a_room_that_cannot_be_read_is_told_and_tried_again() -> None:
-    """A store that fails while a room is opened: store.retry to all who wait, and the next one opens it."""
+    """A store that fails while a room is opened: store.retry to all who wait, and the next one
+    opens it.
+    """
     async with playing() as (world, _, room, ada, _):
         await ada.ack(ada.move(room, 0, "b2"))
         async with world.hub("n2") as other:
@@ -252,7 +269,10 @@ async def test_a_game_that_fails_ends_the_command_only() -> None:
     broken = False
 
     def find(game_id: str) -> Any:
-        return altered(game_id, {"play": lambda s, m: raises() if broken else load_game(game_id).rules.play(s, m)})
+        return altered(
+            game_id,
+            {"play": lambda s, m: raises() if broken else load_game(game_id).rules.play(s, m)},
+        )
 
     async with playing(world=World(find_game=find)) as (_world, _, room, ada, _):
         broken = True

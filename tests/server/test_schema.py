@@ -18,7 +18,9 @@ class CutShort(BaseException):
 
 @contextmanager
 def cut_at(statement: int) -> Iterator[list[str]]:
-    """The database's statements; the one of that number is not carried out any more, nor any after it."""
+    """The database's statements; the one of that number is not carried out any more, nor any after
+    it.
+    """
     seen: list[str] = []
 
     def before(_connection: Any, _cursor: Any, text: str, *_rest: Any) -> None:
@@ -35,11 +37,16 @@ def cut_at(statement: int) -> Iterator[list[str]]:
 
 def tables(path: Path) -> set[str]:
     with closing(sqlite3.connect(path)) as connection:
-        return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        return {
+            row[0]
+            for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
 
 
 def test_a_first_start_that_is_cut_short_leaves_nothing(tmp_path: Path) -> None:
-    """Wherever the migrations end, at any statement: none of them has happened, and the next start does them all."""
+    """Wherever the migrations end, at any statement: none of them has happened, and the next start
+    does them all.
+    """
     statement, done = 0, False
     while not done:
         statement += 1
@@ -57,7 +64,9 @@ def test_a_first_start_that_is_cut_short_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
-    """Not a single statement through SQLAlchemy, so that a warm start need not import what migrates."""
+    """Not a single statement through SQLAlchemy, so that a warm start need not import what
+    migrates.
+    """
     path = tmp_path / "data.sqlite3"
     upgrade_sqlite(path)
     with cut_at(1) as seen:

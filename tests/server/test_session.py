@@ -1,4 +1,6 @@
-"""What a socket promises: hello first, one answer for each message, limits, and nobody waits for a slow one."""
+"""What a socket promises: hello first, one answer for each message, limits, and nobody waits for a
+slow one.
+"""
 
 import asyncio
 import json
@@ -33,7 +35,9 @@ def session_of(node: Node, identity: str) -> Session:
 
 
 async def test_hello_makes_a_guest() -> None:
-    """The welcome has the identity, its name, the store's epoch, the time, and the secret token this once."""
+    """The welcome has the identity, its name, the store's epoch, the time, and the secret token
+    this once.
+    """
     async with serve() as node, node.socket() as one:
         welcome = await one.hello(name="  Ada\u202e ")
         assert welcome["name"] == "Ada"
@@ -47,7 +51,9 @@ async def test_hello_makes_a_guest() -> None:
 
 
 async def test_a_token_gives_the_identity_back() -> None:
-    """Under a new name if one is said; the token is not sent again, and stands nowhere in the store."""
+    """Under a new name if one is said; the token is not sent again, and stands nowhere in the
+    store.
+    """
     async with serve() as node, node.guest(name="Ada") as one:
         assert one.token
         for name, shown in ((None, "Ada"), ("Countess", "Countess"), (None, "Countess")):
@@ -145,7 +151,9 @@ async def test_a_frame_that_is_too_big_closes() -> None:
 
 
 async def test_every_command_is_answered_once() -> None:
-    """I19: a hundred at once, good and bad, for several rooms: one answer each, in the order of each room."""
+    """I19: a hundred at once, good and bad, for several rooms: one answer each, in the order of
+    each room.
+    """
     async with serve() as node, node.guest() as one:
         rooms = [(await one.ack("create", game="sticks"))["room"] for _ in range(3)]
         keys = [f"k{n}" for n in range(120)]
@@ -165,7 +173,12 @@ async def test_every_command_is_answered_once() -> None:
 
 async def test_a_match_by_socket() -> None:
     """Two play, a third watches: each hears every event in order, the players their moves."""
-    async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Ben") as ben, node.guest() as cyd:
+    async with (
+        serve() as node,
+        node.guest(name="Ada") as ada,
+        node.guest(name="Ben") as ben,
+        node.guest() as cyd,
+    ):
         room = (await ada.ack("create", game="tic-tac-toe"))["room"]
         for one in (ada, ben, cyd):
             await one.ack("join", room=room)
@@ -253,7 +266,9 @@ async def test_bad_frames_count_as_messages() -> None:
 
 
 async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One connection follows a number of rooms; leaving one makes place; joining one again needs none."""
+    """One connection follows a number of rooms; leaving one makes place; joining one again needs
+    none.
+    """
     monkeypatch.setattr(session_module, "ROOMS", 2)
     async with serve() as node, node.guest() as one:
         rooms = [(await one.ack("create", game="sticks"))["room"] for _ in range(3)]
@@ -288,7 +303,9 @@ async def test_a_leave_that_was_refused_is_no_leave() -> None:
 
 @asynccontextmanager
 async def deaf(node: Node) -> AsyncIterator[Session]:
-    """The server's end of a connection that has said hello and then reads nothing; the buffers between are small."""
+    """The server's end of a connection that has said hello and then reads nothing; the buffers
+    between are small.
+    """
     reader, writer = await asyncio.open_connection("127.0.0.1", node.running.port, limit=1024)
     writer.get_extra_info("socket").setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
     writer.write(
@@ -301,7 +318,9 @@ async def deaf(node: Node) -> AsyncIterator[Session]:
     welcome = await reader.readuntil(b"}")
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     session = session_of(node, json.loads(welcome[welcome.index(b"{") :])["identity"])
-    session._transport.get_extra_info("socket").setsockopt(sockets.SOL_SOCKET, sockets.SO_SNDBUF, 4096)
+    session._transport.get_extra_info("socket").setsockopt(
+        sockets.SOL_SOCKET, sockets.SO_SNDBUF, 4096
+    )
     try:
         yield session
     finally:
@@ -309,7 +328,9 @@ async def deaf(node: Node) -> AsyncIterator[Session]:
 
 
 async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
-    """R17: above 64 KiB unsent ephemeral frames are skipped, above 256 KiB it is gone; others notice nothing."""
+    """R17: above 64 KiB unsent ephemeral frames are skipped, above 256 KiB it is gone; others
+    notice nothing.
+    """
     async with serve() as node, node.guest() as fine, deaf(node) as session:
         transport, frame = session._transport, wire_frame("x" * 4000)
         with structlog.testing.capture_logs() as logs:
@@ -332,7 +353,9 @@ async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_the_end_does_not_wait_for_a_slow_reader(loop: str) -> None:
-    """R20: a connection that reads nothing and has something to read does not hold up the server's end."""
+    """R20: a connection that reads nothing and has something to read does not hold up the server's
+    end.
+    """
 
     async def main() -> None:
         async with AsyncExitStack() as clients, AsyncExitStack() as nodes:
@@ -351,10 +374,16 @@ def wire_frame(text: str) -> bytes:
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_silence_is_closed_and_pings_are_not(loop: str) -> None:
-    """A connection from which nothing comes is closed with 1008 (the reason says why), on either event loop."""
+    """A connection from which nothing comes is closed with 1008 (the reason says why), on either
+    event loop.
+    """
 
     async def main() -> None:
-        async with serve(silence_s=0.4, messages_burst=100_000) as node, node.guest() as silent, node.guest() as lively:
+        async with (
+            serve(silence_s=0.4, messages_burst=100_000) as node,
+            node.guest() as silent,
+            node.guest() as lively,
+        ):
             closing = asyncio.create_task(silent.closed())
             while not closing.done():
                 await lively.send(wire.Ping(id="p"))
@@ -389,7 +418,9 @@ async def test_no_secret_is_logged_or_told() -> None:
             async with node.socket() as wrong:
                 await wrong.send(wire.Hello(protocol=1, token=ada.token + "x"))
                 await wrong.closed()
-            everything = json.dumps([ben.messages, wrong.messages, ada.messages[1:], logs], default=str)
+            everything = json.dumps(
+                [ben.messages, wrong.messages, ada.messages[1:], logs], default=str
+            )
             assert ada.token not in everything
             assert ben.token is not None
             assert ben.token not in json.dumps([ada.messages, logs], default=str)

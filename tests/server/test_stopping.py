@@ -1,5 +1,5 @@
-"""The end of a node: nobody is let in any more before the first is sent away, and whoever does not answer is not waited
-for long.
+"""The end of a node: nobody is let in any more before the first is sent away, and whoever does not
+answer is not waited for long.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ from server.protocol.codes import Close
 from tests.support.fake_server import World, virtual
 from tests.support.node import serve
 
+#: What ships.
 DRAIN_S = 1.0
-"""What ships."""
+#: All that closes connections; half a second is left of the promised four for the rest.
 STOPPED_S = 3.5
-"""All that closes connections; half a second is left of the promised four for the rest."""
 
 
 class FakeSocket:
@@ -43,13 +43,16 @@ class FakeSocket:
 @pytest.mark.parametrize("mute", [0, 1, 10])
 @virtual
 async def test_whoever_does_not_answer_its_close_is_cut_off_in_time(mute: int) -> None:
-    """All are asked to come again, spread over the drain; those that answer are closed in good order, and the others
-    are cut off, so that the whole end takes less than four seconds however many they are.
+    """All are asked to come again, spread over the drain; those that answer are closed in good
+    order, and the others are cut off, so that the whole end takes less than four seconds however
+    many they are.
     """
     async with World().hub() as hub:
         sessions = Sessions(hub)
         sockets = [FakeSocket(0.05) for _ in range(20)] + [FakeSocket(None) for _ in range(mute)]
-        sessions._open = {Session(cast(ServerConnection, one), hub, None, "192.0.2.1") for one in sockets}
+        sessions._open = {
+            Session(cast(ServerConnection, one), hub, None, "192.0.2.1") for one in sockets
+        }
         begun_s = asyncio.get_running_loop().time()
         await sessions.drain(DRAIN_S)
         took_s = asyncio.get_running_loop().time() - begun_s

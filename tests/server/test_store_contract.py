@@ -1,4 +1,6 @@
-"""What server/store/base.py promises, for every backend: a new one is added to `store` below and must pass."""
+"""What server/store/base.py promises, for every backend: a new one is added to `store` below and
+must pass.
+"""
 
 import asyncio
 import itertools
@@ -32,7 +34,17 @@ from server.store.base import (
 from server.store.memory import MemoryStore
 from server.store.postgres import open_postgres
 from server.store.sql import SqlStore, open_sqlite
-from tests.support.log_entries import NOW_MS, TODAY, append, entries, finished, listing, new_database, new_room, started
+from tests.support.log_entries import (
+    NOW_MS,
+    TODAY,
+    append,
+    entries,
+    finished,
+    listing,
+    new_database,
+    new_room,
+    started,
+)
 
 BACKENDS = ["memory", "sqlite", "postgres"]
 
@@ -70,14 +82,18 @@ async def outcome(work: Awaitable[object]) -> object:
 
 
 async def test_a_new_room_has_its_events_and_head(store: Store) -> None:
-    """`create_room` commits the first events; head says where the log ends and who wakes the room when."""
+    """`create_room` commits the first events; head says where the log ends and who wakes the room
+    when.
+    """
     assert await store.create_room(new_room("r1", due_ms=NOW_MS)) is None
     assert await store.head("r1") == RoomHead(2, "n1", NOW_MS)
     assert await store.events("r1", 0) == list(entries(1, 2))
 
 
 async def test_an_unknown_room_is_nothing(store: Store) -> None:
-    """There is no head, no event and no command of a room that was never made, and nothing can be appended to it."""
+    """There is no head, no event and no command of a room that was never made, and nothing can be
+    appended to it.
+    """
     assert await store.head("r1") is None
     assert await store.heads(["r1"]) == {}
     assert await store.events("r1", 0) == []
@@ -87,9 +103,13 @@ async def test_an_unknown_room_is_nothing(store: Store) -> None:
 
 
 async def test_events_come_back_as_they_were(store: Store) -> None:
-    """v, time, audience and every byte of the body; head, node and wake-up are those of the last append."""
+    """v, time, audience and every byte of the body; head, node and wake-up are those of the last
+    append.
+    """
     await store.create_room(new_room("r1"))
-    strange = StoredEvent(3, NOW_MS + 5, SPECTATORS, '{"kind":"said","text":"Grüße\u2028\\u0000🎲"}'.encode())
+    strange = StoredEvent(
+        3, NOW_MS + 5, SPECTATORS, '{"kind":"said","text":"Grüße\u2028\\u0000🎲"}'.encode()
+    )
     await store.append(Append("r1", 2, (strange,), "n2", NOW_MS + 9))
     assert await store.events("r1", 2) == [strange]
     assert await store.head("r1") == RoomHead(3, "n2", NOW_MS + 9)
@@ -109,7 +129,9 @@ async def test_an_append_to_another_v_is_a_conflict(store: Store) -> None:
     await store.create_room(new_room("r1"))
     for after_v in (0, 1, 3):
         with pytest.raises(Conflict):
-            await store.append(append("r1", after_v, CommandKey("ada", "1"), projections=[listing("no")]))
+            await store.append(
+                append("r1", after_v, CommandKey("ada", "1"), projections=[listing("no")])
+            )
     assert await store.head("r1") == RoomHead(2, "n1", None)
     assert await store.events("r1", 2) == []
     assert await store.find_command("r1", CommandKey("ada", "1")) is None
@@ -129,9 +151,14 @@ async def test_of_many_writers_at_one_v_one_wins(store: Store) -> None:
 
 
 async def test_a_room_may_be_written_twice_at_once(store: Store) -> None:
-    """Two appends of one room that follow each other both happen, in the order in which they were asked for."""
+    """Two appends of one room that follow each other both happen, in the order in which they were
+    asked for.
+    """
     await store.create_room(new_room("r1"))
-    first, second = store.append(append("r1", 2, node="n1")), store.append(append("r1", 3, node="n2"))
+    first, second = (
+        store.append(append("r1", 2, node="n1")),
+        store.append(append("r1", 3, node="n2")),
+    )
     assert list(await asyncio.gather(outcome(first), outcome(second))) == [None, None]
     assert await store.head("r1") == RoomHead(4, "n2", None)
 
@@ -150,7 +177,9 @@ async def test_a_command_makes_events_once(store: Store) -> None:
 
 
 async def test_a_command_that_is_late_and_double_is_refused(store: Store) -> None:
-    """A key that made events, sent again at an old v: Conflict or Duplicate, and the key tells what it made."""
+    """A key that made events, sent again at an old v: Conflict or Duplicate, and the key tells what
+    it made.
+    """
     await store.create_room(new_room("r1"))
     key = CommandKey("ada", "1")
     await store.append(append("r1", 2, key))
@@ -160,7 +189,9 @@ async def test_a_command_that_is_late_and_double_is_refused(store: Store) -> Non
 
 
 async def test_keys_and_texts_are_kept_to_the_letter(store: Store) -> None:
-    """Ids that differ in anything are different keys, and names and bodies come back as they went in."""
+    """Ids that differ in anything are different keys, and names and bodies come back as they went
+    in.
+    """
     await store.create_room(new_room("r1", count=1))
     ids = [
         "1",
@@ -183,7 +214,9 @@ async def test_keys_and_texts_are_kept_to_the_letter(store: Store) -> None:
     for v, one in enumerate(ids, 1):
         body = msgspec.json.encode({"kind": "said", "text": one})
         event = StoredEvent(v + 1, NOW_MS, EVERYBODY, body)
-        await store.append(Append("r1", v, (event,), "n1", None, CommandKey(one, one), (listing(one),)))
+        await store.append(
+            Append("r1", v, (event,), "n1", None, CommandKey(one, one), (listing(one),))
+        )
         await store.add_identity(Identity(one, one), one.encode(), NOW_MS)
     for v, one in enumerate(ids, 1):
         assert await store.find_command("r1", CommandKey(one, one)) == (v + 1, v + 1)
@@ -206,12 +239,17 @@ async def test_keys_are_those_of_a_room_and_an_identity(store: Store) -> None:
 
 
 async def test_a_double_key_fails_alone(store: Store) -> None:
-    """Among many appends at once, the one whose key was used before fails and all others are committed."""
+    """Among many appends at once, the one whose key was used before fails and all others are
+    committed.
+    """
     for n in range(10):
         await store.create_room(new_room(f"r{n}"))
     used = CommandKey("ada", "used")
     await store.append(append("r4", 2, used))
-    appends = [append(f"r{n}", 3 if n == 4 else 2, used if n == 4 else CommandKey("ada", "new")) for n in range(10)]
+    appends = [
+        append(f"r{n}", 3 if n == 4 else 2, used if n == 4 else CommandKey("ada", "new"))
+        for n in range(10)
+    ]
     results = await asyncio.gather(*(outcome(store.append(one)) for one in appends))
     assert isinstance(results[4], Duplicate)
     assert (results[4].first_v, results[4].last_v) == (3, 3)
@@ -245,9 +283,13 @@ async def test_the_bus_key_is_made_once(store: Store) -> None:
 
 
 async def test_a_room_is_made_once(store: Store) -> None:
-    """The same (host, create_id) again returns the room made before and makes none; so do many at once."""
+    """The same (host, create_id) again returns the room made before and makes none; so do many at
+    once.
+    """
     assert await store.created_room("ada", "c1") is None
-    results = await asyncio.gather(*(store.create_room(new_room(f"r{n}", "ada", "c1")) for n in range(8)))
+    results = await asyncio.gather(
+        *(store.create_room(new_room(f"r{n}", "ada", "c1")) for n in range(8))
+    )
     first = results.index(None)
     assert [one for one in results if one is not None] == [f"r{first}"] * 7
     assert await store.create_room(new_room("r9", "ada", "c1")) == f"r{first}"
@@ -273,7 +315,9 @@ async def test_a_room_id_is_never_used_twice(store: Store) -> None:
 
 
 async def test_creating_is_a_command_of_the_room(store: Store) -> None:
-    """The key of create made the first events, so that a repeated create can be answered with the same v."""
+    """The key of create made the first events, so that a repeated create can be answered with the
+    same v.
+    """
     await store.create_room(new_room("r1", "ada", "c1", count=4))
     assert await store.find_command("r1", CommandKey("ada", "c1")) == (1, 4)
 
@@ -286,21 +330,36 @@ async def test_projections_change_with_their_events(store: Store) -> None:
     await store.create_room(new_room("r1", projections=[listing("one"), started("m1")]))
     match = await store.match("m1")
     assert match is not None
-    assert (match.room, match.first_v, match.started_ms, match.finished_ms, match.over) == ("r1", 1, NOW_MS, None, None)
-    assert [(one.room, one.summary) for one in await store.rooms(9)] == [("r1", listing("one").summary)]
+    assert (match.room, match.first_v, match.started_ms, match.finished_ms, match.over) == (
+        "r1",
+        1,
+        NOW_MS,
+        None,
+        None,
+    )
+    assert [(one.room, one.summary) for one in await store.rooms(9)] == [
+        ("r1", listing("one").summary)
+    ]
     thoughts = [Thought("m1", 4, 2, b"{}"), Thought("m1", 3, 1, b'{"score":3}')]
     rows: list[Projection] = [listing("no", listed=False), finished("m1", 4), *thoughts]
     await store.append(append("r1", 2, count=2, projections=rows))
     assert await store.rooms(9) == []
     match = await store.match("m1")
     assert match is not None
-    assert (match.last_v, match.finished_ms, match.plies, match.over) == (4, NOW_MS, 7, b'{"winner":0}')
+    assert (match.last_v, match.finished_ms, match.plies, match.over) == (
+        4,
+        NOW_MS,
+        7,
+        b'{"winner":0}',
+    )
     assert await store.thoughts("m1") == thoughts[::-1]
     assert await store.thoughts("m2") == []
 
 
 async def test_all_or_nothing(store: Store) -> None:
-    """When one row of an append cannot be written, none is: no event, no key, no head, no projection."""
+    """When one row of an append cannot be written, none is: no event, no key, no head, no
+    projection.
+    """
     await store.create_room(new_room("r1", projections=[started("m1")]))
     rows: list[Projection] = [listing("no"), finished("m1"), started("m1")]
     broken = append("r1", 2, CommandKey("ada", "1"), projections=rows)
@@ -316,24 +375,33 @@ async def test_all_or_nothing(store: Store) -> None:
 
 
 async def test_listed_rooms_come_in_order_of_change(store: Store) -> None:
-    """Those first whose entry changed last (a move does not), at most `limit`, and none that is not listed."""
+    """Those first whose entry changed last (a move does not), at most `limit`, and none that is not
+    listed.
+    """
     for n in range(4):
-        await store.create_room(new_room(f"r{n}", at_ms=NOW_MS + n, projections=[listing(str(n), listed=n != 2)]))
+        await store.create_room(
+            new_room(f"r{n}", at_ms=NOW_MS + n, projections=[listing(str(n), listed=n != 2)])
+        )
     await store.append(append("r0", 2, at_ms=NOW_MS + 9, projections=[listing("0")]))
     await store.append(append("r1", 2, at_ms=NOW_MS + 99))
-    assert [(one.room, one.changed_ms) for one in await store.rooms(2)] == [("r0", NOW_MS + 9), ("r3", NOW_MS + 3)]
+    assert [(one.room, one.changed_ms) for one in await store.rooms(2)] == [
+        ("r0", NOW_MS + 9),
+        ("r3", NOW_MS + 3),
+    ]
     assert [one.room for one in await store.rooms(9)] == ["r0", "r3", "r1"]
 
 
 async def test_matches_are_paged_by_cursor(store: Store) -> None:
-    """Finished public matches, the newest first; equal times fall back on the id, so that no match is skipped or
-    doubled between pages, and new matches do not shift the pages behind.
+    """Finished public matches, the newest first; equal times fall back on the id, so that no match
+    is skipped or doubled between pages, and new matches do not shift the pages behind.
     """
     await store.create_room(new_room("r1", count=1))
     for n in range(9):
         at_ms = NOW_MS + n // 3
         ended = finished(f"m{n}", at_ms=at_ms)
-        await store.append(append("r1", n + 1, projections=[started(f"m{n}", public=n != 4), ended]))
+        await store.append(
+            append("r1", n + 1, projections=[started(f"m{n}", public=n != 4), ended])
+        )
     await store.append(append("r1", 10, projections=[started("running")]))
     seen: list[str] = []
     before: tuple[int, str] | None = None
@@ -356,7 +424,9 @@ async def test_matches_are_paged_by_cursor(store: Store) -> None:
 
 
 async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
-    """Only rooms whose wake-up has come and whose node has fallen silent; they are the taker's from then on."""
+    """Only rooms whose wake-up has come and whose node has fallen silent; they are the taker's from
+    then on.
+    """
     for node, alive_for_ms in (("alive", 60_000), ("dead", -1), ("me", 60_000)):
         await store.heartbeat(node, alive_for_ms)
     for room, node, due_ms in (
@@ -373,11 +443,13 @@ async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
 
 
 async def test_what_was_due_at_the_last_event_is_due_by_any_clock(store: Store) -> None:
-    """The taker's clock may have been set back, or be behind: a wake-up that had come when the room's last event was
-    written has come. One that had not waits for the clock.
+    """The taker's clock may have been set back, or be behind: a wake-up that had come when the
+    room's last event was written has come. One that had not waits for the clock.
     """
     hour_ms = 3_600_000
-    await store.create_room(new_room("r1", node="dead", due_ms=NOW_MS + hour_ms, at_ms=NOW_MS + hour_ms))
+    await store.create_room(
+        new_room("r1", node="dead", due_ms=NOW_MS + hour_ms, at_ms=NOW_MS + hour_ms)
+    )
     await store.create_room(new_room("r2", node="dead", due_ms=NOW_MS + hour_ms, at_ms=NOW_MS))
     await store.create_room(new_room("r3", node="dead", due_ms=NOW_MS + 5, at_ms=NOW_MS))
     await store.append(append("r3", 2, node="dead", due_ms=NOW_MS + 9, at_ms=NOW_MS + 9))
@@ -406,7 +478,11 @@ async def test_the_heads_of_very_many_rooms(store: Store) -> None:
 async def test_the_store_tells_its_time(store: Store) -> None:
     """A heartbeat returns the store's clock, in ms since 1970; here it is this machine's."""
     before_ms = wall_clock_ms()
-    times = [await store.heartbeat("n1", 1000), await store.heartbeat("n1", -1000), await store.heartbeat("n2", 0)]
+    times = [
+        await store.heartbeat("n1", 1000),
+        await store.heartbeat("n1", -1000),
+        await store.heartbeat("n2", 0),
+    ]
     assert [before_ms, *times, wall_clock_ms()] == sorted([before_ms, *times, wall_clock_ms()])
 
 
@@ -426,7 +502,9 @@ async def test_a_due_room_is_taken_by_one(store: Store) -> None:
         await store.create_room(new_room(f"r{n}", node="dead", due_ms=NOW_MS))
     for n in range(4):
         await store.heartbeat(f"n{n}", 60_000)
-    taken = await asyncio.gather(*(store.due_rooms(NOW_MS, f"n{n}", all_nodes=False) for n in range(4)))
+    taken = await asyncio.gather(
+        *(store.due_rooms(NOW_MS, f"n{n}", all_nodes=False) for n in range(4))
+    )
     assert sorted(itertools.chain(*taken)) == sorted(f"r{n}" for n in range(30))
 
 
@@ -464,8 +542,8 @@ async def test_a_token_belongs_to_one(store: Store) -> None:
 
 # --- nothing stays for ever -------------------------------------------------------------------------------------------
 
+#: A day on which TODAY is just old.
 SPAN = DaySpan(today=TODAY + 31, before_day=TODAY + 1)
-"""A day on which TODAY is just old."""
 
 
 async def expire_guests(store: Store, span: DaySpan = SPAN, limit: int = 500) -> list[str]:
@@ -478,7 +556,9 @@ async def expire_rooms(store: Store, span: DaySpan = SPAN, limit: int = 500) -> 
     return await whole_round(store.expire_rooms, span, limit)
 
 
-async def whole_round(look: Callable[[str, DaySpan, int], Awaitable[Page]], span: DaySpan, limit: int) -> list[str]:
+async def whole_round(
+    look: Callable[[str, DaySpan, int], Awaitable[Page]], span: DaySpan, limit: int
+) -> list[str]:
     gone: list[str] = []
     after: str | None = ""
     while after is not None:
@@ -490,8 +570,8 @@ async def whole_round(look: Callable[[str, DaySpan, int], Awaitable[Page]], span
 
 
 async def test_guests_who_never_sat_go_when_they_are_old(store: Store) -> None:
-    """Those whose last day is before the span's; who sat stays, who was seen since stays, and a token of one who went
-    belongs to nobody.
+    """Those whose last day is before the span's; who sat stays, who was seen since stays, and a
+    token of one who went belongs to nobody.
     """
     for name in ("gone", "sat", "seen"):
         await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
@@ -519,7 +599,9 @@ async def test_a_day_is_never_taken_back(store: Store) -> None:
 
 
 async def test_rooms_without_a_match_go_with_all_that_is_theirs(store: Store) -> None:
-    """A room that nobody has seen for long; one that was seen stays, and one that ever had a match stays for ever."""
+    """A room that nobody has seen for long; one that was seen stays, and one that ever had a match
+    stays for ever.
+    """
     for name in ("gone", "seen"):
         await store.create_room(new_room(name, projections=[listing(name)]))
     await store.create_room(new_room("played", projections=[started("m1"), finished("m1")]))
@@ -539,11 +621,15 @@ async def test_rooms_without_a_match_go_with_all_that_is_theirs(store: Store) ->
     assert await store.saw_rooms(["gone"], TODAY) == frozenset()
     with pytest.raises(Conflict):
         await store.append(append("gone", 3))
-    assert await store.create_room(new_room("again", create_id="gone")) is None, "the same key makes another room"
+    assert await store.create_room(new_room("again", create_id="gone")) is None, (
+        "the same key makes another room"
+    )
 
 
 async def test_what_was_never_seen_counts_from_today(store: Store) -> None:
-    """A room that no node noted yet, as after a migration: it goes a whole time after the first look, not at it."""
+    """A room that no node noted yet, as after a migration: it goes a whole time after the first
+    look, not at it.
+    """
     await store.create_room(new_room("r1"))
     assert await expire_rooms(store) == []
     assert await store.head("r1") == RoomHead(2, "n1", None, SPAN.today)
@@ -566,8 +652,8 @@ async def test_a_round_goes_page_by_page(store: Store) -> None:
 
 
 async def test_many_nodes_may_look_at_once(store: Store) -> None:
-    """Together they delete each once, while others note days and append: who is noted stays, and no log is left without
-    its room, nor a room without a part of its log.
+    """Together they delete each once, while others note days and append: who is noted stays, and no
+    log is left without its room, nor a room without a part of its log.
     """
     names = [f"n{number:02}" for number in range(30)]
     for name in names:
@@ -596,8 +682,8 @@ async def test_many_nodes_may_look_at_once(store: Store) -> None:
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 async def test_a_deletion_asks_once_more(backend: str, request: pytest.FixtureRequest) -> None:
-    """What became of a row since its page was read: a room that was seen, that grew or that began a match stays, and so
-    does a guest who was seen or sat.
+    """What became of a row since its page was read: a room that was seen, that grew or that began a
+    match stays, and so does a guest who was seen or sat.
     """
     async with open_backend(backend, request) as store:
         assert isinstance(store, SqlStore)
@@ -612,7 +698,9 @@ async def test_a_deletion_asks_once_more(backend: str, request: pytest.FixtureRe
         await store.append(append("grew", 2))
         await store.append(append("played", 2, projections=[started("m1", 3)]))
         heads = dict.fromkeys(names, 2) | {"played": 3}
-        assert await store._work(lambda one: expiry.delete_rooms(one, heads, SPAN.before_day)) == ["gone"]
+        assert await store._work(lambda one: expiry.delete_rooms(one, heads, SPAN.before_day)) == [
+            "gone"
+        ]
         assert await store.heads(names) == {"seen": 2, "grew": 3, "played": 3}
         gone = await store._work(lambda one: expiry.delete_identities(one, names, SPAN.before_day))
         assert sorted(gone) == ["gone", "grew"]

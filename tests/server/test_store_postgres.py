@@ -1,4 +1,6 @@
-"""What the PostgreSQL store promises beyond the contract: two nodes at once, locks, links that go, servers that go."""
+"""What the PostgreSQL store promises beyond the contract: two nodes at once, locks, links that go,
+servers that go.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,7 +11,16 @@ import pytest
 
 from server.deploy.postgres import DISCONNECT, Postgres
 from server.store import postgres as pg
-from server.store.base import Append, CommandKey, Conflict, Duplicate, Identity, Store, StoreUnavailable, Thought
+from server.store.base import (
+    Append,
+    CommandKey,
+    Conflict,
+    Duplicate,
+    Identity,
+    Store,
+    StoreUnavailable,
+    Thought,
+)
 from server.store.postgres import open_postgres
 from server.store.postgres_group import _appending, commit_appends
 from server.store.postgres_link import Limits
@@ -34,9 +45,11 @@ from tests.support.log_entries import (
 
 
 @pytest.mark.parametrize("appends", [250, pytest.param(1000, marks=pytest.mark.long)])
-async def test_two_nodes_race_for_the_same_rooms(postgres: Postgres, database: str, appends: int) -> None:
-    """R5: four writers on two nodes append to two rooms, most of the time in each other's way: v counts on without a
-    gap, and each command is in the log once, at the v that its writer was told.
+async def test_two_nodes_race_for_the_same_rooms(
+    postgres: Postgres, database: str, appends: int
+) -> None:
+    """R5: four writers on two nodes append to two rooms, most of the time in each other's way: v
+    counts on without a gap, and each command is in the log once, at the v that its writer was told.
     """
     url = postgres.url(database)
     async with open_postgres(url) as one, open_postgres(url) as two:
@@ -64,9 +77,12 @@ async def test_two_nodes_race_for_the_same_rooms(postgres: Postgres, database: s
         assert conflicts > appends // 5, "it is a race only if they are in each other's way"
 
 
-async def test_groups_of_two_nodes_that_overlap_do_not_deadlock(postgres: Postgres, database: str) -> None:
-    """Groups over the same rooms, asked for in opposite orders and held up in the middle: each waits for the other at
-    the first room that both want, so that nobody waits for a deadlock to be found out.
+async def test_groups_of_two_nodes_that_overlap_do_not_deadlock(
+    postgres: Postgres, database: str
+) -> None:
+    """Groups over the same rooms, asked for in opposite orders and held up in the middle: each
+    waits for the other at the first room that both want, so that nobody waits for a deadlock to be
+    found out.
     """
     url, patient = postgres.url(database), Limits(statement_s=20.0, lock_s=20.0)
     async with (
@@ -96,7 +112,9 @@ DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_data
 
 
 async def test_the_order_of_locks_is_that_of_the_rows(postgres: Postgres, database: str) -> None:
-    """The plan that keeps groups from deadlocks: rooms are looked up by their index, one after the other."""
+    """The plan that keeps groups from deadlocks: rooms are looked up by their index, one after the
+    other.
+    """
     async with postgres.session(database) as session:
         for name, value in pg.DIRECT.items():
             await session.execute(f"SET {name} = {value}")
@@ -112,8 +130,8 @@ NO_ROWS: list[list[Any]] = [[] for _ in range(12)]
 
 
 async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> None:
-    """In one group: a conflict, a second command key, a match that exists, a text that cannot be kept, an unknown room,
-    and good ones, which are committed.
+    """In one group: a conflict, a second command key, a match that exists, a text that cannot be
+    kept, an unknown room, and good ones, which are committed.
     """
     url = postgres.url(database)
     async with open_postgres(url) as store:
@@ -126,9 +144,19 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
             append("r2", 1, CommandKey("ada", "1")),
             append("r3", 2, CommandKey("ada", "1"), projections=[started("m0")]),
             append("r4", 2, CommandKey("ada", "nul\0")),
-            append("r5", 2, CommandKey("ada", "1"), projections=[Thought("m5", 3, 1, b"{}"), finished("m5", 3)]),
+            append(
+                "r5",
+                2,
+                CommandKey("ada", "1"),
+                projections=[Thought("m5", 3, 1, b"{}"), finished("m5", 3)],
+            ),
             append("never made", 0),
-            append("r6", 2, CommandKey("ada", "1"), projections=[listing("six"), started("n6"), finished("n6")]),
+            append(
+                "r6",
+                2,
+                CommandKey("ada", "1"),
+                projections=[listing("six"), started("n6"), finished("n6")],
+            ),
         ]
         results = await asyncio.gather(*(outcome(store.append(one)) for one in work))
         assert [type(one) for one in results] == [
@@ -147,7 +175,9 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
 async def test_a_group_with_losers_is_one_statement(
     postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Conflicts and second keys, behind the head and ahead of it, cost their group mates no second try."""
+    """Conflicts and second keys, behind the head and ahead of it, cost their group mates no second
+    try.
+    """
     groups: list[int] = []
 
     async def counted(link: Any, some: list[Append], skip_locked: bool = False) -> Any:
@@ -175,11 +205,16 @@ async def test_a_group_with_losers_is_one_statement(
 # --- locks and time-outs ----------------------------------------------------------------------------------------------
 
 
-async def test_a_room_that_somebody_locks_holds_up_no_other(postgres: Postgres, database: str) -> None:
-    """R9: while another session holds a room's row, appends to it are StoreUnavailable within the time for locks, and
-    those that came with it are committed; afterwards all is well again.
+async def test_a_room_that_somebody_locks_holds_up_no_other(
+    postgres: Postgres, database: str
+) -> None:
+    """R9: while another session holds a room's row, appends to it are StoreUnavailable within the
+    time for locks, and those that came with it are committed; afterwards all is well again.
     """
-    async with open_postgres(postgres.url(database), HASTY) as store, postgres.session(database) as other:
+    async with (
+        open_postgres(postgres.url(database), HASTY) as store,
+        postgres.session(database) as other,
+    ):
         for room in ("r1", "r2"):
             await store.create_room(new_room(room))
         async with other.transaction():
@@ -193,9 +228,16 @@ async def test_a_room_that_somebody_locks_holds_up_no_other(postgres: Postgres, 
         assert await store.heads(["r1", "r2"]) == {"r1": 3, "r2": 3}
 
 
-async def test_a_table_that_somebody_locks_is_told_in_time(postgres: Postgres, database: str) -> None:
-    """R9: reads and writes that wait for a lock for too long are StoreUnavailable, and nothing of them is written."""
-    async with open_postgres(postgres.url(database), HASTY) as store, postgres.session(database) as other:
+async def test_a_table_that_somebody_locks_is_told_in_time(
+    postgres: Postgres, database: str
+) -> None:
+    """R9: reads and writes that wait for a lock for too long are StoreUnavailable, and nothing of
+    them is written.
+    """
+    async with (
+        open_postgres(postgres.url(database), HASTY) as store,
+        postgres.session(database) as other,
+    ):
         await store.create_room(new_room("r1"))
         async with other.transaction():
             await other.execute("LOCK TABLE events, identities")
@@ -214,7 +256,10 @@ async def test_a_table_that_somebody_locks_is_told_in_time(postgres: Postgres, d
 async def test_a_statement_that_takes_too_long_is_told(postgres: Postgres, database: str) -> None:
     """A statement ends at the time for statements, on the server, too."""
     limits = Limits(statement_s=0.2, lock_s=5.0)
-    async with open_postgres(postgres.url(database), limits) as store, postgres.session(database) as other:
+    async with (
+        open_postgres(postgres.url(database), limits) as store,
+        postgres.session(database) as other,
+    ):
         await store.create_room(new_room("r1"))
         async with other.transaction():
             await other.execute("LOCK TABLE events")
@@ -226,9 +271,14 @@ async def test_a_statement_that_takes_too_long_is_told(postgres: Postgres, datab
 
 
 async def test_a_busy_pool_is_told(postgres: Postgres, database: str) -> None:
-    """When all connections for reads are taken for too long, the next read is StoreUnavailable, which says so."""
+    """When all connections for reads are taken for too long, the next read is StoreUnavailable,
+    which says so.
+    """
     limits = Limits(connect_s=0.2, statement_s=5.0, lock_s=5.0, pool=1)
-    async with open_postgres(postgres.url(database), limits) as store, postgres.session(database) as other:
+    async with (
+        open_postgres(postgres.url(database), limits) as store,
+        postgres.session(database) as other,
+    ):
         await store.create_room(new_room("r1"))
         async with other.transaction():
             await other.execute("LOCK TABLE events")
@@ -281,9 +331,12 @@ async def over_proxy(
         yield store, proxy
 
 
-async def test_a_link_that_is_cut_in_the_commit_is_looked_into(postgres: Postgres, database: str) -> None:
-    """R6: wherever the link is cut, in the request or in the answer, at every byte: the append is made once, and the
-    writer is told so, by success or by its key; nothing is guessed and nothing is made twice.
+async def test_a_link_that_is_cut_in_the_commit_is_looked_into(
+    postgres: Postgres, database: str
+) -> None:
+    """R6: wherever the link is cut, in the request or in the answer, at every byte: the append is
+    made once, and the writer is told so, by success or by its key; nothing is guessed and nothing
+    is made twice.
     """
     async with over_proxy(postgres, database) as (store, proxy):
         await store.append(append("r1", 2, CommandKey("ada", "warm")))
@@ -293,7 +346,9 @@ async def test_a_link_that_is_cut_in_the_commit_is_looked_into(postgres: Postgre
         kinds: list[str] = []
         v = 4
         for toward in Toward:
-            for count in sorted({*range(0, sizes[toward], max(1, sizes[toward] // 12)), sizes[toward] - 1}):
+            for count in sorted(
+                {*range(0, sizes[toward], max(1, sizes[toward] // 12)), sizes[toward] - 1}
+            ):
                 key = CommandKey("ada", f"{toward} {count}")
                 cut = proxy.cut_after(toward, count)
                 told = await outcome(store.append(append("r1", v, key)))
@@ -306,17 +361,22 @@ async def test_a_link_that_is_cut_in_the_commit_is_looked_into(postgres: Postgre
                     assert (told.first_v, told.last_v) == made
                 v += 1
         assert [event.v for event in await log(store, "r1")] == list(range(1, v + 1))
-        assert set(kinds) == {"NoneType", "Duplicate"}, "some cuts came before the commit, some after it"
+        assert set(kinds) == {"NoneType", "Duplicate"}, (
+            "some cuts came before the commit, some after it"
+        )
 
 
 async def test_what_has_no_key_stays_unknown_after_a_cut(postgres: Postgres, database: str) -> None:
-    """An append without a command key is never sent twice: StoreUnavailable; those with one in its group are made."""
+    """An append without a command key is never sent twice: StoreUnavailable; those with one in its
+    group are made.
+    """
     async with over_proxy(postgres, database) as (store, proxy):
         await store.create_room(new_room("r2"))
         await store.append(append("r1", 2))
         cut = proxy.cut_after(Toward.CLIENT, 1)
         results = await asyncio.gather(
-            outcome(store.append(append("r1", 3))), outcome(store.append(append("r2", 2, CommandKey("ada", "1"))))
+            outcome(store.append(append("r1", 3))),
+            outcome(store.append(append("r2", 2, CommandKey("ada", "1")))),
         )
         assert cut.is_set()
         assert isinstance(results[0], StoreUnavailable)
@@ -325,19 +385,31 @@ async def test_what_has_no_key_stays_unknown_after_a_cut(postgres: Postgres, dat
         assert await store.heads(["r1", "r2"]) == {"r1": 4, "r2": 3}
 
 
-async def test_a_room_is_made_once_though_the_link_is_cut(postgres: Postgres, database: str) -> None:
-    """Cut before the commit or after it, the room is there, with its events, and its maker is told that it made it."""
+async def test_a_room_is_made_once_though_the_link_is_cut(
+    postgres: Postgres, database: str
+) -> None:
+    """Cut before the commit or after it, the room is there, with its events, and its maker is told
+    that it made it.
+    """
     async with over_proxy(postgres, database) as (store, proxy):
-        for n, (toward, count) in enumerate(((Toward.SERVER, 40), (Toward.CLIENT, 1), (Toward.SERVER, 300))):
+        for n, (toward, count) in enumerate(
+            ((Toward.SERVER, 40), (Toward.CLIENT, 1), (Toward.SERVER, 300))
+        ):
             cut = proxy.cut_after(toward, count)
-            assert await store.create_room(new_room(f"new{n}", projections=[started(f"n{n}")])) is None
+            assert (
+                await store.create_room(new_room(f"new{n}", projections=[started(f"n{n}")])) is None
+            )
             assert cut.is_set()
             assert await store.events(f"new{n}", 0) == list(entries(1, 2))
 
 
 async def test_a_link_that_freezes_is_given_up_in_time(postgres: Postgres, database: str) -> None:
-    """A server that answers no more: reads and writes are StoreUnavailable in time; then a new link is made."""
-    async with over_proxy(postgres, database, Limits(connect_s=0.5, statement_s=0.2, lock_s=0.1)) as (store, proxy):
+    """A server that answers no more: reads and writes are StoreUnavailable in time; then a new link
+    is made.
+    """
+    async with over_proxy(
+        postgres, database, Limits(connect_s=0.5, statement_s=0.2, lock_s=0.1)
+    ) as (store, proxy):
         await store.head("r1")
         proxy.freeze()
         asked = [store.append(append("r1", 2, CommandKey("ada", "1"))), store.head("r1")]
@@ -349,8 +421,12 @@ async def test_a_link_that_freezes_is_given_up_in_time(postgres: Postgres, datab
         assert await store.events("r1", 0) == list(entries(1, 3))
 
 
-async def test_reads_get_over_a_server_that_closed_their_links(postgres: Postgres, database: str) -> None:
-    """Links that the server ended while nobody used them, or in the middle of a read, cost nobody an error."""
+async def test_reads_get_over_a_server_that_closed_their_links(
+    postgres: Postgres, database: str
+) -> None:
+    """Links that the server ended while nobody used them, or in the middle of a read, cost nobody
+    an error.
+    """
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
         await store.create_room(new_room("r1"))
         for v in range(2, 5):
@@ -361,9 +437,11 @@ async def test_reads_get_over_a_server_that_closed_their_links(postgres: Postgre
             assert await store.heads(["r1"]) == {"r1": v + 1}
 
 
-async def test_rooms_taken_over_unseen_are_told_the_next_time(postgres: Postgres, database: str) -> None:
-    """When the answer to a take-over is lost, the rooms are this node's, and the next call names them: or nobody would
-    ever wake them.
+async def test_rooms_taken_over_unseen_are_told_the_next_time(
+    postgres: Postgres, database: str
+) -> None:
+    """When the answer to a take-over is lost, the rooms are this node's, and the next call names
+    them: or nobody would ever wake them.
     """
     async with over_proxy(postgres, database) as (store, proxy):
         await store.heartbeat("me", 60_000)

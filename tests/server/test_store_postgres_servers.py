@@ -20,8 +20,8 @@ from tests.support.log_entries import HASTY, append, entries, insist, log, new_r
 
 @pytest.mark.parametrize("end", ["kill", "fast", pytest.param("immediate", marks=pytest.mark.long)])
 async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, end: str) -> None:
-    """R7, R23: kill -9, `pg_ctl stop -m immediate` and a restart under load: what was acknowledged is in the log, once;
-    while it is away writes fail within 2 s, and after its return all are made.
+    """R7, R23: kill -9, `pg_ctl stop -m immediate` and a restart under load: what was acknowledged
+    is in the log, once; while it is away writes fail within 2 s, and after its return all are made.
     """
     async with durable.database() as database, open_postgres(durable.url(database)) as store:
         rooms = [f"r{n}" for n in range(20)]
@@ -32,7 +32,9 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
         async def play(room: str) -> None:
             n = 0
             while not stop.is_set():
-                written[room].append((await insist(store, room, CommandKey("ada", str(n)), b'{"n":%d}' % n))[1])
+                written[room].append(
+                    (await insist(store, room, CommandKey("ada", str(n)), b'{"n":%d}' % n))[1]
+                )
                 n += 1
                 if n == 10:
                     going.set()
@@ -52,21 +54,32 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
             events = await log(store, room)
             assert [event.v for event in events] == list(range(1, len(events) + 1))
             assert written[room] == list(range(2, len(events) + 1))
-            assert [event.body for event in events[1:]] == [b'{"n":%d}' % n for n in range(len(written[room]))]
+            assert [event.body for event in events[1:]] == [
+                b'{"n":%d}' % n for n in range(len(written[room]))
+            ]
 
 
 @pytest.mark.parametrize("turns", [1, pytest.param(20, marks=pytest.mark.long)])
-async def test_a_server_that_sleeps_is_given_up_in_time_and_makes_nothing_twice(durable: Postgres, turns: int) -> None:
-    """R16: a database that stops in the middle and goes on later, with what was asked of it before: writes and reads
-    are StoreUnavailable in time, and afterwards each command has happened once, whoever asked again.
+async def test_a_server_that_sleeps_is_given_up_in_time_and_makes_nothing_twice(
+    durable: Postgres, turns: int
+) -> None:
+    """R16: a database that stops in the middle and goes on later, with what was asked of it before:
+    writes and reads are StoreUnavailable in time, and afterwards each command has happened once,
+    whoever asked again.
     """
     limits = Limits(connect_s=0.5, statement_s=0.4, lock_s=0.2)
-    async with durable.database() as database, open_postgres(durable.url(database), limits) as store:
+    async with (
+        durable.database() as database,
+        open_postgres(durable.url(database), limits) as store,
+    ):
         rooms = [f"r{n}" for n in range(5)]
         await asyncio.gather(*(store.create_room(new_room(room, count=1)) for room in rooms))
         for turn in range(turns):
             key = CommandKey("ada", str(turn))
-            writing = [asyncio.create_task(outcome(store.append(append(room, turn + 1, key)))) for room in rooms]
+            writing = [
+                asyncio.create_task(outcome(store.append(append(room, turn + 1, key))))
+                for room in rooms
+            ]
             await asyncio.sleep(0)  # they are on their way now
             durable.pause()
             try:
@@ -79,7 +92,9 @@ async def test_a_server_that_sleeps_is_given_up_in_time_and_makes_nothing_twice(
                     assert isinstance(await reading, StoreUnavailable)
             finally:
                 durable.resume()
-            made = await asyncio.gather(*(insist(store, room, key, b'{"kind":"danced"}') for room in rooms))
+            made = await asyncio.gather(
+                *(insist(store, room, key, b'{"kind":"danced"}') for room in rooms)
+            )
             assert [v for _, v in made] == [turn + 2] * len(rooms)
         assert set((await store.heads(rooms)).values()) == {turns + 1}
 
@@ -103,8 +118,12 @@ async def refusal(address: str, limits: Limits = HASTY) -> str:
 
 
 async def test_what_is_wrong_with_a_database_is_said(postgres: Postgres, database: str) -> None:
-    """Wrong password, unknown database, nobody there, no tables: each in words that name the place and no secret."""
-    assert "password authentication failed" in await refusal(postgres.url(database, password="wrong-secret"))
+    """Wrong password, unknown database, nobody there, no tables: each in words that name the place
+    and no secret.
+    """
+    assert "password authentication failed" in await refusal(
+        postgres.url(database, password="wrong-secret")
+    )
     assert 'database "nowhere" does not exist' in await refusal(postgres.url("nowhere"))
     said = await refusal(postgres.url(database, port=1))
     assert f"postgresql://plyroom@127.0.0.1:1/{database}" in said
@@ -113,7 +132,9 @@ async def test_what_is_wrong_with_a_database_is_said(postgres: Postgres, databas
     assert "SSL" in await refusal(postgres.url(database) + "?sslmode=require")
 
 
-async def test_of_several_hosts_the_one_that_takes_writes_is_used(postgres: Postgres, database: str) -> None:
+async def test_of_several_hosts_the_one_that_takes_writes_is_used(
+    postgres: Postgres, database: str
+) -> None:
     """As libpq has it: the address names them all, and says what the one should be like."""
     address = postgres.url(database).replace("@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:")
     async with open_postgres(f"{address}?target_session_attrs=read-write", HASTY) as store:
@@ -122,22 +143,35 @@ async def test_of_several_hosts_the_one_that_takes_writes_is_used(postgres: Post
 
 
 async def test_tls_is_as_strict_as_the_address_says(tmp_path: Path) -> None:
-    """verify-full with the right authority gets through; with another one, or another host's name, it does not."""
+    """verify-full with the right authority gets through; with another one, or another host's name,
+    it does not.
+    """
     for name in ("server", "other"):
         make_certificate(tmp_path, name)
-    folder = Path(tempfile.mkdtemp(prefix="plyroom-certificate-"))  # where PostgreSQL's user can read it
+    folder = Path(
+        tempfile.mkdtemp(prefix="plyroom-certificate-")
+    )  # where PostgreSQL's user can read it
     try:
         for ending in ("crt", "key"):
             shutil.copy(tmp_path / f"server.{ending}", folder)
         give_away(folder)
-        secure = {"ssl": "on", "ssl_cert_file": f"{folder}/server.crt", "ssl_key_file": f"{folder}/server.key"}
+        secure = {
+            "ssl": "on",
+            "ssl_cert_file": f"{folder}/server.crt",
+            "ssl_key_file": f"{folder}/server.key",
+        }
         with private_postgres(**secure) as server:
             async with server.database() as database:
                 plain = server.url(database)
                 strict = f"{plain}?sslmode=verify-full&sslrootcert={tmp_path}/server.crt"
-                async with open_postgres(strict, HASTY) as store, server.session(database) as session:
+                async with (
+                    open_postgres(strict, HASTY) as store,
+                    server.session(database) as session,
+                ):
                     await store.create_room(new_room("r1"))
-                    query = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)"
+                    query = (
+                        "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)"
+                    )
                     assert await session.fetchval(f"{query} WHERE application_name = 'plyroom'")
                 wrong = strict.replace("server.crt", "other.crt")
                 assert "TLS failed" in await refusal(wrong)
@@ -180,7 +214,9 @@ async def test_no_more_connections_is_told_and_got_over(postgres: Postgres, data
 
 
 async def test_a_server_that_only_reads_is_refused(postgres: Postgres) -> None:
-    """A standby, or a database that was set read-only: said at the start, and told and got over while running."""
+    """A standby, or a database that was set read-only: said at the start, and told and got over
+    while running.
+    """
     async with postgres.database() as database, postgres.session() as other:
         url = postgres.url(database)
         async with open_postgres(url, HASTY) as store:
@@ -194,12 +230,18 @@ async def test_a_server_that_only_reads_is_refused(postgres: Postgres) -> None:
                     with pytest.raises(StoreUnavailable, match="needs the one that takes writes"):
                         await store.append(append("r1", 2, CommandKey("ada", "1")))
             finally:
-                await other.execute(f"ALTER DATABASE {database} RESET default_transaction_read_only")
+                await other.execute(
+                    f"ALTER DATABASE {database} RESET default_transaction_read_only"
+                )
             await store.append(append("r1", 2))
 
 
-async def test_another_database_behind_the_same_address_is_noticed(postgres: Postgres, database: str) -> None:
-    """One that was restored, or set up anew, under a running node: nothing is written to it, the node is not ready."""
+async def test_another_database_behind_the_same_address_is_noticed(
+    postgres: Postgres, database: str
+) -> None:
+    """One that was restored, or set up anew, under a running node: nothing is written to it, the
+    node is not ready.
+    """
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
         await store.create_room(new_room("r1"))
         await store.check()
@@ -218,7 +260,10 @@ async def test_nodes_that_are_long_gone_are_forgotten(postgres: Postgres, databa
         await store.heartbeat("yesterday's", -24 * 3_600_000 - 60_000)
         await store.heartbeat("this morning's", -3_600_000)
         await store.heartbeat("new", 1000)
-        assert [row[0] for row in await other.fetch("SELECT id FROM nodes ORDER BY id")] == ["new", "this morning's"]
+        assert [row[0] for row in await other.fetch("SELECT id FROM nodes ORDER BY id")] == [
+            "new",
+            "this morning's",
+        ]
 
 
 async def test_one_epoch_for_all_who_open_at_once(postgres: Postgres, database: str) -> None:

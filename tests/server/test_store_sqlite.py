@@ -1,4 +1,6 @@
-"""What the SQLite store promises beyond the contract: file, schema, waiting for locks, shared commits, closing."""
+"""What the SQLite store promises beyond the contract: file, schema, waiting for locks, shared
+commits, closing.
+"""
 
 import asyncio
 import resource
@@ -35,6 +37,7 @@ from server.store.tables import metadata
 from server.store.writer import GROUP, QUEUE, GroupWriter, Op, Outcome, room_of
 from tests.support.log_entries import NOW_MS, TODAY, append, entries, new_database, new_room
 
+#: What another process does that holds the database until it is told to let go.
 LOCK = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -43,14 +46,18 @@ print("locked", flush=True)
 sys.stdin.readline()
 connection.execute("COMMIT")
 """
-"""What another process does that holds the database until it is told to let go."""
 
 
 @asynccontextmanager
 async def locked(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """Another process holds the file for writing."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", LOCK, str(path), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-c",
+        LOCK,
+        str(path),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
     assert process.stdin is not None
@@ -63,7 +70,9 @@ async def locked(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 def commits(path: Path) -> int:
-    """How many transactions the write-ahead log holds: its frames that end one say how long the file is then."""
+    """How many transactions the write-ahead log holds: its frames that end one say how long the
+    file is then.
+    """
     log = Path(f"{path}-wal").read_bytes()
     page_bytes, salt = int.from_bytes(log[8:12], "big"), log[16:24]
     headers = (log[at : at + 24] for at in range(32, len(log), 24 + page_bytes))
@@ -74,7 +83,9 @@ def commits(path: Path) -> int:
 
 
 async def test_what_was_committed_is_there_after_a_restart(tmp_path: Path) -> None:
-    """Events, keys, identities and the epoch outlive the store; folders are made when needed, whatever their names."""
+    """Events, keys, identities and the epoch outlive the store; folders are made when needed,
+    whatever their names.
+    """
     path = tmp_path / "100% für? #Spiele" / "store.sqlite3"
     async with open_sqlite(path) as store:
         epoch = store.epoch
@@ -102,7 +113,8 @@ async def test_two_stores_of_one_file_are_one_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"This is no database at all, but a letter to a friend. " * 40, b"SQLite format 3\0" * 9]
+    "content",
+    [b"This is no database at all, but a letter to a friend. " * 40, b"SQLite format 3\0" * 9],
 )
 async def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
     """With the path in the message, and left as it is."""
@@ -126,9 +138,17 @@ async def test_an_acknowledged_commit_is_synced(tmp_path: Path) -> None:
     """The file is in WAL mode, and its writer syncs each commit (synchronous FULL)."""
     path = tmp_path / "store.sqlite3"
     async with open_sqlite(path) as store:
-        assert await store._write(lambda connection: connection.exec_driver_sql("PRAGMA synchronous").scalar()) == 2
         assert (
-            await store._write(lambda connection: connection.exec_driver_sql("PRAGMA journal_mode").scalar()) == "wal"
+            await store._write(
+                lambda connection: connection.exec_driver_sql("PRAGMA synchronous").scalar()
+            )
+            == 2
+        )
+        assert (
+            await store._write(
+                lambda connection: connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+            )
+            == "wal"
         )
 
 
@@ -136,7 +156,9 @@ async def test_an_acknowledged_commit_is_synced(tmp_path: Path) -> None:
 
 
 async def test_a_lock_held_too_long_is_told(tmp_path: Path) -> None:
-    """R9: a write waits for the busy time, then it is StoreUnavailable; reads go on; afterwards all is well again."""
+    """R9: a write waits for the busy time, then it is StoreUnavailable; reads go on; afterwards all
+    is well again.
+    """
     path = new_database(tmp_path)
     async with open_sqlite(path, busy_ms=50) as store:
         await store.create_room(new_room("r1"))
@@ -152,8 +174,12 @@ async def test_a_lock_held_too_long_is_told(tmp_path: Path) -> None:
         assert await store.find_command("r1", CommandKey("ada", "1")) == (3, 3)
 
 
-async def test_a_disk_that_does_not_answer_is_told_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commit that hangs fails as unavailable instead of keeping its caller; what it did is known by its key."""
+async def test_a_disk_that_does_not_answer_is_told_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that hangs fails as unavailable instead of keeping its caller; what it did is known
+    by its key.
+    """
     monkeypatch.setattr(sql, "ANSWER_S", 0.1)
     hang = threading.Event()
 
@@ -214,11 +240,17 @@ async def refusal(work: Awaitable[None]) -> StoreUnavailable | None:
 
 
 async def test_a_full_disk_is_told_and_got_over(tmp_path: Path) -> None:
-    """R8: StoreUnavailable and nothing written while there is no space, and all well again without a restart."""
+    """R8: StoreUnavailable and nothing written while there is no space, and all well again without
+    a restart.
+    """
     async with open_sqlite(new_database(tmp_path)) as store:
         await store.create_room(new_room("r1"))
-        pages = await store._write(lambda connection: connection.exec_driver_sql("PRAGMA page_count").scalar_one())
-        await store._write(lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count={pages}").all())
+        pages = await store._write(
+            lambda connection: connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        )
+        await store._write(
+            lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count={pages}").all()
+        )
         v, told = 2, None
         while told is None:
             told = await refusal(store.append(append("r1", v, CommandKey("ada", str(v)))))
@@ -227,17 +259,23 @@ async def test_a_full_disk_is_told_and_got_over(tmp_path: Path) -> None:
         assert "full" in str(told)
         assert await store.heads(["r1"]) == {"r1": v}
         assert await store.find_command("r1", CommandKey("ada", str(v))) is None
-        await store._write(lambda connection: connection.exec_driver_sql("PRAGMA max_page_count=100000").all())
+        await store._write(
+            lambda connection: connection.exec_driver_sql("PRAGMA max_page_count=100000").all()
+        )
         await store.append(append("r1", v, CommandKey("ada", str(v))))
         assert await store.heads(["r1"]) == {"r1": v + 1}
 
 
 async def test_a_commit_that_cannot_be_written_is_got_over(tmp_path: Path) -> None:
-    """R8: when the commit itself fails in writing the file, the same store works again as soon as it can."""
+    """R8: when the commit itself fails in writing the file, the same store works again as soon as
+    it can.
+    """
     async with open_sqlite(new_database(tmp_path)) as store:
         await store.create_room(new_room("r1"))
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "store.sqlite3-wal").stat().st_size, hard))
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, ((tmp_path / "store.sqlite3-wal").stat().st_size, hard)
+        )
         try:
             for _ in range(3):
                 with pytest.raises(StoreUnavailable):
@@ -313,7 +351,9 @@ async def test_a_group_never_holds_a_room_twice() -> None:
         assert len({room_of(op) for op in group}) == len(group)
     written: list[Op] = [op for group in gate.groups for op in group]
     for room in {room_of(op) for op in ops}:
-        assert [op for op in written if room_of(op) == room] == [op for op in ops if room_of(op) == room]
+        assert [op for op in written if room_of(op) == room] == [
+            op for op in ops if room_of(op) == room
+        ]
 
 
 async def test_nobody_is_told_before_the_commit() -> None:
@@ -351,7 +391,9 @@ async def test_a_commit_that_raises_fails_its_group_only() -> None:
 
 
 async def test_closing_fails_what_waits() -> None:
-    """At the end the group in the commit, everything queued, and whatever comes later are StoreUnavailable: unknown."""
+    """At the end the group in the commit, everything queued, and whatever comes later are
+    StoreUnavailable: unknown.
+    """
     gate = Gate()
     async with writing(gate) as writer:
         writes = [asyncio.create_task(writer.write(append("r1", n))) for n in range(3)]
@@ -378,7 +420,9 @@ async def test_a_full_queue_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_caller_that_goes_away_disturbs_nobody() -> None:
-    """A write whose caller was cancelled is committed or not; the others in its group get their outcomes."""
+    """A write whose caller was cancelled is committed or not; the others in its group get their
+    outcomes.
+    """
     gate = Gate()
     async with writing(gate) as writer:
         writes = [asyncio.create_task(writer.write(append(f"r{n}", 0))) for n in range(3)]
@@ -391,7 +435,9 @@ async def test_a_caller_that_goes_away_disturbs_nobody() -> None:
 
 
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:
-    """Reads and writes after the end are StoreUnavailable; what a write during the closing did, the key tells."""
+    """Reads and writes after the end are StoreUnavailable; what a write during the closing did, the
+    key tells.
+    """
     path = new_database(tmp_path)
     async with open_sqlite(path) as store:
         await store.create_room(new_room("r1"))
@@ -402,7 +448,12 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
         acknowledged = True
     except StoreUnavailable:
         acknowledged = False
-    for work in (store.head("r1"), store.append(append("r1", 3)), store.heartbeat("n1", 1), store.check()):
+    for work in (
+        store.head("r1"),
+        store.append(append("r1", 3)),
+        store.heartbeat("n1", 1),
+        store.check(),
+    ):
         with pytest.raises(StoreUnavailable):
             await work
     async with open_sqlite(path) as again:
@@ -414,14 +465,16 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
 
 
 def test_the_migrations_make_the_tables(tmp_path: Path) -> None:
-    """The schema that the migrations make is the one in server/store/tables.py: tables, columns, types, indexes, and
-    which tables have no rowid.
+    """The schema that the migrations make is the one in server/store/tables.py: tables, columns,
+    types, indexes, and which tables have no rowid.
     """
     path = tmp_path / "store.sqlite3"
     schema.upgrade_sqlite(path)
     engine = create_engine(f"sqlite:///{path}")
     with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "compare_server_default": True}
+        )
         assert compare_metadata(context, metadata) == []
     engine.dispose()
     fresh = create_engine("sqlite://")
@@ -436,7 +489,9 @@ def test_the_migrations_make_the_tables(tmp_path: Path) -> None:
 
 TABLES = """SELECT name, wr FROM pragma_table_list
             WHERE name NOT LIKE 'sqlite%' AND name <> 'alembic_version' ORDER BY name"""
-PARTIAL = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql LIKE '%WHERE%' ORDER BY name"
+PARTIAL = (
+    "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql LIKE '%WHERE%' ORDER BY name"
+)
 
 
 def test_the_code_knows_the_newest_migration(tmp_path: Path) -> None:
@@ -490,7 +545,9 @@ async def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     path.touch()
     async with open_sqlite(path) as store:
         assert await store.create_room(new_room("r1")) is None
-        assert await store.events("r1", 0) == [StoredEvent(e.v, e.at_ms, e.audience, e.body) for e in entries(1, 2)]
+        assert await store.events("r1", 0) == [
+            StoredEvent(e.v, e.at_ms, e.audience, e.body) for e in entries(1, 2)
+        ]
 
 
 async def test_group_writers_take_rooms_and_appends_together(tmp_path: Path) -> None:
@@ -515,8 +572,12 @@ async def write(store: SqlStore, op: Op) -> str | None:
     return None
 
 
-async def test_a_node_of_a_time_that_has_not_come_is_not_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine's clock is set back by an hour: the heartbeat that was made before holds no room for that long."""
+async def test_a_node_of_a_time_that_has_not_come_is_not_alive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine's clock is set back by an hour: the heartbeat that was made before holds no room
+    for that long.
+    """
     async with open_sqlite(new_database(tmp_path)) as store:
         await store.heartbeat("before", 10_000)
         await store.create_room(new_room("r1", node="before", due_ms=NOW_MS))

@@ -1,4 +1,6 @@
-"""Nothing assumes a single node (decisions.md 26): two hubs over one store and a bad bus, and a faultless history."""
+"""Nothing assumes a single node (decisions.md 26): two hubs over one store and a bad bus, and a
+faultless history.
+"""
 
 import asyncio
 import itertools
@@ -25,9 +27,14 @@ from tests.support.log_entries import new_database
 from tests.support.node import serve
 
 NAMES = ["ada", "ben", "cyd", "dan"]
-GAMES = [("sticks", {"rows": "1-2-3"}), ("tic-tac-toe", {}), ("connect-four", {}), ("sticks", {"rows": "1-3-5-7"})]
+GAMES = [
+    ("sticks", {"rows": "1-2-3"}),
+    ("tic-tac-toe", {}),
+    ("connect-four", {}),
+    ("sticks", {"rows": "1-3-5-7"}),
+]
+#: Not healed by then is never.
 HANGS_S = 60.0
-"""Not healed by then is never."""
 
 QUICK = {
     "poll_s": 3600.0, "heartbeat_s": 0.2, "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_burst": 10**6,
@@ -59,7 +66,9 @@ async def hesitant(job: Job) -> str:
 
 
 @asynccontextmanager
-async def nodes(world: World, urls: list[str], names: list[str]) -> AsyncIterator[list[AsyncExitStack]]:
+async def nodes(
+    world: World, urls: list[str], names: list[str]
+) -> AsyncIterator[list[AsyncExitStack]]:
     """A node for each name; its stack ends it."""
     async with AsyncExitStack() as everything:
         stacks = [await everything.enter_async_context(AsyncExitStack()) for _ in names]
@@ -82,7 +91,9 @@ async def play(
     restart: bool = True,
     healed_s: float = HANGS_S,
 ) -> Crowd:
-    """Four clients with so many commands each over two nodes, one of which falls and comes back in the middle."""
+    """Four clients with so many commands each over two nodes, one of which falls and comes back in
+    the middle.
+    """
     world = world or World(store=store)
     bus = BadBus(seed, faults=0.2)
     world.bus, world.engines.answer = bus, hesitant
@@ -92,7 +103,9 @@ async def play(
         rooms = await make_rooms(clients)
         playing = [asyncio.create_task(client.play(commands)) for client in clients]
         if restart:
-            while min(client.commands for client in clients) < commands // 2 and not any(one.done() for one in playing):
+            while min(client.commands for client in clients) < commands // 2 and not any(
+                one.done() for one in playing
+            ):
                 await asyncio.sleep(0.02)
             await stacks[1].aclose()
             urls[1] = await start(world, stacks[1], "n2 again")
@@ -109,7 +122,9 @@ async def play(
 
 
 async def make_rooms(clients: list[CrowdClient]) -> list[str]:
-    """Two rooms for each pair and one against the AI for each client; everybody follows all of them on both nodes."""
+    """Two rooms for each pair and one against the AI for each client; everybody follows all of them
+    on both nodes.
+    """
     made: list[str] = []
     people: list[tuple[CrowdClient, CrowdClient | None]] = [
         *((one, other) for one in clients for other in clients if one is not other), *((one, None) for one in clients),
@@ -127,7 +142,11 @@ async def make_rooms(clients: list[CrowdClient]) -> list[str]:
         answer = await insist(host, number % 2, create)
         made.append(answer["room"])
         if guest is not None:
-            await insist(guest, 1 - number % 2, {"t": "sit", "id": guest.new_id(), "room": made[-1], "seat": 1})
+            await insist(
+                guest,
+                1 - number % 2,
+                {"t": "sit", "id": guest.new_id(), "room": made[-1], "seat": 1},
+            )
     for client in clients:
         client.rooms = made
         for number in range(len(client.links)):
@@ -185,9 +204,9 @@ class ManyStores(World):
 async def test_four_clients_with_a_thousand_commands_each(
     backend: str, commands: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """decisions.md 26: moves, resends, cuts, hops, a lossy bus and the fall of a node; the history is clean. So it is
-    over a store that fails now and then, sometimes after it has written (R6, R7), and when each node has its own
-    connections to a PostgreSQL.
+    """decisions.md 26: moves, resends, cuts, hops, a lossy bus and the fall of a node; the history
+    is clean. So it is over a store that fails now and then, sometimes after it has written (R6,
+    R7), and when each node has its own connections to a PostgreSQL.
     """
     async with AsyncExitStack() as stack:
         store: Store | None = None
@@ -199,7 +218,9 @@ async def test_four_clients_with_a_thousand_commands_each(
         elif backend == "postgres":
             postgres: Postgres = request.getfixturevalue("postgres")
             url = postgres.url(await stack.enter_async_context(postgres.database()))
-            world = ManyStores(*[await stack.enter_async_context(open_postgres(url)) for _ in range(2)])
+            world = ManyStores(
+                *[await stack.enter_async_context(open_postgres(url)) for _ in range(2)]
+            )
         crowd = await play(commands, store=store, world=world)
     assert check(crowd.history) == []
     assert crowd.healed, "I7: all are at the tail"

@@ -11,12 +11,16 @@ from tests.support.databases import KINDS, Database, SqliteDatabase, empty_datab
 
 
 async def check(database: Database) -> Report:
-    return await database.run(lambda connection: verify(connection, load_game, lambda done, total: None), snapshot=True)
+    return await database.run(
+        lambda connection: verify(connection, load_game, lambda done, total: None), snapshot=True
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRequest) -> None:
-    """Finished matches, a rematch, an AI's, a private one, one in the middle, one that waits: all is well."""
+    """Finished matches, a rematch, an AI's, a private one, one in the middle, one that waits: all
+    is well.
+    """
     async with empty_database(kind, request) as database:
         async with database.open() as store:
             rooms = await play_matches(store)
@@ -32,7 +36,10 @@ FAULTS = {
     "DELETE FROM events WHERE room = '{full}' AND v = 1": ("I3", "no entry 1"),
     "UPDATE rooms SET head = head + 1 WHERE id = '{full}'": ("I3", "the head is"),
     "DELETE FROM events WHERE room = '{full}' AND v > 8": ("I3", "the head is"),
-    "UPDATE events SET at_ms = at_ms - 100000 WHERE room = '{full}' AND v = 7": ("I3", "time is before"),
+    "UPDATE events SET at_ms = at_ms - 100000 WHERE room = '{full}' AND v = 7": (
+        "I3",
+        "time is before",
+    ),
     # Moves that are illegal, or another's, or lead elsewhere; an end that is missing or wrong.
     """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"a2"', '"move":"b1"') WHERE room = '{full}'""": (
         "I9",
@@ -53,20 +60,38 @@ FAULTS = {
         "I8",
         "cannot be read",
     ),
-    "UPDATE events SET audience = 1 WHERE room = '{full}' AND v = 5": ("I8", "not as this program writes it"),
+    "UPDATE events SET audience = 1 WHERE room = '{full}' AND v = 5": (
+        "I8",
+        "not as this program writes it",
+    ),
     # Command keys out of range, of others' events, or missing.
-    "UPDATE commands SET last_v = 99 WHERE room = '{full}' AND first_v > 3": ("I1", "not in the log"),
-    "UPDATE commands SET first_v = first_v - 1 WHERE room = '{full}' AND first_v > 3": ("I1", "another command made"),
-    "DELETE FROM commands WHERE room = '{full}' AND first_v = 5": ("I1", "no command made v 5 to 5"),
+    "UPDATE commands SET last_v = 99 WHERE room = '{full}' AND first_v > 3": (
+        "I1",
+        "not in the log",
+    ),
+    "UPDATE commands SET first_v = first_v - 1 WHERE room = '{full}' AND first_v > 3": (
+        "I1",
+        "another command made",
+    ),
+    "DELETE FROM commands WHERE room = '{full}' AND first_v = 5": (
+        "I1",
+        "no command made v 5 to 5",
+    ),
     # Rows beside the log.
-    "UPDATE rooms SET listed = NOT listed WHERE id = '{waiting}'": ("I8", "listed of the room's row"),
+    "UPDATE rooms SET listed = NOT listed WHERE id = '{waiting}'": (
+        "I8",
+        "listed of the room's row",
+    ),
     "UPDATE rooms SET summary = replace(CAST(summary AS TEXT), 'open', 'finished') WHERE id = '{waiting}'": (
         "I8",
         "entry in the lobby",
     ),
     "UPDATE rooms SET host = 'mallory' WHERE id = '{waiting}'": ("I8", "host of the room's row"),
     "UPDATE rooms SET due_ms = 5 WHERE id = '{waiting}'": ("I8", "due_ms of the room's row"),
-    "UPDATE matches SET plies = plies + 1 WHERE room = '{full}' AND plies > 0": ("I8", "plies of match"),
+    "UPDATE matches SET plies = plies + 1 WHERE room = '{full}' AND plies > 0": (
+        "I8",
+        "plies of match",
+    ),
     "UPDATE matches SET over = NULL WHERE room = '{full}' AND plies > 0": ("I8", "over of match"),
     "DELETE FROM matches WHERE room = '{half}'": ("I8", "not in the list of matches"),
     "UPDATE matches SET room = '{waiting}' WHERE room = '{half}'": ("I8", "the log started none"),
@@ -88,7 +113,9 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, st
 
     path = tmp_path_factory.mktemp("sound") / "store.sqlite3"
     rooms = asyncio.run(make())
-    return path.read_bytes(), dict(zip(("full", "private", "half", "waiting", "against_ai"), rooms, strict=True))
+    return path.read_bytes(), dict(
+        zip(("full", "private", "half", "waiting", "against_ai"), rooms, strict=True)
+    )
 
 
 @pytest.fixture
@@ -105,19 +132,25 @@ async def test_what_is_wrong_is_found(
     """Each planted fault is found under its invariant, in its room."""
     invariant, words = FAULTS[fault]
     statement = fault.format(**sound[1])
-    assert await store_file.run(lambda connection: connection.exec_driver_sql(statement).rowcount) > 0
+    assert (
+        await store_file.run(lambda connection: connection.exec_driver_sql(statement).rowcount) > 0
+    )
     problems = (await check(store_file)).problems
     assert any(one.check == invariant and words in one.problem for one in problems), problems
 
 
 async def test_what_cannot_be_judged_is_counted(store_file: SqliteDatabase) -> None:
-    """A game that is gone, or whose rules have changed to something else: its moves are not called illegal."""
+    """A game that is gone, or whose rules have changed to something else: its moves are not called
+    illegal.
+    """
 
     def without(game_id: str) -> Game:
         if game_id == "connect-four":
             raise RuntimeError("its file is broken")
         return load_game(game_id)
 
-    report = await store_file.run(lambda connection: verify(connection, without, lambda done, total: None), True)
+    report = await store_file.run(
+        lambda connection: verify(connection, without, lambda done, total: None), True
+    )
     assert report.unjudged == 1
     assert report.problems == []

@@ -40,7 +40,9 @@ async def test_a_game_that_blocks_the_loop_is_named(monkeypatch: pytest.MonkeyPa
 
 
 async def test_a_loop_that_turns_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line for a loop that is merely waiting, however long, by a clock that goes on only while the loop turns."""
+    """No line for a loop that is merely waiting, however long, by a clock that goes on only while
+    the loop turns.
+    """
     beat_s, now_s = 0.01, [0.0]
     monkeypatch.setattr(watchdog, "BEAT_S", beat_s)
     monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda: now_s[0]))

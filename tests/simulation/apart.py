@@ -1,4 +1,6 @@
-"""Unit costs that are measured one by one: idle connections, spectators, the lobby, searches, the disk, the cores."""
+"""Unit costs that are measured one by one: idle connections, spectators, the lobby, searches, the
+disk, the cores.
+"""
 
 import asyncio
 import os
@@ -30,8 +32,8 @@ from tests.simulation import costs
 from tests.simulation.machine import quantiles_of
 from tests.support.worker_process import WorkerProcess
 
+#: How often clients say that they are there.
 PING_S = 2.5
-"""How often clients say that they are there."""
 GAMES = ("connect-four", "othello", "chess")
 POSITIONS = 4
 
@@ -59,7 +61,9 @@ async def idle_connections(count: int, seconds: float) -> costs.Idle:
 
 
 def _resident(running: Cluster) -> tuple[int, int]:
-    return resident_bytes(running.nodes[0].pid), sum(resident_bytes(pid) for pid in family(running.proxy.pid))
+    return resident_bytes(running.nodes[0].pid), sum(
+        resident_bytes(pid) for pid in family(running.proxy.pid)
+    )
 
 
 async def _guest(port: int, number: int) -> Player:
@@ -122,7 +126,9 @@ async def spectators(count: int, seconds: float) -> costs.Spectator:
     told = crowd.commands * count
 
     def each_s(kind: str) -> float:
-        return (crowd.used[kind].cpu_s - alone.used[kind].cpu_s * crowd.commands / alone.commands) / told
+        return (
+            crowd.used[kind].cpu_s - alone.used[kind].cpu_s * crowd.commands / alone.commands
+        ) / told
 
     return costs.Spectator(each_s("node"), each_s("proxy"), received / max(1, heard))
 
@@ -131,7 +137,9 @@ async def spectators(count: int, seconds: float) -> costs.Spectator:
 
 
 def lobby() -> costs.Lobby:
-    """The cost of an entry where it is told and where it is heard, without watchers; in this process, by itself."""
+    """The cost of an entry where it is told and where it is heard, without watchers; in this
+    process, by itself.
+    """
     seats = (wire.Occupant("abcdefghijkm", "Ada"), wire.Occupant("nopqrstuvwxy", "Ben"))
     rooms = tuple(
         wire.RoomSummary(
@@ -227,7 +235,10 @@ async def search_costs(folder: Path, count: int = 200) -> costs.Search:
                     result = await engines.search(job, _ignore)
                     waits.append(time.perf_counter() - begun_s - result.info.time_ms / 1000)
                     await asyncio.sleep(0.005)
-                spent = [(used_by(some) - then).cpu_s / count for some, then in zip(pids, before, strict=True)]
+                spent = [
+                    (used_by(some) - then).cpu_s / count
+                    for some, then in zip(pids, before, strict=True)
+                ]
         finally:
             await worker.kill()
     node_s, worker_s, broker_s = spent
@@ -258,7 +269,10 @@ def fsync_s(folder: Path, count: int = 400) -> costs.Quantiles:
 def described() -> str:
     """The machine in a few words."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), "unknown processor")
+    model = next(
+        (line.split(": ")[1] for line in lines if line.startswith("model name")),
+        "unknown processor",
+    )
     memory = int(Path("/proc/meminfo").read_text().split()[1]) / 1e6
     python = ".".join(map(str, sys.version_info[:3]))
     return f"{os.cpu_count()} virtual cores of {model}, {memory:.0f} GB, Linux, Python {python}, uvloop"
@@ -266,5 +280,7 @@ def described() -> str:
 
 def git_commit() -> str:
     """The commit that is checked out."""
-    done = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()

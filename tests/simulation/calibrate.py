@@ -1,8 +1,9 @@
 """Unit costs of an operation, from loads on a cluster that are none of those to be predicted.
 
-A process's time is so much for each time that it wakes up, so much for each operation, and for some so much for each
-group commit. Loads that keep the machine busy and loads that leave each move nearly alone tell these apart; a machine
-that is full (caches that others have emptied, small groups) shows in what an operation costs there.
+A process's time is so much for each time that it wakes up, so much for each operation, and for some
+so much for each group commit. Loads that keep the machine busy and loads that leave each move
+nearly alone tell these apart; a machine that is full (caches that others have emptied, small
+groups) shows in what an operation costs there.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,10 +18,10 @@ from tests.simulation.costs import Costs, Room, Run
 from tests.simulation.flow import Layout, Model, play
 from tests.simulation.machine import Process
 
+#: Pairs, and moves a second over all of them (None: as fast as they are answered), …
 LOADS: tuple[tuple[int, float | None], ...] = ((50, None), (100, None), (100, 150.0))
-"""Pairs, and moves a second over all of them (None: as fast as they are answered), …"""
+#: … on clusters of so many nodes.
 NODES = (1, 2)
-"""… on clusters of so many nodes."""
 
 
 async def idle_use(running: Cluster, seconds: float) -> dict[str, Used]:
@@ -32,8 +33,8 @@ async def idle_use(running: Cluster, seconds: float) -> dict[str, Used]:
 async def calibrate(
     running: Cluster, seconds: float, tell: Callable[[str], None]
 ) -> tuple[list[Run], dict[str, Used], Room]:
-    """The loads for a cluster of this size; what it uses when idle, in a second; what an operation leaves in the
-    database.
+    """The loads for a cluster of this size; what it uses when idle, in a second; what an operation
+    leaves in the database.
     """
     found = []
     nodes = len(running.nodes)
@@ -44,11 +45,17 @@ async def calibrate(
         async with playing(running, meter, pairs) as some:
             heavy = await measure_load(running, meter, some, seconds)
         used = {kind: one - idle[kind].times(heavy.seconds) for kind, one in heavy.used.items()}
-        us = {kind: round(max(0.1, one.cpu_s / heavy.commands * 1e6), 1) for kind, one in used.items()}
+        us = {
+            kind: round(max(0.1, one.cpu_s / heavy.commands * 1e6), 1) for kind, one in used.items()
+        }
         found.append(Run(nodes, pairs, per_s, us))
-        tell(f"{nodes} nodes, {pairs} pairs: {heavy.per_s:.0f} moves/s; microseconds an operation: {us}")
+        tell(
+            f"{nodes} nodes, {pairs} pairs: {heavy.per_s:.0f} moves/s; microseconds an operation: {us}"
+        )
     ops = (await counted(running, "commands"))["commands"]
-    grown = [(after - before) / ops for after, before in zip(await _sizes(running), grown, strict=True)]
+    grown = [
+        (after - before) / ops for after, before in zip(await _sizes(running), grown, strict=True)
+    ]
     return found, idle, Room(*grown)
 
 
@@ -66,8 +73,8 @@ LOGGED = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
 
 
 def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
-    """Factors, none below 0, whose products with each row come closest to its value: least squares of relative errors,
-    by coordinate descent.
+    """Factors, none below 0, whose products with each row come closest to its value: least squares
+    of relative errors, by coordinate descent.
     """
     scaled = [[one / value for one in row] for row, value in zip(rows, values, strict=True)]
     factors = [0.0] * len(rows[0])
@@ -75,21 +82,28 @@ def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]
     for _ in range(20_000):
         for n, square in enumerate(squares):
             if square > 0:
-                missing = sum(row[n] * (1 - sum(f * x for f, x in zip(factors, row, strict=True))) for row in scaled)
+                missing = sum(
+                    row[n] * (1 - sum(f * x for f, x in zip(factors, row, strict=True)))
+                    for row in scaled
+                )
                 factors[n] = max(0.0, factors[n] + missing / square)
     return factors
 
 
 KINDS = ("client", "proxy", "node", "database", "broker")
+#: The costs change the number of wakes and groups, and these the costs; so often is enough.
 ROUNDS = 4
-"""The costs change the number of wakes and groups, and these the costs; so often is enough."""
 
 
 def unit_costs(
-    runs: Sequence[Run], background: dict[str, float], fsync_s: list[tuple[float, float]], cores: int
+    runs: Sequence[Run],
+    background: dict[str, float],
+    fsync_s: list[tuple[float, float]],
+    cores: int,
 ) -> Costs:
-    """The costs with which the simulation of these loads uses as much processor time as was measured, as near as can
-    be. How often processes wake up and how large groups are is the simulation's own.
+    """The costs with which the simulation of these loads uses as much processor time as was
+    measured, as near as can be. How often processes wake up and how large groups are is the
+    simulation's own.
     """
     costs = Costs(**dict.fromkeys(UNITS, 0.0001), fsync_s=fsync_s, background=background)
     for _ in range(ROUNDS):
@@ -108,12 +122,18 @@ def _fitted(runs: Sequence[Run], costs: Costs, cores: int) -> dict[str, float]:
     simulated = {load: _simulated(*load, costs, cores) for load in {one.load for one in runs}}
     found: list[float] = []
     for kind in KINDS:
-        found += fit([simulated[one.load][kind] for one in runs], [one.us[kind] / 1e6 for one in runs])
+        found += fit(
+            [simulated[one.load][kind] for one in runs], [one.us[kind] / 1e6 for one in runs]
+        )
     return dict(zip(UNITS, found, strict=True))
 
 
-def _simulated(nodes: int, pairs: int, per_s: float | None, costs: Costs, cores: int) -> dict[str, tuple[float, ...]]:
-    """For each kind of process: how often for each operation that happens which has a cost, in the order of UNITS."""
+def _simulated(
+    nodes: int, pairs: int, per_s: float | None, costs: Costs, cores: int
+) -> dict[str, tuple[float, ...]]:
+    """For each kind of process: how often for each operation that happens which has a cost, in the
+    order of UNITS.
+    """
     # What idle processes use was taken off.
     model = Model(msgspec.structs.replace(costs, background={}), Layout(nodes, cores), seed=1)
     seen = play(model, pairs, per_s, seconds=2.0 if per_s is None else 8.0)

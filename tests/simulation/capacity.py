@@ -1,7 +1,8 @@
-"""`python -m tests.simulation.capacity`: what so many players need, by simulation with the unit costs of this machine.
+"""`python -m tests.simulation.capacity`: what so many players need, by simulation with the unit
+costs of this machine.
 
-First the simulation predicts what a cluster on this machine was measured to do; then it is asked about larger ones.
-With `--write` it puts its tables into docs/scaling.md.
+First the simulation predicts what a cluster on this machine was measured to do; then it is asked
+about larger ones. With `--write` it puts its tables into docs/scaling.md.
 """
 
 import math
@@ -22,11 +23,11 @@ from tests.simulation.flow import Layout, Model, Seen, begin, play
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "scaling.md"
 SEEDS = (1, 2, 3)
+#: No part of a planned cluster works more than this share of the time: the rest is for bad moments.
 BUSY = 0.6
-"""No part of a planned cluster works more than this share of the time: the rest is for bad moments."""
 DATABASE_CORES = 16
+#: So many nodes of a large cluster are simulated; the others are like them.
 NODES_SEEN = 4
-"""So many nodes of a large cluster are simulated; the others are like them."""
 DAY_S = 86_400
 
 
@@ -64,8 +65,12 @@ def predict(capacity: Capacity, figures: Figures) -> Predicted:
     return Predicted(
         measured=figures,
         saturated_per_s=sum(seen.per_s for seen in fast) / len(fast),
-        saturated_node_us=sum(node.used_s for model in models for node in model.nodes) / moves * 1e6,
-        saturated_database_us=sum(one.used_s for model in models for one in model.backends) / moves * 1e6,
+        saturated_node_us=sum(node.used_s for model in models for node in model.nodes)
+        / moves
+        * 1e6,
+        saturated_database_us=sum(one.used_s for model in models for one in model.backends)
+        / moves
+        * 1e6,
     )
 
 
@@ -75,21 +80,21 @@ def predict(capacity: Capacity, figures: Figures) -> Predicted:
 class Habits(msgspec.Struct, frozen=True):
     """Assumptions about those who are connected."""
 
+    #: This share of them is in a match, …
     playing: float = 0.7
-    """This share of them is in a match, …"""
+    #: … and this share watches one.
     watching: float = 0.2
-    """… and this share watches one."""
+    #: Moves that a playing person makes.
     moves_per_minute: float = 6.0
-    """Moves that a playing person makes."""
+    #: This share of those who play have an AI for opponent, …
     against_ai: float = 0.3
-    """This share of those who play have an AI for opponent, …"""
     ai_game: str = "chess"
+    #: … which plays this game at this level.
     ai_level: int = 5
-    """… which plays this game at this level."""
+    #: Commands that are logged and no moves, for each move: new rooms, seats, results, chat.
     extra_ops: float = 0.05
-    """Commands that are logged and no moves, for each move: new rooms, seats, results, chat."""
+    #: This share of matches is in the lobby's list.
     public: float = 0.5
-    """This share of matches is in the lobby's list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +106,11 @@ class Demand:
     moves: float
     ai_moves: float
     ops: float
+    #: Of these, by people who play each other.
     pair_share: float
-    """Of these, by people who play each other."""
     spectators_per_match: float
+    #: Events told to spectators.
     deliveries: float
-    """Events told to spectators."""
     pings: float
     lobby_entries: float
 
@@ -133,7 +138,9 @@ def demand(players: int, habits: Habits) -> Demand:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A simulated part of a cluster at work: the busiest node's share of its core, and what an operation used."""
+    """A simulated part of a cluster at work: the busiest node's share of its core, and what an
+    operation used.
+    """
 
     node_busy: float
     lobby_busy: float
@@ -147,7 +154,9 @@ class Cell:
 class Crowd:
     """Commands that come by chance to each node of a model, with all that goes with them."""
 
-    def __init__(self, model: Model, capacity: Capacity, wanted: Demand, nodes: int, node_ops: float) -> None:
+    def __init__(
+        self, model: Model, capacity: Capacity, wanted: Demand, nodes: int, node_ops: float
+    ) -> None:
         self._model = model
         self._capacity = capacity
         self._wanted = wanted
@@ -168,7 +177,9 @@ class Crowd:
 
     def _come(self, node: int) -> None:
         chance = self._model.simulation.chance
-        self._model.simulation.after(chance.expovariate(self._node_ops), partial(self._command, node))
+        self._model.simulation.after(
+            chance.expovariate(self._node_ops), partial(self._command, node)
+        )
 
     def _command(self, node: int) -> None:
         model, chance = self._model, self._model.simulation.chance
@@ -205,8 +216,12 @@ class Crowd:
 PIECE_S = 0.01
 
 
-def run_cell(capacity: Capacity, wanted: Demand, nodes: int, seen_nodes: int, node_ops: float, seconds: float) -> Cell:
-    """`seen_nodes` of `nodes` nodes with so many operations a second each, and a database of their own."""
+def run_cell(
+    capacity: Capacity, wanted: Demand, nodes: int, seen_nodes: int, node_ops: float, seconds: float
+) -> Cell:
+    """`seen_nodes` of `nodes` nodes with so many operations a second each, and a database of their
+    own.
+    """
     layout = Layout(seen_nodes, None, DATABASE_CORES, proxy_threads=max(2, seen_nodes))
     model = Model(capacity.costs, layout, seed=nodes)
     crowd = Crowd(model, capacity, wanted, nodes, node_ops)
@@ -227,11 +242,15 @@ def run_cell(capacity: Capacity, wanted: Demand, nodes: int, seen_nodes: int, no
 
 def run(capacity: Capacity, wanted: Demand, nodes: int) -> Cell:
     """A few of so many nodes."""
-    return run_cell(capacity, wanted, nodes, min(nodes, NODES_SEEN), wanted.ops / nodes, seconds=0.5)
+    return run_cell(
+        capacity, wanted, nodes, min(nodes, NODES_SEEN), wanted.ops / nodes, seconds=0.5
+    )
 
 
 def fewest_nodes(capacity: Capacity, wanted: Demand) -> tuple[int, Cell]:
-    """As many nodes as keep each at most BUSY; ValueError when no number does, for the lobby alone takes more."""
+    """As many nodes as keep each at most BUSY; ValueError when no number does, for the lobby alone
+    takes more.
+    """
     if wanted.lobby_entries * capacity.lobby.last_heard_s >= BUSY:
         raise ValueError("each node is busy with the lobby of all others")
     nodes = max(2, math.ceil(wanted.ops * capacity.costs.node_away_op_s / BUSY))
@@ -246,7 +265,9 @@ def fewest_nodes(capacity: Capacity, wanted: Demand) -> tuple[int, Cell]:
 
 
 def database_rate(capacity: Capacity) -> float:
-    """Writes a second that a database takes when many nodes each send it a little, so that groups are small."""
+    """Writes a second that a database takes when many nodes each send it a little, so that groups
+    are small.
+    """
     wanted = demand(10_000, Habits())
     cell = run_cell(capacity, wanted, 40, 40, 100.0, seconds=0.5)
     return BUSY * DATABASE_CORES / cell.database_s
@@ -254,10 +275,11 @@ def database_rate(capacity: Capacity) -> float:
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
 
+#: On the bus for a search elsewhere: order, taken, progress, answer, and what the room's followers
+#: see of it.
 SEARCH_MESSAGES = 6
-"""On the bus for a search elsewhere: order, taken, progress, answer, and what the room's followers see of it."""
+#: Every node says so often of each room who is there.
 REFRESH_S = 30.0
-"""Every node says so often of each room who is there."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -304,7 +326,11 @@ def plan(players: int, capacity: Capacity, habits: Habits | None = None) -> Plan
         writes_per_node=wanted.ops / nodes,
         group=cell.group,
         lobby_share=cell.lobby_busy,
-        node_memory_gb=(players * capacity.idle.node_bytes + wanted.matches * capacity.match.node_bytes) / nodes / 1e9,
+        node_memory_gb=(
+            players * capacity.idle.node_bytes + wanted.matches * capacity.match.node_bytes
+        )
+        / nodes
+        / 1e9,
         databases=math.ceil(wanted.ops / database_rate(capacity)),
         database_gb_per_day=wanted.ops * capacity.room.database_bytes_per_op * DAY_S / 1e9,
         wal_mb_per_s=wanted.ops * capacity.room.wal_bytes_per_op / 1e6,
@@ -317,7 +343,9 @@ def plan(players: int, capacity: Capacity, habits: Habits | None = None) -> Plan
 
 
 def bus_messages(wanted: Demand, nodes: int) -> tuple[float, float]:
-    """(to the broker, from the broker) a second: what rooms tell, who is there, the lobby, searches, heartbeats."""
+    """(to the broker, from the broker) a second: what rooms tell, who is there, the lobby,
+    searches, heartbeats.
+    """
     hearing = wanted.pair_share + wanted.spectators_per_match
     presence = wanted.matches * (1 + hearing) / REFRESH_S
     lobby = nodes * max(1 / PERIOD_S, wanted.lobby_entries / nodes / ENTRIES)
@@ -339,11 +367,18 @@ def limits(capacity: Capacity, like: Plan, habits: Habits | None = None) -> list
         while high - low > max(1, low // 1000):
             players = (low + high) // 2
             nodes = max(2, math.ceil(like.nodes * players / like.players))
-            low, high = (players, high) if holds(players, demand(players, habits), nodes) else (low, players)
+            low, high = (
+                (players, high)
+                if holds(players, demand(players, habits), nodes)
+                else (low, players)
+            )
         return low
 
     rate, costs = database_rate(capacity), capacity.costs
-    here_s, out_s = costs.broker_here_op_s, max(0.0, costs.broker_away_op_s - costs.broker_here_op_s)
+    here_s, out_s = (
+        costs.broker_here_op_s,
+        max(0.0, costs.broker_away_op_s - costs.broker_here_op_s),
+    )
 
     def broker(players: int, wanted: Demand, nodes: int) -> bool:
         arriving, leaving = bus_messages(wanted, nodes)
@@ -352,10 +387,17 @@ def limits(capacity: Capacity, like: Plan, habits: Habits | None = None) -> list
     found = [
         ("one node, one core", round(like.players / like.nodes)),
         ("one Mosquitto, which has one thread", most(broker)),
-        (f"one PostgreSQL with {DATABASE_CORES} cores", most(lambda _, wanted, nodes: wanted.ops <= rate)),
+        (
+            f"one PostgreSQL with {DATABASE_CORES} cores",
+            most(lambda _, wanted, nodes: wanted.ops <= rate),
+        ),
         (
             "the lobby: half of every node's share goes into hearing of all rooms",
-            most(lambda _, wanted, nodes: wanted.lobby_entries * capacity.lobby.last_heard_s <= BUSY / 2),
+            most(
+                lambda _, wanted, nodes: (
+                    wanted.lobby_entries * capacity.lobby.last_heard_s <= BUSY / 2
+                )
+            ),
         ),
     ]
     return sorted(found, key=lambda one: one[1])
@@ -397,7 +439,10 @@ ROWS: tuple[tuple[str, str], ...] = (
 
 def plan_table(plans: list[Plan]) -> str:
     """What docs/scaling.md shows of plans."""
-    lines = [f"| players | {' | '.join(f'{one.players:,}' for one in plans)} |", "|---|" + "---|" * len(plans)]
+    lines = [
+        f"| players | {' | '.join(f'{one.players:,}' for one in plans)} |",
+        "|---|" + "---|" * len(plans),
+    ]
     for text, name in ROWS:
         lines.append(f"| {text} | {' | '.join(number(getattr(one, name)) for one in plans)} |")
     return "\n".join(lines)
@@ -405,7 +450,13 @@ def plan_table(plans: list[Plan]) -> str:
 
 def limits_table(found: list[tuple[str, int]]) -> str:
     """What breaks first."""
-    return "\n".join(["| what | enough for players |", "|---|---|", *(f"| {a} | {number(b)} |" for a, b in found)])
+    return "\n".join(
+        [
+            "| what | enough for players |",
+            "|---|---|",
+            *(f"| {a} | {number(b)} |" for a, b in found),
+        ]
+    )
 
 
 def predicted_table(capacity: Capacity) -> str:
@@ -414,16 +465,21 @@ def predicted_table(capacity: Capacity) -> str:
     for figures in capacity.measured:
         for what, unit, measured, predicted in predict(capacity, figures).pairs():
             off = (predicted / measured - 1) * 100
-            lines.append(f"| {what} | {measured:,.0f} {unit} | {predicted:,.0f} {unit} | {off:+.0f} % |")
+            lines.append(
+                f"| {what} | {measured:,.0f} {unit} | {predicted:,.0f} {unit} | {off:+.0f} % |"
+            )
     return "\n".join(lines)
 
 
 def costs_table(capacity: Capacity) -> str:
     """The unit costs."""
     costs, us = capacity.costs, 1e6
-    background = ", ".join(f"{name} {share * 100:.1f} %" for name, share in costs.background.items())
+    background = ", ".join(
+        f"{name} {share * 100:.1f} %" for name, share in costs.background.items()
+    )
     levels = "; ".join(
-        f"{game} {' / '.join(f'{one * 1000:.0f}' for one in some)}" for game, some in capacity.search.levels_s.items()
+        f"{game} {' / '.join(f'{one * 1000:.0f}' for one in some)}"
+        for game, some in capacity.search.levels_s.items()
     )
     rows = [
         ("machine", capacity.machine),
@@ -459,7 +515,9 @@ def costs_table(capacity: Capacity) -> str:
          f"{dict(costs.fsync_s)[0.5] * 1000:.2f} ms; {dict(costs.fsync_s)[0.99] * 1000:.2f} ms"),
         ("what an idle cluster keeps busy of a core", background),
     ]  # fmt: skip
-    return "\n".join(["| what | cost |", "|---|---|", *(f"| {text} | {cost} |" for text, cost in rows)])
+    return "\n".join(
+        ["| what | cost |", "|---|---|", *(f"| {text} | {cost} |" for text, cost in rows)]
+    )
 
 
 def tables(capacity: Capacity) -> dict[str, str]:
@@ -484,7 +542,11 @@ def with_tables(text: str, found: dict[str, str]) -> str:
 
 
 @click.command()
-@click.option("--players", type=click.IntRange(1000, 5_000_000), help="Plan for so many.  [default: the tables]")
+@click.option(
+    "--players",
+    type=click.IntRange(1000, 5_000_000),
+    help="Plan for so many.  [default: the tables]",
+)
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON.")
 @click.option("--file", default=FILE, type=click.Path(path_type=Path), help="What was measured.")
 @click.option("--write", is_flag=True, help="Put the tables into docs/scaling.md.")

@@ -1,4 +1,6 @@
-"""What things cost on a machine: measured by `tests.simulation.measure`, kept in tests/data/capacity.json."""
+"""What things cost on a machine: measured by `tests.simulation.measure`, kept in
+tests/data/capacity.json.
+"""
 
 from pathlib import Path
 
@@ -7,15 +9,16 @@ from msgspec import Struct
 
 FILE = Path(__file__).parents[1] / "data" / "capacity.json"
 
+#: (share, value) from share 0 to share 1.
 Quantiles = list[tuple[float, float]]
-"""(share, value) from share 0 to share 1."""
 
 
 class Costs(Struct, frozen=True, forbid_unknown_fields=True):
-    """Seconds of one core, unless the name says otherwise. An operation is a command that is logged: a move, a rematch.
+    """Seconds of one core, unless the name says otherwise. An operation is a command that is
+    logged: a move, a rematch.
 
-    `wake`: what a process spends extra each time it falls asleep and wakes up again. `here`: both players are connected
-    to one node; `away`: to two, both of which are counted.
+    `wake`: what a process spends extra each time it falls asleep and wakes up again. `here`: both
+    players are connected to one node; `away`: to two, both of which are counted.
     """
 
     client_wake_s: float
@@ -33,17 +36,19 @@ class Costs(Struct, frozen=True, forbid_unknown_fields=True):
     broker_here_op_s: float
     broker_away_op_s: float
     fsync_s: Quantiles
+    #: Cores that an idle cluster keeps busy: each node, the database, the proxy, the broker.
     background: dict[str, float]
-    """Cores that an idle cluster keeps busy: each node, the database, the proxy, the broker."""
 
 
 class Run(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a load for calibration cost: microseconds of an operation, by kind of process, without what it uses idle."""
+    """What a load for calibration cost: microseconds of an operation, by kind of process, without
+    what it uses idle.
+    """
 
     nodes: int
     pairs: int
+    #: Moves a second over all pairs; None: as fast as they are answered.
     per_s: float | None
-    """Moves a second over all pairs; None: as fast as they are answered."""
     us: dict[str, float]
 
     @property
@@ -75,7 +80,9 @@ class Spectator(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Lobby(Struct, frozen=True, forbid_unknown_fields=True):
-    """A change of a public room, told to the other nodes: core-seconds an entry, in messages of a hundred."""
+    """A change of a public room, told to the other nodes: core-seconds an entry, in messages of a
+    hundred.
+    """
 
     told_s: float
     last_heard_s: float
@@ -105,8 +112,8 @@ class Figures(Struct, frozen=True, forbid_unknown_fields=True):
     nodes: int
     pairs: int
     saturated_per_s: float
+    #: Conflicts for each thousand commits.
     saturated_conflicts: float
-    """Conflicts for each thousand commits."""
     saturated_node_us: float
     saturated_database_us: float
     paced_per_s: float
@@ -115,19 +122,21 @@ class Figures(Struct, frozen=True, forbid_unknown_fields=True):
     paced_conflicts: float
     paced_node_us: float
     paced_database_us: float
+    #: Cores that others used meanwhile, the greater of the two loads.
     others: float
-    """Cores that others used meanwhile, the greater of the two loads."""
 
 
 class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
-    """The file: where and when it was measured, unit costs and what they were fitted to, what is to be predicted."""
+    """The file: where and when it was measured, unit costs and what they were fitted to, what is to
+    be predicted.
+    """
 
     machine: str
     cores: int
     commit: str
     date: str
+    #: The machine's load average before it began: above 1 others were at work.
     load_before: float
-    """The machine's load average before it began: above 1 others were at work."""
     runs: list[Run]
     costs: Costs
     idle: Idle

@@ -1,6 +1,8 @@
-"""How a move travels: client, proxy, node, group commit, disk, back to the players, over the bus to the other node.
+"""How a move travels: client, proxy, node, group commit, disk, back to the players, over the bus to
+the other node.
 
-The shape is that of server/runtime/room_runner.py and server/store/writer.py; what each step costs was measured.
+The shape is that of server/runtime/room_runner.py and server/store/writer.py; what each step costs
+was measured.
 """
 
 from collections import deque
@@ -12,21 +14,22 @@ from server.store.writer import BUSY_GROUP, GATHER_S, GROUP
 from tests.simulation.costs import Costs
 from tests.simulation.machine import Disk, Done, Machine, Process, Simulation, draws
 
+#: Moves of a match of tic-tac-toe that nobody wins, …
 PLIES = 9
-"""Moves of a match of tic-tac-toe that nobody wins, …"""
+#: … and two commands for the next match.
 OPS = PLIES + 2
-"""… and two commands for the next match."""
 
+#: This share of what an operation costs its node is spent before the commit.
 DECIDED = 0.4
-"""This share of what an operation costs its node is spent before the commit."""
+#: An idle process's work comes in pieces, so far apart.
 BACKGROUND_S = 0.05
-"""An idle process's work comes in pieces, so far apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything runs. With `shared_cores` it is one machine of so many for all, the players among them;
-    otherwise nodes, proxy, broker and database have cores of their own, and the players are elsewhere.
+    """Where everything runs. With `shared_cores` it is one machine of so many for all, the players
+    among them; otherwise nodes, proxy, broker and database have cores of their own, and the players
+    are elsewhere.
     """
 
     nodes: int
@@ -67,7 +70,9 @@ class Writer:
         def answered() -> None:
             self._node.give(0, lambda: self._end(group))
 
-        self._backend.give(work_s, lambda: self._model.disk.flush(lambda: self._backend.give(0, answered)))
+        self._backend.give(
+            work_s, lambda: self._model.disk.flush(lambda: self._backend.give(0, answered))
+        )
 
     def _end(self, group: list[Done]) -> None:
         for committed in group:
@@ -90,13 +95,17 @@ class Model:
         self._shared = Machine(self.simulation, cores) if cores else None
         self.machines = [self._shared] if self._shared else []
         self.disk = Disk(self.simulation, draws(costs.fsync_s, chance))
+        #: What a node spends on an operation of another one.
         self.last_heard_s = max(0.0, costs.node_away_op_s - costs.node_here_op_s)
-        """What a node spends on an operation of another one."""
         # Elsewhere players cost nothing here: so many cores never keep anybody waiting.
-        self.client = Process(self._shared or Machine(self.simulation, 1000), costs.client_wake_s, in_turns=True)
+        self.client = Process(
+            self._shared or Machine(self.simulation, 1000), costs.client_wake_s, in_turns=True
+        )
         door = self._machine(layout.proxy_threads)
         self.proxy = [Process(door, costs.proxy_wake_s) for _ in range(layout.proxy_threads)]
-        self.nodes = [Process(self._machine(1), costs.node_wake_s, in_turns=True) for _ in range(layout.nodes)]
+        self.nodes = [
+            Process(self._machine(1), costs.node_wake_s, in_turns=True) for _ in range(layout.nodes)
+        ]
         self._doors = 0
         self.broker = Process(self._machine(1), costs.broker_wake_s)
         self.database = self._machine(layout.database_cores)
@@ -126,7 +135,8 @@ class Model:
         self.simulation.after(BACKGROUND_S, lambda: self._keep_busy(process, work_s))
 
     def operate(self, mine: int, other: int, acked: Done, arrived: Done) -> None:
-        """Somebody connected to the node `mine` sends a command; the other player is connected to the node `other`.
+        """Somebody connected to the node `mine` sends a command; the other player is connected to
+        the node `other`.
 
         `acked` when the ack has reached the one, `arrived` when the event has reached the other.
         """
@@ -177,9 +187,13 @@ class Seen:
 
 
 class Pairs:
-    """Two players who play match after match, each move when the one before has arrived; like server.bench.Pair."""
+    """Two players who play match after match, each move when the one before has arrived; like
+    server.bench.Pair.
+    """
 
-    def __init__(self, model: Model, seen: Seen, nodes: tuple[int, int], ready: Callable[[Done], None]) -> None:
+    def __init__(
+        self, model: Model, seen: Seen, nodes: tuple[int, int], ready: Callable[[Done], None]
+    ) -> None:
         self._model = model
         self._seen = seen
         self._nodes = nodes
@@ -228,8 +242,12 @@ class Pace:
         self._simulation.after(self._next_s - self._simulation.now_s, move)
 
 
-def play(model: Model, pairs: int, per_s: float | None, seconds: float, warm_s: float = 1.0) -> Seen:
-    """So many pairs play, dealt out to the nodes as a proxy does that gives each connection to the least busy one."""
+def play(
+    model: Model, pairs: int, per_s: float | None, seconds: float, warm_s: float = 1.0
+) -> Seen:
+    """So many pairs play, dealt out to the nodes as a proxy does that gives each connection to the
+    least busy one.
+    """
     seen = Seen(seconds)
     ready = Pace(model.simulation, per_s).ready
     count = model.layout.nodes

@@ -1,4 +1,5 @@
-"""A discrete-event simulation of machines: processes of one thread each that take turns on the cores, and a disk.
+"""A discrete-event simulation of machines: processes of one thread each that take turns on the
+cores, and a disk.
 
 Pure: no clock but its own, and chance only from the generator that it is given.
 """
@@ -13,10 +14,9 @@ from itertools import count, pairwise
 
 Done = Callable[[], None]
 
+#: A process that has work for longer lets another one have the core; one that wakes up waits for
+#: that. (Linux protects a slice since 6.8, and looks at each tick: 4 ms at 250 Hz.)
 SLICE_S = 0.004
-"""A process that has work for longer lets another one have the core; one that wakes up waits for that. (Linux protects
-a slice since 6.8, and looks at each tick: 4 ms at 250 Hz.)
-"""
 
 
 class Simulation:
@@ -42,16 +42,16 @@ class Simulation:
 
 
 class Machine:
-    """Some cores, shared fairly: processes that have work run one after the other, each for a slice at most. With tiny
-    slices that is processor sharing.
+    """Some cores, shared fairly: processes that have work run one after the other, each for a slice
+    at most. With tiny slices that is processor sharing.
     """
 
     def __init__(self, simulation: Simulation, cores: int, slice_s: float = SLICE_S) -> None:
         assert cores > 0
         self.simulation = simulation
         self.cores = cores
+        #: Core-seconds that were used.
         self.busy_s = 0.0
-        """Core-seconds that were used."""
         self._slice_s = slice_s
         self._running = 0
         self._ready: deque[Process] = deque()
@@ -90,13 +90,17 @@ TINY_S = 1e-12
 
 
 class Process:
-    """One thread: does what it is given one after the other. Waking it costs extra: under load it sleeps less."""
+    """One thread: does what it is given one after the other. Waking it costs extra: under load it
+    sleeps less.
+    """
 
     def __init__(self, machine: Machine, wake_s: float = 0.0, in_turns: bool = False) -> None:
-        """`in_turns`: like an event loop it does all that has come, and only then sends what it has to say."""
+        """`in_turns`: like an event loop it does all that has come, and only then sends what it has
+        to say.
+        """
         self.awake = False
+        #: Core-seconds that it used.
         self.used_s = 0.0
-        """Core-seconds that it used."""
         self.wakes = 0
         self._machine = machine
         self._wake_s = wake_s
@@ -146,7 +150,9 @@ class Process:
 
 
 class Disk:
-    """Makes written data durable: one flush at a time, and each covers all that asked before it began."""
+    """Makes written data durable: one flush at a time, and each covers all that asked before it
+    began.
+    """
 
     def __init__(self, simulation: Simulation, draw_s: Callable[[], float]) -> None:
         self.flushes = 0
@@ -177,7 +183,9 @@ class Disk:
 
 
 def draws(quantiles: Sequence[tuple[float, float]], chance: random.Random) -> Callable[[], float]:
-    """Values with these (share, value) quantiles, linear between them; the first share is 0 and the last is 1."""
+    """Values with these (share, value) quantiles, linear between them; the first share is 0 and the
+    last is 1.
+    """
     shares = [share for share, _ in quantiles]
     values = [value for _, value in quantiles]
     assert shares[0] == 0

@@ -1,7 +1,8 @@
-"""`python -m tests.simulation.measure`: measures this machine's unit costs and what a cluster on it does under load.
+"""`python -m tests.simulation.measure`: measures this machine's unit costs and what a cluster on it
+does under load.
 
-Writes tests/data/capacity.json, from which docs/scaling.md is made. Nothing else should run on the machine. `--only`
-measures a part anew and keeps the others.
+Writes tests/data/capacity.json, from which docs/scaling.md is made. Nothing else should run on the
+machine. `--only` measures a part anew and keeps the others.
 """
 
 import datetime
@@ -27,8 +28,8 @@ PARTS = ("moves", "idle", "match", "spectator", "lobby", "search")
 
 
 async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[str, object]:
-    """Unit costs from the loads of `calibrate`, and what is to be predicted, on clusters of one, two and three nodes in
-    turns: within minutes a virtual machine becomes faster or slower.
+    """Unit costs from the loads of `calibrate`, and what is to be predicted, on clusters of one,
+    two and three nodes in turns: within minutes a virtual machine becomes faster or slower.
     """
     with put_first([os.getpid()]) if first else nullcontext():
         fsync_s = apart.fsync_s(folder)
@@ -44,7 +45,9 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
                     runs += found
                     rooms.append(room)
                     for kind, one in used.items():
-                        idle.setdefault(kind, []).append(one.cpu_s / (nodes if kind == "node" else 1))
+                        idle.setdefault(kind, []).append(
+                            one.cpu_s / (nodes if kind == "node" else 1)
+                        )
                 if nodes in heavy:
                     heavy[nodes].append(await bench.heavy_loads(running, seconds))
                     click.echo(f"round {number + 1}, {bench.told(nodes, *heavy[nodes][-1])}")
@@ -55,7 +58,8 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
         "runs": runs,
         "costs": unit_costs(runs, background, fsync_s, os.cpu_count() or 1),
         "room": Room(
-            median([one.database_bytes_per_op for one in rooms]), median([one.wal_bytes_per_op for one in rooms])
+            median([one.database_bytes_per_op for one in rooms]),
+            median([one.wal_bytes_per_op for one in rooms]),
         ),
         "measured": [figures(nodes, some) for nodes, some in heavy.items()],
     }
@@ -78,7 +82,9 @@ def figures(nodes: int, rounds: list[tuple[Heavy, Heavy]]) -> Figures:
     )  # fmt: skip
 
 
-async def measure_all(parts: set[str], rounds: int, seconds: float, first: bool) -> dict[str, object]:
+async def measure_all(
+    parts: set[str], rounds: int, seconds: float, first: bool
+) -> dict[str, object]:
     """What was measured, by part."""
     found: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="plyroom-measure-") as name:
@@ -101,10 +107,20 @@ async def measure_all(parts: set[str], rounds: int, seconds: float, first: bool)
 
 
 @click.command()
-@click.option("--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part; the others stay.")
+@click.option(
+    "--only",
+    "parts",
+    multiple=True,
+    type=click.Choice(PARTS),
+    help="Only this part; the others stay.",
+)
 @click.option("--rounds", default=3, help="Rounds under load; figures are medians of them.")
 @click.option("--seconds", default=8.0, help="Length of each load.")
-@click.option("--first", is_flag=True, help="Put the clusters before all else on this machine, as in the benchmark.")
+@click.option(
+    "--first",
+    is_flag=True,
+    help="Put the clusters before all else on this machine, as in the benchmark.",
+)
 @click.option("--file", default=FILE, type=click.Path(path_type=Path), help="Where it is kept.")
 def main(parts: tuple[str, ...], rounds: int, seconds: float, first: bool, file: Path) -> None:
     """Measures and keeps it."""

@@ -9,12 +9,22 @@ import pytest
 from server.store.writer import GROUP
 from tests.simulation import capacity as planning
 from tests.simulation.calibrate import fit
-from tests.simulation.capacity import DOCUMENT, Demand, Habits, Predicted, demand, number, plan, predict, with_tables
+from tests.simulation.capacity import (
+    DOCUMENT,
+    Demand,
+    Habits,
+    Predicted,
+    demand,
+    number,
+    plan,
+    predict,
+    with_tables,
+)
 from tests.simulation.costs import Capacity, read_capacity, write_capacity
 from tests.simulation.flow import Layout, Model, play
 
+#: What the simulation may be off.
 NEAR = 0.25
-"""What the simulation may be off."""
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +38,8 @@ def predictions(measured: Capacity) -> list[Predicted]:
 
 
 def test_other_clusters_and_loads_foretell_these(predictions: list[Predicted]) -> None:
-    """Unit costs that were measured with fewer pairs on one node and on two predict what 200 pairs do on one node and
-    on three: how many moves a second, and what each costs.
+    """Unit costs that were measured with fewer pairs on one node and on two predict what 200 pairs
+    do on one node and on three: how many moves a second, and what each costs.
     """
     assert [one.measured.nodes for one in predictions] == [1, 3]
     for one in predictions:
@@ -40,7 +50,9 @@ def test_other_clusters_and_loads_foretell_these(predictions: list[Predicted]) -
 def test_the_document_says_what_the_simulation_does(
     measured: Capacity, predictions: list[Predicted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every table of docs/scaling.md is what `python -m tests.simulation.capacity --write` would put there."""
+    """Every table of docs/scaling.md is what `python -m tests.simulation.capacity --write` would
+    put there.
+    """
     known = {one.measured.nodes: one for one in predictions}
     monkeypatch.setattr(planning, "predict", lambda capacity, figures: known[figures.nodes])
     text = DOCUMENT.read_text("utf-8")
@@ -59,20 +71,31 @@ def test_nothing_is_lost_on_the_way(measured: Capacity, nodes: int) -> None:
     assert ops / GROUP < groups <= ops + nodes
 
     def spent(kind: str, wakes: float, rest_s: float) -> float:
-        return wakes + rest_s + measured.costs.background.get(kind, 0.0) * 5.0 * (nodes if kind == "node" else 1)
+        return (
+            wakes
+            + rest_s
+            + measured.costs.background.get(kind, 0.0) * 5.0 * (nodes if kind == "node" else 1)
+        )
 
     wakes_s = sum(node.wakes for node in model.nodes) * costs.node_wake_s
     op_s = costs.node_here_op_s if nodes == 1 else max(costs.node_here_op_s, costs.node_away_op_s)
     expected_s = spent("node", wakes_s, ops * op_s + groups * costs.node_group_s)
     assert sum(node.used_s for node in model.nodes) == pytest.approx(expected_s, rel=0.15)
     wakes_s = sum(one.wakes for one in model.backends) * costs.database_wake_s
-    database_s = spent("database", wakes_s, ops * costs.database_op_s + groups * costs.database_group_s)
+    database_s = spent(
+        "database", wakes_s, ops * costs.database_op_s + groups * costs.database_group_s
+    )
     assert sum(one.used_s for one in model.backends) == pytest.approx(database_s, rel=0.15)
 
 
 def test_more_pairs_are_never_slower_in_all(measured: Capacity) -> None:
-    """A closed loop gives more moves with more pairs until something is busy all the time; then it stays."""
-    rates = [play(Model(measured.costs, Layout(1, 2), 1), pairs, None, 1.0).per_s for pairs in (1, 4, 16, 64, 256)]
+    """A closed loop gives more moves with more pairs until something is busy all the time; then it
+    stays.
+    """
+    rates = [
+        play(Model(measured.costs, Layout(1, 2), 1), pairs, None, 1.0).per_s
+        for pairs in (1, 4, 16, 64, 256)
+    ]
     assert all(later > 0.9 * earlier for earlier, later in pairwise(rates))
     model = Model(measured.costs, Layout(1, 2), 1)
     play(model, 256, None, 1.0)
@@ -81,7 +104,9 @@ def test_more_pairs_are_never_slower_in_all(measured: Capacity) -> None:
 
 
 def test_a_fit_finds_the_factors() -> None:
-    """From rows that were made with known factors, and with noise near them; none comes out below 0."""
+    """From rows that were made with known factors, and with noise near them; none comes out below
+    0.
+    """
     chance = random.Random(2)
     rows = [[chance.uniform(1, 9), chance.uniform(1, 9), chance.uniform(1, 9)] for _ in range(12)]
     factors = [2.0, 0.0, 5.0]
@@ -94,8 +119,8 @@ def test_a_fit_finds_the_factors() -> None:
 
 @pytest.mark.parametrize("players", [1_000, 100_000, 3_000_000])
 def test_demand_adds_up(players: int) -> None:
-    """It grows with the players and nothing else; commands are moves and a little more; the AI moves as often as those
-    who play it.
+    """It grows with the players and nothing else; commands are moves and a little more; the AI
+    moves as often as those who play it.
     """
     habits = Habits()
     one, ten = demand(players, habits), demand(10 * players, habits)
@@ -127,4 +152,11 @@ def test_what_was_measured_is_read_as_it_was_written(measured: Capacity, tmp_pat
 
 def test_numbers_are_rounded_to_what_counts() -> None:
     """Two figures."""
-    assert [number(one) for one in (0, 0.0321, 1.0, 27.4, 284, 95_550)] == ["0", "0.032", "1.0", "27", "280", "96,000"]
+    assert [number(one) for one in (0, 0.0321, 1.0, 27.4, 284, 95_550)] == [
+        "0",
+        "0.032",
+        "1.0",
+        "27",
+        "280",
+        "96,000",
+    ]

@@ -10,10 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.simulation.machine import Disk, Machine, Process, Simulation, draws, mean_of, quantiles_of
+from tests.simulation.machine import (
+    Disk,
+    Machine,
+    Process,
+    Simulation,
+    draws,
+    mean_of,
+    quantiles_of,
+)
 
+#: (when, work, for which process)
 Jobs = list[tuple[float, float, int]]
-"""(when, work, for which process)"""
 
 jobs = st.lists(
     st.tuples(st.floats(0, 10), st.floats(0.001, 2), st.integers(0, 3)), min_size=1, max_size=40
@@ -25,19 +33,26 @@ class Run:
     """Processes on a machine that get jobs; when each came and was done."""
 
     def __init__(
-        self, given_jobs: Jobs, cores: int, slice_s: float, wake_s: float = 0.0, in_turns: bool = False
+        self,
+        given_jobs: Jobs,
+        cores: int,
+        slice_s: float,
+        wake_s: float = 0.0,
+        in_turns: bool = False,
     ) -> None:
         self.simulation = Simulation(1)
         self.machine = Machine(self.simulation, cores, slice_s)
         self.processes = [Process(self.machine, wake_s, in_turns) for _ in range(4)]
+        #: (came, done, work)
         self.done_s: list[tuple[float, float, float]] = []
-        """(came, done, work)"""
         for at_s, work_s, which in given_jobs:
             self.simulation.after(at_s, partial(self._give, work_s, which))
 
     def _give(self, work_s: float, which: int) -> None:
         came_s = self.simulation.now_s
-        self.processes[which].give(work_s, lambda: self.done_s.append((came_s, self.simulation.now_s, work_s)))
+        self.processes[which].give(
+            work_s, lambda: self.done_s.append((came_s, self.simulation.now_s, work_s))
+        )
 
     def finish(self) -> "Run":
         self.simulation.run(1e6)
@@ -45,8 +60,12 @@ class Run:
 
 
 @given(jobs, st.integers(1, 3), slices, st.booleans())
-def test_no_work_is_lost_or_made(given_jobs: Jobs, cores: int, slice_s: float, in_turns: bool) -> None:
-    """Every job is done, none sooner than its work takes, and the cores were busy for just the work that was given."""
+def test_no_work_is_lost_or_made(
+    given_jobs: Jobs, cores: int, slice_s: float, in_turns: bool
+) -> None:
+    """Every job is done, none sooner than its work takes, and the cores were busy for just the work
+    that was given.
+    """
     run = Run(given_jobs, cores, slice_s, in_turns=in_turns).finish()
     assert len(run.done_s) == len(given_jobs)
     assert all(done_s - came_s >= work_s - 1e-9 for came_s, done_s, work_s in run.done_s)
@@ -66,30 +85,44 @@ def test_one_core_never_idles_while_there_is_work(given_jobs: Jobs, slice_s: flo
 
 
 @given(jobs, st.integers(1, 3), slices)
-def test_a_process_is_one_thread_that_does_first_things_first(given_jobs: Jobs, cores: int, slice_s: float) -> None:
+def test_a_process_is_one_thread_that_does_first_things_first(
+    given_jobs: Jobs, cores: int, slice_s: float
+) -> None:
     """With one process, more cores change nothing, and jobs end in the order in which they came."""
     alone = [(at_s, work_s, 0) for at_s, work_s, _ in given_jobs]
     run = Run(alone, cores, slice_s).finish()
     assert [came_s for came_s, _, _ in run.done_s] == sorted(came_s for came_s, _, _ in run.done_s)
     again = Run(alone, 1, 100.0).finish()
-    assert [done_s for _, done_s, _ in run.done_s] == pytest.approx([done_s for _, done_s, _ in again.done_s])
+    assert [done_s for _, done_s, _ in run.done_s] == pytest.approx(
+        [done_s for _, done_s, _ in again.done_s]
+    )
 
 
 @given(jobs, st.floats(0.01, 1))
-def test_waking_costs_once_for_each_time_that_a_process_slept(given_jobs: Jobs, wake_s: float) -> None:
+def test_waking_costs_once_for_each_time_that_a_process_slept(
+    given_jobs: Jobs, wake_s: float
+) -> None:
     """Core-seconds are the work and the wakes, and jobs that come together need one wake."""
     run = Run(given_jobs, 2, 0.3, wake_s).finish()
     wakes = sum(process.wakes for process in run.processes)
-    assert run.machine.busy_s == pytest.approx(sum(work_s for _, work_s, _ in given_jobs) + wakes * wake_s)
+    assert run.machine.busy_s == pytest.approx(
+        sum(work_s for _, work_s, _ in given_jobs) + wakes * wake_s
+    )
     together = Run([(1.0, work_s, 0) for _, work_s, _ in given_jobs], 2, 0.3, wake_s).finish()
     assert together.processes[0].wakes == 1
 
 
 def open_queue(
-    per_s: float, work_s: Callable[[random.Random], float], cores: int, slice_s: float, seconds: float, own: bool
+    per_s: float,
+    work_s: Callable[[random.Random], float],
+    cores: int,
+    slice_s: float,
+    seconds: float,
+    own: bool,
 ) -> tuple[float, float, float]:
-    """Jobs come by chance, each for a process of its own or all for one: the mean time in the system, the mean number
-    in it as seen at regular times, and the share of the cores that was used.
+    """Jobs come by chance, each for a process of its own or all for one: the mean time in the
+    system, the mean number in it as seen at regular times, and the share of the cores that was
+    used.
     """
     simulation = Simulation(7)
     machine = Machine(simulation, cores, slice_s)
@@ -131,7 +164,9 @@ def test_one_queue_is_md1() -> None:
 
 def test_two_cores_are_mm2() -> None:
     """Erlang's formula for two cores: 1 / (1 - rho^2) times the work, in the mean."""
-    mean_s, number, used = open_queue(1.4, lambda chance: chance.expovariate(1.0), 2, 1e6, 40_000, own=True)
+    mean_s, number, used = open_queue(
+        1.4, lambda chance: chance.expovariate(1.0), 2, 1e6, 40_000, own=True
+    )
     assert mean_s == pytest.approx(1 / (1 - 0.7**2), rel=0.05)
     assert used == pytest.approx(0.7, rel=0.03)
     assert number == pytest.approx(1.4 * mean_s, rel=0.03)
@@ -153,12 +188,16 @@ def test_tiny_slices_are_processor_sharing(kind: str) -> None:
 
 
 def test_a_closed_network_is_as_fast_as_mean_value_analysis_says() -> None:
-    """Ten customers think for 5 s and are served by two queues of 1 s and 0.6 s, by chance: the exact throughput."""
+    """Ten customers think for 5 s and are served by two queues of 1 s and 0.6 s, by chance: the
+    exact throughput.
+    """
     customers, think_s, services = 10, 5.0, (1.0, 0.6)
     lengths = [0.0, 0.0]
     throughput = 0.0
     for n in range(1, customers + 1):
-        responses = [service * (1 + length) for service, length in zip(services, lengths, strict=True)]
+        responses = [
+            service * (1 + length) for service, length in zip(services, lengths, strict=True)
+        ]
         throughput = n / (think_s + sum(responses))
         lengths = [throughput * response for response in responses]
 
@@ -191,7 +230,9 @@ def note(simulation: Simulation, ends: list[float]) -> None:
 
 
 def test_who_wakes_up_waits_for_a_slice_at_most() -> None:
-    """And then goes before one that had more; who has a core keeps it for its slice, however little the others had."""
+    """And then goes before one that had more; who has a core keeps it for its slice, however little
+    the others had.
+    """
     simulation = Simulation(1)
     machine = Machine(simulation, 1, 0.01)
     Process(machine).give(1.0)
@@ -216,8 +257,12 @@ def test_an_event_loop_speaks_at_the_end_of_its_turn() -> None:
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=60), st.floats(0.1, 1))
-def test_a_flush_covers_what_was_written_before_it_began(times: list[float], flush_s: float) -> None:
-    """Each waits for the next flush and at most the one under way, and those who wait together share one."""
+def test_a_flush_covers_what_was_written_before_it_began(
+    times: list[float], flush_s: float
+) -> None:
+    """Each waits for the next flush and at most the one under way, and those who wait together
+    share one.
+    """
     simulation = Simulation(1)
     disk = Disk(simulation, lambda: flush_s)
     waits: list[float] = []
@@ -238,7 +283,9 @@ def test_a_flush_covers_what_was_written_before_it_began(times: list[float], flu
     assert len(waits) == len(times)
     assert all(flush_s - 1e-9 <= wait_s <= 2 * flush_s + 1e-9 for wait_s in waits)
     assert disk.flushes == len(ends)
-    assert all(later - earlier >= flush_s - 1e-9 for earlier, later in itertools.pairwise(sorted(ends)))
+    assert all(
+        later - earlier >= flush_s - 1e-9 for earlier, later in itertools.pairwise(sorted(ends))
+    )
 
 
 def test_draws_have_the_quantiles_that_they_were_made_from() -> None:
@@ -256,5 +303,8 @@ def test_draws_have_the_quantiles_that_they_were_made_from() -> None:
 
 def test_the_same_seed_gives_the_same_run() -> None:
     """Chance comes from the seed alone."""
-    first, second = (open_queue(0.5, lambda chance: chance.expovariate(1.0), 1, 0.1, 500, own=True) for _ in range(2))
+    first, second = (
+        open_queue(0.5, lambda chance: chance.expovariate(1.0), 1, 0.1, 500, own=True)
+        for _ in range(2)
+    )
     assert first == second

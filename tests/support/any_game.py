@@ -1,12 +1,14 @@
-"""Somebody who plays any game by its legal moves: on a page by clicks on the board, on a terminal by typing."""
+"""Somebody who plays any game by its legal moves: on a page by clicks on the board, on a terminal
+by typing.
+"""
 
 from playwright.async_api import expect
 
 from tests.support.browsers import Person
 from tests.support.pseudo_terminal import Screen
 
-# Runs in the page. A move is its path of cells, each pressed where it is drawn, then whatever is asked; labels without
-# cells are buttons. Only what every board has is known here.
+# Runs in the page. A move is its path of cells, each pressed where it is drawn, then whatever is
+# asked; labels without cells are buttons. Only what every board has is known here.
 DRIVER = """async ([seed, most, patience]) => {
     const board = document.querySelector("ply-board");
     board.setPointerCapture = () => {}; // there is no such pointer, for these are events of a script
@@ -60,7 +62,9 @@ async def play_on(person: Person, most: int, seed: int = 1) -> int:
 
 
 async def play_by_hand(person: Person, moves: int) -> None:
-    """The first moves by a real mouse or finger: any cells that may be clicked, until it is a move; or to the end."""
+    """The first moves by a real mouse or finger: any cells that may be clicked, until it is a move;
+    or to the end.
+    """
     over = person.page.locator(".state.over")
     tap = bool(await person.page.evaluate("matchMedia('(pointer: coarse)').matches"))
     for _ in range(moves):

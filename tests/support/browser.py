@@ -14,9 +14,14 @@ ARGUMENTS = [
     "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-MIME = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".json": "application/json"}
+MIME = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".html": "text/html",
+    ".json": "application/json",
+}
+#: Where a page sees the files of this repository.
 FILES = "http://files.test"
-"""Where a page sees the files of this repository."""
 
 
 @asynccontextmanager
@@ -34,10 +39,15 @@ async def open_chromium() -> AsyncIterator[Browser]:
 
 
 def watch_faults(page: Page) -> list[str]:
-    """A list that fills with what goes wrong on a page: errors, warnings, violations of its content security policy."""
+    """A list that fills with what goes wrong on a page: errors, warnings, violations of its content
+    security policy.
+    """
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(f"error: {error}"))
-    page.on("console", lambda said: faults.append(f"{said.type}: {said.text}") if said.type in BAD else None)
+    page.on(
+        "console",
+        lambda said: faults.append(f"{said.type}: {said.text}") if said.type in BAD else None,
+    )
     return faults
 
 
@@ -55,6 +65,8 @@ async def open_files(browser: Browser, **context: Any) -> Page:
 async def _serve_file(route: Route) -> None:
     path = ROOT / route.request.url.removeprefix(f"{FILES}/")
     if path.is_file():
-        await route.fulfill(body=path.read_bytes(), content_type=MIME.get(path.suffix, "text/plain"))
+        await route.fulfill(
+            body=path.read_bytes(), content_type=MIME.get(path.suffix, "text/plain")
+        )
     else:
         await route.fulfill(body="<!doctype html><title>blank</title>", content_type="text/html")

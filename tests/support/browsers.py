@@ -1,4 +1,6 @@
-"""People with a browser: pages on a real server that are used as people use them, and remember what went wrong."""
+"""People with a browser: pages on a real server that are used as people use them, and remember what
+went wrong.
+"""
 
 import re
 from collections.abc import AsyncIterator
@@ -12,7 +14,11 @@ from tests.support.browser import watch_faults
 TURN = re.compile(r"^Your turn")
 PATIENCE_MS = 60_000
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
-PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "has_touch": True,
+    "is_mobile": True,
+}
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -71,7 +77,9 @@ class Person:
 
     # --- what they do
 
-    async def create(self, game: str, opponent: str, *, level: int | None = None, side: str | None = None) -> None:
+    async def create(
+        self, game: str, opponent: str, *, level: int | None = None, side: str | None = None
+    ) -> None:
         """Makes a room in the lobby by its form and waits for the board."""
         await self.go("/")
         await self.pick("Game", game)
@@ -86,7 +94,11 @@ class Person:
 
     async def pick(self, group: str, choice: str) -> None:
         """Clicks one of a few choices in the lobby's form."""
-        await self.page.get_by_role("group", name=group, exact=True).locator("label", has_text=choice).first.click()
+        await (
+            self.page.get_by_role("group", name=group, exact=True)
+            .locator("label", has_text=choice)
+            .first.click()
+        )
 
     async def turn(self) -> None:
         """Waits for their turn."""
@@ -109,7 +121,9 @@ class Person:
 
 
 @asynccontextmanager
-async def people(browser: Browser, url: str, *contexts: dict[str, Any]) -> AsyncIterator[list[Person]]:
+async def people(
+    browser: Browser, url: str, *contexts: dict[str, Any]
+) -> AsyncIterator[list[Person]]:
     """Somebody for each browser context given; at the end nothing may have gone wrong on any page."""
     opened = [await browser.new_context(**context) for context in contexts]
     group = [Person(await context.new_page(), url) for context in opened]

@@ -1,4 +1,5 @@
-"""A clock that a test turns, for an event loop with real sockets, pipes and processes (without those: `virtual`).
+"""A clock that a test turns, for an event loop with real sockets, pipes and processes (without
+those: `virtual`).
 
 async with stopped_clock() as clock:
     task = asyncio.create_task(…)                 # what needs no time happens
@@ -12,13 +13,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 MOMENT_S = 0.002
+#: Moments in which this process has nothing to do any more: then it waits for a timer, or for other
+#: processes.
 SETTLE = 5
-"""Moments in which this process has nothing to do any more: then it waits for a timer, or for other processes."""
 
 
 class StoppedClock:
-    """What the running loop takes for the time: it stands still until the test turns it. What comes over sockets and
-    pipes, from threads and from other processes comes as ever, and other processes have their own time.
+    """What the running loop takes for the time: it stands still until the test turns it. What comes
+    over sockets and pipes, from threads and from other processes comes as ever, and other processes
+    have their own time.
     """
 
     def __init__(self, loop: Any) -> None:
@@ -30,8 +33,9 @@ class StoppedClock:
         self.now_s += seconds
 
     async def until(self, holds: Callable[[], bool], within_s: float) -> float:
-        """Turns from timer to timer until that holds, and returns for how long; AssertionError when it does not within
-        so much time. For what happens in this process: the clock does not wait for others.
+        """Turns from timer to timer until that holds, and returns for how long; AssertionError when
+        it does not within so much time. For what happens in this process: the clock does not wait
+        for others.
         """
         begun_s, end_s = self.now_s, self.now_s + within_s
         while not await self._settles(holds):
@@ -61,7 +65,9 @@ class StoppedClock:
 
 @asynccontextmanager
 async def stopped_clock() -> AsyncIterator[StoppedClock]:
-    """Stops the running loop's time; afterwards it goes on from where it was left. asyncio's own loop only."""
+    """Stops the running loop's time; afterwards it goes on from where it was left. asyncio's own
+    loop only.
+    """
     loop: Any = asyncio.get_running_loop()
     real = type(loop).time
     clock = StoppedClock(loop)
@@ -74,8 +80,8 @@ async def stopped_clock() -> AsyncIterator[StoppedClock]:
 
 
 async def ends_within(work: Coroutine[Any, Any, object], seconds: float) -> None:
-    """Awaits it on a stopped clock; AssertionError when it needs more time than that. On uvloop, whose clock cannot be
-    stopped, only that it ends.
+    """Awaits it on a stopped clock; AssertionError when it needs more time than that. On uvloop,
+    whose clock cannot be stopped, only that it ends.
     """
     task = asyncio.ensure_future(work)
     if isinstance(asyncio.get_running_loop(), asyncio.SelectorEventLoop):

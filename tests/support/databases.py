@@ -40,7 +40,9 @@ class SqliteDatabase:
 
     async def run(self, work: Callable[[Connection], T], snapshot: bool = False) -> T:
         def in_thread() -> T:
-            with schema.sqlite_engine(self.path, "BEGIN" if snapshot else "BEGIN IMMEDIATE").begin() as connection:
+            with schema.sqlite_engine(
+                self.path, "BEGIN" if snapshot else "BEGIN IMMEDIATE"
+            ).begin() as connection:
                 return work(connection)
 
         return await asyncio.to_thread(in_thread)
@@ -63,7 +65,9 @@ class PostgresDatabase:
 
 
 @asynccontextmanager
-async def bare_database(kind: str, request: pytest.FixtureRequest, name: str = "store") -> AsyncIterator[Database]:
+async def bare_database(
+    kind: str, request: pytest.FixtureRequest, name: str = "store"
+) -> AsyncIterator[Database]:
     """A database of that kind without tables."""
     if kind == "sqlite":
         folder: Path = request.getfixturevalue("tmp_path")
@@ -75,7 +79,9 @@ async def bare_database(kind: str, request: pytest.FixtureRequest, name: str = "
 
 
 @asynccontextmanager
-async def empty_database(kind: str, request: pytest.FixtureRequest, name: str = "store") -> AsyncIterator[Database]:
+async def empty_database(
+    kind: str, request: pytest.FixtureRequest, name: str = "store"
+) -> AsyncIterator[Database]:
     """A database of that kind with our tables and nothing in them."""
     if kind == "sqlite":
         folder: Path = request.getfixturevalue("tmp_path")
@@ -104,8 +110,8 @@ def content(connection: Connection) -> dict[str, list[dict[str, Any]]]:
 
 
 async def play_matches(store: SqlStore) -> list[str]:
-    """Rooms as people leave them: a finished match and its rematch, one against the AI, a private one with chat among
-    spectators, one in the middle of a match, and one that waits.
+    """Rooms as people leave them: a finished match and its rematch, one against the AI, a private
+    one with chat among spectators, one in the middle of a match, and one that waits.
     """
     world = World(store=store)
     async with world.hub() as hub:
@@ -117,7 +123,9 @@ async def play_matches(store: SqlStore) -> list[str]:
             await (ada, ben)[ply % 2].ack((ada, ben)[ply % 2].move(full, ply, move))
         for one in (ada, ben):
             await one.ack(one.plain(wire.Rematch, full))
-        private = await ada.create("sticks", seats=open_seat, visibility="unlisted", options={"rows": "1-2-3"})
+        private = await ada.create(
+            "sticks", seats=open_seat, visibility="unlisted", options={"rows": "1-2-3"}
+        )
         await ben.ack(ben.chat(private, "psst 🎲", "spectators"))
         await ben.ack(ben.sit(private, 1))
         await ben.ack(ben.plain(wire.Resign, private))
@@ -125,8 +133,14 @@ async def play_matches(store: SqlStore) -> list[str]:
         await ada.ack(ada.sit(half, 1))
         await ben.ack(ben.move(half, 0, "d"))
         waiting = await ada.create("tic-tac-toe", seats=open_seat)
-        against_ai = await ada.create("sticks", seats=(wire.MySeat(), wire.AiSeat(1)), options={"rows": "1-2-3"})
+        against_ai = await ada.create(
+            "sticks", seats=(wire.MySeat(), wire.AiSeat(1)), options={"rows": "1-2-3"}
+        )
         await ada.ack(ada.join(against_ai))
-        await ada.ack(ada.move(against_ai, 0, (await ada.until(lambda m: m["t"] == "turn"))["moves"][0]["id"]))
-        await ada.until(lambda m: m["t"] == "event" and m["room"] == against_ai and m.get("ply") == 1)
+        await ada.ack(
+            ada.move(against_ai, 0, (await ada.until(lambda m: m["t"] == "turn"))["moves"][0]["id"])
+        )
+        await ada.until(
+            lambda m: m["t"] == "event" and m["room"] == against_ai and m.get("ply") == 1
+        )
         return [full, private, half, waiting, against_ai]

@@ -1,4 +1,6 @@
-"""The files that docs/add-a-game.md leads to, and their installation as another distribution would do it."""
+"""The files that docs/add-a-game.md leads to, and their installation as another distribution would
+do it.
+"""
 
 import re
 import tomllib
@@ -17,14 +19,22 @@ def documented_files() -> dict[str, str]:
 
 
 def install(folder: Path) -> None:
-    """Writes the files into a folder with the metadata that an installer makes of its pyproject.toml."""
+    """Writes the files into a folder with the metadata that an installer makes of its
+    pyproject.toml.
+    """
     files = documented_files()
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
     project = tomllib.loads(files["pyproject.toml"])["project"]
     info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
     groups = project["entry-points"].items()
-    lines = [line for group, names in groups for line in (f"[{group}]", *(f"{n} = {m}" for n, m in names.items()))]
+    lines = [
+        line
+        for group, names in groups
+        for line in (f"[{group}]", *(f"{n} = {m}" for n, m in names.items()))
+    ]
     (info / "entry_points.txt").write_text("\n".join(lines) + "\n")

@@ -1,4 +1,6 @@
-"""A room on a scripted connection that plays by the server's rule book; its AI always plays the first move."""
+"""A room on a scripted connection that plays by the server's rule book; its AI always plays the
+first move.
+"""
 
 from collections.abc import Sequence
 from itertools import count
@@ -32,9 +34,11 @@ Logged = tuple[int, RoomEvent]
 
 
 class House:
-    """One room. `serve` is a script for a connection of Ada's, `act` does something in another's name.
+    """One room. `serve` is a script for a connection of Ada's, `act` does something in another's
+    name.
 
-    After committing a command of a type in `cut_before_ack` the connection is cut, once, and nothing of it is told.
+    After committing a command of a type in `cut_before_ack` the connection is cut, once, and
+    nothing of it is told.
     """
 
     def __init__(
@@ -128,7 +132,9 @@ class House:
         for v, event in events:
             await self._send(event_frame("r", v, 0, format_event_body(event)))
         match = self.room.match
-        if match is None or not (draw or any(isinstance(event, Started | Moved | Finished) for _, event in events)):
+        if match is None or not (
+            draw or any(isinstance(event, Started | Moved | Finished) for _, event in events)
+        ):
             return
         assert match.position is not None
         for message in (view(self.room, match), turn(self.room, match)):
@@ -144,7 +150,9 @@ class House:
             assert match.position is not None
             token = match.position.tokens()[0]
             begun = Thinking(room="r", match=match.id, ply=match.ply, seat=seat, state="searching")
-            done = msgspec.structs.replace(begun, state="done", depth=2, score=7, nodes=1234, pv=(token,))
+            done = msgspec.structs.replace(
+                begun, state="done", depth=2, score=7, nodes=1234, pv=(token,)
+            )
             await self._send(format_message(begun))
             await self._send(format_message(done))
             await self._tell(self._ai_move(seat))

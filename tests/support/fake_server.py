@@ -1,4 +1,5 @@
-"""A world for hubs and rooms: a store that fails on command, engines that follow a script, clients that read frames.
+"""A world for hubs and rooms: a store that fails on command, engines that follow a script, clients
+that read frames.
 
 Time is the event loop's: on virtual time (see `virtual`) a test of minutes takes milliseconds.
 """
@@ -16,7 +17,16 @@ from typing import Any, ParamSpec, TypeVar
 from engine.game import Game
 from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
-from server.bus.base import Bus, BusMessage, BusNumbers, GapHandler, Heartbeat, MessagesLost, Receive, ReceiveNode
+from server.bus.base import (
+    Bus,
+    BusMessage,
+    BusNumbers,
+    GapHandler,
+    Heartbeat,
+    MessagesLost,
+    Receive,
+    ReceiveNode,
+)
 from server.bus.local import LocalBus
 from server.limits import by_address as limits
 from server.ports import OnInfo, Ports
@@ -49,11 +59,15 @@ COMMANDS = itertools.count(1)
 
 
 def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Runs an async test on virtual time; what nobody caught, in a timer or a forgotten task, fails it, too."""
+    """Runs an async test on virtual time; what nobody caught, in a timer or a forgotten task, fails
+    it, too.
+    """
 
     async def main(*args: P.args, **kwargs: P.kwargs) -> None:
         uncaught: list[dict[str, Any]] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: uncaught.append(context))
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: uncaught.append(context)
+        )
         await test(*args, **kwargs)
         assert uncaught == []
 
@@ -134,7 +148,9 @@ class FaultyStore(MemoryStore):
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
         return await self._through("heads", super().heads(rooms))
 
-    async def due_rooms(self, now_ms: int, node: str, all_nodes: bool, limit: int = 500) -> list[str]:
+    async def due_rooms(
+        self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
+    ) -> list[str]:
         return await self._through("due_rooms", super().due_rooms(now_ms, node, all_nodes, limit))
 
     async def alive_nodes(self) -> frozenset[str]:
@@ -193,8 +209,9 @@ class UnreliableStore(FaultyStore):
 
 
 class BadBus:
-    """A bus that loses, doubles, delays and reorders messages by chance, from a seed; `faults` 0 does none of it.
-    With a later beat of a node it says that something of that node was missed, as the bus over MQTT does.
+    """A bus that loses, doubles, delays and reorders messages by chance, from a seed; `faults` 0
+    does none of it. With a later beat of a node it says that something of that node was missed, as
+    the bus over MQTT does.
     """
 
     def __init__(self, seed: int = 0, faults: float = 0.0, delay_s: float = 0.02) -> None:
@@ -203,10 +220,10 @@ class BadBus:
         self._delay_s = delay_s
         self._inner = LocalBus()
         self._missed: set[str] = set()
+        #: Nothing gets through at all.
         self.cut = False
-        """Nothing gets through at all."""
+        #: Whether it knows of that.
         self.flows = True
-        """Whether it knows of that."""
 
     def publish(self, message: BusMessage) -> None:
         if self.cut:
@@ -253,7 +270,9 @@ async def first_legal(job: Job) -> str:
 
 
 class ScriptedEngines:
-    """Engines that answer as a test says; `jobs` are those that were asked for, `asked` tells of each."""
+    """Engines that answer as a test says; `jobs` are those that were asked for, `asked` tells of
+    each.
+    """
 
     def __init__(self, answer: Answer = first_legal) -> None:
         self.answer = answer
@@ -381,7 +400,9 @@ class Client:
     def move(self, room: str, ply: int, move: str, key: str | None = None) -> wire.Move:
         return wire.Move(id=key or self.new_id(), room=room, ply=ply, move=move)
 
-    def chat(self, room: str, text: str, to: wire.ChatTo = "room", key: str | None = None) -> wire.Chat:
+    def chat(
+        self, room: str, text: str, to: wire.ChatTo = "room", key: str | None = None
+    ) -> wire.Chat:
         return wire.Chat(id=key or self.new_id(), room=room, text=text, to=to)
 
     def plain(self, kind: type[wire.RoomCommand], room: str) -> wire.RoomCommand:
@@ -390,7 +411,9 @@ class Client:
     # --- hearing ---
 
     async def until(self, wanted: Callable[[Message], bool], since: int = 0) -> Message:
-        """The first message that is wanted, heard already (from the one numbered `since` on) or yet to come."""
+        """The first message that is wanted, heard already (from the one numbered `since` on) or yet
+        to come.
+        """
         at = since
         async with asyncio.timeout(60):
             while True:
@@ -432,7 +455,9 @@ class Client:
 class World:
     """One store, one bus, and what hubs need besides."""
 
-    def __init__(self, find_game: Callable[[str], Game] = load_game, store: Store | None = None) -> None:
+    def __init__(
+        self, find_game: Callable[[str], Game] = load_game, store: Store | None = None
+    ) -> None:
         self.settings = Settings(sole_node=False, ai_pace_ms=0, ai_duel_pace_ms=0, workers=1)
         self.store = FaultyStore()
         self._instead = store

@@ -1,7 +1,8 @@
 """A TCP proxy for tests that fails exactly as told: after so many bytes, by reset, by silence.
 
 async with fault_proxy(server.port) as proxy:
-    proxy.cut_after(Toward.SERVER, 17)   # the server gets 17 bytes more, then both ends see the connection go
+    proxy.cut_after(Toward.SERVER, 17)   # the server gets 17 bytes more, then both ends see the
+    connection go
 """
 
 import asyncio
@@ -22,16 +23,18 @@ class Toward(Enum):
 
 
 class FaultProxy:
-    """See `fault_proxy`. Faults hit the connections that are open when they are asked for; later ones are sound."""
+    """See `fault_proxy`. Faults hit the connections that are open when they are asked for; later
+    ones are sound.
+    """
 
     def __init__(self, upstream_port: int) -> None:
         self.port = 0
+        #: New connections are dropped at once.
         self.refusing = False
-        """New connections are dropped at once."""
+        #: Connections so far.
         self.made = 0
-        """Connections so far."""
+        #: Bytes so far, each way.
         self.passed = dict.fromkeys(Toward, 0)
-        """Bytes so far, each way."""
         self._upstream_port = upstream_port
         self._links: set[_Link] = set()
         self._cut: tuple[Toward, int, asyncio.Event] | None = None
@@ -41,9 +44,11 @@ class FaultProxy:
         return f"http://127.0.0.1:{self.port}"
 
     def cut_after(self, toward: Toward, count: int) -> asyncio.Event:
-        """Lets exactly `count` bytes more through in one direction, then closes all connections; set when it did.
+        """Lets exactly `count` bytes more through in one direction, then closes all connections;
+        set when it did.
 
-        The receiver of the last byte sees them all and then an orderly end; nothing at all arrives after that.
+        The receiver of the last byte sees them all and then an orderly end; nothing at all arrives
+        after that.
         """
         done = asyncio.Event()
         self._cut = (toward, count, done)
@@ -52,7 +57,9 @@ class FaultProxy:
         return done
 
     def freeze(self, *directions: Toward) -> None:
-        """Bytes stop (both ways, if no direction is named) while the connections stay, as if a cable had been drawn."""
+        """Bytes stop (both ways, if no direction is named) while the connections stay, as if a
+        cable had been drawn.
+        """
         for link in self._links:
             for toward in directions or Toward:
                 link.flowing[toward].clear()
@@ -92,7 +99,11 @@ class FaultProxy:
             self._links.discard(link)
 
     async def _pump(
-        self, link: "_Link", toward: Toward, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        link: "_Link",
+        toward: Toward,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
         """One direction, to the end of either side, which then is the end of the link."""
         try:

@@ -1,7 +1,8 @@
-"""A crowd of clients who play, chat, err, hop from node to node, send again and cut connections, and write it all down.
+"""A crowd of clients who play, chat, err, hop from node to node, send again and cut connections,
+and write it all down.
 
-They know the rules from tests/oracle/referee.py and the rooms from what they are told. Everything goes into a
-`History`.
+They know the rules from tests/oracle/referee.py and the rooms from what they are told. Everything
+goes into a `History`.
 """
 
 import asyncio
@@ -20,8 +21,9 @@ from tests.oracle.referee import Referee, referee
 
 WAIT_S = 15.0
 TO = ["room", "spectators"]
+#: A room with so many events is left alone: a client that is further behind than 500 gets a
+#: snapshot.
 LONGEST = 450
-"""A room with so many events is left alone: a client that is further behind than 500 gets a snapshot."""
 
 
 @dataclass
@@ -42,7 +44,10 @@ class Known:
         """Follows what is told."""
         match message["t"]:
             case "joined":
-                self.game, self.options = message["description"]["game"], message["description"]["options"]
+                self.game, self.options = (
+                    message["description"]["game"],
+                    message["description"]["options"],
+                )
             case "snapshot":
                 self.v = message["v"]
                 self.seats = [one["identity"] if one else None for one in message["seats"]]
@@ -90,7 +95,12 @@ class Known:
 
     def my_turn(self, identity: str) -> bool:
         umpire = self.umpire
-        return not self.over and umpire is not None and not umpire.over and self.seats[umpire.turn] == identity
+        return (
+            not self.over
+            and umpire is not None
+            and not umpire.over
+            and self.seats[umpire.turn] == identity
+        )
 
 
 class Link:
@@ -167,7 +177,9 @@ class Link:
             self._connection.transport.abort()
 
     async def ask(self, message: Message) -> Message | None:
-        """Sends a message and waits for its answer; None when there was none, which the checker judges."""
+        """Sends a message and waits for its answer; None when there was none, which the checker
+        judges.
+        """
         return await patiently(await self.send(message))
 
     async def close(self) -> None:
@@ -189,9 +201,9 @@ async def patiently(answer: "asyncio.Future[Message | None]") -> Message | None:
 
 
 class CrowdClient:
-    """Somebody with an identity and a connection to each node. `urls` says where those are at the moment. A connection
-    is there within `linked_s`; it is given up when an answer takes longer than `gives_up_s`, if that is set: then
-    nobody can see that an answer never comes.
+    """Somebody with an identity and a connection to each node. `urls` says where those are at the
+    moment. A connection is there within `linked_s`; it is given up when an answer takes longer than
+    `gives_up_s`, if that is set: then nobody can see that an answer never comes.
     """
 
     def __init__(
@@ -221,7 +233,9 @@ class CrowdClient:
     # --- connections ---
 
     async def link(self, number: int) -> Link:
-        """The connection to a node, made anew if need be; it follows all rooms from where the client was."""
+        """The connection to a node, made anew if need be; it follows all rooms from where the
+        client was.
+        """
         link = self.links[number]
         async with asyncio.timeout(self._linked_s):
             while link is None or not link.open:
@@ -231,14 +245,22 @@ class CrowdClient:
     async def _connect(self, number: int) -> Link | None:
         try:
             connection = await connect(
-                self._urls[number], compression=None, ping_interval=None, close_timeout=1, proxy=None, max_queue=None
+                self._urls[number],
+                compression=None,
+                ping_interval=None,
+                close_timeout=1,
+                proxy=None,
+                max_queue=None,
             )
         except (OSError, WebSocketException):
             await asyncio.sleep(0.02)
             return None
         before = self.links[number]
         link = self.links[number] = Link(self, connection)
-        if await link.ask({"t": "hello", "protocol": 1, "name": self.name, "token": self.token}) is None:
+        if (
+            await link.ask({"t": "hello", "protocol": 1, "name": self.name, "token": self.token})
+            is None
+        ):
             return None
         joining = []
         for room in self.rooms:
@@ -254,7 +276,9 @@ class CrowdClient:
     async def join(self, link: Link, room: str, since: int) -> None:
         """Follows a room from a v, as long as it takes."""
         while link.open:
-            answer = await link.ask({"t": "join", "id": self.new_id(), "room": room, "since": since})
+            answer = await link.ask(
+                {"t": "join", "id": self.new_id(), "room": room, "since": since}
+            )
             if answer is not None and answer["t"] == "ack":
                 return
 
@@ -286,10 +310,18 @@ class CrowdClient:
             await asyncio.sleep(0)
 
     async def _move(self, link: Link, room: str, known: Known) -> None:
-        """A legal move, as far as one knows; sometimes sent twice, to two nodes, or into a cut connection."""
+        """A legal move, as far as one knows; sometimes sent twice, to two nodes, or into a cut
+        connection.
+        """
         assert known.umpire is not None
         token = self.chance.choice(known.umpire.moves())
-        message = {"t": "move", "id": self.new_id(), "room": room, "ply": known.plies, "move": token}
+        message = {
+            "t": "move",
+            "id": self.new_id(),
+            "room": room,
+            "ply": known.plies,
+            "move": token,
+        }
         luck = self.chance.random()
         if luck < 0.88:
             await self.again(link, message)
@@ -345,7 +377,12 @@ class CrowdClient:
     def behind(self, heads: dict[str, int]) -> list[str]:
         """The rooms in which one of the open connections has not seen everything yet."""
         open_links = [link for link in self.links if link is not None and link.open]
-        return [room for link in open_links for room, known in link.rooms.items() if known.v < heads[room]]
+        return [
+            room
+            for link in open_links
+            for room, known in link.rooms.items()
+            if known.v < heads[room]
+        ]
 
 
 async def read_everything(url: str, rooms: list[str], history: History) -> None:

@@ -1,4 +1,6 @@
-"""Log entries and rooms for tests of the store and the bus, of no game in particular; and databases to keep them in."""
+"""Log entries and rooms for tests of the store and the bus, of no game in particular; and databases
+to keep them in.
+"""
 
 import asyncio
 import tempfile
@@ -48,7 +50,9 @@ def _migrated() -> bytes:
 def entries(first_v: int, count: int = 1, at_ms: int = NOW_MS) -> tuple[StoredEvent, ...]:
     """Some events in a row."""
     body = b'{"kind":"said","identity":"ada","name":"Ada","text":"%d"}'
-    return tuple(StoredEvent(v, at_ms, EVERYBODY, body % v) for v in range(first_v, first_v + count))
+    return tuple(
+        StoredEvent(v, at_ms, EVERYBODY, body % v) for v in range(first_v, first_v + count)
+    )
 
 
 def append(
@@ -63,7 +67,9 @@ def append(
     projections: Sequence[Projection] = (),
 ) -> Append:
     """Events after a v."""
-    return Append(room, after_v, entries(after_v + 1, count, at_ms), node, due_ms, command, tuple(projections))
+    return Append(
+        room, after_v, entries(after_v + 1, count, at_ms), node, due_ms, command, tuple(projections)
+    )
 
 
 def new_room(
@@ -79,7 +85,9 @@ def new_room(
 ) -> NewRoom:
     """A room that starts with some events; its create_id is its own id unless one is given."""
     key = CommandKey(host, create_id or room)
-    first = append(room, 0, key, count=count, node=node, due_ms=due_ms, at_ms=at_ms, projections=projections)
+    first = append(
+        room, 0, key, count=count, node=node, due_ms=due_ms, at_ms=at_ms, projections=projections
+    )
     return NewRoom(first, "sticks", True, host, key.id, at_ms)
 
 
@@ -98,8 +106,8 @@ def listing(text: str, listed: bool = True) -> Listing:
     return Listing(listed, b'{"title":"%b"}' % text.encode())
 
 
+#: For tests that wait until PostgreSQL is given up.
 HASTY = Limits(connect_s=2.0, statement_s=2.0, lock_s=0.2)
-"""For tests that wait until PostgreSQL is given up."""
 
 
 async def outcome(work: Awaitable[object]) -> object:
@@ -110,9 +118,11 @@ async def outcome(work: Awaitable[object]) -> object:
         return error
 
 
-async def insist(store: Store, room: str, key: CommandKey, body: bytes, within_s: float = 30.0) -> tuple[int, int]:
-    """Writes an event for a command as a node does: again after a conflict, and when nobody knows, by its key.
-    Returns how many conflicts there were, and at which v it is.
+async def insist(
+    store: Store, room: str, key: CommandKey, body: bytes, within_s: float = 30.0
+) -> tuple[int, int]:
+    """Writes an event for a command as a node does: again after a conflict, and when nobody knows,
+    by its key. Returns how many conflicts there were, and at which v it is.
     """
     conflicts = 0
     async with asyncio.timeout(within_s):

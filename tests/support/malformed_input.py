@@ -1,4 +1,6 @@
-"""Seeded nonsense of every layer: bytes that are no request, handshakes that are none, broken frames and messages."""
+"""Seeded nonsense of every layer: bytes that are no request, handshakes that are none, broken
+frames and messages.
+"""
 
 import json
 import random
@@ -13,19 +15,33 @@ from tests.support.raw_websocket import BINARY, CLOSE, PING, PONG, TEXT, frame, 
 Json = dict[str, Any]
 
 BIG = 10**30
+#: Values that stand where others belong.
 STRANGE: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2, 3, 0.5, -0.0, 2**31, 2**53 - 1, 2**53, 2**63, 2**64, BIG, -BIG, "", " ", "0", "\0",
     "x", "x" * 36, "x" * 37, "x" * 5000, "../../etc/passwd", "'; DROP TABLE rooms; --", "%00", "\ud800", "\u202e",
     "🎲" * 9, "ai", "hello", [], [[]], [None], {}, {"t": "move"}, {"": ""}, [1, [2, [3, [4, [5, [6, [7, [8]]]]]]]],
 )  # fmt: skip
-"""Values that stand where others belong."""
 
-RAW = (b"NaN", b"-Infinity", b"1e999", b"-", b"0x1", b"01", b"'x'", b'"\\x"', b'"\\ud800"', b"9" * 400, b"undefined")
-"""Text that stands where a JSON value belongs and is none, or a strange one."""
+#: Text that stands where a JSON value belongs and is none, or a strange one.
+RAW = (
+    b"NaN",
+    b"-Infinity",
+    b"1e999",
+    b"-",
+    b"0x1",
+    b"01",
+    b"'x'",
+    b'"\\x"',
+    b'"\\ud800"',
+    b"9" * 400,
+    b"undefined",
+)
 
 
 class Nonsense:
-    """What a hostile client may send; `rooms` are those that it would like to disturb. Same seed, same nonsense."""
+    """What a hostile client may send; `rooms` are those that it would like to disturb. Same seed,
+    same nonsense.
+    """
 
     def __init__(self, seed: int, rooms: list[str]) -> None:
         self._random = random.Random(seed)
@@ -70,7 +86,15 @@ class Nonsense:
     def message(self) -> bytes:
         """A text frame's payload: a command that is out of place, or was broken in some way."""
         one = self._random
-        breaks = (self._as_it_is, self._field, self._bytes, self._raw_value, self._depth, self._no_object, self._keys)
+        breaks = (
+            self._as_it_is,
+            self._field,
+            self._bytes,
+            self._raw_value,
+            self._depth,
+            self._no_object,
+            self._keys,
+        )
         payload = one.choices(breaks, (2, 6, 4, 2, 1, 1, 1))[0](self.command())
         return self._harmless(payload) if len(payload) <= wire.MAX_FRAME_BYTES else self.message()
 
@@ -91,7 +115,9 @@ class Nonsense:
         return _encode(command)
 
     def _bytes(self, command: Json) -> bytes:
-        """Some bytes are changed, missing or too many; what is left is UTF-8 (see `bad_frames` for what is not)."""
+        """Some bytes are changed, missing or too many; what is left is UTF-8 (see `bad_frames` for
+        what is not).
+        """
         one = self._random
         data = bytearray(_encode(command))
         for _ in range(one.choice((1, 1, 2, 8))):
@@ -126,7 +152,9 @@ class Nonsense:
     def _no_object(self, command: Json) -> bytes:
         one = self._random
         whole = _encode(command)
-        return one.choice((b"", b" ", b"null", b"0", b'"hello"', b"[" + whole + b"]", whole + whole, *RAW))
+        return one.choice(
+            (b"", b" ", b"null", b"0", b'"hello"', b"[" + whole + b"]", whole + whole, *RAW)
+        )
 
     def _keys(self, command: Json) -> bytes:
         """The same key twice, a thousand keys, or keys that nobody knows."""
@@ -155,7 +183,9 @@ class Nonsense:
     # --- frames
 
     def bad_frames(self) -> bytes:
-        """Bytes after a handshake that no server may take for messages: it has to close the connection."""
+        """Bytes after a handshake that no server may take for messages: it has to close the
+        connection.
+        """
         one = self._random
         text = _encode(self.command())
         return one.choice(
@@ -170,7 +200,9 @@ class Nonsense:
                 lambda: frame(b"x" * 70_000),
                 lambda: frame(text, length=2**62),
                 lambda: frame(text, length=2**64 - 1),
-                lambda: b"".join(frame(b"x" * 999, TEXT if n == 0 else 0, fin=False) for n in range(10)),
+                lambda: b"".join(
+                    frame(b"x" * 999, TEXT if n == 0 else 0, fin=False) for n in range(10)
+                ),
                 lambda: frame(text, 0),
                 lambda: frame(text, fin=False) + frame(text),
                 lambda: frame(b"x" * 126, PING),
@@ -184,14 +216,19 @@ class Nonsense:
         )()
 
     def odd_frames(self) -> bytes:
-        """Frames that are allowed and seldom seen: fragments with pings in between, pongs unasked, binary."""
+        """Frames that are allowed and seldom seen: fragments with pings in between, pongs unasked,
+        binary.
+        """
         one = self._random
         text = _encode({"t": "ping", "id": "p"})
         at = one.randrange(len(text))
         return one.choice(
             (
                 frame(text[:at], fin=False) + frame(b"!", PING) + frame(text[at:], 0),
-                b"".join(frame(text[n : n + 1], 0 if n else TEXT, fin=n == len(text) - 1) for n in range(len(text))),
+                b"".join(
+                    frame(text[n : n + 1], 0 if n else TEXT, fin=n == len(text) - 1)
+                    for n in range(len(text))
+                ),
                 frame(b"", PONG) + frame(text),
                 frame(text, BINARY),
                 frame(b"", TEXT, fin=False) + frame(b"", 0, fin=False) + frame(text, 0),
@@ -204,10 +241,31 @@ class Nonsense:
         """The first bytes of a connection that is no client of ours."""
         one = self._random
         host = one.choice(
-            ("127.0.0.1", "localhost", "[::1", "[", "", "evil.example", "x" * 300, "127.0.0.1:99999", "\udcff")
+            (
+                "127.0.0.1",
+                "localhost",
+                "[::1",
+                "[",
+                "",
+                "evil.example",
+                "x" * 300,
+                "127.0.0.1:99999",
+                "\udcff",
+            )
         )
         path = one.choice(
-            ("/ws", "/ws", "/", "/ws?x=" + "y" * 999, "//ws", "/ws/../ws", "/%00", "*", "ws", "http://x/ws")
+            (
+                "/ws",
+                "/ws",
+                "/",
+                "/ws?x=" + "y" * 999,
+                "//ws",
+                "/ws/../ws",
+                "/%00",
+                "*",
+                "ws",
+                "http://x/ws",
+            )
         )
         odd_header = one.choice(
             (
@@ -260,7 +318,9 @@ def _request(line: str, *headers: str) -> bytes:
 
 def _encode(command: Json) -> bytes:
     """JSON in ASCII, raw values as they are, lone surrogates as escapes."""
-    parts = (json.dumps(name).encode() + b":" + _encode_value(value) for name, value in command.items())
+    parts = (
+        json.dumps(name).encode() + b":" + _encode_value(value) for name, value in command.items()
+    )
     return b"{" + b",".join(parts) + b"}"
 
 

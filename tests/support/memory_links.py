@@ -1,4 +1,6 @@
-"""Links without a broker, for tests on virtual time: what one of them publishes the others have at the next turn."""
+"""Links without a broker, for tests on virtual time: what one of them publishes the others have at
+the next turn.
+"""
 
 import asyncio
 from types import SimpleNamespace
@@ -9,7 +11,9 @@ from server.bus.link import Link, Receive, _filters
 
 
 class MemoryBroker:
-    """Everybody's messages, in order; a status stays for whoever asks later, and becomes empty when its link dies."""
+    """Everybody's messages, in order; a status stays for whoever asks later, and becomes empty when
+    its link dies.
+    """
 
     def __init__(self) -> None:
         self.links: list[MemoryLink] = []

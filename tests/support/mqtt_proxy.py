@@ -1,7 +1,8 @@
-"""A proxy before an MQTT broker that doubles and reorders what the broker sends to clients, by chance from a seed.
+"""A proxy before an MQTT broker that doubles and reorders what the broker sends to clients, by
+chance from a seed.
 
-A doubled message comes a second time as QoS 0, which has no packet id to answer. Reordered ones overtake each other
-within a window, and are held for a moment at most.
+A doubled message comes a second time as QoS 0, which has no packet id to answer. Reordered ones
+overtake each other within a window, and are held for a moment at most.
 """
 
 import asyncio
@@ -34,7 +35,10 @@ class MqttProxy:
             pumps.create_task(self._disturb(up_reader, writer, up_writer))
 
     async def _disturb(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, up_writer: asyncio.StreamWriter
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        up_writer: asyncio.StreamWriter,
     ) -> None:
         held: list[bytes] = []
         waiting: asyncio.Task[bytes] | None = None
@@ -65,7 +69,9 @@ class MqttProxy:
             held.append(packet)
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, back: asyncio.StreamWriter) -> None:
+async def _copy(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, back: asyncio.StreamWriter
+) -> None:
     with suppress(OSError), closing(writer), closing(back):
         while data := await reader.read(65536):
             writer.write(data)

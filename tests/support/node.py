@@ -1,4 +1,6 @@
-"""A whole node in this process, on a port of its own: real sockets over the store and the engines of a test."""
+"""A whole node in this process, on a port of its own: real sockets over the store and the engines
+of a test.
+"""
 
 import asyncio
 import contextlib
@@ -18,12 +20,14 @@ from server.protocol.codec import format_message
 from server.web.pages import client_folder
 from tests.support.fake_server import Message, World
 
+#: Nothing takes so long: whoever waits for more waits for ever.
 WAIT_S = 60.0
-"""Nothing takes so long: whoever waits for more waits for ever."""
 
 
 class Socket:
-    """A client's WebSocket. Messages that are waited for come in order; the others are kept in `messages`."""
+    """A client's WebSocket. Messages that are waited for come in order; the others are kept in
+    `messages`.
+    """
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
@@ -50,7 +54,9 @@ class Socket:
         """The next message of that type with these fields."""
         while True:
             message = await self.receive()
-            if message["t"] == t and all(message.get(name) == value for name, value in fields.items()):
+            if message["t"] == t and all(
+                message.get(name) == value for name, value in fields.items()
+            ):
                 return message
 
     async def hello(self, token: str | None = None, name: str | None = None) -> Message:
@@ -109,19 +115,28 @@ class Response:
 class Http:
     """One HTTP connection, spoken by hand."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str
+    ) -> None:
         self.reader = reader
         self.writer = writer
         self._host = host
 
     async def request(
-        self, target: str, method: str = "GET", headers: dict[str, str] | None = None, body: bytes = b""
+        self,
+        target: str,
+        method: str = "GET",
+        headers: dict[str, str] | None = None,
+        body: bytes = b"",
     ) -> Response:
         """A request and its response, on this connection."""
         sent = {"Host": self._host, **(headers or {})}
         if body:
             sent["Content-Length"] = str(len(body))
-        lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())]
+        lines = [
+            f"{method} {target} HTTP/1.1",
+            *(f"{name}: {value}" for name, value in sent.items()),
+        ]
         self.writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
         return await self.response()
 
@@ -159,7 +174,9 @@ class Node:
         self.host = f"127.0.0.1:{running.port}"
 
     @asynccontextmanager
-    async def socket(self, headers: dict[str, str] | None = None, **options: Any) -> AsyncIterator[Socket]:
+    async def socket(
+        self, headers: dict[str, str] | None = None, **options: Any
+    ) -> AsyncIterator[Socket]:
         """A WebSocket that has not said hello yet."""
         async with connect(
             f"ws://{self.host}/ws",
@@ -173,7 +190,9 @@ class Node:
             yield Socket(one)
 
     @asynccontextmanager
-    async def guest(self, token: str | None = None, name: str | None = None) -> AsyncIterator[Socket]:
+    async def guest(
+        self, token: str | None = None, name: str | None = None
+    ) -> AsyncIterator[Socket]:
         """A WebSocket of somebody who is welcome."""
         async with self.socket() as socket:
             await socket.hello(token, name)
@@ -195,7 +214,9 @@ class Node:
 
 
 @asynccontextmanager
-async def serve(world: World | None = None, node: str = "n1", **settings: Any) -> AsyncIterator[Node]:
+async def serve(
+    world: World | None = None, node: str = "n1", **settings: Any
+) -> AsyncIterator[Node]:
     """A node over a world, with settings of the test's."""
     world = world or World()
     world.settings = replace(world.settings, host="127.0.0.1", port=0, **settings)

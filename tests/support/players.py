@@ -1,4 +1,6 @@
-"""Simple players over real sockets: they play seeded legal moves, and everything they are told goes into a journal."""
+"""Simple players over real sockets: they play seeded legal moves, and everything they are told goes
+into a journal.
+"""
 
 import asyncio
 import random
@@ -11,27 +13,44 @@ from client.errors import Refused
 from client.messages import Happened
 from client.model import Model, apply
 from server.protocol.codes import Code
-from server.protocol.messages import AiSeat, Create, Move, MySeat, OpenSeat, Rematch, RoomCommand, Sit, Snapshot
+from server.protocol.messages import (
+    AiSeat,
+    Create,
+    Move,
+    MySeat,
+    OpenSeat,
+    Rematch,
+    RoomCommand,
+    Sit,
+    Snapshot,
+)
 from tests.oracle.journal import Journal
 
+#: A client that comes back sooner than people's do, so that tests need not wait for it.
 HASTY = Timing(ping_s=0.5, silence_s=3, retry_s=0.1, retry_max_s=0.4)
-"""A client that comes back sooner than people's do, so that tests need not wait for it."""
 
+#: A client that sends a refused command again for as long as a database takes to come back.
 PATIENT = Timing(ping_s=2.5, silence_s=30, retry_s=4, retry_max_s=4)
-"""A client that sends a refused command again for as long as a database takes to come back."""
 
+#: Options for matches of some twenty moves that cost next to nothing.
 LONG_STICKS = {"rows": "9-9-9-9"}
-"""Options for matches of some twenty moves that cost next to nothing."""
 
 
 class Player:
-    """Follows a room and plays where it has a seat, match after match, until `enough` is set and the last one is over.
+    """Follows a room and plays where it has a seat, match after match, until `enough` is set and
+    the last one is over.
 
     The host asks for each further match, the guest accepts.
     """
 
     def __init__(
-        self, connection: Connection, room: str, journal: Journal, seed: int, enough: asyncio.Event, host: bool
+        self,
+        connection: Connection,
+        room: str,
+        journal: Journal,
+        seed: int,
+        enough: asyncio.Event,
+        host: bool,
     ) -> None:
         self.model = Model(room=room, me=connection.identity)
         self._connection = connection
@@ -71,7 +90,9 @@ class Player:
 
     async def _go_on(self) -> None:
         offers, seat = self.model.offers, self.model.my_seat
-        if (self._host and not offers) or (not self._host and seat is not None and (1 - seat) in offers):
+        if (self._host and not offers) or (
+            not self._host and seat is not None and (1 - seat) in offers
+        ):
             await self._say(Rematch(id=self._connection.new_id(), room=self.model.room))
 
     async def _move(self) -> None:
@@ -80,13 +101,17 @@ class Player:
             return
         self._answered = (model.match.id, model.ply)
         move = self._random.choice(model.moves)
-        await self._say(Move(id=self._connection.new_id(), room=model.room, ply=model.ply, move=move.id))
+        await self._say(
+            Move(id=self._connection.new_id(), room=model.room, ply=model.ply, move=move.id)
+        )
 
     async def _say(self, command: RoomCommand) -> None:
         try:
             ack = await self._connection.command(command)
         except Refused as refusal:
-            if refusal.code == Code.STORE_RETRY:  # nobody knows whether it happened; the same command again tells
+            if (
+                refusal.code == Code.STORE_RETRY
+            ):  # nobody knows whether it happened; the same command again tells
                 await self._say(command)
                 return
             self._journal.refused.append((self._connection.identity, command, refusal.code))
@@ -101,7 +126,9 @@ async def make_room(
     seats: tuple[MySeat | OpenSeat | AiSeat, ...] = (MySeat(), OpenSeat()),
 ) -> str:
     """A new room's id."""
-    ack = await host.command(Create(id=host.new_id(), game=game, options=options or {}, seats=seats))
+    ack = await host.command(
+        Create(id=host.new_id(), game=game, options=options or {}, seats=seats)
+    )
     assert not isinstance(ack.room, msgspec.UnsetType), "the ack of create names the room"
     return ack.room
 
@@ -131,7 +158,13 @@ async def two_people(
 
 
 async def person_and_ai(
-    url: str, game: str, options: dict[str, str], level: int, journal: Journal, seed: int, enough: asyncio.Event
+    url: str,
+    game: str,
+    options: dict[str, str],
+    level: int,
+    journal: Journal,
+    seed: int,
+    enough: asyncio.Event,
 ) -> Model:
     """A client plays the AI until it is enough."""
     async with connect(url, timing=HASTY) as ada:
@@ -142,7 +175,12 @@ async def person_and_ai(
 
 
 async def ai_and_ai(
-    url: str, game: str, options: dict[str, str], level: int, journal: Journal, enough: asyncio.Event
+    url: str,
+    game: str,
+    options: dict[str, str],
+    level: int,
+    journal: Journal,
+    enough: asyncio.Event,
 ) -> Model:
     """A client lets the AI play itself until it is enough, and watches."""
     async with connect(url, timing=HASTY) as ada:

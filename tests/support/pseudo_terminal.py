@@ -27,26 +27,36 @@ class Screen:
         self._seen = 0
 
     def expect(self, words: str) -> str:
-        """Waits for words after those that were waited for before; returns what came up to and with them."""
+        """Waits for words after those that were waited for before; returns what came up to and with
+        them.
+        """
         end_s = time.monotonic() + PATIENCE_S
         while (at := self.text.find(words, self._seen)) < 0:
             left_s = end_s - time.monotonic()
             more = self._more(left_s) if left_s > 0 else None
             if more is None:
-                raise AssertionError(f"{words!r} did not come. Since the last words:\n{self.text[self._seen :]}")
+                raise AssertionError(
+                    f"{words!r} did not come. Since the last words:\n{self.text[self._seen :]}"
+                )
             self.text += more
         passed = self.text[self._seen : at + len(words)]
         self._seen = at + len(words)
         return passed
 
     def expect_one(self, *words: str) -> str:
-        """Waits for whichever of these comes first after those that were waited for before; returns it."""
+        """Waits for whichever of these comes first after those that were waited for before; returns
+        it.
+        """
         end_s = time.monotonic() + PATIENCE_S
-        while not (found := [(at, one) for one in words if (at := self.text.find(one, self._seen)) >= 0]):
+        while not (
+            found := [(at, one) for one in words if (at := self.text.find(one, self._seen)) >= 0]
+        ):
             left_s = end_s - time.monotonic()
             more = self._more(left_s) if left_s > 0 else None
             if more is None:
-                raise AssertionError(f"none of {words} came. Since the last words:\n{self.text[self._seen :]}")
+                raise AssertionError(
+                    f"none of {words} came. Since the last words:\n{self.text[self._seen :]}"
+                )
             self.text += more
         at, first = min(found)
         self._seen = at + len(first)
@@ -79,11 +89,21 @@ class Screen:
 
 
 def environ(folder: Path, **more: str) -> dict[str, str]:
-    """An environment of the program's own: its state in that folder, nothing of the server and terminal in use here. A
-    server that it starts has one search worker, for each takes a while to start.
+    """An environment of the program's own: its state in that folder, nothing of the server and
+    terminal in use here. A server that it starts has one search worker, for each takes a while to
+    start.
     """
-    ours = {name: value for name, value in os.environ.items() if name not in ("PLYROOM_URL", "NO_COLOR", "TERM")}
-    own = {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(folder / "state"), "PLYROOM_WORKERS": "1", "TERM": "xterm"}
+    ours = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PLYROOM_URL", "NO_COLOR", "TERM")
+    }
+    own = {
+        "PYTHONPATH": str(ROOT),
+        "XDG_STATE_HOME": str(folder / "state"),
+        "PLYROOM_WORKERS": "1",
+        "TERM": "xterm",
+    }
     return {**ours, **own, **more}
 
 
@@ -97,7 +117,12 @@ def on_a_terminal(command: list[str], env: Mapping[str, str]) -> Iterator[Screen
     """Runs a program as the foreground of a terminal of its own."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", _FOREGROUND, *command], stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd="/"
+        [sys.executable, "-c", _FOREGROUND, *command],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=env,
+        cwd="/",
     )
     os.close(theirs)
     with _ended(process):
@@ -107,20 +132,27 @@ def on_a_terminal(command: list[str], env: Mapping[str, str]) -> Iterator[Screen
             os.close(ours)
 
 
+#: Makes the terminal the program's own, so that Ctrl-C on it means the program.
 _FOREGROUND = """
 import fcntl, os, sys, termios
 os.setsid()
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
-"""Makes the terminal the program's own, so that Ctrl-C on it means the program."""
 
 
 @contextmanager
 def on_pipes(command: list[str], env: Mapping[str, str]) -> Iterator[Screen]:
-    """Runs a program whose output, messages included, goes into a pipe, and whose input comes from one."""
+    """Runs a program whose output, messages included, goes into a pipe, and whose input comes from
+    one.
+    """
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd="/"
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=env,
+        cwd="/",
     )
     assert process.stdin is not None
     assert process.stdout is not None

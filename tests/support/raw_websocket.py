@@ -1,4 +1,6 @@
-"""WebSockets by hand, for clients that do what no library would: bad frames, no reading, no closing."""
+"""WebSockets by hand, for clients that do what no library would: bad frames, no reading, no
+closing.
+"""
 
 import asyncio
 import os
@@ -19,9 +21,17 @@ CLOSE_WITHOUT_CODE, NO_CLOSE_FRAME = 1005, 1006
 
 
 def frame(
-    payload: bytes, opcode: int = TEXT, *, fin: bool = True, rsv: int = 0, mask: bool = True, length: int | None = None
+    payload: bytes,
+    opcode: int = TEXT,
+    *,
+    fin: bool = True,
+    rsv: int = 0,
+    mask: bool = True,
+    length: int | None = None,
 ) -> bytes:
-    """A client's frame (RFC 6455, section 5.2), right by default; `length` lies about the payload's."""
+    """A client's frame (RFC 6455, section 5.2), right by default; `length` lies about the
+    payload's.
+    """
     size = len(payload) if length is None else length
     head = bytes([fin << 7 | rsv << 4 | opcode])
     if size < 126:
@@ -33,7 +43,9 @@ def frame(
     if not mask:
         return head + payload
     key = os.urandom(4)
-    covered = int.from_bytes(payload, "big") ^ int.from_bytes((key * (len(payload) // 4 + 1))[: len(payload)], "big")
+    covered = int.from_bytes(payload, "big") ^ int.from_bytes(
+        (key * (len(payload) // 4 + 1))[: len(payload)], "big"
+    )
     return head + key + covered.to_bytes(len(payload), "big")
 
 
@@ -81,7 +93,9 @@ class RawSocket:
             assert opcode != CLOSE, payload
 
     async def frame(self) -> tuple[int, bytes]:
-        """The next frame of the server; IncompleteReadError or ConnectionError at the end of the connection."""
+        """The next frame of the server; IncompleteReadError or ConnectionError at the end of the
+        connection.
+        """
         head = await self.reader.readexactly(2)
         size = head[1] & 127
         if size == 126:
@@ -91,7 +105,9 @@ class RawSocket:
         return head[0] & 15, await self.reader.readexactly(size)
 
     async def closed(self) -> int:
-        """Reads to the end of the connection; returns the close code, NO_CLOSE_FRAME if none was sent."""
+        """Reads to the end of the connection; returns the close code, NO_CLOSE_FRAME if none was
+        sent.
+        """
         code = NO_CLOSE_FRAME
         try:
             while True:
@@ -107,15 +123,21 @@ class RawSocket:
 
 
 @asynccontextmanager
-async def raw_socket(port: int, host: str = "127.0.0.1", receive_buffer: int | None = None) -> AsyncIterator[RawSocket]:
-    """A connection, aborted at the end; with a small receive buffer it holds little of what it does not read."""
+async def raw_socket(
+    port: int, host: str = "127.0.0.1", receive_buffer: int | None = None
+) -> AsyncIterator[RawSocket]:
+    """A connection, aborted at the end; with a small receive buffer it holds little of what it does
+    not read.
+    """
     loop = asyncio.get_running_loop()
     raw = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     raw.setblocking(False)
     if receive_buffer is not None:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
     await loop.sock_connect(raw, (host, port))
-    reader, writer = await asyncio.open_connection(sock=raw, limit=4096 if receive_buffer else 2**22)
+    reader, writer = await asyncio.open_connection(
+        sock=raw, limit=4096 if receive_buffer else 2**22
+    )
     try:
         yield RawSocket(reader, writer)
     finally:

@@ -1,4 +1,6 @@
-"""A room as a test plays it: commands in, events out, and the log that they make, all without a server."""
+"""A room as a test plays it: commands in, events out, and the log that they make, all without a
+server.
+"""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -30,7 +32,9 @@ def attempt(work: Callable[[], T]) -> T | CommandRejected | GameFault:
         return error
 
 
-def altered(game_id: str, changes: dict[str, object] | None = None, digest: str | None = None) -> Game:
+def altered(
+    game_id: str, changes: dict[str, object] | None = None, digest: str | None = None
+) -> Game:
     """A game whose rules file differs from the real one in these names."""
     module = SimpleNamespace(**{**vars(load_game(game_id).rules), **(changes or {})})
     return Game(cast(Rules, module), digest or load_game(game_id).digest)
@@ -65,7 +69,9 @@ class Played:
         self._ids += 1
         return f"id{self._ids}"
 
-    def create(self, actor: Actor = ADA, game: str = "tic-tac-toe", **fields: Any) -> list[wire.RoomEvent]:
+    def create(
+        self, actor: Actor = ADA, game: str = "tic-tac-toe", **fields: Any
+    ) -> list[wire.RoomEvent]:
         """Makes the room: Ada against whoever comes, unless the fields of `create` say otherwise."""
         command = wire.Create(id="c", game=game, **fields)
         events = rules.create(actor, command, self.find_game(game), self.new_id)
@@ -165,7 +171,9 @@ def remove_ai(seat: int) -> wire.RemoveAi:
     return wire.RemoveAi(id="a", room=ROOM, seat=seat)
 
 
-def seated(find_game: Callable[[str], Game] = load_game, game: str = "tic-tac-toe", **fields: Any) -> Played:
+def seated(
+    find_game: Callable[[str], Game] = load_game, game: str = "tic-tac-toe", **fields: Any
+) -> Played:
     """Ada against Ben, at the first move."""
     played = Played(find_game)
     played.create(ADA, game, **fields)

@@ -1,7 +1,8 @@
-"""A server that follows a script, one coroutine a connection: in memory (on virtual time) or on a real WebSocket.
+"""A server that follows a script, one coroutine a connection: in memory (on virtual time) or on a
+real WebSocket.
 
-A script reads like a transcript: `await link.hello()`, `await link.expect("move")`, `await link.send(...)`, `raise
-Close(1012)`. When it returns, the connection is cut without a word.
+A script reads like a transcript: `await link.hello()`, `await link.expect("move")`, `await
+link.send(...)`, `raise Close(1012)`. When it returns, the connection is cut without a word.
 """
 
 import asyncio
@@ -24,7 +25,9 @@ Message = dict[str, Any]
 class Link:
     """One connection, seen from the server."""
 
-    def __init__(self, receive: Callable[[], Awaitable[str]], send: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(
+        self, receive: Callable[[], Awaitable[str]], send: Callable[[str], Awaitable[None]]
+    ) -> None:
         self._receive = receive
         self._send = send
         self.seen: list[Message] = []
@@ -110,7 +113,15 @@ def snapshot_at(room: str, v: int) -> Message:
 def said(room: str, v: int) -> Message:
     """An event, recognisable by its v."""
     who = {"identity": "i2", "name": "Bob"}
-    return {"t": "event", "room": room, "v": v, "at": v * 1000, "kind": "said", "text": f"line {v}", **who}
+    return {
+        "t": "event",
+        "room": room,
+        "v": v,
+        "at": v * 1000,
+        "kind": "said",
+        "text": f"line {v}",
+        **who,
+    }
 
 
 Script = Callable[[Link], Awaitable[None]]
@@ -125,7 +136,9 @@ class Close(Exception):
 
 
 class Backend(Protocol):
-    """A place where scripts run: one after the other, a connection each; a further connection is refused."""
+    """A place where scripts run: one after the other, a connection each; a further connection is
+    refused.
+    """
 
     def __call__(self, *scripts: Script, **settings: Any) -> Any: ...
 

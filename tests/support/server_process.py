@@ -1,4 +1,5 @@
-"""A Plyroom server in a process of its own, started as a user starts it, and killed as nobody should.
+"""A Plyroom server in a process of its own, started as a user starts it, and killed as nobody
+should.
 
 async with serving(tmp_path / "data", ai_pace_ms=0) as server:
     async with connect(server.url) as client: ...
@@ -19,10 +20,14 @@ import psutil
 from server.limits import by_address as limits
 
 ROOT = Path(__file__).parents[2]
+#: Only what hangs takes so long.
 START_S = STOP_S = 60.0
-"""Only what hangs takes so long."""
-KILLED_FORKSERVER = re.compile(r"Traceback .*\n(  .*\n)*?  .*multiprocessing/forkserver\.py.*\n(  .*\n)*EOFError\n")
-"""What Python's forkserver says when its parent is killed while asking it for a process: nobody could catch that."""
+#: What Python's forkserver says when its parent is killed while asking it for a process: nobody
+#: could catch that.
+KILLED_FORKSERVER = re.compile(
+    r"Traceback .*\n(  .*\n)*?  .*multiprocessing/forkserver\.py.*\n(  .*\n)*EOFError\n"
+)
+#: Settings that lift every rate limit, for tests that are faster than people.
 UNHURRIED: dict[str, Any] = {
     "messages_per_s": 1_000_000,
     "messages_burst": 1_000_000,
@@ -30,17 +35,26 @@ UNHURRIED: dict[str, Any] = {
     "rooms_burst": 1_000_000,
     **limits.OFF,
 }
-"""Settings that lift every rate limit, for tests that are faster than people."""
 
 
 class ServerProcess:
-    """A server process on a data folder. It may be started again after its end: on the same port, on the same data.
+    """A server process on a data folder. It may be started again after its end: on the same port,
+    on the same data.
 
-    Settings are those of `server.settings`; they go through the environment. Standard error of all its lives is kept.
-    Without search workers, unless they are asked for, it starts and ends in half the time: only AI seats need them.
+    Settings are those of `server.settings`; they go through the environment. Standard error of all
+    its lives is kept. Without search workers, unless they are asked for, it starts and ends in half
+    the time: only AI seats need them.
     """
 
-    def __init__(self, data: Path, *, host: str = "127.0.0.1", port: int = 0, workers: int = 0, **settings: object):
+    def __init__(
+        self,
+        data: Path,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        workers: int = 0,
+        **settings: object,
+    ):
         self.data = data
         self.host = host
         self.port = port
@@ -75,14 +89,17 @@ class ServerProcess:
     def connections(self) -> int:
         """How many connections it holds."""
         sockets = psutil.Process(self.pid).net_connections("tcp")
-        return sum(one.laddr.port == self.port and one.status != psutil.CONN_LISTEN for one in sockets)
+        return sum(
+            one.laddr.port == self.port and one.status != psutil.CONN_LISTEN for one in sockets
+        )
 
     def descendants(self) -> list[psutil.Process]:
         """The processes that it started, and theirs: the search workers among them."""
         return psutil.Process(self.pid).children(recursive=True)
 
     async def start(self, **settings: object) -> None:
-        """Returns when it has told its address; RuntimeError with its last words when it ends instead.
+        """Returns when it has told its address; RuntimeError with its last words when it ends
+        instead.
 
         The settings given here are for this life only.
         """
@@ -94,7 +111,9 @@ class ServerProcess:
                     break
         if not self.announced:
             await self._running.wait()
-            raise RuntimeError(f"the server did not start ({self._running.returncode}): {self.errors}")
+            raise RuntimeError(
+                f"the server did not start ({self._running.returncode}): {self.errors}"
+            )
         self.port = int(self.announced[0].rstrip("/").rpartition(":")[2])
 
     async def end(self) -> int:
@@ -160,7 +179,9 @@ def _variables(settings: dict[str, object]) -> dict[str, str]:
 async def serving(
     data: Path, *, host: str = "127.0.0.1", port: int = 0, workers: int = 0, **settings: object
 ) -> AsyncIterator[ServerProcess]:
-    """A started server; at the end it is killed if it still runs. Whoever wants a clean end says `stop`."""
+    """A started server; at the end it is killed if it still runs. Whoever wants a clean end says
+    `stop`.
+    """
     server = ServerProcess(data, host=host, port=port, workers=workers, **settings)
     try:
         await server.start()
@@ -171,7 +192,9 @@ async def serving(
 
 
 async def eventually(holds: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
-    """Waits for what no event tells of (another process's file or memory); AssertionError when it does not come."""
+    """Waits for what no event tells of (another process's file or memory); AssertionError when it
+    does not come.
+    """
     try:
         async with asyncio.timeout(within_s):
             while not holds():

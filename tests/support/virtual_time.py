@@ -1,4 +1,6 @@
-"""Time that passes only when everybody waits: a test of hours takes milliseconds, and the same each time."""
+"""Time that passes only when everybody waits: a test of hours takes milliseconds, and the same each
+time.
+"""
 
 import asyncio
 import selectors

@@ -1,4 +1,5 @@
-"""Writes what the browser client has from `server.protocol`: its types in TypeScript's words, and the golden frames.
+"""Writes what the browser client has from `server.protocol`: its types in TypeScript's words, and
+the golden frames.
 
 python -m tests.support.wire_files      after any change of the wire; the tests say when it is due
 """
@@ -28,7 +29,9 @@ export type Message = ServerMessage | EventMessage | HiddenMessage;
 
 
 def typescript() -> str:
-    """The file protocol.d.ts: an interface for every struct; a question mark where a field may be left out."""
+    """The file protocol.d.ts: an interface for every struct; a question mark where a field may be
+    left out.
+    """
     structs: dict[str, str] = {}
     unions = {
         "ClientMessage": inspect.type_info(wire.ClientMessage),
@@ -78,7 +81,15 @@ def _type(info: inspect.Type, structs: dict[str, str]) -> str:
 
 
 def _interface(info: inspect.StructType, structs: dict[str, str]) -> str:
-    return "\n".join([*_doc(info.cls), f"export interface {info.cls.__name__} {{", *_fields(info, structs), "}", ""])
+    return "\n".join(
+        [
+            *_doc(info.cls),
+            f"export interface {info.cls.__name__} {{",
+            *_fields(info, structs),
+            "}",
+            "",
+        ]
+    )
 
 
 def _doc(cls: type) -> Iterator[str]:

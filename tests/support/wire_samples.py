@@ -1,4 +1,6 @@
-"""One sample of every message of the wire: together they tell one short connect-four match in one room."""
+"""One sample of every message of the wire: together they tell one short connect-four match in one
+room.
+"""
 
 from engine.search.job import RootMove
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
@@ -40,10 +42,13 @@ CLIENT: tuple[wire.Incoming, ...] = (
     wire.WatchLobby(id="c14", on=False),
 )
 
+#: What happened in the room, in order from v 1.
 EVENTS: tuple[wire.AnyEvent, ...] = (
     wire.Created("connect-four", {}, "public", "g-ada"),
     wire.SeatTaken(0, ADA),
-    wire.Started(MATCH, 1, "......./......./......./......./......./.......", "0123456789abcdef", (ADA, AI)),
+    wire.Started(
+        MATCH, 1, "......./......./......./......./......./.......", "0123456789abcdef", (ADA, AI)
+    ),
     wire.Moved(MATCH, 0, 0, "d", "fedcba9876543210", text="d1", number="1."),
     wire.Said("g-kim", "Kim", "a good <i>move</i>?"),
     wire.Hidden(),
@@ -52,7 +57,6 @@ EVENTS: tuple[wire.AnyEvent, ...] = (
     wire.Declined(0, "draw"),
     wire.SeatLeft(0),
 )
-"""What happened in the room, in order from v 1."""
 
 BOARD = BoardView(
     board=Grid(cols=7, rows=6, style="holes", gravity=True),

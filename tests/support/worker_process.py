@@ -17,8 +17,8 @@ class WorkerProcess:
 
     def __init__(self, folder: Path, bus: Broker, name: str, games: str, cores: int = 1) -> None:
         self.name = name
+        #: What it is called at the broker, in this life.
         self.id = ""
-        """What it is called at the broker, in this life."""
         user = f"{bus.user}:{bus.password}@" if bus.user else ""
         self._url = f"mqtt://{user}{bus.host}:{bus.port}"
         self._arguments = ("--games", games, "--cores", str(cores), "--name", name)
@@ -41,7 +41,9 @@ class WorkerProcess:
 
     async def start(self) -> None:
         """Returns when it runs; its advert comes a moment later."""
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("PLYROOM_")}
+        environ = {
+            name: value for name, value in os.environ.items() if not name.startswith("PLYROOM_")
+        }
         if cache := os.environ.get("PLYROOM_CACHE"):
             environ["PLYROOM_CACHE"] = cache
         with self._errors.open("ab") as errors:
@@ -76,7 +78,9 @@ class WorkerProcess:
 
 
 @asynccontextmanager
-async def working(folder: Path, bus: Broker, name: str, games: str, cores: int = 1) -> AsyncIterator[WorkerProcess]:
+async def working(
+    folder: Path, bus: Broker, name: str, games: str, cores: int = 1
+) -> AsyncIterator[WorkerProcess]:
     """A started worker; at the end it is killed if it still runs."""
     worker = WorkerProcess(folder, bus, name, games, cores)
     await worker.start()

@@ -1,9 +1,11 @@
-"""`python -m tests.system.bench_first_moves`: how long the AI's first move takes, in every game, through a real server.
+"""`python -m tests.system.bench_first_moves`: how long the AI's first move takes, in every game,
+through a real server.
 
-On an empty code cache each game and level has a server and a cache of its own: what is timed is the first move of a
-fresh installation, from the message that makes the room, right after the server's start, to the move's arrival. On a
-warm cache one server answers for all of them. A star marks a look that was shorter than the level's because the game
-was not compiled yet; "ready" is when it was, for the room of level 1.
+On an empty code cache each game and level has a server and a cache of its own: what is timed is the
+first move of a fresh installation, from the message that makes the room, right after the server's
+start, to the move's arrival. On a warm cache one server answers for all of them. A star marks a
+look that was shorter than the level's because the game was not compiled yet; "ready" is when it
+was, for the room of level 1.
 """
 
 import asyncio
@@ -29,7 +31,9 @@ PING_S = 5.0
 
 @dataclass(frozen=True)
 class Timed:
-    """One first move: when it came, whether its look was a short one, and when the game was compiled."""
+    """One first move: when it came, whether its look was a short one, and when the game was
+    compiled.
+    """
 
     seconds: float
     warming: bool
@@ -47,7 +51,9 @@ async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> 
     await talk.say("welcome", t="hello", protocol=1)
     begun = time.perf_counter()
     seats = [{"who": "ai", "level": level}, {"who": "me"}]
-    room = (await talk.say("ack", t="create", id="c", game=game_id, seats=seats, visibility="unlisted"))["room"]
+    room = (
+        await talk.say("ack", t="create", id="c", game=game_id, seats=seats, visibility="unlisted")
+    )["room"]
     talk.player.send(json.dumps({"t": "join", "id": "j", "room": room}).encode())
     alive = asyncio.create_task(stay(talk))
     moved_s = ready_s = None
@@ -86,7 +92,9 @@ async def on_empty_caches(games: list[Game], workers: int) -> dict[tuple[str, in
             with tempfile.TemporaryDirectory(prefix="plyroom-first-") as folder:
                 data, cache = Path(folder) / "data", Path(folder) / "code"
                 async with serving(data, workers=workers, cache=cache, **UNHURRIED) as server:
-                    found[game.id, level] = await first_move(server.port, game.id, level, until_ready=level == 1)
+                    found[game.id, level] = await first_move(
+                        server.port, game.id, level, until_ready=level == 1
+                    )
     return found
 
 
@@ -96,8 +104,12 @@ async def on_a_warm_cache(games: list[Game], workers: int) -> dict[tuple[str, in
         cache = Path(folder) / "code"
         environment = {**os.environ, "PLYROOM_CACHE": str(cache)}
         warm = [sys.executable, "-m", "engine.warm", *(game.id for game in games)]
-        await asyncio.to_thread(subprocess.run, warm, env=environment, check=True, stdout=subprocess.DEVNULL)
-        async with serving(Path(folder) / "data", workers=workers, cache=cache, **UNHURRIED) as server:
+        await asyncio.to_thread(
+            subprocess.run, warm, env=environment, check=True, stdout=subprocess.DEVNULL
+        )
+        async with serving(
+            Path(folder) / "data", workers=workers, cache=cache, **UNHURRIED
+        ) as server:
             return {
                 (game.id, level): await first_move(server.port, game.id, level, until_ready=False)
                 for game in games
@@ -109,22 +121,35 @@ def _cell(one: Timed) -> str:
     return f"{one.seconds:.2f}{'*' if one.warming else ''}"
 
 
-def table(games: list[Game], empty: dict[tuple[str, int], Timed], warm: dict[tuple[str, int], Timed]) -> str:
+def table(
+    games: list[Game], empty: dict[tuple[str, int], Timed], warm: dict[tuple[str, int], Timed]
+) -> str:
     """Seconds to the first move, as a table in Markdown."""
-    lines = ["| game | levels | empty cache, s | ready, s | warm cache, s |", "| - | - | - | - | - |"]
+    lines = [
+        "| game | levels | empty cache, s | ready, s | warm cache, s |",
+        "| - | - | - | - | - |",
+    ]
     for game in games:
         levels = levels_of(game)
-        cells = [" / ".join(_cell(of[game.id, level]) for level in levels if of) for of in (empty, warm)]
+        cells = [
+            " / ".join(_cell(of[game.id, level]) for level in levels if of) for of in (empty, warm)
+        ]
         first = empty.get((game.id, 1))
         ready = f"{first.ready_s:.1f}" if first is not None and first.ready_s is not None else ""
-        lines.append(f"| {game.id} | {', '.join(map(str, levels))} | {cells[0]} | {ready} | {cells[1]} |")
+        lines.append(
+            f"| {game.id} | {', '.join(map(str, levels))} | {cells[0]} | {ready} | {cells[1]} |"
+        )
     return "\n".join(lines)
 
 
 @click.command()
 @click.option("--games", help="Games, with commas.  [default: all]")
-@click.option("--workers", default=2, type=click.IntRange(1, 64), help="Search processes.", show_default=True)
-@click.option("--cache", type=click.Choice(["empty", "warm", "both"]), default="both", show_default=True)
+@click.option(
+    "--workers", default=2, type=click.IntRange(1, 64), help="Search processes.", show_default=True
+)
+@click.option(
+    "--cache", type=click.Choice(["empty", "warm", "both"]), default="both", show_default=True
+)
 def main(games: str | None, workers: int, cache: str) -> None:
     """Times the first moves and prints them."""
     wanted = [load_game(one) for one in (games.split(",") if games else game_ids())]

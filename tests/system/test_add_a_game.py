@@ -1,4 +1,6 @@
-"""docs/add-a-game.md is followed to the letter: its game is found, passes the kit, and is played on a real server."""
+"""docs/add-a-game.md is followed to the letter: its game is found, passes the kit, and is played on
+a real server.
+"""
 
 import asyncio
 import os
@@ -31,14 +33,18 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*arguments: str) -> str:
     """A command's output; it must succeed."""
-    done = subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments], capture_output=True, text=True, cwd=ROOT, timeout=120
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 @pytest.mark.usefixtures("installed")
 def test_the_game_of_the_page_is_found_and_passes_the_kit() -> None:
-    """By its entry point, with all checks; perft prints what the page says, and `plyroom games` lists it."""
+    """By its entry point, with all checks; perft prints what the page says, and `plyroom games`
+    lists it.
+    """
     told = run("engine.conformance", GAME).splitlines()
     assert len(told) >= 16
     assert all(line.startswith(f"{GAME}: ") and line.endswith(": passed") for line in told)
@@ -51,7 +57,9 @@ def test_the_game_of_the_page_is_found_and_passes_the_kit() -> None:
 
 @pytest.mark.usefixtures("installed")
 async def test_the_game_of_the_page_is_played_against_the_ai(tmp_path: Path) -> None:
-    """A whole match on a server process, to an end that everybody is told, by clicks and tokens alone."""
+    """A whole match on a server process, to an end that everybody is told, by clicks and tokens
+    alone.
+    """
     journal, enough = Journal(), asyncio.Event()
     enough.set()
     async with (

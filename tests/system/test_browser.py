@@ -54,7 +54,9 @@ def last_cell(position: Position) -> str:
 async def test_two_play_a_whole_match_and_one_watches_and_each_reloads_and_loses_nothing(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    """Board, moves, chat and turn are the same after every reload, and at the end everybody sees who won."""
+    """Board, moves, chat and turn are the same after every reload, and at the end everybody sees
+    who won.
+    """
     positions = some_match("connect-four", 20)
     async with (
         serving(tmp_path / "data") as server,
@@ -80,9 +82,13 @@ async def test_two_play_a_whole_match_and_one_watches_and_each_reloads_and_loses
         assert outcome is not None
         assert outcome.winner is not None
         for person in (ada, bob, kim):
-            await expect(person.status).to_have_text(f"{('Red', 'Yellow')[outcome.winner]} wins: {outcome.reason}")
+            await expect(person.status).to_have_text(
+                f"{('Red', 'Yellow')[outcome.winner]} wins: {outcome.reason}"
+            )
             assert await person.pieces() == pieces_of(positions[-1])
-            assert await person.moves() == [position.view().last[0][0] for position in positions[1:]]
+            assert await person.moves() == [
+                position.view().last[0][0] for position in positions[1:]
+            ]
         assert_no_traceback(server)
 
 
@@ -102,7 +108,9 @@ async def play_to_the_end(person: Person, columns: str, chance: random.Random) -
 async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to_the_end(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    """The panel shows the AI's moves; the match is in the list, steps by buttons and keys, and links to a ply."""
+    """The panel shows the AI's moves; the match is in the list, steps by buttons and keys, and
+    links to a ply.
+    """
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim),
@@ -122,12 +130,16 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
         await expect(kim.status).to_have_text("Start position")
         assert await kim.pieces() == {}
         for ply in range(1, len(moves) + 1):
-            await kim.button("Next move").click() if ply % 2 else await kim.page.keyboard.press("ArrowRight")
+            await kim.button("Next move").click() if ply % 2 else await kim.page.keyboard.press(
+                "ArrowRight"
+            )
             await expect(kim.status).to_have_text(f"{ply}. {moves[ply - 1]} of {len(moves)} moves")
             await expect(kim.page.locator("ply-board .at")).to_have_count(ply)
             assert kim.page.url.endswith(f"?ply={ply}")
         assert await kim.pieces() == final
-        await expect(kim.page.locator(".thinking .figure.depth dd")).to_have_text(re.compile(r"^[1-9]"))
+        await expect(kim.page.locator(".thinking .figure.depth dd")).to_have_text(
+            re.compile(r"^[1-9]")
+        )
         await kim.page.keyboard.press("ArrowLeft")
         await kim.page.keyboard.press("Home")
         await expect(kim.status).to_have_text("Start position")
@@ -173,7 +185,9 @@ async def test_the_panel_moves_while_the_ai_thinks(chromium: Browser, tmp_path: 
 
 
 async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> None:
-    """From the lobby to the end of a match without a mouse; a screen reader is told each move and the result."""
+    """From the lobby to the end of a match without a mouse; a screen reader is told each move and
+    the result.
+    """
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP) as (ada,),
@@ -207,7 +221,9 @@ async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> No
 async def tab_to(person: Person, selector: str) -> None:
     """Presses Tab until something that fits has the focus."""
     for _ in range(60):
-        if await person.page.evaluate("selector => document.activeElement.matches(selector)", selector):
+        if await person.page.evaluate(
+            "selector => document.activeElement.matches(selector)", selector
+        ):
             return
         await person.page.keyboard.press("Tab")
     raise AssertionError(f"Tab never reached {selector}")
@@ -255,7 +271,9 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) ->
 
 
 async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path: Path) -> None:
-    """The other side is asked beside the board; an offer lapses by a move; both see the half points at the end."""
+    """The other side is asked beside the board; an offer lapses by a move; both see the half points
+    at the end.
+    """
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP, PHONE) as (ada, bob),
@@ -280,7 +298,10 @@ async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path
 
 async def test_the_rules_can_be_read_during_a_match(chromium: Browser, tmp_path: Path) -> None:
     """Over the board, by keyboard as well, and nothing of the match is lost by it."""
-    async with serving(tmp_path / "data") as server, people(chromium, server.url, DESKTOP) as (ada,):
+    async with (
+        serving(tmp_path / "data") as server,
+        people(chromium, server.url, DESKTOP) as (ada,),
+    ):
         await ada.create("Sticks", "A friend")
         await ada.button("Rules of Sticks").focus()
         await ada.page.keyboard.press("Enter")
@@ -292,8 +313,13 @@ async def test_the_rules_can_be_read_during_a_match(chromium: Browser, tmp_path:
 
 
 async def test_a_game_is_found_by_its_name(chromium: Browser, tmp_path: Path) -> None:
-    """With many games there is a field; Enter in it chooses the first that was found and makes no room yet."""
-    async with serving(tmp_path / "data") as server, people(chromium, server.url, DESKTOP) as (ada,):
+    """With many games there is a field; Enter in it chooses the first that was found and makes no
+    room yet.
+    """
+    async with (
+        serving(tmp_path / "data") as server,
+        people(chromium, server.url, DESKTOP) as (ada,),
+    ):
         await ada.go("/")
         await ada.page.get_by_label("Find a game").fill("stic")
         await expect(ada.page.locator(".game-card")).to_have_count(1)
@@ -332,5 +358,7 @@ async def test_a_killed_server_comes_back_and_everybody_plays_on_without_a_reloa
         for person in (ada, bob, kim):
             await expect(person.page.locator(".moves .move")).to_have_text(["d", "e", "d"])
             assert await person.page.evaluate("window.loadedOnce")
-            person.faults[:] = [fault for fault in person.faults if "ERR_CONNECTION_REFUSED" not in fault]
+            person.faults[:] = [
+                fault for fault in person.faults if "ERR_CONNECTION_REFUSED" not in fault
+            ]
         assert_no_traceback(server)

@@ -1,4 +1,6 @@
-"""What chess needs of the pages besides clicks: notation, claims, a promotion by touch, a board from both sides."""
+"""What chess needs of the pages besides clicks: notation, claims, a promotion by touch, a board
+from both sides.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -39,8 +41,12 @@ async def has_black_on_top(person: Person) -> bool:
     return top["y"] < bottom["y"]
 
 
-async def test_a_draw_is_claimed_and_the_moves_are_written_as_players_do(chromium: Browser, tmp_path: Path) -> None:
-    """Knights go out and home twice; whoever is to move may claim; who comes late reads the same moves."""
+async def test_a_draw_is_claimed_and_the_moves_are_written_as_players_do(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    """Knights go out and home twice; whoever is to move may claim; who comes late reads the same
+    moves.
+    """
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim),
@@ -72,7 +78,9 @@ async def test_a_draw_is_claimed_and_the_moves_are_written_as_players_do(chromiu
 
 
 async def test_a_pawn_is_promoted_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
-    """The pieces to choose from are shown, large enough for a finger, and nothing there is wrong for axe."""
+    """The pieces to choose from are shown, large enough for a finger, and nothing there is wrong
+    for axe.
+    """
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, PHONE, PHONE) as (ada, bob),
@@ -80,7 +88,9 @@ async def test_a_pawn_is_promoted_by_touch_on_a_phone(chromium: Browser, tmp_pat
         await ada.create("Chess", "A friend", side="White")
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").tap()
-        for ply, path in enumerate(["a2a4", "h7h5", "a4a5", "h5h4", "a5a6", "h4h3", "a6b7", "h3g2", "b7a8"]):
+        for ply, path in enumerate(
+            ["a2a4", "h7h5", "a4a5", "h5h4", "a5a6", "h4h3", "a6b7", "h3g2", "b7a8"]
+        ):
             await move((ada, bob)[ply % 2], path, touch=True)
         dialog = ada.page.get_by_role("dialog", name="Which move?")
         await expect(dialog.locator(".sprite")).to_have_count(4)

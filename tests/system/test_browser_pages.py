@@ -39,7 +39,9 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
-    async with serving(tmp_path_factory.mktemp("pages") / "data", workers=1, ai_pace_ms=0) as server:
+    async with serving(
+        tmp_path_factory.mktemp("pages") / "data", workers=1, ai_pace_ms=0
+    ) as server:
         yield server
 
 
@@ -70,7 +72,9 @@ async def test_axe_is_there() -> None:
 async def test_every_page_fits_and_has_nothing_for_axe_to_find(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any], scheme: str
 ) -> None:
-    """From the lobby through a match against the AI to its replay; the board is in sight without scrolling."""
+    """From the lobby through a match against the AI to its replay; the board is in sight without
+    scrolling.
+    """
     desktop = screen is DESKTOP
     async with people(chromium, server.url, {**screen, "color_scheme": scheme}) as (ada,):
 
@@ -87,7 +91,12 @@ async def test_every_page_fits_and_has_nothing_for_axe_to_find(
         await ada.page.locator(".chat .said").wait_for()
         await check(down=True)
         await ada.page.evaluate("scrollTo(0, 0)")
-        for part in (ada.board, ada.page.locator(".player").first, ada.page.locator(".player").last, ada.status):
+        for part in (
+            ada.board,
+            ada.page.locator(".player").first,
+            ada.page.locator(".player").last,
+            ada.status,
+        ):
             await expect(part).to_be_in_viewport(ratio=1)
         await ada.button("Resign").click()
         await ada.button("Resign now").click()
@@ -110,7 +119,9 @@ async def test_every_page_fits_and_has_nothing_for_axe_to_find(
             await expect(ada.board).to_be_in_viewport(ratio=1)
 
 
-async def test_a_chosen_theme_stays_and_the_system_s_own_is_followed(chromium: Browser, server: ServerProcess) -> None:
+async def test_a_chosen_theme_stays_and_the_system_s_own_is_followed(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """The choice survives a reload without a flash: it stands before anything is painted."""
     ground = "getComputedStyle(document.documentElement).backgroundColor"
     async with people(chromium, server.url, {**DESKTOP, "color_scheme": "light"}) as (ada,):
@@ -146,12 +157,16 @@ async def test_pages_are_left_and_come_back_to_with_the_browser_s_own_buttons(
         assert await ada.page.evaluate("window.loadedOnce")
 
 
-async def test_nothing_but_the_server_itself_is_asked_for_anything(chromium: Browser, server: ServerProcess) -> None:
+async def test_nothing_but_the_server_itself_is_asked_for_anything(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """The pages work without the rest of the world, and no script or style stands in them."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
         asked: list[str] = []
         ada.page.on("request", lambda request: asked.append(request.url))
-        ada.page.on("websocket", lambda socket: asked.append(socket.url.replace("ws://", "http://")))
+        ada.page.on(
+            "websocket", lambda socket: asked.append(socket.url.replace("ws://", "http://"))
+        )
         await ada.create("Connect four", "The AI", level=1)
         assert [url for url in asked if not url.startswith(server.url)] == []
         inside = "document.querySelectorAll('style, script:not([src]), [onclick], [onload]').length"

@@ -1,4 +1,6 @@
-"""What people do in a room besides moving: seats, names, chat, looking back, giving up, playing again."""
+"""What people do in a room besides moving: seats, names, chat, looking back, giving up, playing
+again.
+"""
 
 import re
 from collections.abc import AsyncIterator
@@ -41,7 +43,9 @@ async def sit_together(ada: Person, bob: Person, game: str = "Tic-tac-toe") -> N
     await ada.turn()
 
 
-async def test_a_new_name_is_seen_by_everybody_from_then_on(chromium: Browser, server: ServerProcess) -> None:
+async def test_a_new_name_is_seen_by_everybody_from_then_on(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """It is kept over a reload, and what is no name is refused with the reason."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await ada.go("/")
@@ -55,7 +59,9 @@ async def test_a_new_name_is_seen_by_everybody_from_then_on(chromium: Browser, s
         await expect(ada.button("Your name is Ada of Lovelace; change it")).to_be_visible()
 
 
-async def test_chat_and_names_are_text_whatever_they_say(chromium: Browser, server: ServerProcess) -> None:
+async def test_chat_and_names_are_text_whatever_they_say(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """Nothing that people write becomes part of the page, for nobody."""
     evil = '<img src=x onerror="window.broken=1">'
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
@@ -69,15 +75,24 @@ async def test_chat_and_names_are_text_whatever_they_say(chromium: Browser, serv
         await ada.chat(evil)
         await kim.heard(evil)
         await expect(kim.page.locator(".chat b")).to_have_text("<b>Ada</b><script>")
-        await expect(kim.page.locator(".who").filter(has_text="Ada")).to_have_text("<b>Ada</b><script>")
+        await expect(kim.page.locator(".who").filter(has_text="Ada")).to_have_text(
+            "<b>Ada</b><script>"
+        )
         for person in (ada, kim):
             assert await person.page.locator("main img, main script").count() == 0
             assert await person.page.evaluate("window.broken === undefined")
 
 
-async def test_what_spectators_say_to_each_other_players_do_not_hear(chromium: Browser, server: ServerProcess) -> None:
+async def test_what_spectators_say_to_each_other_players_do_not_hear(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """And the room goes on for them without a gap."""
-    async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim, lea):
+    async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP, DESKTOP) as (
+        ada,
+        bob,
+        kim,
+        lea,
+    ):
         await sit_together(ada, bob)
         for person in (kim, lea):
             await person.page.goto(ada.page.url)
@@ -95,7 +110,9 @@ async def test_what_spectators_say_to_each_other_players_do_not_hear(chromium: B
         await expect(ada.page.locator(".info .watching")).to_contain_text("1 spectator")
 
 
-async def test_resigning_asks_twice_and_a_rematch_swaps_sides(chromium: Browser, server: ServerProcess) -> None:
+async def test_resigning_asks_twice_and_a_rematch_swaps_sides(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """An offer can be declined, made again and accepted."""
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
         await sit_together(ada, bob)
@@ -148,15 +165,21 @@ async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) 
         await ada.pick("Against", "The AI")
         await ada.pick("Level", "Swindler")
         about = "Sees what there is, and picks the move after which you can go most wrong."
-        await expect(ada.page.get_by_role("group", name="Level", exact=True).locator(".about")).to_have_text(about)
+        await expect(
+            ada.page.get_by_role("group", name="Level", exact=True).locator(".about")
+        ).to_have_text(about)
         await ada.button("Create the room").click()
         await ada.play("a1")
         await ada.turn()
         await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("AI swindler")
-        await expect(ada.page.locator(".player[data-seat='1'] .badge")).to_have_attribute("title", about)
+        await expect(ada.page.locator(".player[data-seat='1'] .badge")).to_have_attribute(
+            "title", about
+        )
 
 
-async def test_looking_back_does_not_lose_the_match(chromium: Browser, server: ServerProcess) -> None:
+async def test_looking_back_does_not_lose_the_match(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """Old positions are there after a reload too; moves that come meanwhile wait until one is back."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await sit_together(ada, bob)
@@ -175,7 +198,9 @@ async def test_looking_back_does_not_lose_the_match(chromium: Browser, server: S
         await bob.play("c1")
 
 
-async def test_two_ai_seats_play_and_the_host_may_stop_them(chromium: Browser, server: ServerProcess) -> None:
+async def test_two_ai_seats_play_and_the_host_may_stop_them(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """Whoever watches sees both think, turn about, and can turn the board round."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/")
@@ -187,15 +212,21 @@ async def test_two_ai_seats_play_and_the_host_may_stop_them(chromium: Browser, s
         heading = ada.page.locator(".thinking h2")
         await expect(heading).to_contain_text(re.compile(r"Red, \d+\."))
         await expect(heading).to_contain_text(re.compile(r"Yellow, \d+\."))
-        assert await ada.page.locator(".player").evaluate_all("all => all.map(one => one.dataset.seat)") == ["1", "0"]
+        assert await ada.page.locator(".player").evaluate_all(
+            "all => all.map(one => one.dataset.seat)"
+        ) == ["1", "0"]
         await ada.button("Turn the board round").click()
-        assert await ada.page.locator(".player").evaluate_all("all => all.map(one => one.dataset.seat)") == ["0", "1"]
+        assert await ada.page.locator(".player").evaluate_all(
+            "all => all.map(one => one.dataset.seat)"
+        ) == ["0", "1"]
         await ada.button("Abort").click()
         await ada.button("Abort now").click()
         await expect(ada.status).to_have_text("Aborted: the match was aborted")
 
 
-async def test_the_link_to_a_room_is_seen_and_copied(chromium: Browser, server: ServerProcess) -> None:
+async def test_the_link_to_a_room_is_seen_and_copied(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """What is copied is the room's address."""
     allowed = {**DESKTOP, "permissions": ["clipboard-read", "clipboard-write"]}
     async with people(chromium, server.url, allowed) as (ada,):
@@ -207,8 +238,12 @@ async def test_the_link_to_a_room_is_seen_and_copied(chromium: Browser, server: 
         assert await ada.page.evaluate("navigator.clipboard.readText()") == ada.page.url
 
 
-async def test_what_is_refused_is_said_and_changes_nothing(chromium: Browser, tmp_path: Path) -> None:
-    """A command that the server refuses shows its reason for a while; a room that does not exist says so."""
+async def test_what_is_refused_is_said_and_changes_nothing(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    """A command that the server refuses shows its reason for a while; a room that does not exist
+    says so.
+    """
     async with (
         serving(tmp_path / "data", rooms_burst=1, rooms_per_minute=0.001) as server,
         people(chromium, server.url, DESKTOP) as (ada,),
@@ -221,16 +256,20 @@ async def test_what_is_refused_is_said_and_changes_nothing(chromium: Browser, tm
         await ada.button("Dismiss").click()
         await expect(ada.page.locator(".toast")).to_have_count(0)
         await ada.go("/room/nowhere")
-        await expect(ada.page.get_by_role("heading", name="This room cannot be opened")).to_be_visible()
+        await expect(
+            ada.page.get_by_role("heading", name="This room cannot be opened")
+        ).to_be_visible()
         await ada.page.get_by_role("link", name="Back to the lobby").click()
         await expect(ada.button("Create the room")).to_be_visible()
 
 
 async def test_a_refused_connection_is_told(chromium: Browser, tmp_path: Path) -> None:
-    """Too many guests, or too many sockets, from one address: the page says so and when to try again, and goes on by
-    itself when there is place.
+    """Too many guests, or too many sockets, from one address: the page says so and when to try
+    again, and goes on by itself when there is place.
     """
-    async with serving(tmp_path / "data", limit_guests=2, limit_guests_per_minute=1, limit_sockets=1) as server:
+    async with serving(
+        tmp_path / "data", limit_guests=2, limit_guests_per_minute=1, limit_sockets=1
+    ) as server:
         pages = [await (await chromium.new_context()).new_page() for _ in range(3)]
         told = [page.get_by_role("alert").filter(has_text="Not connected") for page in pages]
         await pages[0].goto(server.url)
@@ -250,7 +289,9 @@ async def test_a_refused_connection_is_told(chromium: Browser, tmp_path: Path) -
             await page.close()
 
 
-async def test_the_lobby_shows_rooms_as_they_come_and_go(chromium: Browser, server: ServerProcess) -> None:
+async def test_the_lobby_shows_rooms_as_they_come_and_go(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """Public ones only."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim):
         await kim.go("/")
@@ -276,7 +317,9 @@ async def test_the_lobby_shows_rooms_as_they_come_and_go(chromium: Browser, serv
         await expect(kim.page.locator(f"[data-room='{hidden}']")).to_have_count(0)
 
 
-async def test_sticks_are_taken_by_clicking_the_first_one_to_go(chromium: Browser, server: ServerProcess) -> None:
+async def test_sticks_are_taken_by_clicking_the_first_one_to_go(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """With rows of one's own choice; pointing at a stick shows which would go."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await ada.go("/")

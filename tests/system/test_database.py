@@ -1,4 +1,6 @@
-"""Whole servers on PostgreSQL: what players notice when the database goes, and that nothing secret is ever said."""
+"""Whole servers on PostgreSQL: what players notice when the database goes, and that nothing secret
+is ever said.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -19,11 +21,12 @@ from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_tra
 
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
 NODES = 2
+#: They have no bus: each looks for the other one's moves because it never hears of it, and not by
+#: the poll.
 HOUR_S = 3600.0
-"""They have no bus: each looks for the other one's moves because it never hears of it, and not by the poll."""
 MATCHES = 6
+#: Only what hangs takes so long.
 SETTLED_S = 60.0
-"""Only what hangs takes so long."""
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +36,16 @@ def durable() -> Iterator[Postgres]:
         yield server
 
 
-@pytest.mark.parametrize("ends", [["kill"], pytest.param(["kill", "immediate", "fast"] * 8, marks=LONG)])
+@pytest.mark.parametrize(
+    "ends", [["kill"], pytest.param(["kill", "immediate", "fast"] * 8, marks=LONG)]
+)
 async def test_a_database_that_goes_under_load_costs_no_move(
     durable: Postgres, tmp_path: Path, ends: list[str]
 ) -> None:
-    """R7: two nodes, matches on both, and the database killed, stopped at once, or restarted: whoever sends a command
-    is told store.retry while it is away, no connection ends, and after its return all play on; no acknowledged move
-    is missing or doubled (I1, I3, I9), and no password is in any log.
+    """R7: two nodes, matches on both, and the database killed, stopped at once, or restarted:
+    whoever sends a command is told store.retry while it is away, no connection ends, and after its
+    return all play on; no acknowledged move is missing or doubled (I1, I3, I9), and no password is
+    in any log.
     """
     journal, enough = Journal(), asyncio.Event()
     lost: list[State] = []
@@ -48,7 +54,11 @@ async def test_a_database_that_goes_under_load_costs_no_move(
         nodes = [
             await stack.enter_async_context(
                 serving(
-                    tmp_path / f"node{n}", database=durable.url(database), poll_s=HOUR_S, silence_s=60.0, **UNHURRIED
+                    tmp_path / f"node{n}",
+                    database=durable.url(database),
+                    poll_s=HOUR_S,
+                    silence_s=60.0,
+                    **UNHURRIED,
                 )
             )
             for n in range(NODES)
@@ -58,7 +68,9 @@ async def test_a_database_that_goes_under_load_costs_no_move(
         async with asyncio.TaskGroup() as tasks:
             matches = [
                 tasks.create_task(
-                    two_people(nodes[n % NODES].url, "sticks", LONG_STICKS, journal, 2 * n, enough, PATIENT)
+                    two_people(
+                        nodes[n % NODES].url, "sticks", LONG_STICKS, journal, 2 * n, enough, PATIENT
+                    )
                 )
                 for n in range(MATCHES)
             ]
@@ -78,7 +90,9 @@ async def test_a_database_that_goes_under_load_costs_no_move(
             assert await node.stop() == 0
             assert_no_traceback(node)
             assert PASSWORD not in node.errors + "".join(node.announced)
-            assert f"postgresql://plyroom@127.0.0.1:{durable.port}/{database}" in "".join(node.announced)
+            assert f"postgresql://plyroom@127.0.0.1:{durable.port}/{database}" in "".join(
+                node.announced
+            )
     assert journal.violations(logs) == []
     assert journal.refused == []
     assert all(model.match is not None and model.match.over is not None for model in models)
@@ -88,9 +102,15 @@ def _stopping(server: Postgres, mode: str) -> Callable[[], None]:
     return lambda: server.stop(mode)
 
 
-async def _room(node: ServerProcess, raws: list[RawSocket], states: list[State], stack: AsyncExitStack) -> str:
-    """A room for chat, which everybody has joined; `states` is what its host's connection goes through."""
-    host = await stack.enter_async_context(connect(node.url, timing=PATIENT, on_state=states.append))
+async def _room(
+    node: ServerProcess, raws: list[RawSocket], states: list[State], stack: AsyncExitStack
+) -> str:
+    """A room for chat, which everybody has joined; `states` is what its host's connection goes
+    through.
+    """
+    host = await stack.enter_async_context(
+        connect(node.url, timing=PATIENT, on_state=states.append)
+    )
     room = await make_room(host, "tic-tac-toe")
     for raw in raws:
         await raw.hello()

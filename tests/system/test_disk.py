@@ -54,19 +54,28 @@ async def answer(socket: RawSocket, key: str) -> dict[str, object]:
 
 
 @pytest.mark.usefixtures("warm_engine")
-async def test_a_full_disk_is_told_and_heals_without_a_restart(tmp_path: Path, small_disk: Path) -> None:
-    """While the disk is full, commands are refused with store.retry, nothing is acknowledged and nothing happens,
-    and what is known can still be read. Once there is space again, clients that had waited get their acks and the AI
-    moves on, by themselves and once each.
+async def test_a_full_disk_is_told_and_heals_without_a_restart(
+    tmp_path: Path, small_disk: Path
+) -> None:
+    """While the disk is full, commands are refused with store.retry, nothing is acknowledged and
+    nothing happens, and what is known can still be read. Once there is space again, clients that
+    had waited get their acks and the AI moves on, by themselves and once each.
     """
     journal = Journal()
     data = tmp_path / "data"
-    data.symlink_to(small_disk, target_is_directory=True)  # so that the log of the server is not on that disk
-    async with serving(data, workers=1, ai_duel_pace_ms=0, **UNHURRIED) as server, raw_socket(server.port) as raw:
+    data.symlink_to(
+        small_disk, target_is_directory=True
+    )  # so that the log of the server is not on that disk
+    async with (
+        serving(data, workers=1, ai_duel_pace_ms=0, **UNHURRIED) as server,
+        raw_socket(server.port) as raw,
+    ):
         await raw.hello()
         async with connect(server.url) as ada, connect(server.url) as bob:
             room = await make_room(ada, "tic-tac-toe")
-            duel = await make_room(ada, "sticks", {"rows": "9-9-9-9-9-9"}, (AiSeat(level=1), AiSeat(level=1)))
+            duel = await make_room(
+                ada, "sticks", {"rows": "9-9-9-9-9-9"}, (AiSeat(level=1), AiSeat(level=1))
+            )
             await bob.command(Sit(id="sit", room=room, seat=1))
             ballast = fill(small_disk)
             chats = [Chat(id=f"c{n}", room=room, text="x" * 400) for n in range(60)]
@@ -113,7 +122,9 @@ async def _nobody_new(port: int) -> None:
 
 
 async def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path, small_disk: Path) -> None:
-    """When standard error goes to a full disk, what the server has to say there is lost, and it serves on."""
+    """When standard error goes to a full disk, what the server has to say there is lost, and it
+    serves on.
+    """
     async with serving(small_disk / "data", **UNHURRIED) as server, raw_socket(server.port) as raw:
         await raw.hello()
         async with connect(server.url) as ada:

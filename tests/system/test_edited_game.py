@@ -45,17 +45,21 @@ def is_end(message: RoomMessage) -> bool:
 
 @pytest.mark.usefixtures("warm_engine")
 async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, site: Path) -> None:
-    """A match goes on with the data that it began with for as long as a worker has them, whether it has loaded the
-    compiled search or cannot any more. Workers that start after the edit refuse its jobs, so the AI gives up and says
-    why; people play on, also after a restart with the new data. A restart with rules that mean other moves freezes
-    their room as `game.changed`.
+    """A match goes on with the data that it began with for as long as a worker has them, whether it
+    has loaded the compiled search or cannot any more. Workers that start after the edit refuse its
+    jobs, so the AI gives up and says why; people play on, also after a restart with the new data. A
+    restart with rules that mean other moves freezes their room as `game.changed`.
     """
     async with serving(tmp_path / "data", workers=1, ai_pace_ms=0, **UNHURRIED) as server:
-        async with connect(server.url, timing=HASTY) as ada, connect(server.url, timing=HASTY) as bob:
+        async with (
+            connect(server.url, timing=HASTY) as ada,
+            connect(server.url, timing=HASTY) as bob,
+        ):
             friends = await make_room(ada, "edited")
             await bob.command(Sit(id=bob.new_id(), room=friends, seat=1))
             await ada.command(Move(id=ada.new_id(), room=friends, ply=0, move="b2"))
-            # The AI begins, so that nobody can have three in a row before it is to move without its worker.
+            # The AI begins, so that nobody can have three in a row before it is to move without its
+            # worker.
             room = await make_room(ada, "edited", {}, (AiSeat(level=1), MySeat()))
             async with aclosing(ada.follow(room)) as messages:
                 person = Opponent(ada, room, messages)
@@ -89,7 +93,10 @@ async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, 
 
         (site / "edited.py").write_text(RULES.replace('for row in "123"', 'for row in "321"'))
         await server.start()
-        async with connect(server.url, token, timing=HASTY) as ada, aclosing(ada.follow(friends)) as messages:
+        async with (
+            connect(server.url, token, timing=HASTY) as ada,
+            aclosing(ada.follow(friends)) as messages,
+        ):
             person = Opponent(ada, friends, messages)
             await person.until(lambda message: person.model.match is not None)
             assert person.model.frozen == "game.changed"

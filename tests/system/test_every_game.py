@@ -1,4 +1,5 @@
-"""Every game that there is, played to the end in a browser and on a terminal, by a person and by AI seats.
+"""Every game that there is, played to the end in a browser and on a terminal, by a person and by AI
+seats.
 
 By nothing but legal moves: no line of these tests, and none of the clients, knows any of the games.
 """
@@ -56,9 +57,15 @@ async def duel(server: ServerProcess, game: str, level: int = 1) -> str:
 
 
 async def is_as_the_rules_say(person: Person, game: str) -> None:
-    """The board at the end is where the moves of the list lead to, and the result is that of the rules."""
-    match = (await person.page.locator(".state a.button", has_text="Replay").get_attribute("href") or "").split("/")[-1]
-    record = await person.page.evaluate("match => fetch(`/api/matches/${match}`).then(body => body.json())", match)
+    """The board at the end is where the moves of the list lead to, and the result is that of the
+    rules.
+    """
+    match = (
+        await person.page.locator(".state a.button", has_text="Replay").get_attribute("href") or ""
+    ).split("/")[-1]
+    record = await person.page.evaluate(
+        "match => fetch(`/api/matches/${match}`).then(body => body.json())", match
+    )
     position = load_game(game).position(record["start"], record["options"])
     for played in record["moves"]:
         position = position.play(position.parse_move(played["move"]))
@@ -66,14 +73,18 @@ async def is_as_the_rules_say(person: Person, game: str) -> None:
     assert outcome is not None
     assert (record["over"]["winner"], record["over"]["how"]) == (outcome.winner, "board")
     kinds = position.game.board(position.options).kinds
-    assert await person.pieces() == {cell: kinds[kind].name for cell, kind in position.view().pieces.items()}
+    assert await person.pieces() == {
+        cell: kinds[kind].name for cell, kind in position.view().pieces.items()
+    }
 
 
 @pytest.mark.parametrize("game", GAMES)
 async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
     chromium: Browser, server: ServerProcess, game: str
 ) -> None:
-    """From the lobby on, by clicks; the page fits and has nothing for axe to find in the middle of it."""
+    """From the lobby on, by clicks; the page fits and has nothing for axe to find in the middle of
+    it.
+    """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.create(load_game(game).title, "The AI", level=1)
         await play_by_hand(ada, 2)
@@ -90,10 +101,14 @@ async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
 async def test_a_person_plays_the_second_side_to_the_end_on_a_phone(
     chromium: Browser, server: ServerProcess, game: str
 ) -> None:
-    """By touch at first, small cells confirmed; against the next level; nothing for axe to find there either."""
+    """By touch at first, small cells confirmed; against the next level; nothing for axe to find
+    there either.
+    """
     side = load_game(game).board(load_game(game).check_options({})).seats[1].name
     async with people(chromium, server.url, PHONE) as (ada,):
-        await ada.create(load_game(game).title, "The AI", level=min(2, load_game(game).levels), side=side)
+        await ada.create(
+            load_game(game).title, "The AI", level=min(2, load_game(game).levels), side=side
+        )
         await play_by_hand(ada, 2)
         await fits(ada, down=False)
         assert await audit(ada.page) == []
@@ -119,7 +134,9 @@ async def test_two_ai_seats_play_to_the_end_in_a_browser_and_on_a_terminal(
 
 
 @pytest.mark.parametrize("game", GAMES)
-async def test_a_person_plays_the_ai_to_the_end_on_a_terminal(server: ServerProcess, game: str, tmp_path: Path) -> None:
+async def test_a_person_plays_the_ai_to_the_end_on_a_terminal(
+    server: ServerProcess, game: str, tmp_path: Path
+) -> None:
     """By typing moves that are listed."""
     command = plyroom("play", game, "--level", "1", "--url", server.url, "--side", "second")
     with on_a_terminal(command, environ(tmp_path)) as screen:

@@ -12,15 +12,20 @@ from tests.oracle.journal import Journal, read_logs
 from tests.support.players import LONG_STICKS, two_people
 from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
+#: Few, for tests/cluster has more of it.
 KILLS = 2
-"""Few, for tests/cluster has more of it."""
 
 
-@pytest.mark.parametrize("kills", [KILLS, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize(
+    "kills", [KILLS, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
+)
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_node_that_dies_at_a_place_loses_and_doubles_nothing(tmp_path: Path, place: str, kills: int) -> None:
-    """However often the server dies at that place and comes back: what was acknowledged is in the log once, a resend is
-    acknowledged with its v, nothing is doubled or shown that was not committed, and everybody plays on.
+async def test_a_node_that_dies_at_a_place_loses_and_doubles_nothing(
+    tmp_path: Path, place: str, kills: int
+) -> None:
+    """However often the server dies at that place and comes back: what was acknowledged is in the
+    log once, a resend is acknowledged with its v, nothing is doubled or shown that was not
+    committed, and everybody plays on.
     """
     chance = random.Random(f"{place} {kills}")
     journal, enough = Journal(), asyncio.Event()
@@ -48,7 +53,9 @@ async def die_at(server: ServerProcess, spec: str) -> None:
     assert await server.wait() == -9
 
 
-@pytest.mark.parametrize("spec", ["after", "after_append", "after_append:0", "after_append:x", "nowhere:1", ":1"])
+@pytest.mark.parametrize(
+    "spec", ["after", "after_append", "after_append:0", "after_append:x", "nowhere:1", ":1"]
+)
 def test_a_failpoint_that_there_is_not(spec: str) -> None:
     """It is refused with the places that there are."""
     with pytest.raises(SettingError, match="before_append, after_append, before_ack"):

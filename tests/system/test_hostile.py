@@ -1,4 +1,6 @@
-"""Hostile clients: nonsense of every layer changes nothing, costs nothing that lasts, and surprises nobody."""
+"""Hostile clients: nonsense of every layer changes nothing, costs nothing that lasts, and surprises
+nobody.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,8 +24,8 @@ ANSWERS = ("ack", "error", "pong")
 CLIENTS = 4
 PATIENCE_S = 60.0
 GROWTH_BYTES = 6 * 2**20
+#: Of each hundred inputs.
 SHARES = {"messages": 80, "bad frames": 10, "odd frames": 2, "greetings": 8}
-"""Of each hundred inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +146,9 @@ async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> 
     "inputs", [10_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])]
 )
 async def test_nonsense_of_every_kind_changes_nothing(tmp_path: Path, inputs: int) -> None:
-    """Thousands of random and mutated inputs, from garbage for a handshake to commands in others' names: each message
-    has one answer, each broken frame ends its connection; no room changes, no traceback, memory stays flat, and a good
-    client is served all the time.
+    """Thousands of random and mutated inputs, from garbage for a handshake to commands in others'
+    names: each message has one answer, each broken frame ends its connection; no room changes, no
+    traceback, memory stays flat, and a good client is served all the time.
     """
     settings = UNHURRIED | {"rooms_burst": 3, "rooms_per_minute": 1, "room_idle_s": 1}
     async with serving(tmp_path / "data", **settings) as server, victims(server) as people:
@@ -161,7 +163,9 @@ async def test_nonsense_of_every_kind_changes_nothing(tmp_path: Path, inputs: in
         assert lines > inputs // 500, "between the inputs of others"
         grown = server.rss - warm
         after = read_logs(server.data)
-        assert {room: after[room] for room in people.rooms} == {room: before[room] for room in people.rooms}
+        assert {room: after[room] for room in people.rooms} == {
+            room: before[room] for room in people.rooms
+        }
         assert await pictures(server, people.rooms) == seen
         ack = await people.bob.command(Move(id="3", room=people.rooms[0], ply=1, move="a1"))
         assert ack.v == 6

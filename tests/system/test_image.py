@@ -15,7 +15,10 @@ DOCKERFILE = (ROOT / "server" / "Dockerfile").read_text("utf-8")
 
 def compose_command() -> list[str] | None:
     """The compose client of this machine: Docker's plugin, or the older program of its own."""
-    if shutil.which("docker") and subprocess.run(["docker", "compose", "version"], capture_output=True).returncode == 0:
+    if (
+        shutil.which("docker")
+        and subprocess.run(["docker", "compose", "version"], capture_output=True).returncode == 0
+    ):
         return ["docker", "compose"]
     return ["docker-compose"] if shutil.which("docker-compose") else None
 
@@ -26,7 +29,11 @@ def test_the_compose_file_is_valid() -> None:
     if command is None:
         pytest.skip("no docker compose client here")
     done = subprocess.run(
-        [*command, "config"], cwd=ROOT, env=os.environ | {"PORT": "8123"}, capture_output=True, text=True
+        [*command, "config"],
+        cwd=ROOT,
+        env=os.environ | {"PORT": "8123"},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     assert "8123" in done.stdout
@@ -35,7 +42,11 @@ def test_the_compose_file_is_valid() -> None:
 def test_everything_the_image_copies_exists_and_is_let_through() -> None:
     """A renamed folder would be seen first by whoever builds the image."""
     allowed = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text("utf-8"), re.MULTILINE)
-    copied = [name for line in re.findall(r"^COPY (.+) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()]
+    copied = [
+        name
+        for line in re.findall(r"^COPY (.+) \S+$", DOCKERFILE, re.MULTILINE)
+        for name in line.split()
+    ]
     assert copied
     assert [name for name in copied if not (ROOT / name).exists()] == []
     assert sorted(copied) == sorted(allowed)
@@ -49,6 +60,8 @@ def test_the_image_has_every_package_of_ours() -> None:
 
 
 def test_the_image_is_built_and_run_for_one_cpu_baseline() -> None:
-    """Else numba would ignore the machine code that the build compiled (the CPU is part of its key)."""
+    """Else numba would ignore the machine code that the build compiled (the CPU is part of its
+    key).
+    """
     assert "NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=" in DOCKERFILE
     assert DOCKERFILE.index("NUMBA_CACHE_DIR=") < DOCKERFILE.index("RUN python -m engine.warm")

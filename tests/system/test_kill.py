@@ -13,27 +13,49 @@ from client.connection import State, connect
 from client.model import Model
 from server.protocol.messages import AiSeat, Created
 from tests.oracle.journal import Journal, RoomLog, read_logs
-from tests.support.players import HASTY, LONG_STICKS, ai_and_ai, make_room, person_and_ai, two_people
-from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
+from tests.support.players import (
+    HASTY,
+    LONG_STICKS,
+    ai_and_ai,
+    make_room,
+    person_and_ai,
+    two_people,
+)
+from tests.support.server_process import (
+    UNHURRIED,
+    ServerProcess,
+    assert_no_traceback,
+    eventually,
+    serving,
+)
 
 ROUNDS = 3
 UNWATCHED = 6
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))]
+)
 @pytest.mark.usefixtures("warm_engine")
-async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(tmp_path: Path, seed: int) -> None:
-    """After kill -9 and a restart, again and again, at any moment: no acknowledged command is missing, none is doubled,
-    v has no gap, AI seats move on by themselves, also where nobody looks, and all clients play on to the end of their
-    matches without being told anything. No process of the killed server stays behind.
+async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
+    tmp_path: Path, seed: int
+) -> None:
+    """After kill -9 and a restart, again and again, at any moment: no acknowledged command is
+    missing, none is doubled, v has no gap, AI seats move on by themselves, also where nobody looks,
+    and all clients play on to the end of their matches without being told anything. No process of
+    the killed server stays behind.
     """
     chance = random.Random(seed)
     journal, enough = Journal(), asyncio.Event()
-    async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, ai_duel_pace_ms=0, **UNHURRIED) as server:
+    async with serving(
+        tmp_path / "data", workers=2, ai_pace_ms=0, ai_duel_pace_ms=0, **UNHURRIED
+    ) as server:
         unwatched = await _unwatched_rooms(server)
         async with asyncio.TaskGroup() as tasks:
             made = tasks.create_task(_rooms_again_and_again(server.url, enough))
-            matches = [tasks.create_task(match) for match in _matches(server.url, journal, seed, enough)]
+            matches = [
+                tasks.create_task(match) for match in _matches(server.url, journal, seed, enough)
+            ]
             for _ in range(ROUNDS):
                 await journal.more_acks(chance.randrange(100, 400))
                 helpers = server.descendants()
@@ -51,16 +73,26 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(tmp_path
     assert journal.refused == []
     assert len(models) + UNWATCHED == 50
     host, rooms = made.result()
-    assert sorted(room for room, log in logs.items() if log.events[1] == _created_by(host)) == sorted(rooms)
+    assert sorted(
+        room for room, log in logs.items() if log.events[1] == _created_by(host)
+    ) == sorted(rooms)
     assert all(model.match is not None and model.match.over is not None for model in models)
     assert_no_traceback(server)
 
 
-def _matches(url: str, journal: Journal, seed: int, enough: asyncio.Event) -> list[Coroutine[None, None, Model]]:
+def _matches(
+    url: str, journal: Journal, seed: int, enough: asyncio.Event
+) -> list[Coroutine[None, None, Model]]:
     """44 matches: people against each other, people against the AI, the AI against itself."""
-    games: list[tuple[str, dict[str, str]]] = [("sticks", LONG_STICKS), ("connect-four", {}), ("tic-tac-toe", {})]
+    games: list[tuple[str, dict[str, str]]] = [
+        ("sticks", LONG_STICKS),
+        ("connect-four", {}),
+        ("tic-tac-toe", {}),
+    ]
     people = [two_people(url, *games[n % 3], journal, seed + 2 * n, enough) for n in range(30)]
-    mixed = [person_and_ai(url, *games[n % 3], 1 + n % 2, journal, seed + n, enough) for n in range(10)]
+    mixed = [
+        person_and_ai(url, *games[n % 3], 1 + n % 2, journal, seed + n, enough) for n in range(10)
+    ]
     engines = [ai_and_ai(url, *games[n % 3], 1, journal, enough) for n in range(4)]
     return [*people, *mixed, *engines]
 
@@ -79,14 +111,21 @@ async def _rooms_again_and_again(url: str, enough: asyncio.Event) -> tuple[str, 
 
 
 async def _unwatched_rooms(server: ServerProcess) -> list[str]:
-    """Rooms where the AI plays itself and nobody is connected: long ones, so that some are always under way."""
+    """Rooms where the AI plays itself and nobody is connected: long ones, so that some are always
+    under way.
+    """
     async with connect(server.url) as host:
         seats = (AiSeat(level=1), AiSeat(level=1))
-        return [await make_room(host, "sticks", {"rows": "9-9-9-9-9-9"}, seats) for _ in range(UNWATCHED)]
+        return [
+            await make_room(host, "sticks", {"rows": "9-9-9-9-9-9"}, seats)
+            for _ in range(UNWATCHED)
+        ]
 
 
 async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -> None:
-    """Every room where an AI seat had the turn at the kill gets its move, although no client asks for it."""
+    """Every room where an AI seat had the turn at the kill gets its move, although no client asks
+    for it.
+    """
     due = {room: log.head for room, log in before.items() if log.due}
 
     def moved() -> bool:
@@ -97,7 +136,9 @@ async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -
 
 
 async def test_a_server_that_sleeps_for_a_while_loses_nothing(tmp_path: Path) -> None:
-    """A machine that is suspended in the middle of games and wakes up again: clients come back and play on."""
+    """A machine that is suspended in the middle of games and wakes up again: clients come back and
+    play on.
+    """
     journal, enough = Journal(), asyncio.Event()
     async with serving(tmp_path / "data", **UNHURRIED) as server:
         states: asyncio.Queue[State] = asyncio.Queue()
@@ -105,7 +146,9 @@ async def test_a_server_that_sleeps_for_a_while_loses_nothing(tmp_path: Path) ->
             assert await states.get() is State.CONNECTED
             async with asyncio.TaskGroup() as tasks:
                 for n in range(5):
-                    tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))
+                    tasks.create_task(
+                        two_people(server.url, "sticks", LONG_STICKS, journal, n, enough)
+                    )
                 await journal.more_acks(100)
                 server.send_signal(signal.SIGSTOP)
                 assert await states.get() is State.LOST

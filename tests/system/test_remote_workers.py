@@ -32,15 +32,20 @@ from tests.system.test_workers import Opponent, is_move
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
 
+#: decisions.md 12: an AI whose worker elsewhere dies moves within its time and so much more.
 LATE_S = 3.0
-"""decisions.md 12: an AI whose worker elsewhere dies moves within its time and so much more."""
+#: Its top level thinks from the first move on, for it knows nothing by heart.
 GAME = "breakthrough"
-"""Its top level thinks from the first move on, for it knows nothing by heart."""
 ACL = ROOT / "server" / "deploy" / "mosquitto.acl"
 
 
 def bus_settings(broker: Broker) -> dict[str, Any]:
-    return {"bus": f"mqtt://{broker.host}:{broker.port}", "workers": 0, "ai_pace_ms": 0, "ai_duel_pace_ms": 0}
+    return {
+        "bus": f"mqtt://{broker.host}:{broker.port}",
+        "workers": 0,
+        "ai_pace_ms": 0,
+        "ai_duel_pace_ms": 0,
+    }
 
 
 async def state_is(person: Opponent, state: str) -> None:
@@ -48,7 +53,9 @@ async def state_is(person: Opponent, state: str) -> None:
 
 
 async def test_a_server_without_engines_says_so_until_a_worker_comes(tmp_path: Path) -> None:
-    """The room shows that no engine is there and goes on when one comes; again when that has ended in good order."""
+    """The room shows that no engine is there and goes on when one comes; again when that has ended
+    in good order.
+    """
     async with (
         mosquitto(tmp_path) as broker,
         serving(tmp_path / "data", **bus_settings(broker.address), **UNHURRIED) as server,
@@ -72,7 +79,9 @@ async def test_a_server_without_engines_says_so_until_a_worker_comes(tmp_path: P
 
 
 async def test_a_worker_that_is_frozen(tmp_path: Path) -> None:
-    """SIGSTOP in the middle of a search: the AI moves, now and from then on, though nothing comes from there."""
+    """SIGSTOP in the middle of a search: the AI moves, now and from then on, though nothing comes
+    from there.
+    """
     async with (
         mosquitto(tmp_path) as broker,
         working(tmp_path, broker.address, "one", GAME) as one,
@@ -97,21 +106,31 @@ async def test_a_worker_that_is_frozen(tmp_path: Path) -> None:
 
 
 async def test_a_broker_that_comes_late_and_dies(tmp_path: Path) -> None:
-    """The server starts without its broker and says so, without the password; with it the AI plays, by the access list
-    that we ship; after SIGKILL of the broker it does again as soon as that is back.
+    """The server starts without its broker and says so, without the password; with it the AI plays,
+    by the access list that we ship; after SIGKILL of the broker it does again as soon as that is
+    back.
     """
     users = {"server": "s3cret-of-servers", "worker": "s3cret-of-workers"}
     broker = Mosquitto(tmp_path, users, ACL)
-    settings = {**bus_settings(broker.address), "bus": f"mqtt://server:{users['server']}@127.0.0.1:{broker.port}"}
+    settings = {
+        **bus_settings(broker.address),
+        "bus": f"mqtt://server:{users['server']}@127.0.0.1:{broker.port}",
+    }
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(serving(tmp_path / "data", **settings, **UNHURRIED))
+        server = await stack.enter_async_context(
+            serving(tmp_path / "data", **settings, **UNHURRIED)
+        )
         ada = await stack.enter_async_context(connect(server.url))
         room = await make_room(ada, "tic-tac-toe", {}, (AiSeat(level=1), MySeat()))
         person = Opponent(ada, room, await stack.enter_async_context(aclosing(ada.follow(room))))
-        await eventually(lambda: "broker away" in server.errors, "the server says that its broker is away")
+        await eventually(
+            lambda: "broker away" in server.errors, "the server says that its broker is away"
+        )
         await broker.start()
         stack.push_async_callback(broker.kill)
-        worker = await stack.enter_async_context(working(tmp_path, broker.address_of("worker"), "w", "tic-tac-toe"))
+        worker = await stack.enter_async_context(
+            working(tmp_path, broker.address_of("worker"), "w", "tic-tac-toe")
+        )
         while not person.model.moves:
             await person.until(lambda message: True)
         await broker.kill()
@@ -127,8 +146,8 @@ async def test_a_broker_that_comes_late_and_dies(tmp_path: Path) -> None:
 
 
 async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
-    """It advertises more than the good one, answers an illegal move and is not asked again; without the good one the
-    match of another room is over, for a reason in our words.
+    """It advertises more than the good one, answers an illegal move and is not asked again; without
+    the good one the match of another room is over, for a reason in our words.
     """
     poison = "an evil word"
     game = load_game("tic-tac-toe")
@@ -144,8 +163,12 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
             work.Answered(order.id, order.attempt, Result(poison, Info(1, 0, 1, 1, 1, (poison,))))
         ]
         known = [f'"worker": "{name}"' for name in (good.id, "liar")]
-        await eventually(lambda: all(one in server.errors for one in known), "the server knows both workers")
-        first, second = [await make_room(ada, game.id, {}, (MySeat(), AiSeat(level=1))) for _ in range(2)]
+        await eventually(
+            lambda: all(one in server.errors for one in known), "the server knows both workers"
+        )
+        first, second = [
+            await make_room(ada, game.id, {}, (MySeat(), AiSeat(level=1))) for _ in range(2)
+        ]
         async with aclosing(ada.follow(first)) as messages:
             person = Opponent(ada, first, messages)
             for _ in range(2):
@@ -156,7 +179,11 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
         async with aclosing(ada.follow(second)) as messages:
             person = Opponent(ada, second, messages)
             await person.move()
-            await person.until(lambda message: isinstance(message, Happened) and isinstance(message.event, Finished))
+            await person.until(
+                lambda message: (
+                    isinstance(message, Happened) and isinstance(message.event, Finished)
+                )
+            )
             assert person.model.match is not None
             assert person.model.match.over == MatchResult(
                 None, "failure", "the AI could not move: no engine found a move"
@@ -179,7 +206,9 @@ class Adverts:
             advert = work.parse_advert(topic, payload)
             self.by_name[advert.worker] = advert
         else:
-            self.by_name = {name: one for name, one in self.by_name.items() if work.worker_topic(name) != topic}
+            self.by_name = {
+                name: one for name, one in self.by_name.items() if work.worker_topic(name) != topic
+            }
         self.changed.set()
 
     async def busy(
@@ -221,8 +250,8 @@ class Duel:
                 return
 
     def too_slow(self, kills_s: list[float]) -> list[tuple[float, int]]:
-        """The moves that took longer than their time and 3 s for each worker killed meanwhile, with the number of
-        those; moves that had no engine at all for a while are left out.
+        """The moves that took longer than their time and 3 s for each worker killed meanwhile, with
+        the number of those; moves that had no engine at all for a while are left out.
         """
         found = []
         for before, after in pairwise(self.moved_s):
@@ -245,7 +274,8 @@ async def all_moved(duels: list[tuple[Duel, "asyncio.Task[None]"]]) -> None:
     before = [len(one.plies) for one, _ in duels]
     async with asyncio.timeout(60):
         while any(
-            len(one.plies) == plies and not task.done() for (one, task), plies in zip(duels, before, strict=True)
+            len(one.plies) == plies and not task.done()
+            for (one, task), plies in zip(duels, before, strict=True)
         ):
             await asyncio.sleep(0.02)
 
@@ -254,8 +284,8 @@ async def all_moved(duels: list[tuple[Duel, "asyncio.Task[None]"]]) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kills", [50])
 async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> None:
-    """R12, I16: SIGKILL of a worker that searches, time and again: every turn gets one move, in its time plus 3 s for
-    each kill that hits it, and no match fails.
+    """R12, I16: SIGKILL of a worker that searches, time and again: every turn gets one move, in its
+    time plus 3 s for each kill that hits it, and no match fails.
     """
     starting: list[asyncio.Task[None]] = []
     kills_s: list[float] = []
@@ -270,7 +300,9 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
             await stack.enter_async_context(working(tmp_path, broker.address, f"w{number}", GAME))
             for number in range(3)
         ]
-        link = await stack.enter_async_context(open_link(broker.address, "watcher", "plyroom/1/watcher"))
+        link = await stack.enter_async_context(
+            open_link(broker.address, "watcher", "plyroom/1/watcher")
+        )
         link.subscribe(f"{work.WORKERS}/+", adverts)
         ada = await stack.enter_async_context(connect(server.url))
         duels, past = [await duel(ada, stack) for _ in range(2)], []
@@ -295,7 +327,9 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
             slow += one.too_slow(kills_s)
         moves = sum(len(one.plies) for one, _ in duels + past)
         assert moves >= kills // 2
-        assert len(slow) <= moves // 20, slow  # workers that start over and over leave others little of two cores
+        assert len(slow) <= moves // 20, (
+            slow
+        )  # workers that start over and over leave others little of two cores
         assert await server.stop() == 0
         for worker in workers:
             assert "Traceback" not in worker.errors, worker.errors

@@ -1,4 +1,6 @@
-"""Commands that are sent again: after cuts at any byte, after restarts, by several clients with the same ids."""
+"""Commands that are sent again: after cuts at any byte, after restarts, by several clients with the
+same ids.
+"""
 
 import asyncio
 import random
@@ -18,13 +20,20 @@ from server.protocol.messages import Chat, Create, Move, Moved, Said, Sit
 from tests.oracle.journal import Journal, read_logs
 from tests.support.fault_proxy import FaultProxy, Toward, fault_proxy
 from tests.support.players import make_room
-from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, eventually, serving
+from tests.support.server_process import (
+    UNHURRIED,
+    ServerProcess,
+    assert_no_traceback,
+    eventually,
+    serving,
+)
 
+#: A client that says nothing by itself, so that each byte on the wire belongs to the command under
+#: test.
 STILL = Timing(ping_s=60, silence_s=120)
-"""A client that says nothing by itself, so that each byte on the wire belongs to the command under test."""
 
+#: A client that soon gives up a peer that is silent.
 QUICK = Timing(ping_s=0.1, silence_s=0.4)
-"""A client that soon gives up a peer that is silent."""
 
 SEATED = {"rows": "9-9-9-9-9-9"}
 
@@ -66,7 +75,9 @@ async def start_duel(ada: Connection, bob: Connection) -> Duel:
 
 
 @asynccontextmanager
-async def two_clients(server: ServerProcess, proxy: FaultProxy) -> AsyncIterator[tuple[Connection, Connection]]:
+async def two_clients(
+    server: ServerProcess, proxy: FaultProxy
+) -> AsyncIterator[tuple[Connection, Connection]]:
     """One through the proxy that reconnects at once, one straight."""
     async with (
         connect(proxy.url, timing=STILL, jitter=at_once) as ada,
@@ -76,8 +87,9 @@ async def two_clients(server: ServerProcess, proxy: FaultProxy) -> AsyncIterator
 
 
 async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_path: Path) -> None:
-    """Wherever the connection is cut, after N bytes of the command's frame or N bytes of its ack, for every N: the
-    client sends it again by itself, gets the ack with the v that the move has in the log, and the move is there once.
+    """Wherever the connection is cut, after N bytes of the command's frame or N bytes of its ack,
+    for every N: the client sends it again by itself, gets the ack with the v that the move has in
+    the log, and the move is there once.
     """
     journal, chance = Journal(), random.Random(1)
     async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
@@ -87,7 +99,9 @@ async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_p
             assert frame > 80
             assert ack > 20
             await _move(duel, bob, journal, chance)
-            cuts = [(Toward.SERVER, n) for n in range(frame + 1)] + [(Toward.CLIENT, n) for n in range(ack + 1)]
+            cuts = [(Toward.SERVER, n) for n in range(frame + 1)] + [
+                (Toward.CLIENT, n) for n in range(ack + 1)
+            ]
             for toward, count in cuts:
                 if duel.is_over:
                     duel = await start_duel(ada, bob)
@@ -120,9 +134,11 @@ async def _move(duel: Duel, who: Connection, journal: Journal, chance: random.Ra
     journal.acked(who.identity, command, ack.v)
 
 
-async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_once(tmp_path: Path) -> None:
-    """The same for a client that follows the room, whose answer is the ack with event and picture: after a cut at any
-    byte of it every event comes exactly once and in order.
+async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_once(
+    tmp_path: Path,
+) -> None:
+    """The same for a client that follows the room, whose answer is the ack with event and picture:
+    after a cut at any byte of it every event comes exactly once and in order.
     """
     journal, lines = Journal(), 0
     async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
@@ -163,9 +179,12 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
 
 
 @pytest.mark.parametrize("how", ["before the answer", "after it"])
-async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(tmp_path: Path, how: str) -> None:
-    """The server is killed after the commit, before its ack was heard or after it: the client that sends the same
-    command to the next server gets the ack with the same v, and nothing happens twice.
+async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(
+    tmp_path: Path, how: str
+) -> None:
+    """The server is killed after the commit, before its ack was heard or after it: the client that
+    sends the same command to the next server gets the ack with the same v, and nothing happens
+    twice.
     """
     async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
         async with two_clients(server, proxy) as (ada, bob):
@@ -174,7 +193,9 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(tmp_path: 
             if how == "before the answer":
                 proxy.freeze(Toward.CLIENT)
             sending = asyncio.create_task(ada.command(command))
-            await eventually(lambda: read_logs(server.data)[duel.room].head == duel.v, "the move is in the log")
+            await eventually(
+                lambda: read_logs(server.data)[duel.room].head == duel.v, "the move is in the log"
+            )
             if how == "after it":
                 assert (await sending).v == duel.v
             await server.kill()
@@ -193,8 +214,8 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(tmp_path: 
 
 
 async def test_clients_that_use_the_same_ids_do_not_disturb_each_other(tmp_path: Path) -> None:
-    """A key counts for its identity and its room, and that of a `create` for its identity: both clients name everything
-    "1", in two rooms each.
+    """A key counts for its identity and its room, and that of a `create` for its identity: both
+    clients name everything "1", in two rooms each.
     """
     async with serving(tmp_path / "data", **UNHURRIED) as server:
         async with connect(server.url) as ada, connect(server.url) as bob:
@@ -204,13 +225,20 @@ async def test_clients_that_use_the_same_ids_do_not_disturb_each_other(tmp_path:
             assert await _room(ada, Create(id="1", game="tic-tac-toe")) == mine, "made already"
             await bob.command(Sit(id="sit", room=mine, seat=1))
             await ada.command(Sit(id="sit", room=yours, seat=1))
-            for who, room, ply in ((ada, mine, 0), (bob, mine, 1), (bob, yours, 0), (ada, yours, 1)):
+            for who, room, ply in (
+                (ada, mine, 0),
+                (bob, mine, 1),
+                (bob, yours, 0),
+                (ada, yours, 1),
+            ):
                 command = Move(id="1", room=room, ply=ply, move=f"{ply + 1}x1")
                 first = await who.command(command)
                 assert first.v == 5 + ply
                 assert await who.command(command) == first, "the same ack"
         async with connect(server.url, token=ada.token) as again:
-            assert (await again.command(Move(id="1", room=mine, ply=0, move="1x1"))).v == 5, "over a new socket"
+            assert (await again.command(Move(id="1", room=mine, ply=0, move="1x1"))).v == 5, (
+                "over a new socket"
+            )
         assert await server.stop() == 0
     logs = read_logs(server.data)
     assert {log.head for log in logs.values()} == {6}
@@ -225,8 +253,8 @@ async def _room(who: Connection, command: Create) -> str:
 
 
 async def test_a_peer_that_fell_silent_is_given_up_and_the_seat_survives(tmp_path: Path) -> None:
-    """When a cable is drawn without a word (half-open TCP), the client gives the socket up, connects anew and goes on
-    playing on its seat; what it had sent into the void is played once.
+    """When a cable is drawn without a word (half-open TCP), the client gives the socket up,
+    connects anew and goes on playing on its seat; what it had sent into the void is played once.
     """
     async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
         states: list[State] = []

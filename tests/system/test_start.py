@@ -20,16 +20,27 @@ def own_address() -> str:
     pytest.skip("this machine has no IPv4 address but its loopback's")
 
 
-async def get(port: int, path: str, host: str = "127.0.0.1", *headers: str, method: str = "GET") -> str:
+async def get(
+    port: int, path: str, host: str = "127.0.0.1", *headers: str, method: str = "GET"
+) -> str:
     """An HTTP request by hand; the whole answer."""
     async with raw_socket(port, host) as one:
-        lines = [f"{method} {path} HTTP/1.1", f"Host: {host}:{port}", "Connection: close", *headers, "", ""]
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            f"Host: {host}:{port}",
+            "Connection: close",
+            *headers,
+            "",
+            "",
+        ]
         one.writer.write("\r\n".join(lines).encode())
         return (await one.reader.read()).decode()
 
 
 async def test_a_start_tells_the_address_and_serves_the_page_there(tmp_path: Path) -> None:
-    """The first line is the address for this machine; there the page is, and the server says that it is ready."""
+    """The first line is the address for this machine; there the page is, and the server says that
+    it is ready.
+    """
     async with serving(tmp_path / "data", workers=1) as server:
         assert server.announced[0] == f"Plyroom is at http://127.0.0.1:{server.port}/"
         assert str(tmp_path / "data") in server.announced[-1]
@@ -45,14 +56,17 @@ async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> No
     async with serving(tmp_path / "data", workers=1) as server:
         assert (await get(server.port, "/api/games")).startswith("HTTP/1.1 200 ")
         loaded = {Path(one.path).name.lower() for one in psutil.Process(server.pid).memory_maps()}
-        assert any("numpy" in path.lower() or "multiarray" in path for path in loaded), "the method finds libraries"
+        assert any("numpy" in path.lower() or "multiarray" in path for path in loaded), (
+            "the method finds libraries"
+        )
         assert [name for name in loaded if "llvm" in name or "numba" in name] == []
         assert await server.stop() == 0
 
 
 async def test_others_on_the_network_can_come_and_foreign_pages_cannot(tmp_path: Path) -> None:
-    """Bound to all networks, the server tells its address there; browsers that opened its page under that address may
-    connect and become guests; pages of other origins may not, nor those of a name that merely leads here.
+    """Bound to all networks, the server tells its address there; browsers that opened its page
+    under that address may connect and become guests; pages of other origins may not, nor those of a
+    name that merely leads here.
     """
     address = own_address()
     async with serving(tmp_path / "data", host="0.0.0.0") as server:
@@ -60,7 +74,14 @@ async def test_others_on_the_network_can_come_and_foreign_pages_cannot(tmp_path:
         assert "Others on your network open http://" in server.announced[1]
         here = f"http://{address}:{server.port}"
         assert "<!doctype html>" in (await get(server.port, "/", address)).lower()
-        guest = await get(server.port, "/api/guest", address, f"Origin: {here}", "Content-Length: 0", method="POST")
+        guest = await get(
+            server.port,
+            "/api/guest",
+            address,
+            f"Origin: {here}",
+            "Content-Length: 0",
+            method="POST",
+        )
         assert guest.startswith("HTTP/1.1 200 ")
         assert "HttpOnly" in guest
         async with raw_socket(server.port, address) as browser:
@@ -70,10 +91,14 @@ async def test_others_on_the_network_can_come_and_foreign_pages_cannot(tmp_path:
         for origin in ("http://evil.example", f"http://evil.example:{server.port}", "null"):
             async with raw_socket(server.port, address) as browser:
                 assert " 403 " in await browser.upgrade(f"Origin: {origin}")
-            refused = await get(server.port, "/api/guest", address, f"Origin: {origin}", method="POST")
+            refused = await get(
+                server.port, "/api/guest", address, f"Origin: {origin}", method="POST"
+            )
             assert refused.startswith("HTTP/1.1 403 ")
         async with raw_socket(server.port, address) as browser:
-            rebound = await browser.upgrade(f"Origin: http://evil.example:{server.port}", name="evil.example")
+            rebound = await browser.upgrade(
+                f"Origin: http://evil.example:{server.port}", name="evil.example"
+            )
             assert " 403 " in rebound
         assert await server.stop() == 0
     assert_no_traceback(server)

@@ -1,4 +1,6 @@
-"""Stopping and starting: signals in the middle of games, ports and data that are in use, a disk that is full."""
+"""Stopping and starting: signals in the middle of games, ports and data that are in use, a disk
+that is full.
+"""
 
 import asyncio
 import signal
@@ -18,14 +20,22 @@ from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_tra
 
 @pytest.mark.usefixtures("warm_engine")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(tmp_path: Path, number: signal.Signals) -> None:
-    """SIGTERM or SIGINT to all its processes under play, searches and idle connections of every kind: the server exits
-    with 0, without a traceback and without a process left behind; sockets are closed with 1012; all
-    that was acknowledged is in the log, and after the next start the clients play on.
+async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """SIGTERM or SIGINT to all its processes under play, searches and idle connections of every
+    kind: the server exits with 0, without a traceback and without a process left behind; sockets
+    are closed with 1012; all that was acknowledged is in the log, and after the next start the
+    clients play on.
     """
     journal, enough = Journal(), asyncio.Event()
-    async with serving(tmp_path / "data", workers=1, **UNHURRIED) as server, AsyncExitStack() as sockets:
-        mute, page, watcher = [await sockets.enter_async_context(raw_socket(server.port)) for _ in range(3)]
+    async with (
+        serving(tmp_path / "data", workers=1, **UNHURRIED) as server,
+        AsyncExitStack() as sockets,
+    ):
+        mute, page, watcher = [
+            await sockets.enter_async_context(raw_socket(server.port)) for _ in range(3)
+        ]
         page.writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
         await watcher.hello()
         async with asyncio.TaskGroup() as tasks:
@@ -33,7 +43,9 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(tmp_path:
                 tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))
             top = load_game("breakthrough").levels  # thinks from the first move on
             searched = [
-                tasks.create_task(person_and_ai(server.url, "breakthrough", {}, top, journal, 1, enough)),
+                tasks.create_task(
+                    person_and_ai(server.url, "breakthrough", {}, top, journal, 1, enough)
+                ),
                 tasks.create_task(ai_and_ai(server.url, "breakthrough", {}, top, journal, enough)),
             ]
             await journal.more_acks(200)
@@ -43,7 +55,9 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(tmp_path:
             assert await watcher.closed() == Close.RESTARTING
             assert await mute.reader.read() == b""
             assert b'"ok"' in await page.reader.read()
-            assert psutil.wait_procs(helpers, timeout=60)[1] == [], "the search workers end with the server"
+            assert psutil.wait_procs(helpers, timeout=60)[1] == [], (
+                "the search workers end with the server"
+            )
             assert journal.violations(read_logs(server.data)) == []
             await server.start()
             await journal.more_acks(50)
@@ -57,7 +71,9 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(tmp_path:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_right_after_the_start_ends_it_as_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+async def test_a_signal_right_after_the_start_ends_it_as_cleanly(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     """Although its search workers are just being made."""
     server = ServerProcess(tmp_path / "data", workers=2)
     for _ in range(3):
@@ -68,7 +84,9 @@ async def test_a_signal_right_after_the_start_ends_it_as_cleanly(tmp_path: Path,
 
 
 async def test_a_port_in_use_is_told_and_nothing_else_happens(tmp_path: Path) -> None:
-    """A second server on the same port says so on one line, with what to do, and exits with 1; the first goes on."""
+    """A second server on the same port says so on one line, with what to do, and exits with 1; the
+    first goes on.
+    """
     async with serving(tmp_path / "data") as server:
         second = ServerProcess(tmp_path / "other", port=server.port)
         assert await second.end() == 1
@@ -81,8 +99,8 @@ async def test_a_port_in_use_is_told_and_nothing_else_happens(tmp_path: Path) ->
 
 
 async def test_data_in_use_is_told_and_nothing_else_happens(tmp_path: Path) -> None:
-    """A second server on the same data says so on one line and exits with 1; the first goes on. After kill -9 of the
-    first, the data is free at once.
+    """A second server on the same data says so on one line and exits with 1; the first goes on.
+    After kill -9 of the first, the data is free at once.
     """
     async with serving(tmp_path / "data") as server:
         second = ServerProcess(tmp_path / "data")

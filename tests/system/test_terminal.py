@@ -17,8 +17,9 @@ from tests.support.pseudo_terminal import Screen, environ, on_a_terminal, on_pip
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
 
+#: Each cell of tic-tac-toe: as a list of moves it always plays a match to its end, for taken cells
+#: are only told.
 CELLS = [f"{column}{row}" for row in "213" for column in "bac"]
-"""Each cell of tic-tac-toe: as a list of moves it always plays a match to its end, for taken cells are only told."""
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 
@@ -48,7 +49,13 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def run(env: dict[str, str], *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
     """The command in a pipe, to its end."""
     return subprocess.run(
-        plyroom(*arguments), input=typed, capture_output=True, text=True, env=env, cwd="/", timeout=120
+        plyroom(*arguments),
+        input=typed,
+        capture_output=True,
+        text=True,
+        env=env,
+        cwd="/",
+        timeout=120,
     )
 
 
@@ -73,8 +80,12 @@ def all_gone(processes: list[psutil.Process]) -> bool:
 # --- alone
 
 
-@pytest.mark.parametrize("opponent", [("--level", "1"), ("--persona", "average")], ids=lambda given: given[0])
-def test_a_match_in_a_pipe_on_a_server_of_ones_own(env: dict[str, str], opponent: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    "opponent", [("--level", "1"), ("--persona", "average")], ids=lambda given: given[0]
+)
+def test_a_match_in_a_pipe_on_a_server_of_ones_own(
+    env: dict[str, str], opponent: tuple[str, str]
+) -> None:
     """To the end, with a result; nothing is left behind."""
     done = run(env, "play", "tic-tac-toe", *opponent, typed="\n".join(CELLS))
     assert done.returncode == 0, done.stderr
@@ -89,7 +100,9 @@ def test_a_match_that_was_kept_can_be_replayed(env: dict[str, str], tmp_path: Pa
     """By the command that the match's own end tells; and the same guest comes back to that folder."""
     data = str(tmp_path / "kept")
     typed = "\n".join(CELLS)
-    done = run(env, "play", "tic-tac-toe", "--level", "1", "--side", "second", "--data", data, typed=typed)
+    done = run(
+        env, "play", "tic-tac-toe", "--level", "1", "--side", "second", "--data", data, typed=typed
+    )
     assert done.returncode == 0, done.stderr
     command = done.stderr.strip().splitlines()[-1].removeprefix("Replay: plyroom ").split()
     replayed = run(env, *command)
@@ -99,7 +112,9 @@ def test_a_match_that_was_kept_can_be_replayed(env: dict[str, str], tmp_path: Pa
     assert "AI: depth" in replayed.stdout
 
 
-def test_a_match_on_a_given_server_and_its_replay_in_all_forms(env: dict[str, str], url: str) -> None:
+def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
+    env: dict[str, str], url: str
+) -> None:
     arguments = ("--url", url, "--option", "rows=1-3", "--brief", "--as", "Ada")
     moves = ["2x1", "2x2", "1x1", "2x3"] * 2
     done = run(env, "play", "sticks", "--level", "2", *arguments, typed="\n".join(moves))
@@ -131,7 +146,9 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(env: dict[str, st
 
 
 def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str) -> None:
-    """Two people at chess: told in its notation to both, on a board turned round for Black; a draw is claimed."""
+    """Two people at chess: told in its notation to both, on a board turned round for Black; a draw
+    is claimed.
+    """
     env = {**env, "NO_COLOR": "1"}
     arguments = ("--url", url, "--as")
     with on_a_terminal(plyroom("play", "chess", "--friend", *arguments, "Ada"), env) as ada:
@@ -159,7 +176,9 @@ def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str)
                 assert screen.end() == 0
 
 
-def test_the_end_of_the_input_before_the_end_of_the_match_fails(env: dict[str, str], url: str) -> None:
+def test_the_end_of_the_input_before_the_end_of_the_match_fails(
+    env: dict[str, str], url: str
+) -> None:
     done = run(env, "play", "tic-tac-toe", "--url", url, typed="b2\n")
     assert done.returncode == 1
     assert "the input ended before the match was over" in done.stderr
@@ -191,7 +210,9 @@ def test_a_reader_that_goes_away_ends_it_quietly(env: dict[str, str], url: str) 
 
 
 def test_a_match_on_a_terminal_with_a_rematch(env: dict[str, str], url: str) -> None:
-    with on_a_terminal(plyroom("play", "connect-four", "--level", "1", "--url", url), env) as screen:
+    with on_a_terminal(
+        plyroom("play", "connect-four", "--level", "1", "--url", url), env
+    ) as screen:
         screen.expect("Your move (or help) > ")
         screen.type("d")
         screen.expect("2. Yellow: ")
@@ -215,7 +236,9 @@ def test_a_match_on_a_terminal_with_a_rematch(env: dict[str, str], url: str) -> 
 
 @pytest.mark.parametrize("plain", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
 def test_no_colour_where_none_is_wanted(tmp_path: Path, url: str, plain: dict[str, str]) -> None:
-    with on_a_terminal(plyroom("play", "tic-tac-toe", "--url", url), environ(tmp_path, **plain)) as screen:
+    with on_a_terminal(
+        plyroom("play", "tic-tac-toe", "--url", url), environ(tmp_path, **plain)
+    ) as screen:
         screen.expect("Your move")
         screen.type("b2")
         screen.expect("Your move")
@@ -238,7 +261,9 @@ def test_ctrl_c_stops_the_match_and_its_server(env: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_client_that_is_told_to_stop_stops_its_server(env: dict[str, str], number: signal.Signals) -> None:
+def test_a_client_that_is_told_to_stop_stops_its_server(
+    env: dict[str, str], number: signal.Signals
+) -> None:
     with on_pipes(plyroom("play", "tic-tac-toe"), env) as screen:
         screen.expect("? Crosses to move")
         servers = servers_of(screen.process)
@@ -266,7 +291,9 @@ def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> Non
     """Each sees the same moves; who only reads in a pipe is let go at the end of the match."""
     ada = environ(tmp_path / "ada")
     bob = environ(tmp_path / "bob")
-    play = plyroom("play", "tic-tac-toe", "--friend", "--side", "second", "--url", url, "--as", "Ada")
+    play = plyroom(
+        "play", "tic-tac-toe", "--friend", "--side", "second", "--url", url, "--as", "Ada"
+    )
     with on_a_terminal(play, ada) as first:
         link = room_link(first)
         assert link.startswith(f"{url}/room/")
@@ -288,7 +315,13 @@ def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> Non
             assert (second.end(), third.end()) == (0, 0)
             first.expect("Crosses win: three in a row.")
             first.expect("rematch or quit")
-            expected = ["1. Crosses: b2", "2. Noughts: a1", "3. Crosses: c2", "4. Noughts: b1", "5. Crosses: a2"]
+            expected = [
+                "1. Crosses: b2",
+                "2. Noughts: a1",
+                "3. Crosses: c2",
+                "4. Noughts: b1",
+                "5. Crosses: a2",
+            ]
             assert moves_of(second.text) == moves_of(third.text) == expected
             assert all(move in first.text for move in expected)
         first.type("quit")
@@ -313,7 +346,9 @@ def test_the_same_user_in_a_second_terminal_is_told_so(env: dict[str, str], url:
     with on_a_terminal(plyroom("play", "tic-tac-toe", "--friend", "--url", url), env) as first:
         link = room_link(first)
         with on_a_terminal(plyroom("join", link), env) as second:
-            second.expect("You hold a seat here: Crosses. (To play as somebody else, use --as NAME.)")
+            second.expect(
+                "You hold a seat here: Crosses. (To play as somebody else, use --as NAME.)"
+            )
         with on_a_terminal(plyroom("join", link, "--as", "Bob"), env) as second:
             second.expect("Match 1: ")
             first.expect("against Bob (Noughts)")
@@ -343,11 +378,15 @@ def test_what_a_given_server_does_not_have(env: dict[str, str], url: str) -> Non
 # --- the server's ups and downs
 
 
-def test_a_server_that_is_killed_and_comes_back_is_waited_for(env: dict[str, str], tmp_path: Path) -> None:
+def test_a_server_that_is_killed_and_comes_back_is_waited_for(
+    env: dict[str, str], tmp_path: Path
+) -> None:
     """kill -9 in the middle of a match: the terminal says so, and the match goes on where it was."""
     data = tmp_path / "data"
     with serve(data) as (address, server):
-        client = on_a_terminal(plyroom("play", "tic-tac-toe", "--level", "1", "--url", address), env)
+        client = on_a_terminal(
+            plyroom("play", "tic-tac-toe", "--level", "1", "--url", address), env
+        )
         screen = client.__enter__()
         try:
             screen.expect("Your move")
@@ -371,19 +410,25 @@ def test_a_server_that_is_killed_and_comes_back_is_waited_for(env: dict[str, str
             client.__exit__(None, None, None)
 
 
-def test_a_server_that_forgot_the_guest_makes_a_new_one(env: dict[str, str], tmp_path: Path) -> None:
+def test_a_server_that_forgot_the_guest_makes_a_new_one(
+    env: dict[str, str], tmp_path: Path
+) -> None:
     """The address is the same, the data is not: the old token is worth nothing."""
     with serve(tmp_path / "one") as (address, _):
         assert run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n").returncode == 0
     with serve(tmp_path / "two", address.rpartition(":")[2]):
         for _ in range(2):
-            assert run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n").returncode == 0
+            assert (
+                run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n").returncode == 0
+            )
     tokens = json.loads((Path(env["XDG_STATE_HOME"]) / "plyroom" / "tokens.json").read_text())
     assert list(tokens) == [address]
 
 
 def test_serve_says_where_it_is_and_stops_on_ctrl_c(tmp_path: Path, env: dict[str, str]) -> None:
-    command = plyroom("serve", "--host", "127.0.0.1", "--port", "0", "--data", str(tmp_path / "data"))
+    command = plyroom(
+        "serve", "--host", "127.0.0.1", "--port", "0", "--data", str(tmp_path / "data")
+    )
     with on_a_terminal(command, env) as screen:
         screen.expect("Plyroom is at http://127.0.0.1:")
         screen.press("C")
@@ -394,13 +439,17 @@ def test_serve_says_where_it_is_and_stops_on_ctrl_c(tmp_path: Path, env: dict[st
 def test_serve_on_a_taken_port_says_what_to_do(tmp_path: Path, env: dict[str, str]) -> None:
     with serve(tmp_path / "one") as (address, _):
         port = address.rpartition(":")[2]
-        done = run(env, "serve", "--host", "127.0.0.1", "--port", port, "--data", str(tmp_path / "two"))
+        done = run(
+            env, "serve", "--host", "127.0.0.1", "--port", port, "--data", str(tmp_path / "two")
+        )
         assert done.returncode == 1
         assert port in done.stderr
         assert "Choose another: --port" in done.stderr
 
 
-def test_a_folder_called_server_in_the_way_does_no_harm(env: dict[str, str], tmp_path: Path) -> None:
+def test_a_folder_called_server_in_the_way_does_no_harm(
+    env: dict[str, str], tmp_path: Path
+) -> None:
     """The name is so general that users will have one where they are."""
     (tmp_path / "server").mkdir()
     (tmp_path / "server" / "__init__.py").write_text("raise SystemExit('wrong server')")
@@ -416,7 +465,9 @@ def test_a_folder_called_server_in_the_way_does_no_harm(env: dict[str, str], tmp
     assert done.returncode == 0, done.stderr
 
 
-def test_a_server_that_cannot_start_shows_its_last_words(env: dict[str, str], tmp_path: Path) -> None:
+def test_a_server_that_cannot_start_shows_its_last_words(
+    env: dict[str, str], tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
     done = run(env, "play", "tic-tac-toe", "--data", str(tmp_path / "file"))
     assert done.returncode == 2

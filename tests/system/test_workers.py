@@ -19,8 +19,8 @@ from tests.oracle.journal import Journal, read_logs
 from tests.support.players import make_room
 from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
+#: Its top level thinks from the first move on, for it knows nothing by heart.
 GAME = "breakthrough"
-"""Its top level thinks from the first move on, for it knows nothing by heart."""
 ROUNDS = 3
 
 
@@ -45,7 +45,9 @@ def searching(server: ServerProcess, before: dict[psutil.Process, float]) -> psu
 class Opponent:
     """A person who plays the AI's strongest level and sees everything."""
 
-    def __init__(self, connection: Connection, room: str, messages: AsyncGenerator[RoomMessage, None]) -> None:
+    def __init__(
+        self, connection: Connection, room: str, messages: AsyncGenerator[RoomMessage, None]
+    ) -> None:
         self.model = Model(room=room, me=connection.identity)
         self._connection = connection
         self._messages = messages
@@ -80,8 +82,9 @@ def is_move(message: RoomMessage) -> bool:
 async def test_an_ai_whose_worker_dies_or_stops_moves(
     tmp_path: Path, number: signal.Signals, whom: Literal["one", "all"]
 ) -> None:
-    """SIGKILL or SIGSTOP of the worker in the middle of a search (or SIGKILL of all workers and their helpers), time
-    and again: the AI moves, and other rooms are served meanwhile. (How soon it moves: tests/engine/test_pool.py.)
+    """SIGKILL or SIGSTOP of the worker in the middle of a search (or SIGKILL of all workers and
+    their helpers), time and again: the AI moves, and other rooms are served meanwhile. (How soon it
+    moves: tests/engine/test_pool.py.)
     """
     served = 0
     async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **UNHURRIED) as server:
@@ -95,11 +98,19 @@ async def test_an_ai_whose_worker_dies_or_stops_moves(
                 for _ in range(ROUNDS):
                     before = workers(server)
                     await person.move()
-                    await person.until(lambda message: isinstance(message, Thinking) and message.state == "searching")
-                    for victim in [searching(server, before)] if whom == "one" else server.descendants():
+                    await person.until(
+                        lambda message: (
+                            isinstance(message, Thinking) and message.state == "searching"
+                        )
+                    )
+                    for victim in (
+                        [searching(server, before)] if whom == "one" else server.descendants()
+                    ):
                         with suppress(psutil.NoSuchProcess):
                             victim.send_signal(number)
-                    asked = asyncio.create_task(bob.command(Chat(id=bob.new_id(), room=other, text="still there?")))
+                    asked = asyncio.create_task(
+                        bob.command(Chat(id=bob.new_id(), room=other, text="still there?"))
+                    )
                     await person.until(is_move)
                     served += asked.done()
                     await asked

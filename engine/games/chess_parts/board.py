@@ -13,9 +13,10 @@ from engine.jit import U, lsb, msb, rule
 
 # --- the state: bitboards of the side to move, of the other side, and of each kind of both; a queen is in two of them
 
+#: MISC: castling rights, en passant square (only while such a capture is legal), side to move,
+#: halfmove clock, number of the move. HASH is over all but the last two. SCORE is the sum of SCORES
+#: of the pieces.
 OWN, THEIRS, PAWNS, KNIGHTS, DIAGONALS, STRAIGHTS, KINGS, MISC, HASH = range(9)
-"""MISC: castling rights, en passant square (only while such a capture is legal), side to move, halfmove clock, number
-of the move. HASH is over all but the last two. SCORE is the sum of SCORES of the pieces."""
 
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
 ZERO, ONE, TWO, EIGHT = U(0), U(1), U(2), U(8)
@@ -34,8 +35,8 @@ CLOCK, CLOCK_ONE = U(0xFFFF << 16), U(1 << 16)
 NUMBER, NUMBER_ONE, NUMBER_SHIFT = U(0xFFFFFFFF << 32), U(1 << 32), U(32)
 CLAIM_PLIES, LIMIT_PLIES = 100, 150
 LIMIT = U(LIMIT_PLIES << 16)
+#: From here on the halfmove clock makes a difference for the search, and belongs into its key.
 NEAR_LIMIT = U(LIMIT_PLIES - 40 << 16)
-"""From here on the halfmove clock makes a difference for the search, and belongs into its key."""
 GOLDEN = U(0x9E3779B97F4A7C15)
 
 
@@ -70,20 +71,27 @@ def _words(values: Any) -> Any:
     return np.array([value % 2**64 for value in values], np.uint64)
 
 
-KNIGHT_STEPS = _words(_steps((1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)))
+KNIGHT_STEPS = _words(
+    _steps((1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2))
+)
 KING_STEPS = _words(_steps((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)))
+#: What a white pawn attacks from each square, then what a black one does.
 PAWN_STEPS = _words(_steps((-1, 1), (1, 1)) + _steps((-1, -1), (1, -1)))
-"""What a white pawn attacks from each square, then what a black one does."""
+#: Row, column, diagonal and antidiagonal through each square, without the square itself.
 LINES = _words(_line(1, 0) + _line(0, 1) + _line(1, 1) + _line(1, -1))
-"""Row, column, diagonal and antidiagonal through each square, without the square itself."""
-FILES_OF, NINES_OF, SEVENS_OF = 64, 128, 192  # where in LINES; named by what a step along the line adds to a square
+FILES_OF, NINES_OF, SEVENS_OF = (
+    64,
+    128,
+    192,
+)  # where in LINES; named by what a step along the line adds to a square
 
 RIGHTS_OF, PASSED_OF, BLACK_OF = 768, 784, 848
+#: By side * 384 + kind * 64 + square; then by castling rights, by en passant square, and for Black
+#: to move.
 HASHES = _words(0 if i == PASSED_OF else word for i, word in enumerate(_random_words(BLACK_OF + 1)))
-"""By side * 384 + kind * 64 + square; then by castling rights, by en passant square, and for Black to move."""
 BLACK_HASH = HASHES[BLACK_OF]
+#: The castling rights that a move from or to a square leaves.
 KEPT = _words(15 & ~{0: 2, 4: 3, 7: 1, 56: 8, 60: 12, 63: 4}.get(square, 0) for square in range(64))
-"""The castling rights that a move from or to a square leaves."""
 
 # --- attacks
 
@@ -118,7 +126,9 @@ def diagonal_attacks(square: int, occupied: np.uint64) -> np.uint64:
 @rule
 def straight_attacks(square: int, occupied: np.uint64) -> np.uint64:
     bit = ONE << U(square)
-    return line_attacks(LINES[square], bit, occupied) | line_attacks(LINES[FILES_OF + square], bit, occupied)
+    return line_attacks(LINES[square], bit, occupied) | line_attacks(
+        LINES[FILES_OF + square], bit, occupied
+    )
 
 
 @rule
@@ -130,7 +140,9 @@ def is_attacked(s: State, square: int, occupied: np.uint64, attackers: np.uint64
     if leapers & attackers:
         return True
     sliders = s[STRAIGHTS] & attackers
-    if (LINES[square] | LINES[FILES_OF + square]) & sliders and straight_attacks(square, occupied) & sliders:
+    if (LINES[square] | LINES[FILES_OF + square]) & sliders and straight_attacks(
+        square, occupied
+    ) & sliders:
         return True
     sliders = s[DIAGONALS] & attackers
     return bool(
@@ -146,7 +158,9 @@ def in_check(s: State) -> bool:
 
 @rule
 def unstable(s: State) -> int:
-    """1 in check. This is `is_attacked` written out: the search asks it at each node and of each late move."""
+    """1 in check. This is `is_attacked` written out: the search asks it at each node and of each
+    late move.
+    """
     king = s[KINGS] & s[OWN]
     square = lsb(king)
     theirs = s[THEIRS]
@@ -162,7 +176,9 @@ def unstable(s: State) -> int:
 
 @rule
 def kind_at(s: State, bit: np.uint64) -> int:
-    """The kind of the piece there; there is one. A sum without branches: no machine can foretell which piece moves."""
+    """The kind of the piece there; there is one. A sum without branches: no machine can foretell
+    which piece moves.
+    """
     knight, king = np.int64(s[KNIGHTS] & bit != ZERO), np.int64(s[KINGS] & bit != ZERO)
     diagonal, straight = np.int64(s[DIAGONALS] & bit != ZERO), np.int64(s[STRAIGHTS] & bit != ZERO)
     return int(knight + 2 * diagonal + 3 * straight - (diagonal & straight) + 5 * king)

@@ -38,11 +38,18 @@ SPRITES: tuple[Sprite, ...] = ("pawn", "knight", "bishop", "rook", "queen", "kin
 
 def board(options: Mapping[str, str]) -> BoardView:
     kinds = {
-        letter: Kind(name=f"{NAMES[i // 6].lower()} {SPRITES[i % 6]}", side=i // 6, sprite=SPRITES[i % 6], text=letter)
+        letter: Kind(
+            name=f"{NAMES[i // 6].lower()} {SPRITES[i % 6]}",
+            side=i // 6,
+            sprite=SPRITES[i % 6],
+            text=letter,
+        )
         for i, letter in enumerate(LETTERS)
     }
     seats = (SeatView("White", "#f5f1e6"), SeatView("Black", "#3a3f44"))
-    return BoardView(board=Grid(cols=8, rows=8, style="checker", flips=True), kinds=kinds, seats=seats)
+    return BoardView(
+        board=Grid(cols=8, rows=8, style="checker", flips=True), kinds=kinds, seats=seats
+    )
 
 
 def view(s: State, last: tuple[State, int] | None) -> PositionView:
@@ -66,7 +73,10 @@ def move_view(s: State, m: int) -> MoveView:
     kind = kind_at(s, ONE << U(origin))
     affects: tuple[str, ...] = ()
     if is_castling(kind, m):
-        affects = (CELLS[origin + 3 if target > origin else origin - 4], CELLS[(origin + target) // 2])
+        affects = (
+            CELLS[origin + 3 if target > origin else origin - 4],
+            CELLS[(origin + target) // 2],
+        )
     elif kind == PAWN and target == passed_square(s) and target:
         affects = (CELLS[origin & 56 | target & 7],)
     return MoveView(

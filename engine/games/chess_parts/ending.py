@@ -49,7 +49,9 @@ def cannot_mate(s: State) -> bool:
 
 @rule
 def drawn(s: State) -> int:
-    """By material, or by seventy-five moves of each without capture or pawn move; but mate goes first."""
+    """By material, or by seventy-five moves of each without capture or pawn move; but mate goes
+    first.
+    """
     if cannot_mate(s):
         return 1
     return 1 if s[MISC] & CLOCK >= LIMIT and (not in_check(s) or count_moves(s) > 0) else 0

@@ -1,9 +1,10 @@
-"""What a position of chess is worth: a sum for the middle game and one for the endgame, and a mean of the two by the
-pieces that are left.
+"""What a position of chess is worth: a sum for the middle game and one for the endgame, and a mean
+of the two by the pieces that are left.
 
-All numbers are DATA, named in LAYOUT; the evaluation is a sum of them (but for drawish endings), so that a tuner can
-learn them. Each side is judged as if it were White: for Black the board is mirrored. Two numbers travel as one, the
-middle game's << 16 plus the endgame's, so that one addition does for both.
+All numbers are DATA, named in LAYOUT; the evaluation is a sum of them (but for drawish endings), so
+that a tuner can learn them. Each side is judged as if it were White: for Black the board is
+mirrored. Two numbers travel as one, the middle game's << 16 plus the endgame's, so that one
+addition does for both.
 """
 
 from typing import Any
@@ -39,6 +40,8 @@ from engine.games.chess_parts.board import (
 )
 from engine.jit import U, lsb, popcount, rule
 
+#: The rows of the DATA file and how many numbers each has: first all for the middle game, then all
+#: for the endgame.
 LAYOUT = {
     "pawn squares": 64,
     "knight squares": 64,
@@ -79,19 +82,22 @@ LAYOUT = {
     "safe passed pawn": 8,
     "rook behind": 1,
 }
-"""The rows of the DATA file and how many numbers each has: first all for the middle game, then all for the endgame."""
 NO_TERMS: Any = np.int64(0)
+#: Typed numbers: for each literal one a rule would be compiled once more.
 _FIRST: dict[str, Any] = dict(zip(LAYOUT, np.cumsum([0, *LAYOUT.values()]), strict=False))
-"""Typed numbers: for each literal one a rule would be compiled once more."""
+#: How much further on the endgame's number stands.
 ENDGAME = sum(LAYOUT.values())
-"""How much further on the endgame's number stands."""
 
 KNIGHT_MOBILITY, BISHOP_MOBILITY = _FIRST["knight mobility"], _FIRST["bishop mobility"]
 ROOK_MOBILITY, QUEEN_MOBILITY = _FIRST["rook mobility"], _FIRST["queen mobility"]
 ATTACK, SHELTER, STORM = _FIRST["attack on the king"], _FIRST["shelter"], _FIRST["storm"]
 PASSED_PAWN, FREE_PASSED = _FIRST["passed pawn"], _FIRST["free passed pawn"]
 OWN_KING_NEAR, ENEMY_KING_NEAR = _FIRST["own king near"], _FIRST["enemy king near"]
-CONNECTED, ISOLATED, DOUBLED = _FIRST["connected pawn"], _FIRST["isolated pawn"], _FIRST["doubled pawn"]
+CONNECTED, ISOLATED, DOUBLED = (
+    _FIRST["connected pawn"],
+    _FIRST["isolated pawn"],
+    _FIRST["doubled pawn"],
+)
 BACKWARD, PAIR, BAD_BISHOP = _FIRST["backward pawn"], _FIRST["bishop pair"], _FIRST["bad bishop"]
 OUTPOST, OPEN_FILE = _FIRST["outpost"], _FIRST["open file"]
 PAWN_THREAT, PIECE_THREAT = _FIRST["pawn threat"], _FIRST["piece threat"]
@@ -100,14 +106,14 @@ SAFE_CHECK, WEAK_RING, HANGING = _FIRST["safe check"], _FIRST["weak ring"], _FIR
 PUSH_THREAT, RESTRICTED, SHIELDED = _FIRST["push threat"], _FIRST["restricted"], _FIRST["shielded"]
 SAFE_PASSED, ROOK_BEHIND = _FIRST["safe passed pawn"], _FIRST["rook behind"]
 
+#: How much an attack on a square beside the enemy king counts, by the kind of piece.
 LIGHT_UNITS, ROOK_UNITS, QUEEN_UNITS = 2, 3, 4
-"""How much an attack on a square beside the enemy king counts, by the kind of piece."""
 MOST_UNITS = 39
+#: What the pieces weigh at the start, knights and bishops 1, rooks 2, queens 3: then the middle
+#: game alone counts. Drawish endings are looked for from the half on.
 FULL_PHASE, HALF_PHASE = 22, 11
-"""What the pieces weigh at the start, knights and bishops 1, rooks 2, queens 3: then the middle game alone counts.
-Drawish endings are looked for from the half on."""
+#: The score counts in full at this scale.
 SCALE = 64
-"""The score counts in full at this scale."""
 ROWS_2_TO_4, MIDDLE_FILES = U(0xFFFFFF00), U(0x3C3C3C3C3C3C3C3C)
 ROWS_4_TO_6 = U(0xFFFFFF000000)
 EVEN_8, EVEN_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
@@ -157,8 +163,12 @@ def distance(a: int, b: int) -> int:
 
 
 @rule
-def pawn_terms(pawns: np.uint64, enemies: np.uint64, occupied: np.uint64, king: int, enemy_king: int, data: Any) -> int:
-    """Pawns on their squares and beside each other; passed ones, on their way with the help of the king."""
+def pawn_terms(
+    pawns: np.uint64, enemies: np.uint64, occupied: np.uint64, king: int, enemy_king: int, data: Any
+) -> int:
+    """Pawns on their squares and beside each other; passed ones, on their way with the help of the
+    king.
+    """
     guards = beside(pawns << EIGHT)
     seen = below(enemies >> EIGHT)
     passed = pawns & ~(seen | beside(seen)) & ~below(pawns >> EIGHT)
@@ -188,7 +198,9 @@ def pawn_terms(pawns: np.uint64, enemies: np.uint64, occupied: np.uint64, king: 
 
 @rule
 def shelter_terms(pawns: np.uint64, enemies: np.uint64, king: int, data: Any) -> int:
-    """The own pawns before the king, by how far they have gone; enemy pawns there, by how far they still have to go."""
+    """The own pawns before the king, by how far they have gone; enemy pawns there, by how far they
+    still have to go.
+    """
     total = NO_TERMS
     file = min(max(king & 7, 1), 6) - 1
     ahead = FULL << U(king & 56)
@@ -200,10 +212,12 @@ def shelter_terms(pawns: np.uint64, enemies: np.uint64, king: int, data: Any) ->
     return int(total)
 
 
+#: The pieces of the side that is judged, those of the other side; all pawns, knights, diagonals,
+#: straights, kings.
 Boards = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
-"""The pieces of the side that is judged, those of the other side; all pawns, knights, diagonals, straights, kings."""
+#: What the knights, bishops, rooks and queens of a side attack; what any piece of it attacks, and
+#: what two do.
 Reach = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
-"""What the knights, bishops, rooks and queens of a side attack; what any piece of it attacks, and what two do."""
 
 
 @rule
@@ -223,7 +237,14 @@ def turned(x: Boards) -> Boards:
 
 @rule
 def turned_reach(x: Reach) -> Reach:
-    return (mirrored(x[0]), mirrored(x[1]), mirrored(x[2]), mirrored(x[3]), mirrored(x[4]), mirrored(x[5]))
+    return (
+        mirrored(x[0]),
+        mirrored(x[1]),
+        mirrored(x[2]),
+        mirrored(x[3]),
+        mirrored(x[4]),
+        mirrored(x[5]),
+    )
 
 
 @rule
@@ -240,8 +261,8 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
     guarded = beside(enemies >> EIGHT)
     total += term(data, PAWN_THREAT) * popcount(guards & other & ~all_pawns)
     total += term(data, SPACE) * popcount(ROWS_2_TO_4 & MIDDLE_FILES & ~pawns & ~guarded)
-    # 2. Each other piece on its square, its reach, what it threatens, and how it bears on the enemy king. A loop for
-    #    each kind: which kind comes next is what a processor cannot foretell.
+    # 2. Each other piece on its square, its reach, what it threatens, and how it bears on the enemy
+    # king. A loop for each kind: which kind comes next is what a processor cannot foretell.
     safe = ~(pawns | kings & mine | guarded)
     ring = KING_STEPS[enemy_king]
     outposts = guards & ROWS_4_TO_6 & ~below(guarded)
@@ -261,7 +282,9 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
         twice |= reached & targets
         reached |= targets
         by_knights |= targets
-        total += term(data, KNIGHT * 64 + square) + term(data, KNIGHT_MOBILITY + popcount(targets & safe))
+        total += term(data, KNIGHT * 64 + square) + term(
+            data, KNIGHT_MOBILITY + popcount(targets & safe)
+        )
         total += term(data, PIECE_THREAT) * popcount(targets & rooks_and_queens)
         total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
         hits += LIGHT_UNITS * popcount(targets & ring)
@@ -271,7 +294,9 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
     total += term(data, OUTPOST + 1) * popcount(pieces & outposts)
     if pieces & (pieces - ONE):
         total += term(data, PAIR)
-    bad = popcount(pieces & DARK) * popcount(pawns & DARK) + popcount(pieces & ~DARK) * popcount(pawns & ~DARK)
+    bad = popcount(pieces & DARK) * popcount(pawns & DARK) + popcount(pieces & ~DARK) * popcount(
+        pawns & ~DARK
+    )
     total += term(data, BAD_BISHOP) * bad
     while pieces:
         square = lsb(pieces)
@@ -280,7 +305,9 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
         twice |= reached & targets
         reached |= targets
         by_bishops |= targets
-        total += term(data, BISHOP * 64 + square) + term(data, BISHOP_MOBILITY + popcount(targets & safe))
+        total += term(data, BISHOP * 64 + square) + term(
+            data, BISHOP_MOBILITY + popcount(targets & safe)
+        )
         total += term(data, PIECE_THREAT) * popcount(targets & rooks_and_queens)
         total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
         hits += LIGHT_UNITS * popcount(targets & ring)
@@ -294,7 +321,9 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
         twice |= reached & targets
         reached |= targets
         by_rooks |= targets
-        total += term(data, ROOK * 64 + square) + term(data, ROOK_MOBILITY + popcount(targets & safe))
+        total += term(data, ROOK * 64 + square) + term(
+            data, ROOK_MOBILITY + popcount(targets & safe)
+        )
         total += term(data, PIECE_THREAT + 1) * popcount(targets & rooks_and_queens & diagonals)
         total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
         column = FILE_A << U(square & 7)
@@ -311,7 +340,9 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
         twice |= reached & targets
         reached |= targets
         by_queens |= targets
-        total += term(data, QUEEN * 64 + square) + term(data, QUEEN_MOBILITY + popcount(targets & safe))
+        total += term(data, QUEEN * 64 + square) + term(
+            data, QUEEN_MOBILITY + popcount(targets & safe)
+        )
         total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
         hits += QUEEN_UNITS * popcount(targets & ring)
         attackers_of_king += 2 * np.int64(targets & ring != ZERO)
@@ -320,7 +351,9 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
         total += term(data, ATTACK + min(hits, MOST_UNITS))
     # 4. A bare king is driven to the edge by the other.
     if other == kings & other and mine & (straights | diagonals):
-        centre = min(enemy_king & 7, 7 - (enemy_king & 7)) + min(enemy_king >> 3, 7 - (enemy_king >> 3))
+        centre = min(enemy_king & 7, 7 - (enemy_king & 7)) + min(
+            enemy_king >> 3, 7 - (enemy_king >> 3)
+        )
         total += term(data, BARE_KING) * (20 - 2 * centre - distance(king, enemy_king))
     return total, (by_knights, by_bishops, by_rooks, by_queens, reached, twice)
 
@@ -335,11 +368,15 @@ def contact_terms(boards: Boards, reach: Reach, answer: Reach, data: Any) -> int
     enemy_king = lsb(kings & other)
     held, held_twice = answer[4], answer[5]
     guarded = beside(enemies >> EIGHT)
-    # 1. Checks that nothing but the king itself could answer by a capture, and holes beside the king.
+    # 1. Checks that nothing but the king itself could answer by a capture, and holes beside the
+    # king.
     by_officers = answer[0] | answer[1] | answer[2] | answer[3] | guarded
     holes = reached & ~by_officers
     safe = ~mine & (~held | holes & twice)
-    along, across = straight_attacks(enemy_king, occupied) & safe, diagonal_attacks(enemy_king, occupied) & safe
+    along, across = (
+        straight_attacks(enemy_king, occupied) & safe,
+        diagonal_attacks(enemy_king, occupied) & safe,
+    )
     if KNIGHT_STEPS[enemy_king] & by_knights & safe:
         total = term(data, SAFE_CHECK)
     else:
@@ -351,14 +388,16 @@ def contact_terms(boards: Boards, reach: Reach, answer: Reach, data: Any) -> int
     if (along | across) & by_queens:
         total += term(data, SAFE_CHECK + 3)
     total += term(data, WEAK_RING) * popcount(holes & KING_STEPS[enemy_king])
-    # 2. What stands unprotected; pawns that may attack a piece with a safe step; squares that are denied.
+    # 2. What stands unprotected; pawns that may attack a piece with a safe step; squares that are
+    # denied.
     hanging = reached & ~held & other
     total += term(data, HANGING) * popcount(hanging & all_pawns)
     total += term(data, HANGING + 1) * popcount(hanging & ~all_pawns)
     steps = (pawns << EIGHT) & ~occupied & ~guarded & (reached | ~held)
     total += term(data, PUSH_THREAT) * popcount(beside(steps << EIGHT) & other & ~all_pawns)
     total += term(data, RESTRICTED) * popcount(held & reached & ~guarded & ~(held_twice & ~twice))
-    # 3. Light pieces behind a pawn; passed pawns whose way is free of attacks, and rooks behind them.
+    # 3. Light pieces behind a pawn; passed pawns whose way is free of attacks, and rooks behind
+    # them.
     light = mine & (knights | diagonals & ~straights)
     total += term(data, SHIELDED) * popcount(light & (all_pawns >> EIGHT))
     seen = below(enemies >> EIGHT)
@@ -375,8 +414,8 @@ def contact_terms(boards: Boards, reach: Reach, answer: Reach, data: Any) -> int
 
 @rule
 def scale_of(s: State, strong: np.uint64) -> int:
-    """How much of the score counts, of SCALE, for the side that is ahead: little when it has no pawns and
-    hardly more pieces, and less with bishops that never meet.
+    """How much of the score counts, of SCALE, for the side that is ahead: little when it has no
+    pawns and hardly more pieces, and less with bishops that never meet.
     """
     weak = s[OWN] ^ s[THEIRS] ^ strong
     bishops = s[DIAGONALS] & ~s[STRAIGHTS]
@@ -390,7 +429,11 @@ def scale_of(s: State, strong: np.uint64) -> int:
             return 8
         if not (s[STRAIGHTS] | bishops) & strong:
             return 4  # knights alone cannot force mate
-    if s[STRAIGHTS] | s[KNIGHTS] or popcount(bishops & strong) != 1 or popcount(bishops & weak) != 1:
+    if (
+        s[STRAIGHTS] | s[KNIGHTS]
+        or popcount(bishops & strong) != 1
+        or popcount(bishops & weak) != 1
+    ):
         return SCALE
     return 32 if popcount(bishops & DARK) == 1 else SCALE
 

@@ -1,6 +1,8 @@
-"""Which moves of chess to try first, and whether a capture pays when both sides go on to capture on its square.
+"""Which moves of chess to try first, and whether a capture pays when both sides go on to capture on
+its square.
 
-The exchange is judged statically: both sides capture with their least valuable piece, or stop; pins are not looked at.
+The exchange is judged statically: both sides capture with their least valuable piece, or stop; pins
+are not looked at.
 """
 
 from typing import Any
@@ -34,11 +36,12 @@ from engine.games.chess_parts.board import (
 )
 from engine.jit import U, rule
 
+#: What each kind of piece counts in an exchange.
 WORTH = (100, 325, 325, 500, 950, 20_000)
-"""What each kind of piece counts in an exchange."""
 PER_VICTIM = 1 << 16
+#: How far a losing capture stands behind the quiet moves; promotions to less than a queen come
+#: right after them.
 LOSING, MINOR_PROMOTION = 1 << 30, -1
-"""How far a losing capture stands behind the quiet moves; promotions to less than a queen come right after them."""
 
 
 @rule
@@ -70,10 +73,11 @@ def least(s: State, pieces: np.uint64) -> np.uint64:
 def loses(s: State, m: int) -> bool:
     """Does the exchange that a capture or a quiet move begins cost more than it brings?
 
-    The best that a side gets by going on is f = max(0, what is at stake - the other side's f afterwards). The question
-    is whether the other side's f is more than what the move captured. Each turn asks whether f reaches what is
-    wanted, which is so exactly when the next f does not reach what is at stake less that. A king is worth more than all
-    else, so it never captures what is guarded.
+    The best that a side gets by going on is f = max(0, what is at stake - the other side's f
+    afterwards). The question is whether the other side's f is more than what the move captured.
+    Each turn asks whether f reaches what is wanted, which is so exactly when the next f does not
+    reach what is at stake less that. A king is worth more than all else, so it never captures what
+    is guarded.
     """
     square = (m >> 6) & 63
     target = ONE << U(square)
@@ -100,8 +104,8 @@ def loses(s: State, m: int) -> bool:
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Captures first, those of the most valuable pieces by the least valuable ones before others; but captures that
-    lose come last.
+    """Captures first, those of the most valuable pieces by the least valuable ones before others;
+    but captures that lose come last.
     """
     if m >> 12 == 0 and (s[THEIRS] >> U((m >> 6) & 63)) & ONE == ZERO:
         # most moves end here

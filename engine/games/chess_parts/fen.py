@@ -27,8 +27,8 @@ from engine.games.chess_parts.movement import (
 from engine.jit import U
 
 CELLS = tuple(f"{file}{rank}" for rank in "12345678" for file in "abcdefgh")
+#: By side * 6 + kind.
 LETTERS = "PNBRQKpnbrqk"
-"""By side * 6 + kind."""
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 HIGHEST_NUMBER = 999_999
 
@@ -58,7 +58,9 @@ def men_of(s: State) -> dict[int, int]:
     return men
 
 
-def _state(men: Mapping[int, int], side: int, rights: int, passed: int, clock: int, number: int) -> State:
+def _state(
+    men: Mapping[int, int], side: int, rights: int, passed: int, clock: int, number: int
+) -> State:
     """The state with these pieces; an en passant square is noted if such a capture is legal."""
     bits = [0] * 12
     hashed = int(HASHES[RIGHTS_OF + rights]) ^ (int(BLACK_HASH) if side else 0)
@@ -66,7 +68,9 @@ def _state(men: Mapping[int, int], side: int, rights: int, passed: int, clock: i
         bits[man] |= 1 << square
         hashed ^= int(HASHES[man * 64 + square])
     white, black = sum(bits[:6]), sum(bits[6:])
-    pawns, knights, bishops, rooks, queens, kings = (bits[kind] | bits[kind + 6] for kind in range(6))
+    pawns, knights, bishops, rooks, queens, kings = (
+        bits[kind] | bits[kind + 6] for kind in range(6)
+    )
     boards = (black, white) if side else (white, black)
     misc = rights | side << 10 | clock << 16 | number << 32
     words = [*boards, pawns, knights, bishops | queens, rooks | queens, kings, misc, hashed]
@@ -102,11 +106,15 @@ def _parse_men(text: str) -> dict[int, int]:
     men = {}
     for rank, row in zip(range(7, -1, -1), rows, strict=True):
         if not re.fullmatch(f"(?:[1-8](?![1-8])|[{LETTERS}])+", row):
-            raise ValueError(f"row {rank + 1} is written with {LETTERS} and single digits for empty squares")
+            raise ValueError(
+                f"row {rank + 1} is written with {LETTERS} and single digits for empty squares"
+            )
         squares = re.sub("[1-8]", lambda digit: "." * int(digit[0]), row)
         if len(squares) != 8:
             raise ValueError(f"row {rank + 1} has {len(squares)} squares instead of 8")
-        men.update({rank * 8 + file: LETTERS.index(c) for file, c in enumerate(squares) if c != "."})
+        men.update(
+            {rank * 8 + file: LETTERS.index(c) for file, c in enumerate(squares) if c != "."}
+        )
     for side, name in enumerate(("White", "Black")):
         _check_men(name, [man - 6 * side for man in men.values() if man // 6 == side])
     if any(man % 6 == PAWN and square // 8 in (0, 7) for square, man in men.items()):
@@ -119,7 +127,10 @@ def _check_men(name: str, kinds: list[int]) -> None:
     if kinds.count(KING) != 1:
         raise ValueError(f"{name} has exactly one king, not {kinds.count(KING)}")
     pawns = kinds.count(PAWN)
-    promoted = sum(max(0, kinds.count(kind) - (1 if kind == QUEEN else 2)) for kind in (KNIGHT, BISHOP, ROOK, QUEEN))
+    promoted = sum(
+        max(0, kinds.count(kind) - (1 if kind == QUEEN else 2))
+        for kind in (KNIGHT, BISHOP, ROOK, QUEEN)
+    )
     if pawns > 8 or promoted > 8 - pawns:
         raise ValueError(f"{name} has more pieces than eight pawns can become")
 
@@ -130,7 +141,9 @@ def _parse_rights(text: str, men: Mapping[int, int]) -> int:
     for letter, king, rook in (("K", 4, 7), ("Q", 4, 0), ("k", 60, 63), ("q", 60, 56)):
         side = 0 if letter.isupper() else 6
         if letter in text and (men.get(king) != KING + side or men.get(rook) != ROOK + side):
-            raise ValueError(f"the right {letter} needs a king on {CELLS[king]} and a rook on {CELLS[rook]}")
+            raise ValueError(
+                f"the right {letter} needs a king on {CELLS[king]} and a rook on {CELLS[rook]}"
+            )
     return sum(1 << "KQkq".index(letter) for letter in text if letter != "-")
 
 
@@ -155,7 +168,10 @@ def _parse_number(text: str, name: str, low: int, high: int) -> int:
 
 def format_position(s: State) -> str:
     men = men_of(s)
-    rows = ("".join(LETTERS[men[rank + i]] if rank + i in men else "." for i in range(8)) for rank in range(56, -1, -8))
+    rows = (
+        "".join(LETTERS[men[rank + i]] if rank + i in men else "." for i in range(8))
+        for rank in range(56, -1, -8)
+    )
     board_text = re.sub(r"\.+", lambda empty: str(len(empty[0])), "/".join(rows))
     misc = int(s[MISC])
     rights = "".join(letter for i, letter in enumerate("KQkq") if misc >> i & 1) or "-"

@@ -1,7 +1,7 @@
 """The moves of chess.
 
-Legal moves are made directly: first the squares that answer a check and the pieces that are pinned to the king, then
-only moves that respect both. The hash is kept up to date by `play`.
+Legal moves are made directly: first the squares that answer a check and the pieces that are pinned
+to the king, then only moves that respect both. The hash is kept up to date by `play`.
 """
 
 from typing import Any
@@ -66,25 +66,26 @@ from engine.games.chess_parts.board import (
 )
 from engine.jit import U, lsb, popcount, rule
 
+#: Nobody can have more than 323: nine queens 27 each, rooks 14, bishops 13, knights 8, king 8,
+#: castling 2. And there is room for what `moves` keeps of fifteen officers.
 MAX_MOVES = 323 + 15
-"""Nobody can have more than 323: nine queens 27 each, rooks 14, bishops 13, knights 8, king 8, castling 2. And there is
-room for what `moves` keeps of fifteen officers.
-"""
+#: A typed 0: compiled, a rule would be there once more for a literal one.
 NO_MOVES: Any = np.int64(0)
-"""A typed 0: compiled, a rule would be there once more for a literal one."""
 
 # --- moves: origin | target << 6 | kind of the new piece << 12 (0: no promotion)
 
 
 @rule
 def answers_and_pins(s: State) -> tuple[np.uint64, np.uint64]:
-    """Where a move of any piece but the king must end because of a check (anywhere without one, nowhere in double
-    check); and the own pieces that stand alone between the king and a slider.
+    """Where a move of any piece but the king must end because of a check (anywhere without one,
+    nowhere in double check); and the own pieces that stand alone between the king and a slider.
     """
     king = s[KINGS] & s[OWN]
     square = lsb(king)
     occupied = s[OWN] | s[THEIRS]
-    checkers = (KNIGHT_STEPS[square] & s[KNIGHTS] | PAWN_STEPS[side_of(s) * 64 + square] & s[PAWNS]) & s[THEIRS]
+    checkers = (
+        KNIGHT_STEPS[square] & s[KNIGHTS] | PAWN_STEPS[side_of(s) * 64 + square] & s[PAWNS]
+    ) & s[THEIRS]
     answers = checkers
     pinned = ZERO
     for i in range(4):
@@ -145,7 +146,9 @@ def king_targets(s: State, answers: np.uint64, wanted: np.uint64) -> np.uint64:
 
 @rule
 def pawn_targets(s: State, pinned: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Where pawns may go, by a step, a double step, and captures 7 and 9 squares on (for Black: back)."""
+    """Where pawns may go, by a step, a double step, and captures 7 and 9 squares on (for Black:
+    back).
+    """
     square = lsb(s[KINGS] & s[OWN])
     pawns = s[PAWNS] & s[OWN]
     empty = ~(s[OWN] | s[THEIRS])
@@ -167,7 +170,9 @@ def pawn_targets(s: State, pinned: np.uint64) -> tuple[np.uint64, np.uint64, np.
 
 @rule
 def en_passant_origins(s: State) -> np.uint64:
-    """The pawns that may capture en passant: found by doing it, since two pawns leave the row of the king at once."""
+    """The pawns that may capture en passant: found by doing it, since two pawns leave the row of
+    the king at once.
+    """
     side = side_of(s)
     target = passed_square(s)
     king_square = lsb(s[KINGS] & s[OWN])
@@ -201,7 +206,11 @@ def count_moves(s: State) -> int:
     nines &= answers
     n += popcount(pushes) + popcount(doubles & answers) + popcount(sevens) + popcount(nines)
     if (pushes | sevens | nines) & LAST_RANKS:
-        n += 3 * (popcount(pushes & LAST_RANKS) + popcount(sevens & LAST_RANKS) + popcount(nines & LAST_RANKS))
+        n += 3 * (
+            popcount(pushes & LAST_RANKS)
+            + popcount(sevens & LAST_RANKS)
+            + popcount(nines & LAST_RANKS)
+        )
     if s[MISC] & PASSED:
         n += popcount(en_passant_origins(s))
     return n + count_officers(s, pinned, answers & ~s[OWN])
@@ -274,7 +283,9 @@ def moves(s: State, buf: Any) -> int:
 
 
 @rule
-def write_loud_pawns(s: State, buf: Any, promotions: np.uint64, sevens: np.uint64, nines: np.uint64) -> int:
+def write_loud_pawns(
+    s: State, buf: Any, promotions: np.uint64, sevens: np.uint64, nines: np.uint64
+) -> int:
     """The promotions and captures of pawns, at the begin of the buffer."""
     way = 1 - 2 * side_of(s)
     n = write_pawns(buf, NO_MOVES, promotions, 8 * way)
@@ -368,7 +379,8 @@ def play(s: State, m: int) -> State:
         corner += side * 384 + ROOK * 64
         beside += side * 384 + ROOK * 64
         hashed ^= HASHES[corner] ^ HASHES[beside]
-    # 4. Rights, clock and number. A pawn's double step is noted only where it can be answered en passant.
+    # 4. Rights, clock and number. A pawn's double step is noted only where it can be answered en
+    # passant.
     rights = misc & RIGHTS & KEPT[origin] & KEPT[target]
     clock = ZERO if kind == PAWN or is_capture else (misc & CLOCK) + CLOCK_ONE
     number = (misc & NUMBER) + (NUMBER_ONE if side == 1 else ZERO)
@@ -397,7 +409,9 @@ def tactical(s: State, buf: Any) -> int:
     king_square = lsb(s[KINGS] & s[OWN])
     if answers:
         pushes, _, sevens, nines = pawn_targets(s, pinned)
-        n = write_loud_pawns(s, buf, pushes & answers & LAST_RANKS, sevens & answers, nines & answers)
+        n = write_loud_pawns(
+            s, buf, pushes & answers & LAST_RANKS, sevens & answers, nines & answers
+        )
         wanted = answers & s[THEIRS]
         occupied = s[OWN] | s[THEIRS]
         pieces = (s[KNIGHTS] & ~pinned | s[DIAGONALS] | s[STRAIGHTS]) & s[OWN]
@@ -422,4 +436,14 @@ def pass_turn(s: State) -> State:
     """The clock begins anew: no position from before counts as repeated after it."""
     hashed = s[HASH] ^ BLACK_HASH ^ HASHES[PASSED_OF + passed_square(s)]
     misc = (s[MISC] & (RIGHTS | NUMBER | BLACK)) ^ BLACK
-    return (s[THEIRS], s[OWN], s[PAWNS], s[KNIGHTS], s[DIAGONALS], s[STRAIGHTS], s[KINGS], misc, hashed)
+    return (
+        s[THEIRS],
+        s[OWN],
+        s[PAWNS],
+        s[KNIGHTS],
+        s[DIAGONALS],
+        s[STRAIGHTS],
+        s[KINGS],
+        misc,
+        hashed,
+    )

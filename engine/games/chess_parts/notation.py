@@ -30,8 +30,8 @@ from engine.games.chess_parts.movement import (
 )
 from engine.jit import U
 
+#: A move that is never legal: what a text means that is well-formed but fits no legal move.
 NO_MOVE = 0
-"""A move that is never legal: what a text means that is well-formed but fits no legal move."""
 UCI = re.compile("([a-h][1-8])([a-h][1-8])([nbrq]?)")
 SAN = re.compile("([KQRBN]?)([a-h]?)([1-8]?)[x-]?([a-h][1-8])(?:=?([QRBN]))?[+#]?")
 CASTLING = re.compile("(?:O-O|0-0)(-[O0])?[+#]?")
@@ -41,7 +41,11 @@ def parse_move(s: State, text: str) -> int:
     uci = UCI.fullmatch(text)
     if uci:
         origin, target, kind = uci.groups()
-        return CELLS.index(origin) | CELLS.index(target) << 6 | (".nbrq".index(kind) if kind else 0) << 12
+        return (
+            CELLS.index(origin)
+            | CELLS.index(target) << 6
+            | (".nbrq".index(kind) if kind else 0) << 12
+        )
     castling = CASTLING.fullmatch(text)
     if castling:
         origin, way = 60 if turn(s) else 4, -2 if castling[1] else 2
@@ -100,10 +104,16 @@ def notation(s: State, m: int) -> str:
 
 
 def _distinction(s: State, m: int, kind: int) -> str:
-    """What tells the piece from others of its kind that could go there: column, else row, else both."""
+    """What tells the piece from others of its kind that could go there: column, else row, else
+    both.
+    """
     diagonals, straights = s[DIAGONALS], s[STRAIGHTS]
-    alike = int(s[OWN] & (s[PAWNS], s[KNIGHTS], diagonals, straights, diagonals & straights, s[KINGS])[kind])
-    if alike & alike - 1 == 0:  # the only one of its kind: the list of moves, which costs the most, is not needed
+    alike = int(
+        s[OWN] & (s[PAWNS], s[KNIGHTS], diagonals, straights, diagonals & straights, s[KINGS])[kind]
+    )
+    if (
+        alike & alike - 1 == 0
+    ):  # the only one of its kind: the list of moves, which costs the most, is not needed
         return ""
     rivals = [
         CELLS[other & 63]

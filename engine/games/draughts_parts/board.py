@@ -5,8 +5,8 @@ import numpy as np
 from engine.game import State
 from engine.jit import U, rule
 
-# Squares 1 to 32 are bits 0 to 34, without a bit after every eight: so each direction is one shift from every square,
-# and a step over the edge comes to a bit that is no square.
+# Squares 1 to 32 are bits 0 to 34, without a bit after every eight: so each direction is one shift
+# from every square, and a step over the edge comes to a bit that is no square.
 ZERO, ONE = U(0), U(1)
 TWO_ROWS = 0xFF
 BOARD = U(TWO_ROWS | TWO_ROWS << 9 | TWO_ROWS << 18 | TWO_ROWS << 27)
@@ -14,12 +14,13 @@ ROW_BITS = tuple(0xF << (9 * (row // 2) + 4 * (row % 2)) for row in range(8))
 FIRST_ROW, LAST_ROW = U(ROW_BITS[0]), U(ROW_BITS[7])
 NEAR, FAR = U(4), U(5)
 NEAR_JUMP, FAR_JUMP = U(8), U(10)
+#: From bit to bit by direction: Black's men go in the first two, White's in the others.
 STEPS = (4, 5, -4, -5)
-"""From bit to bit by direction: Black's men go in the first two, White's in the others."""
 
 DRAW_PLIES = 80
+#: So many quiet plies make the count part of a state's key: before that a search hardly comes as
+#: far as the draw.
 COUNTED_PLIES = 48
-"""So many quiet plies make the count part of a state's key: before that a search hardly comes as far as the draw."""
 
 SQUARE_BITS = tuple(square + square // 8 for square in range(32))
 NUMBER = {bit: square + 1 for square, bit in enumerate(SQUARE_BITS)}

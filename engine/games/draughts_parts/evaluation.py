@@ -1,5 +1,6 @@
-"""What a position of draughts is worth: a sum for the full board and one for the empty, and a mean of the two by the
-pieces that are left."""
+"""What a position of draughts is worth: a sum for the full board and one for the empty, and a mean
+of the two by the pieces that are left.
+"""
 
 from typing import Any
 
@@ -26,9 +27,9 @@ SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
 CENTRE = U(sum(1 << SQUARE_BITS[number - 1] for number in (10, 11, 14, 15, 18, 19, 22, 23)))
 ODD_ROWS = U(sum(ROW_BITS[::2]))
 
-# The numbers of the evaluation in the game's data, see data/draughts.txt: first for each of four pairs of rows, as
-# their owner sees them, and each set of men there what it is worth, then the rest. Of numbers by phase the first holds
-# with 24 pieces on the board and the last with none.
+# The numbers of the evaluation in the game's data, see data/draughts.txt: first for each of four
+# pairs of rows, as their owner sees them, and each set of men there what it is worth, then the
+# rest. Of numbers by phase the first holds with 24 pieces on the board and the last with none.
 MEN_FIRST, MEN_LAST, REST = 0, 1024, 2048
 KING_FIRST, KING_LAST, CENTRE_FIRST, CENTRE_LAST, TRAPPED, ONLY_KINGS = range(REST, REST + 6)
 MOBILITY_FIRST, MOBILITY_LAST, THREAT_FIRST, THREAT_LAST = range(REST + 6, REST + 10)
@@ -94,8 +95,9 @@ def evaluate(s: State, data: Any) -> int:
         first += value
         last += value
 
-    # 3. Moves, with the turn: what the other side threatens where the side to move has no capture. Where it has one it
-    #    is about to win a man; the search plays that out, who looks one move ahead only has to know it.
+    # 3. Moves, with the turn: what the other side threatens where the side to move has no capture.
+    # Where it has one it is about to win a man; the search plays that out, who looks one move ahead
+    # only has to know it.
     theirs = (other, mine, kings, s[3] ^ ONE)
     down, up = downward(s), upward(s)
     ahead = popcount((down << NEAR) & free) + popcount((down << FAR) & free)

@@ -24,17 +24,19 @@ from engine.jit import U, lsb, popcount, rule
 
 MAX_MOVES = 68  # twelve kings have 48 quiet moves; between 18 squares there are 68 ways of capturing at most
 
-# A move: bits 0 to 5 from, 6 to 11 to; a capture has from bit 12 on a leading 1 and two bits for the direction of each
-# jump, the last one lowest. Nine jumps are the most that there is room for.
+# A move: bits 0 to 5 from, 6 to 11 to; a capture has from bit 12 on a leading 1 and two bits for
+# the direction of each jump, the last one lowest. Nine jumps are the most that there is room for.
 JUMP = 1 << 12
 
 
 @rule("i8(i8, i8, i8, u8, u8, i8, i8*, i8)")
-def captures(bit: int, start: int, path: int, other: np.uint64, free: np.uint64, ways: int, buf: Any, n: int) -> int:
+def captures(
+    bit: int, start: int, path: int, other: np.uint64, free: np.uint64, ways: int, buf: Any, n: int
+) -> int:
     """Writes every capture that goes on from a square and returns their number.
 
-    `path` holds the directions so far, behind a leading 1; `ways` are those of the piece, 1 down and 2 up: a man that
-    comes to the last row has none left there, so that it stops.
+    `path` holds the directions so far, behind a leading 1; `ways` are those of the piece, 1 down
+    and 2 up: a man that comes to the last row has none left there, so that it stops.
     """
     here = ONE << U(bit)
     before = n
@@ -142,7 +144,9 @@ def rank(s: State, m: int) -> int:
 @rule
 def can_move(s: State) -> bool:
     free = BOARD & ~(s[0] | s[1])
-    steps = (downward(s) & ((free >> NEAR) | (free >> FAR))) | (upward(s) & ((free << NEAR) | (free << FAR)))
+    steps = (downward(s) & ((free >> NEAR) | (free >> FAR))) | (
+        upward(s) & ((free << NEAR) | (free << FAR))
+    )
     return bool((steps | jumpers(s)) != ZERO)
 
 

@@ -5,7 +5,15 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from engine.game import State
-from engine.games.draughts_parts.board import DRAW_PLIES, FIRST_ROW, LAST_ROW, NUMBER, SQUARE_BITS, STEPS, turn
+from engine.games.draughts_parts.board import (
+    DRAW_PLIES,
+    FIRST_ROW,
+    LAST_ROW,
+    NUMBER,
+    SQUARE_BITS,
+    STEPS,
+    turn,
+)
 from engine.games.draughts_parts.movement import JUMP, MAX_MOVES, moves
 from engine.jit import U
 
@@ -42,11 +50,17 @@ def parse_move(s: State, text: str) -> int:
 def _same_ends(s: State, m: int) -> list[int]:
     """The captures from the same square to the same square."""
     buffer = [0] * MAX_MOVES
-    return [other for other in buffer[: moves(s, buffer)] if other >= JUMP and (other ^ m) & (JUMP - 1) == 0]
+    return [
+        other
+        for other in buffer[: moves(s, buffer)]
+        if other >= JUMP and (other ^ m) & (JUMP - 1) == 0
+    ]
 
 
 def _shortened(s: State, ends: int) -> int:
-    """The one capture from the first to the last square, for those who write 1x17 when no other goes there."""
+    """The one capture from the first to the last square, for those who write 1x17 when no other
+    goes there.
+    """
     found = _same_ends(s, ends)
     if len(found) > 1:
         raise ValueError("several captures go there: name every square on the way, 1x10x17")
@@ -57,7 +71,9 @@ def notation(s: State, m: int) -> str:
     """Captures without the squares on the way, where that is clear."""
     token = format_move(s, m)
     squares = token.split("x")
-    return f"{squares[0]}x{squares[-1]}" if len(squares) > 2 and len(_same_ends(s, m)) == 1 else token
+    return (
+        f"{squares[0]}x{squares[-1]}" if len(squares) > 2 and len(_same_ends(s, m)) == 1 else token
+    )
 
 
 def _bit(number: str) -> int:
@@ -123,5 +139,8 @@ def numbers_of(pieces: int) -> Iterator[tuple[int, int]]:
 def format_position(s: State) -> str:
     black, white = sides_of(s)
     kings = int(s[2])
-    lists = [",".join([f"K{i}" if kings & bit else f"{i}" for i, bit in numbers_of(side)]) for side in (white, black)]
+    lists = [
+        ",".join([f"K{i}" if kings & bit else f"{i}" for i, bit in numbers_of(side)])
+        for side in (white, black)
+    ]
     return f"{'BW'[turn(s)]}:W{lists[0]}:B{lists[1]}:H{int(s[3]) >> 1}"

@@ -11,29 +11,38 @@ from engine.games.draughts_parts.board import BOARD, DRAW_PLIES, FIRST_ROW, LAST
 from engine.games.draughts_parts.evaluation import REST
 from engine.jit import U, lsb, popcount, rule
 
-# The endgame tables: a byte for each way that two to TABLE_PIECES pieces stand on the board with Black to move (a
-# position with White to move is the same seen from the other side). They stand in slices by the men and kings of both
-# sides and by how many of Black's men are on the first row, where no man of White's can be.
+# The endgame tables: a byte for each way that two to TABLE_PIECES pieces stand on the board with
+# Black to move (a position with White to move is the same seen from the other side). They stand in
+# slices by the men and kings of both sides and by how many of Black's men are on the first row,
+# where no man of White's can be.
 TABLE_PIECES = 4
+#: In the game's data: how many pieces the tables that follow go up to, 0 without any.
 TABLES_AT = REST + 14
-"""In the game's data: how many pieces the tables that follow go up to, 0 without any."""
+#: No win by the tables needs so many plies in a row without a capture or a man's move.
 LONGEST_QUIET = 54
-"""No win by the tables needs so many plies in a row without a capture or a man's move."""
 MIDDLE_ROWS = BOARD & ~(FIRST_ROW | LAST_ROW)
 CHOOSE = np.array([[comb(n, k) for k in range(5)] for n in range(33)])
 
 
 def _slices() -> tuple[Any, int]:
-    """Where each slice begins, in bytes, by 256 men + 64 kings + 16 men + 4 kings and men on the first row; fewer
-    pieces first, and among as many fewer men. The last number is the size of all.
+    """Where each slice begins, in bytes, by 256 men + 64 kings + 16 men + 4 kings and men on the
+    first row; fewer pieces first, and among as many fewer men. The last number is the size of all.
     """
     begins, total = np.zeros(1024, np.int64), 0
-    counts = [c for c in product(range(4), repeat=4) if c[0] + c[1] and c[2] + c[3] and sum(c) <= TABLE_PIECES]
-    for men, kings, their_men, their_kings in sorted(counts, key=lambda c: (sum(c), c[0] + c[2], c)):
+    counts = [
+        c
+        for c in product(range(4), repeat=4)
+        if c[0] + c[1] and c[2] + c[3] and sum(c) <= TABLE_PIECES
+    ]
+    for men, kings, their_men, their_kings in sorted(
+        counts, key=lambda c: (sum(c), c[0] + c[2], c)
+    ):
         for at_home in range(men + 1):
             begins[256 * men + 64 * kings + 16 * their_men + 4 * their_kings + at_home] = total
             free = 32 - men - their_men
-            of_men = comb(4, at_home) * comb(24, men - at_home) * comb(28 - men + at_home, their_men)
+            of_men = (
+                comb(4, at_home) * comb(24, men - at_home) * comb(28 - men + at_home, their_men)
+            )
             total += of_men * comb(free, kings) * comb(free - kings, their_kings)
     return begins, total
 
@@ -66,7 +75,9 @@ def combination(pieces: np.uint64, free: np.uint64) -> int:
 
 @rule
 def table_index(s: State) -> int:
-    """The byte of a position in the endgame tables; both sides have pieces, together TABLE_PIECES at most."""
+    """The byte of a position in the endgame tables; both sides have pieces, together TABLE_PIECES
+    at most.
+    """
     mine, other, kings = s[0], s[1], s[2]
     if s[3] & ONE:
         mine = turned(mine)
@@ -88,8 +99,8 @@ def table_index(s: State) -> int:
 
 @rule
 def probe(s: State, data: Any) -> int:
-    """The result for the side to move with best play, and four times the plies to the end; GOES_ON where no table
-    tells it.
+    """The result for the side to move with best play, and four times the plies to the end; GOES_ON
+    where no table tells it.
     """
     if popcount(s[0] | s[1]) > data[TABLES_AT] or s[1] == ZERO:
         return ONGOING

@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.jit import U, rule
 
+#: A set of crossings.
 Quad: TypeAlias = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
-"""A set of crossings."""
 
 SIZE = 15
 ONE, NONE = U(1), U(0)

@@ -1,4 +1,6 @@
-"""The lines through a crossing of gomoku, the rows of stones in them, and a move, which keeps count of the rows."""
+"""The lines through a crossing of gomoku, the rows of stones in them, and a move, which keeps count
+of the rows.
+"""
 
 from typing import Any
 
@@ -11,13 +13,16 @@ from engine.jit import U, popcount, rule
 LOW = U(0x0001000100010001)
 GATHER = U(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3)
 LOW_32 = U(0xFFFFFFFF)
+#: Of a star, 16 bits a direction: the middle, and where rows of five and of six begin that take it
+#: in.
 MIDDLE = U(0x0020002000200020)
-"""Of a star, 16 bits a direction: the middle, and where rows of five and of six begin that take it in."""
 FIVES_BEGIN, SIXES_BEGIN = U(0x003E003E003E003E), U(0x003F003F003F003F)
 
 
 def _slopes(way: int) -> Any:
-    """The crossings of each diagonal, by its number: 15 + column - row upwards, column + row downwards."""
+    """The crossings of each diagonal, by its number: 15 + column - row upwards, column + row
+    downwards.
+    """
     masks = np.zeros((32, 4), np.uint64)
     for row in range(SIZE):
         for column in range(SIZE):
@@ -48,14 +53,22 @@ ON_BOARD = _on_board()
 def column_of(p: Quad, column: int) -> np.uint64:
     """The crossings of a column in a row, bit = row: a product gathers four bits that are 16 apart."""
     by = U(column)
-    a, b = ((p[0] >> by) & LOW) * GATHER >> U(48) & U(15), ((p[1] >> by) & LOW) * GATHER >> U(44) & U(15 << 4)
-    c, d = ((p[2] >> by) & LOW) * GATHER >> U(40) & U(15 << 8), ((p[3] >> by) & LOW) * GATHER >> U(36) & U(15 << 12)
+    a, b = (
+        ((p[0] >> by) & LOW) * GATHER >> U(48) & U(15),
+        ((p[1] >> by) & LOW) * GATHER >> U(44) & U(15 << 4),
+    )
+    c, d = (
+        ((p[2] >> by) & LOW) * GATHER >> U(40) & U(15 << 8),
+        ((p[3] >> by) & LOW) * GATHER >> U(36) & U(15 << 12),
+    )
     return a | b | c | d
 
 
 @rule
 def slope_of(p: Quad, masks: Any, i: int) -> np.uint64:
-    """The crossings of a diagonal in a row, bit = column: each row has one, so a product brings all rows together."""
+    """The crossings of a diagonal in a row, bit = column: each row has one, so a product brings all
+    rows together.
+    """
     a, b = (p[0] & masks[i, 0]) * LOW, (p[1] & masks[i, 1]) * LOW
     c, d = (p[2] & masks[i, 2]) * LOW, (p[3] & masks[i, 3]) * LOW
     line: np.uint64 = (a | b | c | d) >> U(48)
@@ -80,8 +93,9 @@ def star(p: Quad, m: int) -> np.uint64:
 
 @rule
 def rows_of(own: np.uint64, free: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Counts of the rows in a star that take in its middle: of five free crossings, by own stones 1 to 4, and of six
-    with empty ends, by own stones 2 and 3; 16 bits each. All rows at once: where one begins there is a bit.
+    """Counts of the rows in a star that take in its middle: of five free crossings, by own stones 1
+    to 4, and of six with empty ends, by own stones 2 and 3; 16 bits each. All rows at once: where
+    one begins there is a bit.
     """
     b, c, d, e = own >> ONE, own >> U(2), own >> U(3), own >> U(4)
     middle = free & (free >> ONE) & (free >> U(2)) & (free >> U(3))

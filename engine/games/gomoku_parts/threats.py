@@ -20,7 +20,9 @@ def after(word: np.uint64, following: np.uint64, by: int) -> np.uint64:
 
 @rule
 def ahead(word: np.uint64, by: int) -> Any:
-    """Bits of a word moved up by so many places, 0 to 68: what stays in it, and what comes to the next word."""
+    """Bits of a word moved up by so many places, 0 to 68: what stays in it, and what comes to the
+    next word.
+    """
     if by == 0:
         return (word, NONE)
     if by < 64:
@@ -30,7 +32,8 @@ def ahead(word: np.uint64, by: int) -> Any:
 
 @rule
 def windows(own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64, step: int) -> Any:
-    """Where rows of five begin that are own or empty, by their stones: 1, 2, 3, 4. The second word is the next one.
+    """Where rows of five begin that are own or empty, by their stones: 1, 2, 3, 4. The second word
+    is the next one.
 
     No row of five reaches farther than the next word: four rows of the board are one word on.
     """
@@ -44,12 +47,21 @@ def windows(own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64
     low = odd ^ d ^ e
     carry_2 = (odd & d) | (e & (odd ^ d))
     middle, high = carry_1 ^ carry_2, carry_1 & carry_2
-    return (low & ~middle & ~high & usable, middle & ~low & usable, middle & low & usable, high & ~low & usable)
+    return (
+        low & ~middle & ~high & usable,
+        middle & ~low & usable,
+        middle & low & usable,
+        high & ~low & usable,
+    )
 
 
 @rule
-def complete(own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64, stones: int) -> Any:
-    """The empty crossings of the rows of five that begin in a word with so many stones: in it, and in the next one."""
+def complete(
+    own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64, stones: int
+) -> Any:
+    """The empty crossings of the rows of five that begin in a word with so many stones: in it, and
+    in the next one.
+    """
     here, there = NONE, NONE
     for step in STEPS:
         begins = windows(own, own_2, free, free_2, step)[stones - 1]
@@ -73,7 +85,9 @@ def gaps(own: Quad, free: Quad, stones: int, exact: np.uint64) -> Quad:
     """The empty crossings of rows of five with so many stones; of four stones only those that win."""
     a, b, c, d, carried = NONE, NONE, NONE, NONE, NONE
     for i in range(4):
-        here, there = complete(own[i], own[i + 1] if i < 3 else NONE, free[i], free[i + 1] if i < 3 else NONE, stones)
+        here, there = complete(
+            own[i], own[i + 1] if i < 3 else NONE, free[i], free[i + 1] if i < 3 else NONE, stones
+        )
         here |= carried
         carried = there
         if here and exact and stones == 4:

@@ -1,5 +1,6 @@
-"""What a position of international draughts is worth: a sum for the full board and one for the empty, and a mean of the
-two by the pieces that are left."""
+"""What a position of international draughts is worth: a sum for the full board and one for the
+empty, and a mean of the two by the pieces that are left.
+"""
 
 from typing import Any
 
@@ -7,24 +8,32 @@ import numpy as np
 
 from engine.game import State
 from engine.games.international_draughts_parts.board import ONE, SQUARE_BITS, ZERO
-from engine.games.international_draughts_parts.movement import capture_nearby, lonely, steps_of_men, unstable
+from engine.games.international_draughts_parts.movement import (
+    capture_nearby,
+    lonely,
+    steps_of_men,
+    unstable,
+)
 from engine.jit import U, at, popcount, rule
 
-DIAGONAL = U(sum(1 << SQUARE_BITS[number - 1] for number in (5, 10, 14, 19, 23, 28, 32, 37, 41, 46)))
+DIAGONAL = U(
+    sum(1 << SQUARE_BITS[number - 1] for number in (5, 10, 14, 19, 23, 28, 32, 37, 41, 46))
+)
 LEFT = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (0, 1)))
 RIGHT = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (3, 4)))
 
-# The numbers of the evaluation in the game's data: what each set of men in a pair of rows is worth, then for each of
-# eight regions of eight squares what each way is worth in which both sides' men stand there; rows and regions as the
-# owner of the men sees them, the regions from home to the sixth row. Then by how many men more stand on one wing than
-# on the other, and the rest. Of numbers by phase the first holds with 40 pieces on the board and the last with none.
+# The numbers of the evaluation in the game's data: what each set of men in a pair of rows is worth,
+# then for each of eight regions of eight squares what each way is worth in which both sides' men
+# stand there; rows and regions as the owner of the men sees them, the regions from home to the
+# sixth row. Then by how many men more stand on one wing than on the other, and the rest. Of numbers
+# by phase the first holds with 40 pieces on the board and the last with none.
 SETS, WAYS, REGIONS = 1024, 3**8, 8
 MEN_FIRST, MEN_LAST, REGION, BALANCE = 0, 5 * SETS, 10 * SETS, 10 * SETS + REGIONS * WAYS
 REST = BALANCE + 16
 KING_FIRST, KING_LAST, DIAGONAL_KING, ONLY_KINGS, THREAT_FIRST, THREAT_LAST = range(REST, REST + 6)
 MOBILITY_FIRST, MOBILITY_LAST, TURN_FIRST, TURN_LAST, TO_CAPTURE = range(REST + 6, REST + 11)
+#: Those of four neighbouring columns in two pairs of rows: eight squares.
 FOUR_COLUMNS = U(0b1100011 | 0b1100011 << 11)
-"""Those of four neighbouring columns in two pairs of rows: eight squares."""
 TERNARY = np.array([sum(3**i for i in range(8) if squares >> i & 1) for squares in range(256)])
 SWAP_1, SWAP_2, SWAP_4 = U(0x5555555555555555), U(0x3333333333333333), U(0x0F0F0F0F0F0F0F0F)
 SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
@@ -60,7 +69,9 @@ def eight(men: np.uint64, corner: int) -> np.int64:
 
 @rule
 def regions_worth(men: np.uint64, other: np.uint64, data: Any) -> int:
-    """What the men of both sides in each region are worth to the owner of `men`, who sees them from home."""
+    """What the men of both sides in each region are worth to the owner of `men`, who sees them from
+    home.
+    """
     total = 0
     for row in range(2):
         for column in range(4):
@@ -100,14 +111,17 @@ def evaluate(s: State, data: Any) -> int:
         lead = popcount(my_kings) - popcount(their_kings)
         first += lead * data[KING_FIRST]
         last += lead * data[KING_LAST]
-        value += (popcount(my_kings & DIAGONAL) - popcount(their_kings & DIAGONAL)) * data[DIAGONAL_KING]
+        value += (popcount(my_kings & DIAGONAL) - popcount(their_kings & DIAGONAL)) * data[
+            DIAGONAL_KING
+        ]
         if their_kings == ZERO:
             value += data[ONLY_KINGS]
         elif my_kings == ZERO:
             value -= data[ONLY_KINGS]
 
-    # 3. Moves of men, with the turn: what the other side threatens where the side to move has no capture. Where it has
-    #    one it is about to win a man; the search plays that out, who looks one move ahead only has to know it.
+    # 3. Moves of men, with the turn: what the other side threatens where the side to move has no
+    # capture. Where it has one it is about to win a man; the search plays that out, who looks one
+    # move ahead only has to know it.
     theirs = (other, mine, kings, s[3] ^ ONE)
     ahead = popcount(steps_of_men(s, False)) + popcount(steps_of_men(s, True))
     ahead -= popcount(steps_of_men(theirs, False)) + popcount(steps_of_men(theirs, True))

@@ -24,10 +24,11 @@ from engine.jit import U, lsb, popcount, rule
 
 MAX_MOVES = 512  # twenty kings have at most 17 moves each; captures: see `captures`
 
-# A move: bits 0 to 5 from, 6 to 11 to, from 12 on the squares of the pieces that it takes, one bit each.
+# A move: bits 0 to 5 from, 6 to 11 to, from 12 on the squares of the pieces that it takes, one bit
+# each.
 CAPTURE = 1 << 12
+#: A list of captures in one number: the pieces that each takes times this, and how many there are.
 FOUND = 1024
-"""A list of captures in one number: the pieces that each takes times this, and how many there are."""
 
 
 @rule
@@ -52,10 +53,12 @@ def captures(
     found: int,
     buf: Any,
 ) -> int:
-    """Writes the captures that go on from a square in place of those that take fewer pieces; see FOUND.
+    """Writes the captures that go on from a square in place of those that take fewer pieces; see
+    FOUND.
 
-    `ahead` is a way not to look, because the next square on it will: -1 for none. The list has room for twice as many
-    captures as a search for the worst position found (225); a position that fills it is none to `parse_position`.
+    `ahead` is a way not to look, because the next square on it will: -1 for none. The list has room
+    for twice as many captures as a search for the worst position found (225); a position that fills
+    it is none to `parse_position`.
     """
     for way in range(4):
         if way == ahead:
@@ -68,7 +71,9 @@ def captures(
             while land & free:
                 beyond = step(land, way) if flies else ZERO
                 next_looks = way if beyond & free else -1
-                found = captures(land, start, next_looks, flies, other, free, gone | over, found, buf)
+                found = captures(
+                    land, start, next_looks, flies, other, free, gone | over, found, buf
+                )
                 land = beyond
     pieces = popcount(gone)
     if pieces == 0 or pieces < found // FOUND:

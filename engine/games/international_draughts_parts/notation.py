@@ -44,7 +44,9 @@ def _ways(here: int, end: int, free: int, left: int, flies: bool) -> Iterator[li
 
 
 def path_of(s: State, m: int) -> list[int]:
-    """The bits that a move comes by, first to last: one way of several, where a king may choose how to come round."""
+    """The bits that a move comes by, first to last: one way of several, where a king may choose how
+    to come round.
+    """
     start, end = 1 << (m & 63), 1 << (m >> 6 & 63)
     if m < CAPTURE:
         return [m & 63, m >> 6 & 63]
@@ -75,7 +77,9 @@ def parse_move(s: State, text: str) -> int:
 
 
 def _jumped(start: int, end: int, other: int) -> int:
-    """The one piece of the other side between two squares of a diagonal; 0 when there is none or another number."""
+    """The one piece of the other side between two squares of a diagonal; 0 when there is none or
+    another number.
+    """
     for way in range(4):
         between = 0
         square = int(step(U(start), way))
@@ -163,6 +167,9 @@ def numbers_of(pieces: int) -> Iterator[tuple[int, int]]:
 
 def format_position(s: State) -> str:
     kings, last = int(s[2]), int(s[3])
-    lists = [",".join([f"K{i}" if kings & bit else f"{i}" for i, bit in numbers_of(side)]) for side in sides_of(s)]
+    lists = [
+        ",".join([f"K{i}" if kings & bit else f"{i}" for i, bit in numbers_of(side)])
+        for side in sides_of(s)
+    ]
     endgame = f",{last >> 9 & 255},{last >> 17 & 255}" if last >> 9 else ""
     return f"{'WB'[turn(s)]}:W{lists[0]}:B{lists[1]}:H{last >> 1 & 255}{endgame}"

@@ -28,7 +28,9 @@ bishop and pawn.""",
         "The last search counts the stones of tic-tac-toe after one ply of X: 3 - 2 = 1, whatever is played.",
     ),
     runs=(
-        Run("Own pieces minus the opponent's", TREE, Plan("minimax", depth=1, evaluator="material")),
+        Run(
+            "Own pieces minus the opponent's", TREE, Plan("minimax", depth=1, evaluator="material")
+        ),
         Run(
             "The same, weighted",
             TREE,

@@ -21,5 +21,8 @@ they have. You are MIN at the root, each friend is MAX. The first gives 25. The 
         "Everything is mirrored: MIN at the root lowers beta to 25, the first coin of friend two raises alpha to 50.",
         "The value of friend two is 50 or more: a lower bound.",
     ),
-    runs=(Run("Take a coin, with alpha-beta", TREE, Plan("alphabeta")), Run("By plain minimax", TREE, Plan("minimax"))),
+    runs=(
+        Run("Take a coin, with alpha-beta", TREE, Plan("alphabeta")),
+        Run("By plain minimax", TREE, Plan("minimax")),
+    ),
 )

@@ -44,7 +44,9 @@ def root_of(subject: Subject, scale: Scale) -> State:
     """The state that a search of the subject begins with."""
     if isinstance(subject, Tree):
         return TreeState.at_root(subject)
-    return GameState.at_root(load_game(subject.game).position(subject.position, dict(subject.options)), scale)
+    return GameState.at_root(
+        load_game(subject.game).position(subject.position, dict(subject.options)), scale
+    )
 
 
 def perform(run: Run) -> Trace:

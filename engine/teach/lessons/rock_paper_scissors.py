@@ -17,7 +17,9 @@ def plain(mine: str, theirs: str) -> int:
 
 
 def private(mine: str, theirs: str) -> int:
-    """We are proud of our scissors: to cut paper with them is worth 15, to have them smashed by a rock costs 20."""
+    """We are proud of our scissors: to cut paper with them is worth 15, to have them smashed by a
+    rock costs 20.
+    """
     if mine == "scissors":
         return {"rock": -20, "paper": 15, "scissors": 0}[theirs]
     return plain(mine, theirs)
@@ -31,7 +33,11 @@ def for_both(mine: str, theirs: str) -> Value:
 def states(first: str, second: str, utility: dict[tuple[str, str], Value]) -> Tree:
     """The thirteen states: the empty table, three after our sign, nine after both."""
     replies = {
-        mine: Node(second, tuple(Node(move=theirs, utility=utility[mine, theirs]) for theirs in SIGNS), mine)
+        mine: Node(
+            second,
+            tuple(Node(move=theirs, utility=utility[mine, theirs]) for theirs in SIGNS),
+            mine,
+        )
         for mine in SIGNS
     }
     return check_tree(Tree(Node(first, tuple(replies.values())), "Rock, paper, scissors"))

@@ -17,7 +17,11 @@ guess, but three plies are enough here. A move like 2x1 takes one stick from row
         "2x2 leaves the last stick to the other side: 101 at once, and the move to play.",
     ),
     runs=(
-        Run("Rows of 1 and 2, we are to move", POSITION, Plan("alphabeta", depth=3, evaluator="random")),
+        Run(
+            "Rows of 1 and 2, we are to move",
+            POSITION,
+            Plan("alphabeta", depth=3, evaluator="random"),
+        ),
         Run(
             "The same by negamax: -101 is no constant, only 101 negated",
             POSITION,

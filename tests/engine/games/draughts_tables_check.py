@@ -1,8 +1,10 @@
-"""A plain check of the endgame tables of draughts, compiled with the rules: nothing here knows how they are made.
+"""A plain check of the endgame tables of draughts, compiled with the rules: nothing here knows how
+they are made.
 
-It puts pieces on squares one after the other, asks `probe` about each position and about those that its moves lead
-to, and compares. If all positions agree with their successors, the tables are right: of the positions with a wrong
-entry the one that is nearest to its end would have a successor that shows it.
+It puts pieces on squares one after the other, asks `probe` about each position and about those that
+its moves lead to, and compares. If all positions agree with their successors, the tables are right:
+of the positions with a wrong entry the one that is nearest to its end would have a successor that
+shows it.
 
 G holds the game's data with the tables, V a word for each entry, A room for lists of moves.
 """
@@ -22,8 +24,8 @@ REPEATS = 0
 MORE_HOOKS = ("table_index", "probe")
 JUMP = 1 << 12
 ROOM = 128
+#: In V, before its entries: what was counted, and the squares of one wrong position.
 WRONG, SEEN, WINS, LOSSES, DRAWS, LONGEST, EXAMPLE = range(7)
-"""In V, before its entries: what was counted, and the squares of one wrong position."""
 ENTRIES_AT = 16
 
 SIGNATURES = {
@@ -136,15 +138,19 @@ def check(pieces: int, G: Any, V: Any, A: Any) -> int:
 
 
 def run_of(s: State, plies: int, G: Any, V: Any, A: Any) -> int:
-    """The longest run of plies without progress from s on, when the winner's moves are fastest ones: V has the runs of
-    all positions that are nearer to the end.
+    """The longest run of plies without progress from s on, when the winner's moves are fastest
+    ones: V has the runs of all positions that are nearer to the end.
     """
     longest = 0
     wins = plies & 1
     for t in range(moves(s, A)):
         m = A[t]
         child = play(s, m)
-        if m >= JUMP or child[3] <= ONE or (wins != 0 and value(child, G) != LOST + 4 * (plies - 1)):
+        if (
+            m >= JUMP
+            or child[3] <= ONE
+            or (wins != 0 and value(child, G) != LOST + 4 * (plies - 1))
+        ):
             continue
         longest = max(longest, 1 + V[ENTRIES_AT + table_index(child)])
     return longest
@@ -171,12 +177,16 @@ def run_place(s: State, squares: np.uint64, left: int, plies: int, G: Any, V: An
             if (kind == 0 and here & LAST_ROW) or (kind == 2 and here & FIRST_ROW):
                 continue
             kings = s[2] | here if kind & 1 else s[2]
-            child = (s[0] | here, s[1], kings, ZERO) if kind < 2 else (s[0], s[1] | here, kings, ZERO)
+            child = (
+                (s[0] | here, s[1], kings, ZERO) if kind < 2 else (s[0], s[1] | here, kings, ZERO)
+            )
             run_place(child, squares, left - 1, plies, G, V, A)
 
 
 def quiet_runs(pieces: int, longest_win: int, G: Any, V: Any, A: Any) -> int:
-    """The longest run of plies without a capture or a man's move in a win by the tables, the loser doing its best."""
+    """The longest run of plies without a capture or a man's move in a win by the tables, the loser
+    doing its best.
+    """
     V[LONGEST] = 0
     for plies in range(longest_win + 1):
         run_place((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, plies, G, V, A)

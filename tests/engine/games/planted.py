@@ -22,7 +22,10 @@ def planted(game_id: str, right: str, wrong: str) -> Game:
             module = ModuleType(file.__name__)
             module.__file__ = file.__file__  # its DATA are beside it
             _install(file.__name__, module)
-            exec(compile(source.replace(right, wrong), f"planted {file.__name__}", "exec"), vars(module))
+            exec(
+                compile(source.replace(right, wrong), f"planted {file.__name__}", "exec"),
+                vars(module),
+            )
     finally:
         for file in files:
             _install(file.__name__, file)

@@ -17,8 +17,13 @@ START = "BBBBBBBB/BBBBBBBB/......../......../......../......../WWWWWWWW/WWWWWWWW
 
 
 def referee_moves(referee: pyspiel.State) -> dict[str, int]:
-    """OpenSpiel's legal actions by our tokens; a capture has an asterisk there. Its Black begins, from the top."""
-    return {turned(referee.action_to_string(action).rstrip("*")): action for action in referee.legal_actions()}
+    """OpenSpiel's legal actions by our tokens; a capture has an asterisk there. Its Black begins,
+    from the top.
+    """
+    return {
+        turned(referee.action_to_string(action).rstrip("*")): action
+        for action in referee.legal_actions()
+    }
 
 
 def turned(squares: str) -> str:
@@ -55,12 +60,27 @@ def test_rules_are_those_of_openspiel() -> None:
     ("right", "wrong"),
     [
         ("NOT_H = U(0x7F7F7F7F7F7F7F7F)", "NOT_H = U(0xFFFFFFFFFFFFFFFF)"),
-        ("n = write(ahead & empty, steps[0], side, buf, n)", "n = write(ahead & ~mine, steps[0], side, buf, n)"),
+        (
+            "n = write(ahead & empty, steps[0], side, buf, n)",
+            "n = write(ahead & ~mine, steps[0], side, buf, n)",
+        ),
         ("return LOST if s[0] & ROW_8 or", "return LOST if s[0] & (ROW_8 << U(1)) or"),
-        ("return (s[0] ^ (start | to), s[1] & ~to, ONE)", "return (s[0] ^ (start | to), s[1], ONE)"),
-        ("(s[1] & NOT_A) >> U(9), (s[1] & NOT_H) >> U(7)\n", "(s[1] & NOT_H) >> U(9), (s[1] & NOT_A) >> U(7)\n"),
+        (
+            "return (s[0] ^ (start | to), s[1] & ~to, ONE)",
+            "return (s[0] ^ (start | to), s[1], ONE)",
+        ),
+        (
+            "(s[1] & NOT_A) >> U(9), (s[1] & NOT_H) >> U(7)\n",
+            "(s[1] & NOT_H) >> U(9), (s[1] & NOT_A) >> U(7)\n",
+        ),
     ],
-    ids=["around the edge", "straight captures", "a corner is no goal", "captures nothing", "black around the edge"],
+    ids=[
+        "around the edge",
+        "straight captures",
+        "a corner is no goal",
+        "captures nothing",
+        "black around the edge",
+    ],
 )
 def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
     """The comparison turns red when a rule is wrong."""
@@ -99,7 +119,11 @@ def test_evaluation_knows_no_colour() -> None:
 
 def test_a_sure_race_is_won(searcher_of: Callable[[str], Searcher]) -> None:
     """Where the evaluation says that a race can only be won, the search finds that very win."""
-    sure = [position for position in random_positions(seed=5, matches=60) if abs(value(position)) > 14_000]
+    sure = [
+        position
+        for position in random_positions(seed=5, matches=60)
+        if abs(value(position)) > 14_000
+    ]
     tried = random.Random(6).sample(sure, 8)
     for position in tried:
         away = 15_000 - abs(value(position))
@@ -113,9 +137,21 @@ def test_a_sure_race_is_won(searcher_of: Callable[[str], Searcher]) -> None:
 @pytest.mark.parametrize(
     ("text", "move", "outcome"),
     [
-        ("......../W......./......../......../......../......../B......./........ white", "a7b8", (0, "through")),
-        ("......../W......./......../......../......../......../B......./........ black", "a2a1", (1, "through")),
-        ("......../......../......../...B..../....W.../......../......../........ white", "e4d5", (0, "captured")),
+        (
+            "......../W......./......../......../......../......../B......./........ white",
+            "a7b8",
+            (0, "through"),
+        ),
+        (
+            "......../W......./......../......../......../......../B......./........ black",
+            "a2a1",
+            (1, "through"),
+        ),
+        (
+            "......../......../......../...B..../....W.../......../......../........ white",
+            "e4d5",
+            (0, "captured"),
+        ),
     ],
 )
 def test_ends(text: str, move: str, outcome: tuple[int, str]) -> None:

@@ -1,4 +1,6 @@
-"""Chess against python-chess, and what random play does not show: texts that are refused, draws to the ply, views."""
+"""Chess against python-chess, and what random play does not show: texts that are refused, draws to
+the ply, views.
+"""
 
 import os
 import random
@@ -10,7 +12,15 @@ import chess
 import numpy as np
 import pytest
 
-from engine.game import Game, GameError, IllegalMove, MalformedMove, Outcome, Position, PositionError
+from engine.game import (
+    Game,
+    GameError,
+    IllegalMove,
+    MalformedMove,
+    Outcome,
+    Position,
+    PositionError,
+)
 from engine.rules.registry import load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
@@ -22,6 +32,7 @@ START = chess.STARTING_FEN
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 CASTLES = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
 PROMOTIONS = "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N w - - 0 1"
+#: For matches to the end.
 STARTS = [
     START,
     START,
@@ -34,7 +45,7 @@ STARTS = [
     "4k3/8/8/2Q3Q1/8/8/8/Q2K2Q1 w - - 140 90",
     "1n2k1n1/8/8/8/8/8/8/1N2K1N1 w - - 130 90",
 ]
-"""For matches to the end."""
+#: Played for a few plies, several times, with these first moves.
 THEMES = [
     (CASTLES, ""),
     (CASTLES, "a1a8"),  # no right without its rook
@@ -51,7 +62,6 @@ THEMES = [
     ("4k3/8/8/8/8/8/8/R3K3 w - - 97 60", ""),
     ("4k3/8/8/8/8/8/8/R3K3 w - - 147 90", ""),
 ]
-"""Played for a few plies, several times, with these first moves."""
 
 ENDINGS: dict[str, Callable[[chess.Board], bool]] = {
     "checkmate": chess.Board.is_checkmate,
@@ -95,18 +105,26 @@ def compare_position(position: Position, board: chess.Board) -> Outcome | None:
     assert ("check" in view.marks) == board.is_check(), where
     if outcome is None:
         assert sorted(position.tokens()) == sorted(move.uci() for move in board.legal_moves), where
-        assert (position.claim() is not None) == (board.is_repetition(3) or board.is_fifty_moves()), where
+        assert (position.claim() is not None) == (
+            board.is_repetition(3) or board.is_fifty_moves()
+        ), where
         return None
     assert expected is not None
     assert outcome.winner == (None if expected.winner is None else int(not expected.winner)), where
     assert ENDINGS[outcome.reason](board), where
-    assert outcome.winner is None or not position.game.drawn or not position.game.drawn(position.state), where
+    assert (
+        outcome.winner is None or not position.game.drawn or not position.game.drawn(position.state)
+    ), where
     assert view.turn is None
     return outcome
 
 
-def compare(game: Game, text: str, chance: random.Random, plies: int, first: str = "") -> Iterator[str]:
-    """Plays a random match in both and compares all there is; yields how each position stands: an ending, or ""."""
+def compare(
+    game: Game, text: str, chance: random.Random, plies: int, first: str = ""
+) -> Iterator[str]:
+    """Plays a random match in both and compares all there is; yields how each position stands: an
+    ending, or "".
+    """
     position, board = game.position(text), chess.Board(text)
     shuffles = chance.random() < 0.3
     script = iter(first.split())
@@ -120,7 +138,11 @@ def compare(game: Game, text: str, chance: random.Random, plies: int, first: str
         if scripted := next(script, None):
             move = position.parse_move(scripted)
         else:
-            move = shuffled_move(position, board, chance) if shuffles else chance.choice(position.moves())
+            move = (
+                shuffled_move(position, board, chance)
+                if shuffles
+                else chance.choice(position.moves())
+            )
         played = board.parse_uci(position.format_move(move))
         position = position.play(move)
         written = board.san_and_push(played)
@@ -133,7 +155,12 @@ def compare_notation(position: Position, board: chess.Board) -> None:
     for move in position.moves():
         written = position.notation(move)
         assert written == board.san(board.parse_uci(position.format_move(move))), board.fen()
-        for text in (written, written.rstrip("+#"), written.replace("x", ""), written.replace("O", "0")):
+        for text in (
+            written,
+            written.rstrip("+#"),
+            written.replace("x", ""),
+            written.replace("O", "0"),
+        ):
             assert position.parse_move(text) == move, text
 
 
@@ -150,7 +177,9 @@ def compare_many(game: Game, count: int, seed: int) -> Counter[str]:
 
 
 def test_rules_are_those_of_python_chess() -> None:
-    """On 10,000 positions of random matches: moves, texts, notation, check, claims and each kind of ending."""
+    """On 10,000 positions of random matches: moves, texts, notation, check, claims and each kind of
+    ending.
+    """
     seen = compare_many(load_game("chess"), 10_000, seed=1)
     assert seen.keys() == {*ENDINGS, ""}, seen
 
@@ -164,20 +193,48 @@ def test_rules_are_those_of_python_chess_on_many_positions() -> None:
 
 FAULTS = [
     ("castling through check", "        if not safe & (king << ONE):\n", "        if False:\n"),
-    ("castling over a piece", "king >> ONE | king >> TWO | king >> U(3)", "king >> ONE | king >> TWO"),
-    ("castling into check", "left = (KING_STEPS[lsb(king)] | castling)", "left = KING_STEPS[lsb(king)]"),
+    (
+        "castling over a piece",
+        "king >> ONE | king >> TWO | king >> U(3)",
+        "king >> ONE | king >> TWO",
+    ),
+    (
+        "castling into check",
+        "left = (KING_STEPS[lsb(king)] | castling)",
+        "left = KING_STEPS[lsb(king)]",
+    ),
     ("castling out of check", "if rights and answers == FULL:", "if rights:"),
-    ("rights outlive the rook", "misc & RIGHTS & KEPT[origin] & KEPT[target]", "misc & RIGHTS & KEPT[origin]"),
-    ("two pawns leave the row", "without ^ pawn, s[THEIRS] ^ captured", "without ^ captured, s[THEIRS] ^ captured"),
-    ("en passant noted always", "            if en_passant_origins(after):\n", "            if True:\n"),
-    ("pinned pawn captures", "sevens = pawns & (~pinned | LINES[SEVENS_OF + square])", "sevens = pawns"),
+    (
+        "rights outlive the rook",
+        "misc & RIGHTS & KEPT[origin] & KEPT[target]",
+        "misc & RIGHTS & KEPT[origin]",
+    ),
+    (
+        "two pawns leave the row",
+        "without ^ pawn, s[THEIRS] ^ captured",
+        "without ^ captured, s[THEIRS] ^ captured",
+    ),
+    (
+        "en passant noted always",
+        "            if en_passant_origins(after):\n",
+        "            if True:\n",
+    ),
+    (
+        "pinned pawn captures",
+        "sevens = pawns & (~pinned | LINES[SEVENS_OF + square])",
+        "sevens = pawns",
+    ),
     (
         "pinned slider leaves",
         "& answers\n        if piece & pinned:\n",
         "& answers\n        if piece & pinned & s[DIAGONALS]:\n",
     ),
     ("captures twice", "np.int64(targets & ~occupied)", "np.int64(targets & ~s[OWN])"),
-    ("king hides in its own shadow", "lsb(target), occupied ^ king, s[THEIRS]", "lsb(target), occupied, s[THEIRS]"),
+    (
+        "king hides in its own shadow",
+        "lsb(target), occupied ^ king, s[THEIRS]",
+        "lsb(target), occupied, s[THEIRS]",
+    ),
     (
         "double check answered",
         "    if checkers & (checkers - ONE):\n        return ZERO",
@@ -189,9 +246,21 @@ FAULTS = [
     ("distinction by row first", "if all(rival[0] != origin[0]", "if all(rival[0] < origin[0]"),
     ("mate goes last", "and (not in_check(s) or count_moves(s) > 0) else 0", "else 0"),
     ("one knight mates", "popcount(s[KNIGHTS]) == 1", "popcount(s[KNIGHTS]) == 0"),
-    ("bishops of two colours", "s[DIAGONALS] & DARK == ZERO or s[DIAGONALS] & ~DARK == ZERO", "True"),
-    ("limit one ply late", "CLAIM_PLIES, LIMIT_PLIES = 100, 150", "CLAIM_PLIES, LIMIT_PLIES = 100, 151"),
-    ("claim one ply early", "CLAIM_PLIES, LIMIT_PLIES = 100, 150", "CLAIM_PLIES, LIMIT_PLIES = 99, 150"),
+    (
+        "bishops of two colours",
+        "s[DIAGONALS] & DARK == ZERO or s[DIAGONALS] & ~DARK == ZERO",
+        "True",
+    ),
+    (
+        "limit one ply late",
+        "CLAIM_PLIES, LIMIT_PLIES = 100, 150",
+        "CLAIM_PLIES, LIMIT_PLIES = 100, 151",
+    ),
+    (
+        "claim one ply early",
+        "CLAIM_PLIES, LIMIT_PLIES = 100, 150",
+        "CLAIM_PLIES, LIMIT_PLIES = 99, 150",
+    ),
     ("draw at the fourth time", "REPETITION = 5", "REPETITION = 4"),
     ("claim at the second time", "CLAIM_REPETITION = 3", "CLAIM_REPETITION = 2"),
     (
@@ -202,20 +271,34 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
+@pytest.mark.parametrize(
+    ("right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
+)
 def test_a_fault_is_found(right: str, wrong: str) -> None:
     """With one wrong line the comparison fails."""
     game = planted("chess", right, wrong)
-    with np.errstate(over="ignore"), pytest.raises((AssertionError, GameError, chess.IllegalMoveError)):
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises((AssertionError, GameError, chess.IllegalMoveError)),
+    ):
         compare_many(game, 5_000, seed=1)
 
 
 SINGLE: list[tuple[str, str, str | None]] = [
     # Mate with the 150th ply wins; any other 150th ply draws.
     ("7k/8/6K1/8/8/8/8/R7 w - - 149 100", "a1a8", "checkmate"),
-    ("7k/8/6K1/8/8/8/8/R7 w - - 149 100", "a1a7", "75 moves of each without a capture or a pawn move"),
-    ("7k/8/5K2/8/8/8/8/R7 w - - 149 100", "a1a8", "75 moves of each without a capture or a pawn move"),
-    # The same pieces, but castling was possible at first: it takes one more round to come for the fifth time.
+    (
+        "7k/8/6K1/8/8/8/8/R7 w - - 149 100",
+        "a1a7",
+        "75 moves of each without a capture or a pawn move",
+    ),
+    (
+        "7k/8/5K2/8/8/8/8/R7 w - - 149 100",
+        "a1a8",
+        "75 moves of each without a capture or a pawn move",
+    ),
+    # The same pieces, but castling was possible at first: it takes one more round to come for the
+    # fifth time.
     (CASTLES, 4 * "h1g1 h8g8 g1h1 g8h8 ", None),
     (CASTLES, 4 * "h1g1 h8g8 g1h1 g8h8 " + "h1g1 h8g8", "the same position 5 times"),
     # The first time an en passant capture was possible, so that one does not count either.
@@ -313,7 +396,9 @@ def test_impossible_positions(text: str, expected: str) -> None:
 
 def test_en_passant_square_only_where_it_counts() -> None:
     """The square is read after each double step, and kept only while a capture there is legal."""
-    assert position_of("4k3/8/8/8/4P3/8/8/4K3 b - e3 0 1").text() == "4k3/8/8/8/4P3/8/8/4K3 b - - 0 1"
+    assert (
+        position_of("4k3/8/8/8/4P3/8/8/4K3 b - e3 0 1").text() == "4k3/8/8/8/4P3/8/8/4K3 b - - 0 1"
+    )
     pinned = "8/8/8/8/k3Pp1R/8/8/4K3 b - e3 0 1"
     assert position_of(pinned).text() == pinned.replace("e3", "-")
     free = "8/8/8/8/k3Pp2/8/8/4K2R b K e3 0 1"
@@ -353,7 +438,9 @@ def test_most_moves() -> None:
     ],
 )
 def test_ways_to_write_a_move(text: str, written: str, token: str | None) -> None:
-    """Coordinates, or what players write, with or without its marks; what fits no legal move is illegal."""
+    """Coordinates, or what players write, with or without its marks; what fits no legal move is
+    illegal.
+    """
     position = position_of(text)
     if token is None:
         with pytest.raises(IllegalMove):
@@ -362,7 +449,9 @@ def test_ways_to_write_a_move(text: str, written: str, token: str | None) -> Non
         assert position.format_move(position.parse_move(written)) == token
 
 
-@pytest.mark.parametrize("text", ["e9", "e2e4e5", "Nf3!", "nf3", "Zf3", "O-O-O-O", "e8=K", "e7e8k", "--", "٣", "Rd1"])
+@pytest.mark.parametrize(
+    "text", ["e9", "e2e4e5", "Nf3!", "nf3", "Zf3", "O-O-O-O", "e8=K", "e7e8k", "--", "٣", "Rd1"]
+)
 def test_no_move_at_all(text: str) -> None:
     """Other texts are no move, and a text that fits several moves names none."""
     with pytest.raises(MalformedMove, match="written like"):
@@ -403,15 +492,21 @@ def test_check_and_mate_are_shown() -> None:
 
 
 def test_clicks() -> None:
-    """Castling is the king's two squares and shows the rook; a promotion is a choice; en passant shows who goes."""
+    """Castling is the king's two squares and shows the rook; a promotion is a choice; en passant
+    shows who goes.
+    """
     castling = {click.id: click for click in position_of(CASTLES).move_views()}
     assert castling["e1g1"].path == ("e1", "g1")
     assert castling["e1g1"].affects == ("h1", "f1")
     assert castling["e1c1"].affects == ("a1", "d1")
-    promotions = [click for click in position_of(PROMOTIONS).move_views() if click.path == ("b7", "b8")]
+    promotions = [
+        click for click in position_of(PROMOTIONS).move_views() if click.path == ("b7", "b8")
+    ]
     assert [click.choice for click in promotions] == ["queen", "rook", "bishop", "knight"]
     assert promotions[3].ghost == ("b8", "N")
-    passing = {click.id: click for click in position_of("8/8/8/8/k3Pp2/8/8/4K3 b - e3 0 1").move_views()}
+    passing = {
+        click.id: click for click in position_of("8/8/8/8/k3Pp2/8/8/4K3 b - e3 0 1").move_views()
+    }
     assert passing["f4e3"].affects == ("e4",)
     assert passing["f4e3"].ghost == ("e3", "p")
 

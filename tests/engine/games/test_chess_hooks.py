@@ -1,4 +1,6 @@
-"""What chess tells the search: noise, tension, the order of captures, and passing, each against something slower."""
+"""What chess tells the search: noise, tension, the order of captures, and passing, each against
+something slower.
+"""
 
 import random
 from collections.abc import Iterator
@@ -42,20 +44,27 @@ def check_hooks(game: Game, count: int) -> int:
     for board in boards(count, seed=1):
         position = game.position(board.fen())
         buffer = [0] * rules.MAX_MOVES
-        noise = {rules.format_move(position.state, move) for move in buffer[: rules.tactical(position.state, buffer)]}
+        noise = {
+            rules.format_move(position.state, move)
+            for move in buffer[: rules.tactical(position.state, buffer)]
+        }
         loud = {m.uci() for m in board.legal_moves if board.is_capture(m) or m.promotion}
         assert noise == loud, board.fen()
         seen += len(noise)
         assert bool(rules.unstable(position.state)) == board.is_check(), board.fen()
         officers = board.occupied_co[board.turn] & ~(board.pawns | board.kings)
-        assert bool(rules.may_pass(position.state)) == (bool(officers) and not board.is_check()), board.fen()
+        assert bool(rules.may_pass(position.state)) == (bool(officers) and not board.is_check()), (
+            board.fen()
+        )
         if rules.may_pass(position.state):
             check_pass(game, position, board)
     return seen
 
 
 def check_pass(game: Game, position: Position, board: chess.Board) -> None:
-    """Passing is python-chess's null move, with the clock begun anew; hash and all are those of that position."""
+    """Passing is python-chess's null move, with the clock begun anew; hash and all are those of
+    that position.
+    """
     passed = board.copy(stack=False)
     passed.push(chess.Move.null())
     passed.halfmove_clock = 0
@@ -76,8 +85,13 @@ def test_noise_tension_and_passing() -> None:
 
 
 def best_exchange(board: chess.BaseBoard, square: int, side: bool) -> int:
-    """The most that a side can gain by capturing on a square with a least valuable piece, or not; both in turn."""
-    pieces = [(WORTH[(board.piece_type_at(origin) or 0) - 1], origin) for origin in board.attackers(side, square)]
+    """The most that a side can gain by capturing on a square with a least valuable piece, or not;
+    both in turn.
+    """
+    pieces = [
+        (WORTH[(board.piece_type_at(origin) or 0) - 1], origin)
+        for origin in board.attackers(side, square)
+    ]
     if not pieces:
         return 0
     _, origin = min(pieces)
@@ -110,7 +124,9 @@ def check_exchanges(game: Game, count: int) -> int:
             if move.promotion or board.is_en_passant(move) or board.is_castling(move):
                 continue
             expected = loses_by_trying(board, move)
-            assert (rules.exchange.loses(state, rules.parse_move(state, move.uci())) != 0) == expected, (
+            assert (
+                rules.exchange.loses(state, rules.parse_move(state, move.uci())) != 0
+            ) == expected, (
                 board.fen(),
                 move,
             )
@@ -141,7 +157,9 @@ def test_order(text: str, order: str) -> None:
     game = load_game("chess")
     rules: Any = game.rules
     position = game.position(text)
-    ranks = {position.format_move(move): rules.rank(position.state, move) for move in position.moves()}
+    ranks = {
+        position.format_move(move): rules.rank(position.state, move) for move in position.moves()
+    }
     first = sorted((move for move in ranks if ranks[move] > 0), key=lambda move: -ranks[move])
     last = [move for move in ranks if ranks[move] < 0]
     before, behind = (part.split() for part in order.split("|"))
@@ -150,11 +168,27 @@ def test_order(text: str, order: str) -> None:
 
 FAULTS = [
     ("captures without promotions", "pushes & answers & LAST_RANKS, sevens", "ZERO, sevens"),
-    ("passing in check", " and not in_check(s) else 0\n\n\n@rule\ndef pass_turn", " else 0\n\n\n@rule\ndef pass_turn"),
-    ("passing with pawns alone", "if s[OWN] & (s[KNIGHTS] | s[DIAGONALS] | s[STRAIGHTS]) and", "if"),
+    (
+        "passing in check",
+        " and not in_check(s) else 0\n\n\n@rule\ndef pass_turn",
+        " else 0\n\n\n@rule\ndef pass_turn",
+    ),
+    (
+        "passing with pawns alone",
+        "if s[OWN] & (s[KNIGHTS] | s[DIAGONALS] | s[STRAIGHTS]) and",
+        "if",
+    ),
     ("hash of the passing side", "hashed = s[HASH] ^ BLACK_HASH", "hashed = s[HASH]"),
-    ("en passant after passing", "misc = (s[MISC] & (RIGHTS | NUMBER | BLACK)) ^ BLACK", "misc = s[MISC] ^ BLACK"),
-    ("no slider behind another", "        occupied ^= bit\n        side = ~side", "        side = ~side"),
+    (
+        "en passant after passing",
+        "misc = (s[MISC] & (RIGHTS | NUMBER | BLACK)) ^ BLACK",
+        "misc = s[MISC] ^ BLACK",
+    ),
+    (
+        "no slider behind another",
+        "        occupied ^= bit\n        side = ~side",
+        "        side = ~side",
+    ),
     ("kings are cheap", "500, 950, 20_000)", "500, 950, 2)"),
     (
         "exchange of equals",
@@ -169,7 +203,9 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
+@pytest.mark.parametrize(
+    ("right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
+)
 def test_a_fault_is_found(right: str, wrong: str) -> None:
     """With one wrong line the comparisons fail."""
     game = planted("chess", right, wrong)

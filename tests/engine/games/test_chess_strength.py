@@ -1,4 +1,6 @@
-"""What chess is worth, and what the search finds with it: numbers, drawish endings, mates and tactics."""
+"""What chess is worth, and what the search finds with it: numbers, drawish endings, mates and
+tactics.
+"""
 
 import random
 from collections.abc import Callable
@@ -28,17 +30,25 @@ STARTS = (
 def value(text: str, data: Any = None) -> int:
     game = load_game("chess")
     with np.errstate(over="ignore"):
-        return int(game.rules.evaluate(game.position(text).state, load_data(game) if data is None else data))
+        return int(
+            game.rules.evaluate(
+                game.position(text).state, load_data(game) if data is None else data
+            )
+        )
 
 
 def test_rows_are_those_of_the_layout() -> None:
-    """The DATA file has the rows that the evaluation takes, in its order: the middle game's, then the endgame's."""
+    """The DATA file has the rows that the evaluation takes, in its order: the middle game's, then
+    the endgame's.
+    """
     (file,) = number_files(load_game("chess"))
     rows = [(row.name, len(row.numbers)) for row in file.rows]
     merged: dict[str, int] = {}
     for name, count in rows:
         merged[name] = merged.get(name, 0) + count
-    assert merged == {f"{phase} {name}": count for phase in ("mid", "end") for name, count in LAYOUT.items()}
+    assert merged == {
+        f"{phase} {name}": count for phase in ("mid", "end") for name, count in LAYOUT.items()
+    }
     assert list(merged) == [f"{phase} {name}" for phase in ("mid", "end") for name in LAYOUT]
 
 
@@ -47,7 +57,10 @@ def test_every_row_counts() -> None:
     game, chance = load_game("chess"), random.Random(7)
     data = load_data(game)
     states = []
-    starts = (chess.STARTING_FEN, "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10")
+    starts = (
+        chess.STARTING_FEN,
+        "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
+    )
     endings = (
         "4k3/8/8/8/8/8/8/4KR2 w - - 0 1",
         "4k3/2p3pp/8/1P6/8/5P2/6PP/4K3 w - - 0 1",
@@ -67,13 +80,16 @@ def test_every_row_counts() -> None:
                 changed = data.copy()
                 changed[first : first + count] += 300 * np.arange(1, count + 1)
                 first += count
-                seen = (game.rules.evaluate(state, changed) != old for state, old in zip(states, before, strict=True))
+                seen = (
+                    game.rules.evaluate(state, changed) != old
+                    for state, old in zip(states, before, strict=True)
+                )
                 assert any(seen), f"{phase} {name}"
 
 
 def check_sides(game: Game) -> set[int]:
-    """A position with colours and rows exchanged has the same value for its side to move, and it is better to have a
-    piece than not; gives the values.
+    """A position with colours and rows exchanged has the same value for its side to move, and it is
+    better to have a piece than not; gives the values.
     """
     chance, data = random.Random(3), load_data(game)
     values = set()
@@ -86,9 +102,14 @@ def check_sides(game: Game) -> set[int]:
             if theirs(board):
                 less.remove_piece_at(chance.choice(theirs(board)))
             boards = (board, board.mirror(), less if less.is_valid() else board)
-            mine, mirrored, more = (int(game.rules.evaluate(game.position(b.fen()).state, data)) for b in boards)
+            mine, mirrored, more = (
+                int(game.rules.evaluate(game.position(b.fen()).state, data)) for b in boards
+            )
             assert mine == mirrored, board.fen()
-            assert more > mine or (more == mine and boards[2].fen() == board.fen()), (board.fen(), less.fen())
+            assert more > mine or (more == mine and boards[2].fen() == board.fen()), (
+                board.fen(),
+                less.fen(),
+            )
             check_passing(game, board, mine, data)
             values.add(mine)
             board.push(chance.choice(list(board.legal_moves)))
@@ -102,7 +123,11 @@ def check_passing(game: Game, board: chess.Board, mine: int, data: Any) -> None:
         tempo = max(row.numbers[0] for row in numbers.rows if row.name.endswith("tempo"))
         passed = board.copy(stack=False)
         passed.push(chess.Move.null())
-        assert -1 <= mine + int(game.rules.evaluate(game.position(passed.fen()).state, data)) <= 2 * tempo, board.fen()
+        assert (
+            -1
+            <= mine + int(game.rules.evaluate(game.position(passed.fen()).state, data))
+            <= 2 * tempo
+        ), board.fen()
 
 
 def theirs(board: chess.Board) -> list[int]:
@@ -138,11 +163,23 @@ def test_evaluation_does_not_depend_on_the_side() -> None:
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("        mirrored(straights),\n        mirrored(kings),", "        straights,\n        mirrored(kings),"),
-        ("    if misc & BLACK:\n        mine = turned(other)", "    if misc & ~BLACK:\n        mine = turned(other)"),
+        (
+            "        mirrored(straights),\n        mirrored(kings),",
+            "        straights,\n        mirrored(kings),",
+        ),
+        (
+            "    if misc & BLACK:\n        mine = turned(other)",
+            "    if misc & ~BLACK:\n        mine = turned(other)",
+        ),
         ("turned_reach(answer), data) - against", "turned_reach(answer), data) + against"),
-        ("contact_terms(other, answer, turned_reach(reach), data)", "contact_terms(other, answer, reach, data)"),
-        ("        mirrored(other),\n        mirrored(mine),", "        mirrored(mine),\n        mirrored(other),"),
+        (
+            "contact_terms(other, answer, turned_reach(reach), data)",
+            "contact_terms(other, answer, reach, data)",
+        ),
+        (
+            "        mirrored(other),\n        mirrored(mine),",
+            "        mirrored(mine),\n        mirrored(other),",
+        ),
     ],
 )
 def test_a_fault_is_found(right: str, wrong: str) -> None:
@@ -172,7 +209,9 @@ def test_bishops_that_never_meet() -> None:
 
 
 def test_a_bare_king_is_driven_to_the_edge() -> None:
-    """The score grows as the lone king goes from the middle to a corner, and as the other king comes near."""
+    """The score grows as the lone king goes from the middle to a corner, and as the other king
+    comes near.
+    """
     middle, corner = "8/8/8/3k4/8/8/R7/K7 w - - 0 1", "8/8/8/8/8/8/R7/K6k w - - 0 1"
     near = "8/8/8/8/8/5K2/R7/7k w - - 0 1"
     assert value(middle) < value(corner) < value(near)
@@ -184,7 +223,11 @@ def test_a_bare_king_is_driven_to_the_edge() -> None:
         # nobody protects the knight
         ("4k3/5ppp/8/3n4/8/8/5PPP/3RK3 w - - 0 1", "4k3/5pp1/4p3/3n4/8/8/5PPP/3RK3 w - - 0 1", 10),
         # the way of the passed pawn is free of attacks
-        ("6k1/5ppp/1P6/8/8/5r2/5PPP/1B4K1 w - - 0 1", "6k1/5ppp/1P6/8/8/1r6/5PPP/B5K1 w - - 0 1", 10),
+        (
+            "6k1/5ppp/1P6/8/8/5r2/5PPP/1B4K1 w - - 0 1",
+            "6k1/5ppp/1P6/8/8/1r6/5PPP/B5K1 w - - 0 1",
+            10,
+        ),
     ],
 )
 def test_what_counts_besides(better: str, worse: str, by: int) -> None:
@@ -202,7 +245,11 @@ MATES = [
 TACTICS = [
     ("r3k3/8/8/1N6/8/8/5PPP/6K1 w q - 0 1", "b5c7", 300),  # a fork
     ("8/2P5/8/8/3r4/8/2K5/k7 w - - 0 1", "c7c8r", 400),  # Saavedra: a queen would be stalemate
-    ("7K/8/k1P5/7p/8/8/8/8 w - - 0 1", "h8g7", -50),  # Réti: the king goes two ways at once, and draws
+    (
+        "7K/8/k1P5/7p/8/8/8/8 w - - 0 1",
+        "h8g7",
+        -50,
+    ),  # Réti: the king goes two ways at once, and draws
 ]
 
 
@@ -227,7 +274,9 @@ def test_tactics(searcher_of: Callable[[str], Searcher], text: str, move: str, l
     assert report.score >= least
 
 
-@pytest.mark.parametrize("text", ["8/8/8/3k4/8/8/8/R3K3 w - - 0 1", "8/8/8/3k4/8/8/8/Q3K3 w - - 0 1"])
+@pytest.mark.parametrize(
+    "text", ["8/8/8/3k4/8/8/8/R3K3 w - - 0 1", "8/8/8/3k4/8/8/8/Q3K3 w - - 0 1"]
+)
 def test_a_won_ending_is_won(searcher_of: Callable[[str], Searcher], text: str) -> None:
     """A rook or a queen mates the lone king at 5,000 nodes a move, whoever defends as well as that."""
     position = load_game("chess").position(text)

@@ -1,4 +1,6 @@
-"""Draughts against OpenSpiel's and pydraughts', and what tables of move counts do not show: draws, texts, clicks."""
+"""Draughts against OpenSpiel's and pydraughts', and what tables of move counts do not show: draws,
+texts, clicks.
+"""
 
 import random
 from collections.abc import Iterator
@@ -9,12 +11,20 @@ import numpy as np
 import pyspiel
 import pytest
 
-from engine.game import Game, GameFault, IllegalMove, MalformedMove, Outcome, Position, PositionError
+from engine.game import (
+    Game,
+    GameFault,
+    IllegalMove,
+    MalformedMove,
+    Outcome,
+    Position,
+    PositionError,
+)
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
+#: OpenSpiel's letters in ours: its first side stands below, as ours does.
 PIECES = {"o": "b", "8": "B", "+": "w", "*": "W"}
-"""OpenSpiel's letters in ours: its first side stands below, as ours does."""
 
 
 def position_of(text: str) -> Position:
@@ -41,7 +51,9 @@ def referee_pieces(state: pyspiel.State) -> dict[str, str]:
     return {str(number(cell)): PIECES[piece] for cell, piece in cells.items() if piece in PIECES}
 
 
-def referee_turns(state: pyspiel.State, path: tuple[int, ...] = ()) -> Iterator[tuple[str, pyspiel.State]]:
+def referee_turns(
+    state: pyspiel.State, path: tuple[int, ...] = ()
+) -> Iterator[tuple[str, pyspiel.State]]:
     """The tokens of all turns and where they lead; OpenSpiel makes each jump a move of its own."""
     for action in state.legal_actions():
         words = state.action_to_string(action)
@@ -56,7 +68,9 @@ def referee_turns(state: pyspiel.State, path: tuple[int, ...] = ()) -> Iterator[
 
 
 def compare(game: Game, matches: int, seed: int) -> dict[str, int]:
-    """Plays random matches in both and compares all there is to compare; how often which sort of position was seen."""
+    """Plays random matches in both and compares all there is to compare; how often which sort of
+    position was seen.
+    """
     chance = random.Random(seed)
     seen = {"positions": 0, "with kings": 0, "long captures": 0, "wins": 0}
     for _ in range(matches):
@@ -72,7 +86,9 @@ def compare(game: Game, matches: int, seed: int) -> dict[str, int]:
             seen["long captures"] += any(token.count("x") > 1 for token in turns)
             token = chance.choice(sorted(turns))
             played = position.play(position.parse_move(token))
-            position = Position(game, played.options, played.state)  # OpenSpiel does not count repetitions
+            position = Position(
+                game, played.options, played.state
+            )  # OpenSpiel does not count repetitions
             referee = turns[token]
         if referee.returns()[0]:
             seen["wins"] += 1
@@ -110,7 +126,10 @@ def test_rules_are_those_of_openspiel_on_many_positions() -> None:
             "    here = ONE << U(bit)\n    before = n\n",
             "    here = ONE << U(bit)\n    before = n\n    ways = 3 if here & (FIRST_ROW | LAST_ROW) else ways\n",
         ),
-        ("n = captures(bit + 8, start, path * 4, other ^ over,", "n = captures(bit + 8, start, path * 4, other,"),
+        (
+            "n = captures(bit + 8, start, path * 4, other ^ over,",
+            "n = captures(bit + 8, start, path * 4, other,",
+        ),
         ("    if n == before and path > 1:", "    if path > 1:"),
         ("free | here, 3, buf, n)", "free, 3, buf, n)"),
         ("free | here, 3, buf, n)", "free | here, ways, buf, n)"),
@@ -118,7 +137,10 @@ def test_rules_are_those_of_openspiel_on_many_positions() -> None:
         ("    if was_king or end &", "    if end &"),
         ("    kings = s[2] & ~(start | gone)", "    kings = s[2] & ~start"),
         ("    return GOES_ON if s[0] else LOST", "    return GOES_ON if s[0] else 1"),
-        ("def stuck(s: State) -> int:\n    return LOST", "def stuck(s: State) -> int:\n    return 3"),
+        (
+            "def stuck(s: State) -> int:\n    return LOST",
+            "def stuck(s: State) -> int:\n    return 3",
+        ),
     ],
     ids=[
         "a capture is not compulsory",
@@ -144,7 +166,9 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
 
 
 def compare_sample(matches: int, seed: int, each: int) -> int:
-    """Every so many positions of random matches: moves with all their squares, and as they are written."""
+    """Every so many positions of random matches: moves with all their squares, and as they are
+    written.
+    """
     chance = random.Random(seed)
     compared = 0
     for _ in range(matches):
@@ -153,7 +177,10 @@ def compare_sample(matches: int, seed: int, each: int) -> int:
             if chance.randrange(each) == 0:
                 compared += 1
                 board = draughts.Board(variant="english", fen=position.text().rpartition(":")[0])
-                theirs = {("x" if m.has_captures else "-").join(map(str, m.steps_move)) for m in board.legal_moves()}
+                theirs = {
+                    ("x" if m.has_captures else "-").join(map(str, m.steps_move))
+                    for m in board.legal_moves()
+                }
                 assert set(position.tokens()) == theirs, position.text()
                 assert {position.notation(move) for move in moves} >= {
                     m.pdn_move for m in board.legal_moves() if not m.ambiguous
@@ -192,7 +219,9 @@ def test_who_is_blocked_has_lost_even_at_the_fortieth_move() -> None:
     """The end of the moves comes before the end of the count."""
     assert position_of("B:W9,14:B5:H80").outcome() == Outcome(1, "no move is left")
     assert position_of("B:W9:B:H80").outcome() == Outcome(1, "no piece is left")
-    assert position_of("B:W9:B5,1:H80").outcome() == Outcome(None, "40 moves each without a capture or a man's move")
+    assert position_of("B:W9:B5,1:H80").outcome() == Outcome(
+        None, "40 moves each without a capture or a man's move"
+    )
 
 
 def test_the_third_time_is_a_draw() -> None:
@@ -204,7 +233,9 @@ def test_the_third_time_is_a_draw() -> None:
 
 
 def test_captures_by_two_ways() -> None:
-    """Two ways from square to square are two moves with all their squares; a king may come back to where it began."""
+    """Two ways from square to square are two moves with all their squares; a king may come back to
+    where it began.
+    """
     ways = position_of("W:W22:B17,18,9,10:H0")
     assert sorted(ways.tokens()) == ["22x13x6", "22x15x6"]
     assert [ways.notation(move) for move in ways.moves()] == ways.tokens()
@@ -258,13 +289,19 @@ def test_illegal_moves(token: str) -> None:
     ],
 )
 def test_bad_positions(bad: str) -> None:
-    """No square twice, no man on the row that would crown it, twelve pieces at most, a count that can be."""
+    """No square twice, no man on the row that would crown it, twelve pieces at most, a count that
+    can be.
+    """
     with pytest.raises(PositionError):
         load_game("draughts").position(bad)
 
 
-def trails(square: tuple[int, int], used: frozenset[tuple[int, int]], blocked: frozenset[tuple[int, int]]) -> int:
-    """How many captures end somewhere behind a square if everything that can be jumped over is there."""
+def trails(
+    square: tuple[int, int], used: frozenset[tuple[int, int]], blocked: frozenset[tuple[int, int]]
+) -> int:
+    """How many captures end somewhere behind a square if everything that can be jumped over is
+    there.
+    """
     found = 0
     for down, right in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         over = square[0] + down, square[1] + right
@@ -278,12 +315,19 @@ SQUARES = frozenset((row, column) for row in range(8) for column in range(8) if 
 
 
 def test_no_position_has_more_captures_than_fit() -> None:
-    """Kings jump within four groups of eight squares; whatever kings stand there, MAX_MOVES has room for all."""
+    """Kings jump within four groups of eight squares; whatever kings stand there, MAX_MOVES has
+    room for all.
+    """
     total = 0
     for rows, part in product(range(2), repeat=2):
         group = [
-            square for square in SQUARES if square[0] % 2 == rows and (square[0] // 2 + square[1] // 2) % 2 == part
+            square
+            for square in SQUARES
+            if square[0] % 2 == rows and (square[0] // 2 + square[1] // 2) % 2 == part
         ]
         places = chain.from_iterable(combinations(group, count) for count in range(1, 9))
-        total += max(sum(trails(king, frozenset(), frozenset(kings) - {king}) for king in kings) for kings in places)
+        total += max(
+            sum(trails(king, frozenset(), frozenset(kings) - {king}) for king in kings)
+            for kings in places
+        )
     assert total == load_game("draughts").rules.MAX_MOVES

@@ -1,4 +1,6 @@
-"""Hints and evaluations of both kinds of draughts, told anew from squares, one after the other, and compared."""
+"""Hints and evaluations of both kinds of draughts, told anew from squares, one after the other, and
+compared.
+"""
 
 import random
 from collections.abc import Iterable
@@ -37,8 +39,8 @@ def crowns(position: Position, move: int) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_hints_are_what_the_moves_show(kind: str) -> None:
-    """A state is tense where the moves are captures; noisy are the moves that crown, where it is not; and both have a
-    rank, which other moves do not.
+    """A state is tense where the moves are captures; noisy are the moves that crown, where it is
+    not; and both have a rank, which other moves do not.
     """
     game = load_game(kind)
     rules: Any = game.rules
@@ -61,7 +63,9 @@ def test_hints_are_what_the_moves_show(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_sides_see_the_same(kind: str) -> None:
-    """A position that is turned round with the colours swapped is worth the same to the side to move."""
+    """A position that is turned round with the colours swapped is worth the same to the side to
+    move.
+    """
     game = load_game(kind)
     rules: Any = game.rules
     numbers = random_numbers(game, seed=4)
@@ -69,7 +73,9 @@ def test_both_sides_see_the_same(kind: str) -> None:
     for position in positions(game, seed=4, matches=5):
         mine, other, kings, last = position.state
         same = (turned(mine), turned(other), turned(kings), last ^ np.uint64(1))
-        assert rules.evaluate(same, numbers) == rules.evaluate(position.state, numbers), position.text()
+        assert rules.evaluate(same, numbers) == rules.evaluate(position.state, numbers), (
+            position.text()
+        )
 
 
 def random_numbers(game: Game, seed: int) -> Any:
@@ -79,26 +85,32 @@ def random_numbers(game: Game, seed: int) -> Any:
     for file in number_files(game):
         for row in file.rows:
             if row.name != "tables":
-                numbers[row.first : row.first + len(row.numbers)] = chance.integers(-99, 100, len(row.numbers))
+                numbers[row.first : row.first + len(row.numbers)] = chance.integers(
+                    -99, 100, len(row.numbers)
+                )
     return numbers
 
 
 # --- the evaluation of international draughts, by squares
 
 
+#: Row and column, from 0, as a side sees them from its home.
 Square = tuple[int, int]
-"""Row and column, from 0, as a side sees them from its home."""
 
 
 def sides(position: Position) -> list[dict[Square, str]]:
-    """The pieces of the side to move and of the other one, man or king, both as the side to move sees them."""
+    """The pieces of the side to move and of the other one, man or king, both as the side to move
+    sees them.
+    """
     view = position.view().pieces
     found: list[dict[Square, str]] = [{}, {}]
     for name, piece in view.items():
         row, x = divmod(int(name) - 1, 5)
         column = 2 * x + 1 - row % 2
         square = (row, column) if position.turn == 1 else (9 - row, 9 - column)
-        found["wb".index(piece.lower()) ^ position.turn][square] = "man" if piece.islower() else "king"
+        found["wb".index(piece.lower()) ^ position.turn][square] = (
+            "man" if piece.islower() else "king"
+        )
     return found
 
 
@@ -115,18 +127,33 @@ def number_of(row: int, column: int) -> int:
 
 
 def set_of(squares: Iterable[Square], pair: int) -> int:
-    return sum(1 << number_of(row, column) - 10 * pair for row, column in squares if row // 2 == pair)
+    return sum(
+        1 << number_of(row, column) - 10 * pair for row, column in squares if row // 2 == pair
+    )
 
 
 def way_of(mine: set[Square], other: set[Square], pair: int, left: int) -> int:
     """The men on the squares left and left + 1 of four rows, as a number to the base of three."""
-    eight = [(row, 2 * x + 1 - row % 2) for row in range(2 * pair, 2 * pair + 4) for x in (left, left + 1)]
-    return sum(3**i * (1 if square in mine else 2 if square in other else 0) for i, square in enumerate(eight))
+    eight = [
+        (row, 2 * x + 1 - row % 2)
+        for row in range(2 * pair, 2 * pair + 4)
+        for x in (left, left + 1)
+    ]
+    return sum(
+        3**i * (1 if square in mine else 2 if square in other else 0)
+        for i, square in enumerate(eight)
+    )
 
 
-def half(rows: dict[str, list[int]], mine: dict[Square, str], other: dict[Square, str]) -> tuple[int, int, int]:
+def half(
+    rows: dict[str, list[int]], mine: dict[Square, str], other: dict[Square, str]
+) -> tuple[int, int, int]:
     """What one side has for itself, as it sees the board: at first, at last, and always."""
-    free = {(r, c) for r in range(10) for c in range(10) if (r + c) % 2 == 1} - mine.keys() - other.keys()
+    free = (
+        {(r, c) for r in range(10) for c in range(10) if (r + c) % 2 == 1}
+        - mine.keys()
+        - other.keys()
+    )
     own, kings = men(mine), mine.keys() - men(mine)
     first = sum(rows["men_first"][1024 * pair + set_of(own, pair)] for pair in range(5))
     last = sum(rows["men_last"][1024 * pair + set_of(own, pair)] for pair in range(5))
@@ -150,9 +177,15 @@ def threats(mine: dict[Square, str], other: dict[Square, str]) -> int:
     """How many of the pieces can capture one beside them."""
     able = 0
     for row, column in mine:
-        ways = [(row + a, column + b, row + 2 * a, column + 2 * b) for a in (-1, 1) for b in (-1, 1)]
+        ways = [
+            (row + a, column + b, row + 2 * a, column + 2 * b) for a in (-1, 1) for b in (-1, 1)
+        ]
         able += any(
-            (r1, c1) in other and 0 <= r2 < 10 and 0 <= c2 < 10 and (r2, c2) not in mine and (r2, c2) not in other
+            (r1, c1) in other
+            and 0 <= r2 < 10
+            and 0 <= c2 < 10
+            and (r2, c2) not in mine
+            and (r2, c2) not in other
             for r1, c1, r2, c2 in ways
         )
     return able
@@ -177,8 +210,8 @@ def told_anew(position: Position, rows: dict[str, list[int]]) -> int:
 
 
 def test_international_draughts_by_squares() -> None:
-    """On all positions of random matches, with random numbers, the evaluation is what squares and pieces say, compiled
-    or not.
+    """On all positions of random matches, with random numbers, the evaluation is what squares and
+    pieces say, compiled or not.
     """
     game = load_game("international-draughts")
     rules: Any = game.rules
@@ -192,6 +225,8 @@ def test_international_draughts_by_squares() -> None:
         expected = told_anew(position, rows)
         with np.errstate(over="ignore"):
             assert int(rules.evaluate(position.state, numbers)) == expected, position.text()
-        assert compiled(tuple(int(word) for word in position.state), Memory(numbers)) == expected, position.text()
+        assert compiled(tuple(int(word) for word in position.state), Memory(numbers)) == expected, (
+            position.text()
+        )
         kings += bool(position.state[2])
     assert kings > 50

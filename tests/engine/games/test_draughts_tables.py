@@ -1,4 +1,6 @@
-"""The endgame tables of draughts: each entry agrees with its successors, and whoever plays by them wins what is won."""
+"""The endgame tables of draughts: each entry agrees with its successors, and whoever plays by them
+wins what is won.
+"""
 
 import random
 from collections.abc import Callable
@@ -56,7 +58,9 @@ def run_check(function: str, words: Any, pieces: int, *numbers: int) -> Any:
     counts = np.zeros(checker.ENTRIES_AT + rules().TABLE_BYTES, np.int64)
     data = np.concatenate([np.zeros(rules().TABLES_AT, np.int64), words])
     room = np.zeros(ROOM, np.int64)
-    compiled_check().function(function)(pieces, *numbers, Memory(data), Memory(counts), Memory(room))
+    compiled_check().function(function)(
+        pieces, *numbers, Memory(data), Memory(counts), Memory(room)
+    )
     return counts
 
 
@@ -76,7 +80,10 @@ def random_positions(number: int, pieces: int, seed: int) -> list[Position]:
         first = chance.randrange(1, pieces)
         white, black = squares[:first], squares[first:]
         texts = [
-            ",".join(f"K{square}" if square in crowned or chance.random() < 0.5 else f"{square}" for square in side)
+            ",".join(
+                f"K{square}" if square in crowned or chance.random() < 0.5 else f"{square}"
+                for square in side
+            )
             for side, crowned in ((white, range(1, 5)), (black, range(29, 33)))
         ]
         position = game().position(f"{chance.choice('BW')}:W{texts[0]}:B{texts[1]}:H0")
@@ -87,7 +94,11 @@ def random_positions(number: int, pieces: int, seed: int) -> list[Position]:
 
 def won_positions(number: int, pieces: int, seed: int) -> list[Position]:
     """Random positions of so many pieces that are won for the side to move."""
-    found = [position for position in random_positions(5 * number, pieces, seed) if score_of(position) > 0]
+    found = [
+        position
+        for position in random_positions(5 * number, pieces, seed)
+        if score_of(position) > 0
+    ]
     assert len(found) >= number
     return found[:number]
 
@@ -97,25 +108,41 @@ def won_positions(number: int, pieces: int, seed: int) -> list[Position]:
 
 @pytest.mark.parametrize("pieces", [2, 3, pytest.param(4, marks=pytest.mark.long)])
 def test_every_entry_agrees_with_its_successors(pieces: int) -> None:
-    """A plain check that knows only the rules finds no position whose value and distance are not its successors'."""
+    """A plain check that knows only the rules finds no position whose value and distance are not
+    its successors'.
+    """
     counts = run_check("check", tables(), pieces)
     assert counts[checker.WRONG] == 0, counts[checker.EXAMPLE :][:4]
-    sizes = {2: 6_972, 3: 261_224, 4: 7_092_774}  # Schaeffer, One Jump Ahead: positions of so many pieces of any side
+    sizes = {
+        2: 6_972,
+        3: 261_224,
+        4: 7_092_774,
+    }  # Schaeffer, One Jump Ahead: positions of so many pieces of any side
     one_sided = 2 * sum(comb(28, men) * comb(32 - men, pieces - men) for men in range(pieces + 1))
     assert counts[checker.SEEN] == 2 * (sizes[pieces] - one_sided)  # with either side to move
-    assert counts[checker.WINS] + counts[checker.LOSSES] + counts[checker.DRAWS] == counts[checker.SEEN]
+    assert (
+        counts[checker.WINS] + counts[checker.LOSSES] + counts[checker.DRAWS]
+        == counts[checker.SEEN]
+    )
 
 
 def test_a_wrong_entry_is_found() -> None:
-    """The check reports an entry that is a draw instead of a win, or a ply too long, wherever it is."""
+    """The check reports an entry that is a draw instead of a win, or a ply too long, wherever it
+    is.
+    """
     chance = random.Random(5)
     entries = int(rules().SLICES[2 * 64 + 2 * 4])  # where four pieces begin
     for _ in range(10):
         wrong = tables().copy()
         values = wrong[1:].view(np.uint8)
         place = chance.randrange(150_000)
-        values[place] = chance.choice([0, values[place] + 2]) if values[place] else chance.choice([1, 2, 9])
-        assert run_check("check", wrong, 2)[checker.WRONG] + run_check("check", wrong, 3)[checker.WRONG], place
+        values[place] = (
+            chance.choice([0, values[place] + 2]) if values[place] else chance.choice([1, 2, 9])
+        )
+        assert (
+            run_check("check", wrong, 2)[checker.WRONG]
+            + run_check("check", wrong, 3)[checker.WRONG]
+        ), place
     assert entries > 150_000
 
 
@@ -128,22 +155,28 @@ def test_every_position_has_an_entry_of_its_own() -> None:
 
 
 def test_king_against_king_is_as_published() -> None:
-    """Of 992 positions 230 are won, 654 drawn, 108 lost, the longest win takes 11 plies (E. Trice, World Draughts
-    Forum, 2010).
+    """Of 992 positions 230 are won, 654 drawn, 108 lost, the longest win takes 11 plies (E. Trice,
+    World Draughts Forum, 2010).
     """
     begin = int(rules().SLICES[64 + 4])
     values = tables()[1:].view(np.uint8)[begin : begin + 992]
-    assert [(values % 2 == 0).sum() - (values == 0).sum(), (values == 0).sum(), (values % 2).sum()] == [230, 654, 108]
+    assert [
+        (values % 2 == 0).sum() - (values == 0).sum(),
+        (values == 0).sum(),
+        (values % 2).sum(),
+    ] == [230, 654, 108]
     assert values[values % 2 == 0].max() - 1 == 11
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_no_win_is_so_slow_that_the_count_of_plies_draws_it() -> None:
-    """In a win by the tables the longest run of plies without a capture or a man's move is LONGEST_QUIET, which is less
-    than the rules allow: so every won position is won indeed.
+    """In a win by the tables the longest run of plies without a capture or a man's move is
+    LONGEST_QUIET, which is less than the rules allow: so every won position is won indeed.
     """
-    longest = max(int(run_check("quiet_runs", tables(), n, 109)[checker.LONGEST]) for n in (2, 3, 4))
+    longest = max(
+        int(run_check("quiet_runs", tables(), n, 109)[checker.LONGEST]) for n in (2, 3, 4)
+    )
     assert longest == rules().LONGEST_QUIET < rules().DRAW_PLIES
 
 
@@ -162,7 +195,9 @@ def test_a_damaged_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_tables_of_fewer_pieces_are_a_part() -> None:
-    """Made for three pieces the tables are the first part of those for four, and four pieces are unknown to them."""
+    """Made for three pieces the tables are the first part of those for four, and four pieces are
+    unknown to them.
+    """
     words = make_tables(game(), 3)
     values, all_values = words[1:].view(np.uint8), tables()[1:].view(np.uint8)
     begin = min(int(rules().SLICES[code]) for code, _ in slice_pairs(4) if sum_of(code) == 4)
@@ -204,13 +239,17 @@ def slowest(position: Position) -> int:
 
 @pytest.mark.parametrize("pieces", [2, 3, 4])
 def test_what_is_won_is_won(pieces: int) -> None:
-    """From random won positions the solver wins: against the best defence in just as many plies as it said, against
-    any other in no more; no draw by repetition or by the count of plies comes in between.
+    """From random won positions the solver wins: against the best defence in just as many plies as
+    it said, against any other in no more; no draw by repetition or by the count of plies comes in
+    between.
     """
     chance = random.Random(pieces)
     for position in won_positions(25, pieces, seed=pieces):
         expected = score_of(position)
-        assert play_out(position, slowest) == (expected, Outcome(position.turn, "no piece is left")) or (
+        assert play_out(position, slowest) == (
+            expected,
+            Outcome(position.turn, "no piece is left"),
+        ) or (
             play_out(position, slowest) == (expected, Outcome(position.turn, "no move is left"))
         ), position.text()
         plies, outcome = play_out(position, lambda here: chance.choice(here.moves()))
@@ -221,11 +260,15 @@ def test_what_is_won_is_won(pieces: int) -> None:
 def test_the_count_of_plies_may_come_first() -> None:
     """Where the rest of the count is too short to be sure of a win the tables say nothing."""
     won = "W:WK20,K17,K31:BK13:H{}"
-    assert [solver().reaches(game().position(won.format(quiet)), None) for quiet in (0, 25, 79)] == [True, True, False]
+    assert [
+        solver().reaches(game().position(won.format(quiet)), None) for quiet in (0, 25, 79)
+    ] == [True, True, False]
 
 
 def test_a_line_ends_where_the_tables_do_not_tell_all_moves() -> None:
-    """The position is solved, though on the way to its end a slower win might be drawn by the count of plies."""
+    """The position is solved, though on the way to its end a slower win might be drawn by the count
+    of plies.
+    """
     position = game().position("W:WK23,K32:B6,K30:H25")
     solution = solver().solve(position, Limit(), None)
     assert solution is not None
@@ -251,8 +294,8 @@ def test_the_top_level_plays_by_the_tables() -> None:
 
 
 def test_the_top_level_does_not_repeat_what_is_won() -> None:
-    """The tables know nothing of the match: where their best move would be the third time of a position, a draw, the
-    top level wins by another one.
+    """The tables know nothing of the match: where their best move would be the third time of a
+    position, a draw, the top level wins by another one.
     """
     searcher = Searcher(game())
     searcher.prepare()
@@ -280,7 +323,9 @@ def test_the_top_level_does_not_repeat_what_is_won() -> None:
 
 
 def test_probe_is_the_same_compiled() -> None:
-    """On random positions, turned to either side, the compiled rule and the plain one read the same from the tables."""
+    """On random positions, turned to either side, the compiled rule and the plain one read the same
+    from the tables.
+    """
     compiled = compile_game(game()).function("rule_probe")
     data = Memory(solver().data)
     known = 0
@@ -288,14 +333,17 @@ def test_probe_is_the_same_compiled() -> None:
         for position in random_positions(150, pieces, seed=pieces):
             with np.errstate(over="ignore"):
                 expected = int(rules().probe(position.state, solver().data))
-            assert compiled(tuple(int(word) for word in position.state), data) == expected, position.text()
+            assert compiled(tuple(int(word) for word in position.state), data) == expected, (
+                position.text()
+            )
             known += expected != 0
     assert known > 300
 
 
 def test_the_search_sees_the_end_through_the_tables() -> None:
-    """Where one capture draws and the other wins in 27 plies, a search of two plies says so; without the technique, or
-    without tables, it does not, and the exact profile never looks at them.
+    """Where one capture draws and the other wins in 27 plies, a search of two plies says so;
+    without the technique, or without tables, it does not, and the exact profile never looks at
+    them.
     """
     position = game().position("W:WK7,K8,K15:BK11,K18:H0")
     plain = Searcher(game())
@@ -305,33 +353,48 @@ def test_the_search_sees_the_end_through_the_tables() -> None:
     with_tables = searcher.search(position, limit, Table(12), Control())
     assert (with_tables.score, with_tables.solved) == (MATE - 27, True)
     assert position.format_move(with_tables.line[0]) == "15x22"
-    without = searcher.search(position, limit, Table(12), Control(), features=searcher.features & ~layout.PROBE)
-    assert without.score == plain.search(position, limit, Table(12), Control()).score != with_tables.score
+    without = searcher.search(
+        position, limit, Table(12), Control(), features=searcher.features & ~layout.PROBE
+    )
+    assert (
+        without.score
+        == plain.search(position, limit, Table(12), Control()).score
+        != with_tables.score
+    )
     exact = searcher.search(position, limit, Table(12), Control(), exact_depth=True)
-    assert exact.score == plain.search(position, limit, Table(12), Control(), exact_depth=True).score
+    assert (
+        exact.score == plain.search(position, limit, Table(12), Control(), exact_depth=True).score
+    )
 
 
 def test_a_search_knows_what_the_tables_know() -> None:
-    """A search of depth 1 sees a win with its distance, as far away as the tables do; without `probe` it does not."""
+    """A search of depth 1 sees a win with its distance, as far away as the tables do; without
+    `probe` it does not.
+    """
     searcher = Searcher(game())
     searcher.prepare()
     for position in won_positions(10, 4, seed=7):
         report = searcher.search(position, Limit(depth=1), Table(12), Control())
         assert report.score == MATE - score_of(position), position.text()
     blind = searcher.search(
-        position, Limit(depth=1), Table(12), Control(), features=layout.ALL & ~layout.FEATURE["probe"]
+        position,
+        Limit(depth=1),
+        Table(12),
+        Control(),
+        features=layout.ALL & ~layout.FEATURE["probe"],
     )
     assert blind.score < layout.MATE_BOUND
 
 
 def test_a_player_of_a_match_has_the_tables_if_it_asks_for_them() -> None:
-    """With `with=probe` a look of one ply sees a far win with its distance; a player without it, in the same process
-    and on the same search, does not.
+    """With `with=probe` a look of one ply sees a far win with its distance; a player without it, in
+    the same process and on the same search, does not.
     """
     position = won_positions(1, 4, seed=8)[0]
     situation = Situation(position, (), position, seed=1)
     with_tables, plain = (
-        make_player(parse_description(text), game(), {}) for text in ("depth=1,with=probe", "depth=1")
+        make_player(parse_description(text), game(), {})
+        for text in ("depth=1,with=probe", "depth=1")
     )
     assert with_tables.choose(situation).score == MATE - score_of(position)
     seen = plain.choose(situation).score

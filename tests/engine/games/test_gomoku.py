@@ -1,4 +1,6 @@
-"""Gomoku against OpenSpiel's and against rows that are read as text; symmetries, threats, texts and views."""
+"""Gomoku against OpenSpiel's and against rows that are read as text; symmetries, threats, texts and
+views.
+"""
 
 import random
 import re
@@ -27,7 +29,10 @@ def gomoku(text: str, win: str = "five-or-more") -> Position:
 def with_stones(black: str, white: str, rest: str = "black five-or-more") -> str:
     """A position text by cells."""
     stones = dict.fromkeys(black.split(), "B") | dict.fromkeys(white.split(), "W")
-    rows = ["".join(stones.get(f"{chr(97 + x)}{y}", ".") for x in range(SIZE)) for y in range(SIZE, 0, -1)]
+    rows = [
+        "".join(stones.get(f"{chr(97 + x)}{y}", ".") for x in range(SIZE))
+        for y in range(SIZE, 0, -1)
+    ]
     return f"{'/'.join(rows)} {rest}"
 
 
@@ -52,21 +57,29 @@ def cell_number(move: int) -> int:
 
 
 def compare(game: Game, matches: int, seed: int, win: str) -> int:
-    """Plays random matches and compares moves and results with OpenSpiel's (or, for exactly five, with the text's).
+    """Plays random matches and compares moves and results with OpenSpiel's (or, for exactly five,
+    with the text's).
 
     The number of positions.
     """
     chance = random.Random(seed)
     compared = 0
     for match in range(matches):
-        position, referee = game.start({"win": win}), pyspiel.load_game("gomoku").new_initial_state()
-        rank = {cell: chance.random() * (1 + match % 3 * (cell % SIZE)) for cell in range(SIZE * SIZE)}
+        position, referee = (
+            game.start({"win": win}),
+            pyspiel.load_game("gomoku").new_initial_state(),
+        )
+        rank = {
+            cell: chance.random() * (1 + match % 3 * (cell % SIZE)) for cell in range(SIZE * SIZE)
+        }
         free = sorted(rank, key=lambda cell: rank[cell])
         while True:
             moves = position.moves()
             if win == "five-or-more":
                 assert (not moves) == referee.is_terminal(), position.text()
-                assert not moves or sorted(map(cell_number, moves)) == referee.legal_actions(), position.text()
+                assert not moves or sorted(map(cell_number, moves)) == referee.legal_actions(), (
+                    position.text()
+                )
             else:
                 assert (not moves) == (has_row(position.text(), win) or not free), position.text()
                 assert not moves or sorted(map(cell_number, moves)) == sorted(free), position.text()
@@ -79,7 +92,9 @@ def compare(game: Game, matches: int, seed: int, win: str) -> int:
                 referee.apply_action(cell)
         outcome = position.outcome()
         assert outcome is not None
-        assert outcome.winner == (1 - position.turn if has_row(position.text(), win) else None), position.text()
+        assert outcome.winner == (1 - position.turn if has_row(position.text(), win) else None), (
+            position.text()
+        )
         if win == "five-or-more":
             black = referee.returns()[0]
             assert outcome.winner == {1: 0, -1: 1, 0: None}[black], position.text()
@@ -88,7 +103,9 @@ def compare(game: Game, matches: int, seed: int, win: str) -> int:
 
 @pytest.mark.parametrize(("win", "matches"), [("five-or-more", 90), ("exactly-five", 60)])
 def test_rules_are_those_of_a_referee(win: str, matches: int) -> None:
-    """On 10,000 random positions in all, moves, the moment of a win and the winner are those of the referee."""
+    """On 10,000 random positions in all, moves, the moment of a win and the winner are those of the
+    referee.
+    """
     assert compare(load_game("gomoku"), matches, seed=1, win=win) >= matches * 67
 
 
@@ -102,7 +119,9 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"), FAULTS, ids=["no row", "gaps", "six is five", "six is none", "moves left out"]
+    ("right", "wrong"),
+    FAULTS,
+    ids=["no row", "gaps", "six is five", "six is none", "moves left out"],
 )
 def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
     """The comparison turns red when a rule is wrong."""
@@ -140,7 +159,9 @@ def random_positions(seed: int, matches: int, win: str = "five-or-more") -> list
 
 @pytest.mark.parametrize("win", WORDS)
 def test_evaluation_has_eight_symmetries(win: str) -> None:
-    """However the board is turned, a position is worth the same, and its first moves are those that win."""
+    """However the board is turned, a position is worth the same, and its first moves are those that
+    win.
+    """
     chance = random.Random(4)
     for position in chance.sample(random_positions(seed=5, matches=12, win=win), 30):
         for image in images(position.text()):
@@ -148,14 +169,16 @@ def test_evaluation_has_eight_symmetries(win: str) -> None:
 
 
 def counts(text: str, own: str) -> list[int]:
-    """The rows of five with one to four stones of a side and none of the other, and those of four with two and three
-    between two empty crossings, found in the words of the text.
+    """The rows of five with one to four stones of a side and none of the other, and those of four
+    with two and three between two empty crossings, found in the words of the text.
     """
     board = [line for line in lines(text.split(" ")[0].split("/")) if len(line) >= 5]
     fives = [line[i : i + 5] for line in board for i in range(len(line) - 4)]
     sixes = [line[i : i + 6] for line in board for i in range(len(line) - 5)]
     kept = [row.count(own) for row in fives if set(row) <= {own, "."}]
-    between = [row.count(own) for row in sixes if set(row) <= {own, "."} and row[0] == row[5] == "."]
+    between = [
+        row.count(own) for row in sixes if set(row) <= {own, "."} and row[0] == row[5] == "."
+    ]
     return [kept.count(n) for n in (1, 2, 3, 4)] + [between.count(n) for n in (2, 3)]
 
 
@@ -163,22 +186,32 @@ def counts_in(position: Position, side: int) -> list[int]:
     """The same, as the state has them."""
     rows = position.state[9 if position.turn == side else 10]
     open_rows = int(position.state[11]) >> (0 if position.turn == side else 32)
-    return [int(rows) >> 16 * i & 0xFFFF for i in range(4)] + [open_rows >> 16 * i & 0xFFFF for i in range(2)]
+    return [int(rows) >> 16 * i & 0xFFFF for i in range(4)] + [
+        open_rows >> 16 * i & 0xFFFF for i in range(2)
+    ]
 
 
 def made(text: str, cell: int, own: str) -> list[int]:
-    """The rows of five that a stone of a side makes with two to five stones, and of three between empty crossings."""
+    """The rows of five that a stone of a side makes with two to five stones, and of three between
+    empty crossings.
+    """
     marked = text[:cell] + "*" + text[cell + 1 :]
     board = list(lines([marked[i : i + 15] for i in range(0, 225, 15)]))
     fives = [line[i : i + 5] for line in board for i in range(len(line) - 4)]
     sixes = [line[i : i + 6] for line in board for i in range(len(line) - 5)]
     kept = [row.count(own) + 1 for row in fives if "*" in row and set(row) <= {own, ".", "*"}]
-    between = [row for row in sixes if "*" in row and set(row) <= {own, ".", "*"} and row[0] == row[5] == "."]
+    between = [
+        row
+        for row in sixes
+        if "*" in row and set(row) <= {own, ".", "*"} and row[0] == row[5] == "."
+    ]
     return [kept.count(n) for n in (2, 3, 4, 5)] + [sum(row.count(own) == 2 for row in between)]
 
 
 def test_ranks() -> None:
-    """The first moves to try win, make a four or an open three, or take one away; the last ones join no two stones."""
+    """The first moves to try win, make a four or an open three, or take one away; the last ones
+    join no two stones.
+    """
     rules: Any = load_game("gomoku").rules
     seen = {1: 0, 0: 0, -1: 0}
     for position in random.Random(8).sample(random_positions(seed=9, matches=12), 10):
@@ -196,7 +229,10 @@ def test_ranks() -> None:
                 assert ranked > 0, (position.text(), cell)
                 assert (ranked == 1000) == bool(gains[3])
             else:
-                assert ranked == (0 if gains[0] or spoils[0] or gains[1] or spoils[1] else -1), (position.text(), cell)
+                assert ranked == (0 if gains[0] or spoils[0] or gains[1] or spoils[1] else -1), (
+                    position.text(),
+                    cell,
+                )
             seen[(ranked > 0) - (ranked < 0)] += 1
     assert min(seen.values()) > 5, seen
 
@@ -212,7 +248,9 @@ def compare_counts(game: Game) -> None:
                 break
             if ply % 9 == 8:
                 for side, own in enumerate("BW"):
-                    assert counts_in(position, side) == counts(position.text(), own), position.text()
+                    assert counts_in(position, side) == counts(position.text(), own), (
+                        position.text()
+                    )
                 read = game.position(position.text(), dict(position.options))
                 assert read == position, position.text()
             position = position.play(chance.choice(moves[: 2 + ply % 40] if match % 3 else moves))
@@ -226,7 +264,10 @@ def test_rows_are_counted() -> None:
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("usable = middle & (free >> U(4)) & FIVES_BEGIN", "usable = middle & (free >> U(4)) & (FIVES_BEGIN << ONE)"),
+        (
+            "usable = middle & (free >> U(4)) & FIVES_BEGIN",
+            "usable = middle & (free >> U(4)) & (FIVES_BEGIN << ONE)",
+        ),
         ("(empty >> U(5)) & SIXES_BEGIN", "(free >> U(5)) & SIXES_BEGIN"),
         ("rows_of(against, valid & ~(own | MIDDLE))", "rows_of(against, valid & ~own)"),
         ("open_other | (open_mine << U(32))", "open_mine | (open_other << U(32))"),
@@ -243,7 +284,9 @@ def test_a_wrong_count_is_found(right: str, wrong: str) -> None:
 
 @pytest.mark.parametrize("win", WORDS)
 def test_a_win_in_one_is_known(win: str) -> None:
-    """The evaluation says so exactly where there is a winning move, and the moves begin with the winning ones."""
+    """The evaluation says so exactly where there is a winning move, and the moves begin with the
+    winning ones.
+    """
     chance = random.Random(6)
     wins = 0
     for position in chance.sample(random_positions(seed=7, matches=20, win=win), 40):
@@ -256,9 +299,15 @@ def test_a_win_in_one_is_known(win: str) -> None:
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_sure_win_is_won(seed: int, searcher_of: Callable[[str], Searcher]) -> None:
-    """Where the evaluation promises a win, by an open four or a three that nobody disturbs, the search finds it."""
+    """Where the evaluation promises a win, by an open four or a three that nobody disturbs, the
+    search finds it.
+    """
     chance = random.Random(seed)
-    sure = [position for position in random_positions(seed + 8, matches=40) if 18_000 < abs(value(position)) < 19_000]
+    sure = [
+        position
+        for position in random_positions(seed + 8, matches=40)
+        if 18_000 < abs(value(position)) < 19_000
+    ]
     for position in chance.sample(sure, 12):
         limit = Limit(depth=5, nodes=2_000_000)
         report = searcher_of("gomoku").search(position, limit, Table(16), Control())
@@ -282,7 +331,9 @@ def test_six_in_a_row() -> None:
 
 
 def test_rows_do_not_go_around_an_edge() -> None:
-    """The end of a row and the beginning of the next are not neighbours, nor are the top and the bottom."""
+    """The end of a row and the beginning of the next are not neighbours, nor are the top and the
+    bottom.
+    """
     for black in ("m1 n1 o1 a2", "a13 a14 a15 a1", "m3 n2 o1 a2", "n14 o15 a1 b2", "a2 b1 o3 n4"):
         position = gomoku(with_stones(black, "d5 e7 g8 i10"))
         assert abs(value(position)) < 1_000, black
@@ -305,7 +356,9 @@ def test_rows_do_not_go_around_an_edge() -> None:
     ],
 )
 def test_impossible_positions(text: str) -> None:
-    """Stones out of turn, a match that was over before, another option: no position; the empty board is one."""
+    """Stones out of turn, a match that was over before, another option: no position; the empty
+    board is one.
+    """
     if text == with_stones("", ""):
         assert gomoku(text) == load_game("gomoku").start()
         return

@@ -1,4 +1,6 @@
-"""Hex against OpenSpiel's, with and without the swap; what is joined to an edge, symmetries, texts and clicks."""
+"""Hex against OpenSpiel's, with and without the swap; what is joined to an edge, symmetries, texts
+and clicks.
+"""
 
 import random
 
@@ -20,14 +22,18 @@ def hex_position(text: str, swap: str = "yes") -> Position:
 
 def with_stones(cells: dict[str, str], rest: str) -> str:
     """A position text by cells."""
-    rows = ["".join(cells.get(f"{column}{row + 1}", ".") for column in "abcdefghijk") for row in range(11)]
+    rows = [
+        "".join(cells.get(f"{column}{row + 1}", ".") for column in "abcdefghijk")
+        for row in range(11)
+    ]
     return f"{'/'.join(rows)} {rest}"
 
 
 def compare(game: Game, matches: int, seed: int, swap: bool) -> int:
     """Plays random matches in both and compares all there is to compare; the number of positions.
 
-    OpenSpiel has a swap too, but puts the stone elsewhere; so here nobody swaps, and only its offer is checked.
+    OpenSpiel has a swap too, but puts the stone elsewhere; so here nobody swaps, and only its offer
+    is checked.
     """
     chance = random.Random(seed)
     compared = 0
@@ -52,15 +58,23 @@ def compare(game: Game, matches: int, seed: int, swap: bool) -> int:
 
 @pytest.mark.parametrize("swap", [True, False])
 def test_rules_are_those_of_openspiel(swap: bool) -> None:
-    """On 10,000 random positions in all, moves, sides, the moment of a win and the winner are those of OpenSpiel."""
+    """On 10,000 random positions in all, moves, sides, the moment of a win and the winner are those
+    of OpenSpiel.
+    """
     assert compare(load_game("hex"), matches=55, seed=1, swap=swap) >= 5_000
 
 
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("a, b, c = up(inner, 1), up(outer, 10), up(p, 11)\n    d, e, f = down(outer, 1)", "PLANTED"),
-        ("a = hold((s[2], s[3]), put, around, first, stones)", "a = hold((s[2], s[3]), put, around, second, stones)"),
+        (
+            "a, b, c = up(inner, 1), up(outer, 10), up(p, 11)\n    d, e, f = down(outer, 1)",
+            "PLANTED",
+        ),
+        (
+            "a = hold((s[2], s[3]), put, around, first, stones)",
+            "a = hold((s[2], s[3]), put, around, second, stones)",
+        ),
         ("| (around[0] & held[0]) | (around[1] & held[1]):", "| (around[0] & held[0]):"),
         ("if n == SWAP - 1 and s[12] == (ONE | SWAP_RULE):", "if n == SWAP - 1:"),
         ("        if grown == seed:\n            return seed\n", "        return grown\n"),
@@ -77,7 +91,9 @@ def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
 
 
 def mirrored(text: str) -> str:
-    """The position with the colours and rows and columns changed about: the same for the other side."""
+    """The position with the colours and rows and columns changed about: the same for the other
+    side.
+    """
     rows, side, swap = text.translate(str.maketrans("RB", "BR")).split()
     turned = ["".join(column) for column in zip(*rows.split("/"), strict=True)]
     return f"{'/'.join(turned)} {'blue' if side == 'red' else 'red'} {swap}"
@@ -105,7 +121,8 @@ def random_positions(seed: int, matches: int) -> list[Position]:
 
 
 def test_evaluation_knows_no_side() -> None:
-    """A position is worth the same to the other side in the mirror; turned by half a circle, two stones less or more.
+    """A position is worth the same to the other side in the mirror; turned by half a circle, two
+    stones less or more.
 
     The two halves of a way grow in turn, and it is always the one from the first edge that begins.
     """
@@ -117,16 +134,26 @@ def test_evaluation_knows_no_side() -> None:
 
 
 def test_a_bridge_counts_as_joined() -> None:
-    """Two stones that share two empty neighbours are nearly as good as a chain; a wall in between is worth nothing."""
-    bridge = value(hex_position(with_stones({"f5": "R", "e7": "R", "a1": "B", "k11": "B"}, "red swap")))
-    broken = value(hex_position(with_stones({"f5": "R", "e7": "R", "e6": "B", "f6": "B"}, "red swap")))
-    apart = value(hex_position(with_stones({"f5": "R", "k7": "R", "a1": "B", "k11": "B"}, "red swap")))
+    """Two stones that share two empty neighbours are nearly as good as a chain; a wall in between
+    is worth nothing.
+    """
+    bridge = value(
+        hex_position(with_stones({"f5": "R", "e7": "R", "a1": "B", "k11": "B"}, "red swap"))
+    )
+    broken = value(
+        hex_position(with_stones({"f5": "R", "e7": "R", "e6": "B", "f6": "B"}, "red swap"))
+    )
+    apart = value(
+        hex_position(with_stones({"f5": "R", "k7": "R", "a1": "B", "k11": "B"}, "red swap"))
+    )
     assert bridge > apart
     assert bridge > broken + STEP
 
 
 def test_swap() -> None:
-    """The swap mirrors Red's stone into a blue one, is there at Blue's first move only, and is a button."""
+    """The swap mirrors Red's stone into a blue one, is there at Blue's first move only, and is a
+    button.
+    """
     position = load_game("hex").start()
     assert "swap" not in position.tokens()
     position = position.play(position.parse_move("c2"))
@@ -135,7 +162,11 @@ def test_swap() -> None:
     assert (click.path, click.ghost) == (("swap",), ("b3", "B"))
     swapped = position.play(position.parse_move("swap"))
     assert swapped.view().pieces == {"b3": "B"}
-    assert (swapped.turn, swapped.view().last, swapped.view().marks["last"]) == (0, ("swap",), ("b3",))
+    assert (swapped.turn, swapped.view().last, swapped.view().marks["last"]) == (
+        0,
+        ("swap",),
+        ("b3",),
+    )
     assert len(swapped.tokens()) == 120
     after = swapped.play(swapped.parse_move("c2"))
     assert "swap" not in after.tokens()
@@ -146,13 +177,21 @@ def test_swap() -> None:
 
 @pytest.mark.parametrize(("rows", "winner"), [("f", 0), ("6", 1)])
 def test_a_straight_chain_wins(rows: str, winner: int) -> None:
-    """A chain from edge to edge wins when its last stone is put, wherever that is, and the view marks it."""
+    """A chain from edge to edge wins when its last stone is put, wherever that is, and the view
+    marks it.
+    """
     columns = "abcdefghijk"
-    chain = [f"f{row}" for row in range(1, 12)] if winner == 0 else [f"{column}6" for column in columns]
-    spare = [f"b{row}" for row in range(1, 12)] if winner == 0 else [f"{column}2" for column in columns]
+    chain = (
+        [f"f{row}" for row in range(1, 12)] if winner == 0 else [f"{column}6" for column in columns]
+    )
+    spare = (
+        [f"b{row}" for row in range(1, 12)] if winner == 0 else [f"{column}2" for column in columns]
+    )
     last = random.Random(7).choice(chain)
     order = [cell for cell in chain if cell != last] + [last]
-    stones = dict.fromkeys(order[:-1], "RB"[winner]) | dict.fromkeys(spare[: 10 + winner], "BR"[winner])
+    stones = dict.fromkeys(order[:-1], "RB"[winner]) | dict.fromkeys(
+        spare[: 10 + winner], "BR"[winner]
+    )
     position = hex_position(with_stones(stones, f"{('red', 'blue')[winner]} no-swap"), "no")
     ended = position.play(position.parse_move(last))
     assert ended.outcome() == Outcome(winner, f"{('Red', 'Blue')[winner]} has joined both edges")
@@ -170,7 +209,9 @@ def test_a_straight_chain_wins(rows: str, winner: int) -> None:
         with_stones({"a1": "R"}, "red swap"),
         with_stones({"a1": "R", "b1": "R"}, "blue swap"),
         with_stones({"a1": "B", "b1": "B"}, "red swap"),
-        with_stones({f"c{i}": "R" for i in range(1, 12)} | {f"d{i}": "B" for i in range(1, 12)}, "red swap"),
+        with_stones(
+            {f"c{i}": "R" for i in range(1, 12)} | {f"d{i}": "B" for i in range(1, 12)}, "red swap"
+        ),
     ],
 )
 def test_impossible_positions(text: str) -> None:

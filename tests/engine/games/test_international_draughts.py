@@ -1,4 +1,6 @@
-"""International draughts against pydraughts, and what tables of move counts do not show: draws, texts, clicks."""
+"""International draughts against pydraughts, and what tables of move counts do not show: draws,
+texts, clicks.
+"""
 
 import random
 
@@ -6,12 +8,20 @@ import draughts
 import numpy as np
 import pytest
 
-from engine.game import Game, GameFault, IllegalMove, MalformedMove, Outcome, Position, PositionError
+from engine.game import (
+    Game,
+    GameFault,
+    IllegalMove,
+    MalformedMove,
+    Outcome,
+    Position,
+    PositionError,
+)
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
+#: A move as the rules count it: from, to, and the squares of the pieces that it takes.
 Way = tuple[int, int, frozenset[int]]
-"""A move as the rules count it: from, to, and the squares of the pieces that it takes."""
 
 
 def position_of(text: str) -> Position:
@@ -26,8 +36,13 @@ def after(position: Position, *tokens: str) -> Position:
 
 def our_ways(position: Position) -> set[Way]:
     clicks = position.move_views()
-    assert len({(click.path[0], click.path[-1], click.affects) for click in clicks}) == len(clicks), position.text()
-    return {(int(click.path[0]), int(click.path[-1]), frozenset(map(int, click.affects))) for click in clicks}
+    assert len({(click.path[0], click.path[-1], click.affects) for click in clicks}) == len(
+        clicks
+    ), position.text()
+    return {
+        (int(click.path[0]), int(click.path[-1]), frozenset(map(int, click.affects)))
+        for click in clicks
+    }
 
 
 def pieces(position: Position) -> str:
@@ -43,9 +58,9 @@ def compare(position: Position, chance: random.Random) -> None:
     """The moves of a position, and where one of them leads; or that it is lost."""
     board = draughts.Board(variant="standard", fen=pieces(position))
     theirs = board.legal_moves()
-    assert our_ways(position) == {(m.steps_move[0], m.steps_move[-1], frozenset(m.captures)) for m in theirs}, (
-        position.text()
-    )
+    assert our_ways(position) == {
+        (m.steps_move[0], m.steps_move[-1], frozenset(m.captures)) for m in theirs
+    }, position.text()
     if not theirs:
         outcome = position.outcome()
         assert outcome is not None
@@ -86,8 +101,8 @@ def set_up(game: Game, chance: random.Random) -> Position:
     return game.position(f"W:W{','.join(lists[0])}:B{','.join(lists[1])}:H0")
 
 
+#: A capture that comes back to where it began, by two ways.
 ROUND = "W:W28:B22,12,13,23:H0"
-"""A capture that comes back to where it began, by two ways."""
 
 
 def compare_set_up(game: Game, count: int, seed: int) -> int:
@@ -125,11 +140,17 @@ def test_rules_are_those_of_pydraughts_on_many_positions() -> None:
         ("        if over & other & ~gone:", "        if over & other:"),
         ("        while flies and over & free:", "        while flies and over & (free | gone):"),
         ("        if way == ahead:", "        if way == ahead or (not flies and way > 1):"),
-        ("land, start, next_looks, flies, other", "land, start, next_looks, bool(flies or land & FIRST_ROW), other"),
+        (
+            "land, start, next_looks, flies, other",
+            "land, start, next_looks, bool(flies or land & FIRST_ROW), other",
+        ),
         ("        while flies and over & free:", "        while False:"),
         ("                land = beyond\n", "                land = ZERO\n"),
         ("way if beyond & free else -1", "way"),
-        ("    n = all_captures(s, buf)\n    if n > 0:\n        return n\n", "    n = all_captures(s, buf)\n"),
+        (
+            "    n = all_captures(s, buf)\n    if n > 0:\n        return n\n",
+            "    n = all_captures(s, buf)\n",
+        ),
         ("        if buf[i] == move:\n            return found\n", "        pass\n"),
         ("end & (LAST_ROW if side else FIRST_ROW)", "end & (FIRST_ROW if side else LAST_ROW)"),
         ("    kings = s[2] & ~(start | gone)", "    kings = s[2] & ~start"),
@@ -230,9 +251,9 @@ def test_ways_of_one_move_are_one_move() -> None:
     position = position_of("W:WK46:B37,19,10:H0")
     tokens = position.tokens()
     assert len(tokens) == 1
-    assert {position.parse_move(way) for way in ("46x28x14x5", "46x23x14x5", "46x32x14x5", "46x5")} == {
-        position.parse_move(tokens[0])
-    }
+    assert {
+        position.parse_move(way) for way in ("46x28x14x5", "46x23x14x5", "46x32x14x5", "46x5")
+    } == {position.parse_move(tokens[0])}
 
 
 @pytest.mark.parametrize("token", ["51-46", "0-4", "32_28", "32-28-23", "x1", "1x", "1", "1-05"])
@@ -267,6 +288,8 @@ def test_illegal_moves(token: str) -> None:
     ],
 )
 def test_bad_positions(bad: str) -> None:
-    """No square twice, no man on the row that would crown it, twenty pieces at most, counts that can be."""
+    """No square twice, no man on the row that would crown it, twenty pieces at most, counts that
+    can be.
+    """
     with pytest.raises(PositionError):
         load_game("international-draughts").position(bad)

@@ -1,4 +1,6 @@
-"""Nine men's morris against OpenSpiel's, and what it has not: draws, flying as an option; texts, views, symmetries."""
+"""Nine men's morris against OpenSpiel's, and what it has not: draws, flying as an option; texts,
+views, symmetries.
+"""
 
 import random
 import re
@@ -48,8 +50,9 @@ def referee_men(referee: pyspiel.State) -> tuple[str, str]:
 def compare(game: Game, matches: int, seed: int) -> int:
     """Plays random matches in both and compares all there is to compare; the number of positions.
 
-    A match of OpenSpiel is drawn after 200 turns; ours by repetition and by fifty moves each without a mill. The
-    comparison goes on without our draws (it is about single positions), and stops before OpenSpiel's.
+    A match of OpenSpiel is drawn after 200 turns; ours by repetition and by fifty moves each
+    without a mill. The comparison goes on without our draws (it is about single positions), and
+    stops before OpenSpiel's.
     """
     chance = random.Random(seed)
     compared = 0
@@ -59,7 +62,9 @@ def compare(game: Game, matches: int, seed: int) -> int:
             if referee.is_terminal():
                 outcome = position.outcome()
                 assert outcome is not None, position.text()
-                assert referee.returns() == ([1, -1] if outcome.winner == 0 else [-1, 1]), position.text()
+                assert referee.returns() == ([1, -1] if outcome.winner == 0 else [-1, 1]), (
+                    position.text()
+                )
                 break
             moves = referee_moves(referee)
             assert sorted(position.tokens()) == sorted(moves), position.text()
@@ -79,7 +84,9 @@ def compare(game: Game, matches: int, seed: int) -> int:
 
 
 def test_rules_are_those_of_openspiel() -> None:
-    """On 10,000 random positions moves with captures, men, hands, sides and results are those of OpenSpiel."""
+    """On 10,000 random positions moves with captures, men, hands, sides and results are those of
+    OpenSpiel.
+    """
     assert compare(load_game(GAME), matches=230, seed=1) >= 10_000
 
 
@@ -93,7 +100,14 @@ def test_rules_are_those_of_openspiel() -> None:
         ("mills = closing(s[0] ^ (ONE << U(start))) & targets", "mills = closing(s[0]) & targets"),
         ("np.int64(s[2] & HAND) < 3", "np.int64(s[2] & HAND) < 4"),
     ],
-    ids=["mills are safe", "mills are prey", "flying with four", "wrong lines", "mill with itself", "three lose"],
+    ids=[
+        "mills are safe",
+        "mills are prey",
+        "flying with four",
+        "wrong lines",
+        "mill with itself",
+        "three lose",
+    ],
 )
 def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
     """The comparison turns red when a rule is wrong."""
@@ -102,7 +116,9 @@ def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
 
 
 def symmetries() -> Iterator[list[int]]:
-    """Where each point goes: the square's turns and reflections, and the inner and outer ring changed about."""
+    """Where each point goes: the square's turns and reflections, and the inner and outer ring
+    changed about.
+    """
     places = {(ord(name[0]) - 100, int(name[1]) - 4): i for i, name in enumerate(POINTS)}
     for swap_rings in (False, True):
         for flip in (1, -1):
@@ -154,7 +170,9 @@ THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
 
 
 def test_noise_is_capture() -> None:
-    """The moves that a search follows beyond its horizon are those that capture, and it tries these first."""
+    """The moves that a search follows beyond its horizon are those that capture, and it tries these
+    first.
+    """
     rules: Any = load_game(GAME).rules
     captures = 0
     for position in random_positions(seed=6, matches=8):
@@ -170,16 +188,22 @@ def test_noise_is_capture() -> None:
 
 
 def test_flying_is_an_option() -> None:
-    """With three men left one may go to every empty point, or, in a match without flying, only along the lines."""
+    """With three men left one may go to every empty point, or, in a match without flying, only
+    along the lines.
+    """
     assert len(position_of(THREE_EACH.format("white", 5, "flying")).moves()) > 40
     walking = position_of(THREE_EACH.format("white", 5, "no-flying"), "no")
-    assert set(walking.tokens()) == {"d7-g7", "d7-d6", "a7-a4", "c4-b4", "c4-c5", "c4-c3"} - {"c4-c3"}
+    assert set(walking.tokens()) == {"d7-g7", "d7-d6", "a7-a4", "c4-b4", "c4-c5", "c4-c3"} - {
+        "c4-c3"
+    }
     with pytest.raises(PositionError):
         position_of(THREE_EACH.format("white", 5, "no-flying"))
 
 
 def test_fifty_moves_each_without_a_mill_are_a_draw() -> None:
-    """The hundredth ply without a mill ends the match, unless it leaves the other side without a move."""
+    """The hundredth ply without a mill ends the match, unless it leaves the other side without a
+    move.
+    """
     position = position_of(THREE_EACH.format("white", 98, "flying"))
     position = position.play(position.parse_move("d7-d6"))
     assert position.outcome() is None

@@ -1,4 +1,6 @@
-"""Othello against OpenSpiel's, and what tables of move counts do not show: passes, ends, texts and views."""
+"""Othello against OpenSpiel's, and what tables of move counts do not show: passes, ends, texts and
+views.
+"""
 
 import random
 
@@ -73,10 +75,16 @@ def test_rules_are_those_of_openspiel_on_many_positions() -> None:
     [
         ("end = ((o | ~ray) + ONE) & ray & p", "end = ((o | ~ray) + ONE) & ray"),
         ("msb((ray & ~o) | ONE)", "msb((ray & p) | ONE)"),
-        ("if n == 0 and mobility(s[1], s[0]) != ZERO:", "if mobility(s[1], s[0]) != ZERO and n < 3:"),
+        (
+            "if n == 0 and mobility(s[1], s[0]) != ZERO:",
+            "if mobility(s[1], s[0]) != ZERO and n < 3:",
+        ),
         ("if n == 0 and mobility(s[1], s[0]) != ZERO:", "if n == 0:"),
         ("    inner = o & INNER\n", "    inner = o\n"),
-        ("    up |= pairs & (up << twice)\n    down |= pairs_down & (down >> twice)\n    return", "    return"),
+        (
+            "    up |= pairs & (up << twice)\n    down |= pairs_down & (down >> twice)\n    return",
+            "    return",
+        ),
         ("return WON if lead > 0 else LOST", "return LOST if lead > 0 else WON"),
         ("return (s[1], s[0], s[2] ^ ONE)", "return (s[1], s[0], s[2])"),
         ("((-1, 0), (1, -1), (0, -1), (-1, -1))", "((-1, 0), (1, -1), (0, -1), (-1, 0))"),
@@ -100,7 +108,9 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
 
 
 def test_pass() -> None:
-    """Who cannot close in anything has one move, to pass, by the button that the board offers; then the other moves."""
+    """Who cannot close in anything has one move, to pass, by the button that the board offers; then
+    the other moves.
+    """
     position = othello({"d4": "X", "e5": "X", "a1": "X", "b1": "O", "c1": "-"}, "O")
     assert position.tokens() == ["pass"]
     assert position.view().text == "White to pass, 5 to 1"
@@ -120,7 +130,9 @@ def whole_board(white: int) -> str:
     return "O" * white + "X" * (64 - white)
 
 
-@pytest.mark.parametrize(("white", "winner", "shown"), [(32, None, "Draw, 32 to 32"), (33, 1, "White wins, 31 to 33")])
+@pytest.mark.parametrize(
+    ("white", "winner", "shown"), [(32, None, "Draw, 32 to 32"), (33, 1, "White wins, 31 to 33")]
+)
 def test_full_board(white: int, winner: int | None, shown: str) -> None:
     """A full board ends the match by the number of discs, whoever would be to move."""
     for side in "XO":
@@ -159,7 +171,9 @@ def test_bad_positions(bad: str) -> None:
 
 
 def test_evaluation_is_fair() -> None:
-    """What is good for one side is bad for the other by the same amount, up to rounding, but for having the move."""
+    """What is good for one side is bad for the other by the same amount, up to rounding, but for
+    having the move.
+    """
     chance = random.Random(5)
     rules = load_game("othello").rules
     data = load_data(load_game("othello"))
@@ -169,7 +183,10 @@ def test_evaluation_is_fair() -> None:
             position = position.play(chance.choice(moves))
             mine, other, side = position.state
             with np.errstate(over="ignore"):
-                values = rules.evaluate((mine, other, side), data), rules.evaluate((other, mine, side), data)
+                values = (
+                    rules.evaluate((mine, other, side), data),
+                    rules.evaluate((other, mine, side), data),
+                )
             empty = position.text()[:64].count("-")
             extras = data[EXTRAS + 4 * phase_of(empty) :][:4]
             having_the_move = extras[0] + (extras[3] if empty % 2 else -extras[3])
@@ -177,10 +194,13 @@ def test_evaluation_is_fair() -> None:
 
 
 def test_evaluation_knows_the_corners() -> None:
-    """A corner of one's own is worth more than many discs; a disc next to an empty corner is a burden."""
+    """A corner of one's own is worth more than many discs; a disc next to an empty corner is a
+    burden.
+    """
     with np.errstate(over="ignore"):
         rules, data = load_game("othello").rules, load_data(load_game("othello"))
         plain, corner, risky = (
-            rules.evaluate(othello(cells, "X").state, data) for cells in ({}, {"a1": "X"}, {"b2": "X"})
+            rules.evaluate(othello(cells, "X").state, data)
+            for cells in ({}, {"a1": "X"}, {"b2": "X"})
         )
     assert corner > plain > risky

@@ -1,6 +1,7 @@
 """A program that plays one game by heart in three protocols, and fails where it is told to.
 
-scripted_engine.py PROTOCOL FAULT PLY: FAULT is none, hang, die, illegal, resign, mute (says nothing at all)
+scripted_engine.py PROTOCOL FAULT PLY: FAULT is none, hang, die, illegal, resign, mute (says nothing
+at all)
 """
 
 import sys
@@ -30,13 +31,17 @@ def uci(fault: str, at: int) -> None:
     for line in sys.stdin:
         words = line.split()
         if words[0] == "uci":
-            say("id name scripted\noption name Hash type spin default 16\noption name UCI_Elo type spin\nuciok")
+            say(
+                "id name scripted\noption name Hash type spin default 16\noption name UCI_Elo type spin\nuciok"
+            )
         elif words[0] == "isready":
             say("readyok")
         elif words[0] == "position":
             ply = len(words) - words.index("moves") - 1 if "moves" in words else 0
         elif words[0] == "go":
-            say("info depth 1 score cp 12 nodes 34 pv a2a3\ninfo depth 2 score cp 99 upperbound nodes 56")
+            say(
+                "info depth 1 score cp 12 nodes 34 pv a2a3\ninfo depth 2 score cp 99 upperbound nodes 56"
+            )
             say(f"bestmove {next_move('chess', ply, fault, at)}")
         elif words[0] == "quit":
             return

@@ -30,7 +30,9 @@ MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).glob("*"))
 
 def test_the_page_is_made_from_the_logs() -> None:
     """docs/ablations.md is what its command prints."""
-    assert (ROOT / "docs/ablations.md").read_text("utf-8") == page(ROOT / FOLDER), "see the command in its first lines"
+    assert (ROOT / "docs/ablations.md").read_text("utf-8") == page(ROOT / FOLDER), (
+        "see the command in its first lines"
+    )
 
 
 def summaries(game_id: str) -> dict[str, Summary]:
@@ -54,8 +56,14 @@ def test_what_does_not_pay_is_out(game_id: str) -> None:
     found = summaries(game_id)
     assert found.keys() <= set(usable(game))
     out = "harms", "does not pay"
-    assert not [name for name, summary in found.items() if verdict(summary) in out and in_use(game, name)]
-    assert not [name for name, summary in found.items() if verdict(summary) == "pays" and not in_use(game, name)]
+    assert not [
+        name for name, summary in found.items() if verdict(summary) in out and in_use(game, name)
+    ]
+    assert not [
+        name
+        for name, summary in found.items()
+        if verdict(summary) == "pays" and not in_use(game, name)
+    ]
 
 
 def test_matches_were_played_to_their_end() -> None:
@@ -69,7 +77,9 @@ def test_matches_were_played_to_their_end() -> None:
 
 
 def test_what_ends_a_match() -> None:
-    """The test when it is decided, else the number of games, else that the next opening is one that was there."""
+    """The test when it is decided, else the number of games, else that the next opening is one that
+    was there.
+    """
     game = load_game("tic-tac-toe")
     header = header_of(game, "lmr", 40)
     openings = openings_of(header).distinct(GAMES)
@@ -138,7 +148,9 @@ def test_buckets_are_measured_with_a_full_table() -> None:
 
 
 def test_an_ablation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command plays each match once, and goes on with one that was cut; the logs hold results and nothing more."""
+    """The command plays each match once, and goes on with one that was cut; the logs hold results
+    and nothing more.
+    """
     command = ["tic-tac-toe", "--technique", "lmr", "table", "--games", "6", "--nodes", "40"]
     command += ["--folder", str(tmp_path)]
     assert main(command) == 0
@@ -155,8 +167,8 @@ def test_an_ablation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_matches_of_other_rules(tmp_path: Path) -> None:
-    """One that is over stands when rules have changed, or nodes where none are asked for; one that broke off is not
-    gone on with, nor is one at other nodes than are asked for taken for an answer.
+    """One that is over stands when rules have changed, or nodes where none are asked for; one that
+    broke off is not gone on with, nor is one at other nodes than are asked for taken for an answer.
     """
     game = load_game("tic-tac-toe")
     header = header_of(game, "lmr", 40)

@@ -15,7 +15,11 @@ from engine.search.job import Limit
 def test_limits_and_clocks() -> None:
     """Limits add up; a clock is base and increment."""
     player = parse_description("nodes=20000, depth=6,clock=3000+50,table_bits=16")
-    assert (player.kind, player.limit, player.clock) == ("search", Limit(nodes=20_000, depth=6), Clock(3000, 50))
+    assert (player.kind, player.limit, player.clock) == (
+        "search",
+        Limit(nodes=20_000, depth=6),
+        Clock(3000, 50),
+    )
     assert parse_description("clock=500").clock == Clock(500, 0)
     assert parse_description("greedy").kind == "greedy"
     assert parse_description("two-ply").kind == "two-ply"
@@ -94,7 +98,9 @@ def test_what_a_game_does_not_have(text: str, says: str) -> None:
 
 
 def test_techniques_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A game does without extensions by itself; a player may have them back, lose others, or name all that it has."""
+    """A game does without extensions by itself; a player may have them back, lose others, or name
+    all that it has.
+    """
     game = load_game("draughts")
     monkeypatch.setattr(game.rules, "DISABLED", ("extensions",))
     usual = default_features(game)
@@ -111,16 +117,29 @@ def test_techniques_start_from_what_pays_for_the_game(monkeypatch: pytest.Monkey
 
 
 def test_players_that_always_play_alike() -> None:
-    """They say so as long as neither a clock nor a seed comes into a move: a level by its settings, others never."""
+    """They say so as long as neither a clock nor a seed comes into a move: a level by its settings,
+    others never.
+    """
     game = load_game("connect-four")
-    alike = [number for number in range(1, 9) if plays_alike(parse_description(f"level={number}"), game)]
+    alike = [
+        number for number in range(1, 9) if plays_alike(parse_description(f"level={number}"), game)
+    ]
     assert alike == [
-        number for number, (_, margin, slip) in enumerate(game.level_table, start=1) if not margin and not slip
+        number
+        for number, (_, margin, slip) in enumerate(game.level_table, start=1)
+        if not margin and not slip
     ]
     depths = ("depth=3", "nodes=10,depth=3,without=lmr,table=fresh,margin=0")
     for text in (*depths, "nodes=10", "nodes=9,contempt=-5,threads=1,ponder=no"):
         assert plays_alike(parse_description(text), game), text
-    chances = ("depth=1,margin=3", "depth=1,slip=3", "depth=1,threads=2", "greedy", "two-ply", "persona=average")
+    chances = (
+        "depth=1,margin=3",
+        "depth=1,slip=3",
+        "depth=1,threads=2",
+        "greedy",
+        "two-ply",
+        "persona=average",
+    )
     for text in (*chances, "nodes=10,time_ms=5", "clock=100"):
         assert not plays_alike(parse_description(text), game), text
     assert not plays_alike(parse_description("uci=stockfish,nodes=10"), load_game("chess"))
@@ -130,6 +149,17 @@ def test_tests() -> None:
     """A sequential test is two Elo figures and, if wanted, two risks."""
     assert parse_sprt("0,5").bounds == pytest.approx((-2.944, 2.944), abs=0.001)
     assert parse_sprt("-5,5,0.1,0.2").beta == 0.2
-    for wrong in ("0", "5,0", "0,5,0.7", "a,b", "1,2,3,4,5", "nan,nan", "0,nan", "0,5,nan", "-1e308,0", "0,inf"):
+    for wrong in (
+        "0",
+        "5,0",
+        "0,5,0.7",
+        "a,b",
+        "1,2,3,4,5",
+        "nan,nan",
+        "0,nan",
+        "0,5,nan",
+        "-1e308,0",
+        "0,inf",
+    ):
         with pytest.raises(DescriptionError, match="--sprt"):
             parse_sprt(wrong)

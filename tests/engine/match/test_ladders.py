@@ -40,16 +40,22 @@ QUICK_NODES = 10_000
 
 def test_the_page_is_made_from_the_logs() -> None:
     """docs/levels.md is what its command prints."""
-    assert (ROOT / "docs/levels.md").read_text("utf-8") == page(ROOT / FOLDER), "see the command in its first lines"
+    assert (ROOT / "docs/levels.md").read_text("utf-8") == page(ROOT / FOLDER), (
+        "see the command in its first lines"
+    )
 
 
 @pytest.mark.parametrize("game_id", MEASURED)
 def test_ladders_are_whole(game_id: str) -> None:
-    """There is a log for each step, with its players and as many games as the game is owed, none of them forfeited."""
+    """There is a log for each step, with its players and as many games as the game is owed, none of
+    them forfeited.
+    """
     game = load_game(game_id)
     expected = {f"{step.name}.jsonl": step for step in steps(game, top_nodes_of(game))}
     more = (
-        {"reach.jsonl": reach(game, top_nodes_of(game))} if (ROOT / FOLDER / game_id / "reach.jsonl").exists() else {}
+        {"reach.jsonl": reach(game, top_nodes_of(game))}
+        if (ROOT / FOLDER / game_id / "reach.jsonl").exists()
+        else {}
     )
     assert {path.name for path in (ROOT / FOLDER / game_id).iterdir()} == (expected | more).keys()
     for name, step in (expected | more).items():
@@ -65,7 +71,9 @@ def test_ladders_are_whole(game_id: str) -> None:
 
 @pytest.mark.parametrize("game_id", MEASURED)
 def test_steps_are_as_wide_as_wanted(game_id: str) -> None:
-    """Each level scores 65 to 85 % against the one below, and level 1 no more than half against its yardstick."""
+    """Each level scores 65 to 85 % against the one below, and level 1 no more than half against its
+    yardstick.
+    """
     game = load_game(game_id)
     for number, step in enumerate(steps(game, top_nodes_of(game)), 1):
         _, records, _ = read_log(ROOT / FOLDER / game_id / f"{step.name}.jsonl")
@@ -77,7 +85,9 @@ def test_steps_are_as_wide_as_wanted(game_id: str) -> None:
 
 @pytest.mark.parametrize("game_id", sorted(YARDSTICK_OF))
 def test_level_1_loses_to_players_who_can_win(game_id: str) -> None:
-    """Where a greedy player does not win what is won, level 1 meets one that does, and loses half at least."""
+    """Where a greedy player does not win what is won, level 1 meets one that does, and loses half
+    at least.
+    """
     game = load_game(game_id)
     step = next(steps(game, top_nodes_of(game)))
     assert step.players == ("level=1", "two-ply")
@@ -86,7 +96,9 @@ def test_level_1_loses_to_players_who_can_win(game_id: str) -> None:
 
 
 def test_what_is_wanted() -> None:
-    """A step is wanted at 65 to 85 %. Level 1 should lose half of its games; where it draws much, the page says so."""
+    """A step is wanted at 65 to 85 %. Level 1 should lose half of its games; where it draws much,
+    the page says so.
+    """
 
     def told(number: int, won: int, drawn: int, lost: int) -> str:
         return as_wanted(number, summarise([2] * won + [1] * drawn + [0] * lost))
@@ -113,13 +125,19 @@ def quick_games() -> Iterator[tuple[str, Header, Record]]:
         yield f"{game_id}-{name}", header, records[i * 37 % len(records)]
 
 
-@pytest.mark.parametrize(("name", "header", "record"), [pytest.param(*game, id=game[0]) for game in quick_games()])
+@pytest.mark.parametrize(
+    ("name", "header", "record"), [pytest.param(*game, id=game[0]) for game in quick_games()]
+)
 def test_games_of_the_ladders_come_out_the_same(name: str, header: Header, record: Record) -> None:
-    """Played again with its seed, a game has the same moves: levels, search and rules are those that were measured.
+    """Played again with its seed, a game has the same moves: levels, search and rules are those
+    that were measured.
 
-    When this fails because one of them was changed on purpose, the game's ladder is measured anew (docs/levels.md).
+    When this fails because one of them was changed on purpose, the game's ladder is measured anew
+    (docs/levels.md).
     """
-    assert not changed_games(header, [record]), f"measure anew: python -m engine.match.ladder {header.game} --fresh"
+    assert not changed_games(header, [record]), (
+        f"measure anew: python -m engine.match.ladder {header.game} --fresh"
+    )
 
 
 @pytest.mark.long
@@ -134,7 +152,9 @@ def test_a_game_of_each_step_comes_out_the_same(game_id: str) -> None:
 
 
 def test_a_ladder_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command plays each step once, says how it went, and has nothing left to play when it is asked again."""
+    """The command plays each step once, says how it went, and has nothing left to play when it is
+    asked again.
+    """
     command = ["tic-tac-toe", "--games", "4", "--folder", str(tmp_path), "--top-nodes", "500"]
     assert main(command) == 0
     told = capsys.readouterr().out
@@ -147,8 +167,8 @@ def test_a_ladder_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_ladder_of_other_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A step that was measured with other files stands if some of its games come out the same, and is refused if not;
-    one that was not played to its end is refused too.
+    """A step that was measured with other files stands if some of its games come out the same, and
+    is refused if not; one that was not played to its end is refused too.
     """
     command = ["tic-tac-toe", "--games", "4", "--folder", str(tmp_path), "--top-nodes", "500"]
     assert main(command) == 0
@@ -183,9 +203,11 @@ def test_a_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert str(path) in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_how_far_the_top_reaches_is_measured_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One match more tells how the top scores, itself where it is exact, else with ten times the nodes; the page says
-    below the table what came of it.
+def test_how_far_the_top_reaches_is_measured_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One match more tells how the top scores, itself where it is exact, else with ten times the
+    nodes; the page says below the table what came of it.
     """
     assert reach(load_game("chess"), 25_000).players == ("nodes=250000", "level=7")
     command = ["tic-tac-toe", "--folder", str(tmp_path), "--games", "2"]
@@ -197,7 +219,10 @@ def test_how_far_the_top_reaches_is_measured_and_said(tmp_path: Path, capsys: py
     assert header is not None
     assert header.players == ("level=3", "level=2")
     assert len(records) == 2
-    assert "Level 3 itself, which plays perfectly, since it looks to the end of the game, scores" in page(tmp_path)
+    assert (
+        "Level 3 itself, which plays perfectly, since it looks to the end of the game, scores"
+        in page(tmp_path)
+    )
 
 
 def exact_value(position: Position, known: dict[str, int]) -> int:
@@ -206,14 +231,20 @@ def exact_value(position: Position, known: dict[str, int]) -> int:
     if digest not in known:
         outcome = position.outcome()
         if outcome is not None:
-            known[digest] = 0 if outcome.winner is None else 1 if outcome.winner == position.turn else -1
+            known[digest] = (
+                0 if outcome.winner is None else 1 if outcome.winner == position.turn else -1
+            )
         else:
-            known[digest] = max(-exact_value(position.play(move), known) for move in position.moves())
+            known[digest] = max(
+                -exact_value(position.play(move), known) for move in position.moves()
+            )
     return known[digest]
 
 
 def lines_of_the_top(game: Game, seat: int) -> Iterator[tuple[Position, Position]]:
-    """Each position that the top level can meet in a seat, whatever the other side plays, and what it makes of it."""
+    """Each position that the top level can meet in a seat, whatever the other side plays, and what
+    it makes of it.
+    """
     player = make_player(parse_description(f"level={game.levels}"), game, options_of(game))
     start = game.start(options_of(game))
     player.begin(seat)
@@ -234,7 +265,8 @@ def lines_of_the_top(game: Game, seat: int) -> Iterator[tuple[Position, Position
 
 @pytest.mark.parametrize("game_id", sorted(set(EXACT) - {"connect-four"}))
 def test_the_top_plays_perfectly(game_id: str) -> None:
-    """Where the page says that the top level is exact, it never gives away what it has, whatever the other side plays.
+    """Where the page says that the top level is exact, it never gives away what it has, whatever
+    the other side plays.
 
     Connect four has tests of its own for this.
     """
@@ -249,7 +281,9 @@ def test_the_top_plays_perfectly(game_id: str) -> None:
 
 
 class Curve(Scale):
-    """A scale on which strength is known: points differ by Elo, and the top is so far above the bottom."""
+    """A scale on which strength is known: points differ by Elo, and the top is so far above the
+    bottom.
+    """
 
     def __init__(self, range_elo: float) -> None:
         self.range_elo = range_elo
@@ -265,7 +299,9 @@ class Curve(Scale):
 
 
 def test_calibration_begins_below_where_it_has_to() -> None:
-    """Where the weak end of the scale is too strong for the second level, that one is taken from below."""
+    """Where the weak end of the scale is too strong for the second level, that one is taken from
+    below.
+    """
     scale = Curve(600)
     found = climb(scale, (-500_000, 0, 0), 0.75)
     assert found is not None
@@ -275,9 +311,13 @@ def test_calibration_begins_below_where_it_has_to() -> None:
         assert scale.score(higher, lower) == pytest.approx(0.75, abs=0.08)
 
 
-@pytest.mark.parametrize(("range_elo", "levels"), [(100, 1), (300, 1), (450, 2), (900, 4), (3000, None)])
+@pytest.mark.parametrize(
+    ("range_elo", "levels"), [(100, 1), (300, 1), (450, 2), (900, 4), (3000, None)]
+)
 def test_calibration_climbs_in_equal_steps(range_elo: float, levels: int | None) -> None:
-    """Each level scores the target against the one below, the top no more than wanted; too long a way is refused."""
+    """Each level scores the target against the one below, the top no more than wanted; too long a
+    way is refused.
+    """
     scale = Curve(range_elo)
     found = climb(scale, (0, 0, 0), 0.75)
     assert (len(found) if found else None) == levels

@@ -36,7 +36,14 @@ Searchers = Callable[[str], Searcher]
 def header_of(game_id: str, *players: str, seed: int = 1, plies: int = 2) -> Header:
     game = load_game(game_id)
     return Header(
-        game_id, game.digest, (players[0], players[1]), seed, plies, 200, game.check_options({}), compact=True
+        game_id,
+        game.digest,
+        (players[0], players[1]),
+        seed,
+        plies,
+        200,
+        game.check_options({}),
+        compact=True,
     )
 
 
@@ -53,7 +60,9 @@ def test_pairs_are_fair() -> None:
     """Both games of a pair have the same opening, once from each side; no two pairs have the same."""
     records = played(header_of("connect-four", "depth=2", "depth=1"), 12)
     assert [record.seat for record in records] == [0, 1] * 6
-    assert all(one.opening == other.opening for one, other in zip(records[::2], records[1::2], strict=True))
+    assert all(
+        one.opening == other.opening for one, other in zip(records[::2], records[1::2], strict=True)
+    )
     assert len({record.opening for record in records}) == 6
     assert sum(record.half_points for record in records) > 12, "who looks deeper wins more"
 
@@ -63,12 +72,17 @@ def test_the_order_of_players_is_told_right() -> None:
     ours = played(header_of("connect-four", "depth=4", "depth=2"), 8)
     theirs = played(header_of("connect-four", "depth=2", "depth=4"), 8)
     by_game = {(record.opening, record.seat): record for record in theirs}
-    assert all(by_game[record.opening, 1 - record.seat].half_points == 2 - record.half_points for record in ours)
+    assert all(
+        by_game[record.opening, 1 - record.seat].half_points == 2 - record.half_points
+        for record in ours
+    )
 
 
 @pytest.mark.parametrize("cut", [0, 1, 30, 200, 333, 500, -1])
 def test_going_on(cut: int, tmp_path: Path) -> None:
-    """A log that was cut anywhere becomes the same file, byte for byte; so it does with two seats of other kinds."""
+    """A log that was cut anywhere becomes the same file, byte for byte; so it does with two seats
+    of other kinds.
+    """
     header = header_of("tic-tac-toe", "level=1", "persona=random", plies=1)
     whole, part = tmp_path / "whole", tmp_path / "part"
     played(header, 10, whole)
@@ -80,7 +94,9 @@ def test_going_on(cut: int, tmp_path: Path) -> None:
 
 
 def test_a_log_of_another_match(tmp_path: Path) -> None:
-    """It is refused and left as it was, and the message says what differs; fresh, it is overwritten."""
+    """It is refused and left as it was, and the message says what differs; fresh, it is
+    overwritten.
+    """
     path = tmp_path / "log"
     header = header_of("tic-tac-toe", "depth=1", "depth=2", plies=1)
     played(header, 2, path)
@@ -102,7 +118,9 @@ def test_a_log_of_another_match(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be(tmp_path: Path) -> None:
-    """A folder in place of the file, or a file in place of the folder: it is said, and no file is left behind."""
+    """A folder in place of the file, or a file in place of the folder: it is said, and no file is
+    left behind.
+    """
     header = header_of("tic-tac-toe", "depth=1", "depth=2", plies=1)
     (tmp_path / "file").write_text("")
     for path in (tmp_path, tmp_path / "file" / "log", Path("")):
@@ -113,7 +131,9 @@ def test_a_log_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="cannot be used"):
         read_log(tmp_path)
     Log(header, tmp_path / "new").close()
-    assert [path.name for path in tmp_path.iterdir()] == ["file"], "a match without a game leaves no log"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"], (
+        "a match without a game leaves no log"
+    )
 
 
 def test_a_log_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +150,9 @@ def test_a_log_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("concurrency", [1, 2])
 def test_a_program_that_is_not_there(concurrency: int, tmp_path: Path) -> None:
-    """The match ends before any game and says which player it was; a log that was there stays as it is."""
+    """The match ends before any game and says which player it was; a log that was there stays as it
+    is.
+    """
     header = header_of("chess", "uci=no-such-program,depth=1", "depth=1")
     for player, says in (
         ("uci=no-such-program,depth=1", "no-such-program cannot be started: No such file"),
@@ -150,7 +172,9 @@ def test_a_program_that_is_not_there(concurrency: int, tmp_path: Path) -> None:
 
 
 def test_a_program_that_dies_in_a_match() -> None:
-    """It loses this game and the others that it does not live through; the match goes on to its end."""
+    """It loses this game and the others that it does not live through; the match goes on to its
+    end.
+    """
     script = Path(__file__).with_name("scripted_engine.py")
     header = header_of("chess", f"uci={sys.executable} -IS {script} uci die 0", "depth=1")
     records = played(header, 4)
@@ -159,7 +183,9 @@ def test_a_program_that_dies_in_a_match() -> None:
 
 
 def test_players_that_always_play_alike_play_an_opening_once() -> None:
-    """A match ends where the same games would come again, at once or gone on with; what is left to a seed goes on."""
+    """A match ends where the same games would come again, at once or gone on with; what is left to
+    a seed goes on.
+    """
     header = header_of("sticks", "depth=1", "depth=3", plies=1)
     openings = openings_of(header).distinct(200)
     assert openings < 40
@@ -183,7 +209,9 @@ def test_processes_play_the_same_match(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_killed_and_started_again(tmp_path: Path) -> None:
-    """After SIGKILL in the middle its processes end too, and the same command makes the same file as without."""
+    """After SIGKILL in the middle its processes end too, and the same command makes the same file
+    as without.
+    """
     command = [
         sys.executable, "-m", "engine.match", "connect-four", "--player=nodes=20000", "--player=level=3", "--games=40",
         "--compact", "--concurrency=2", "--log",
@@ -206,7 +234,9 @@ def test_killed_and_started_again(tmp_path: Path) -> None:
 
 
 def test_openings(searcher_of: Searchers) -> None:
-    """They depend on the seed only, are legal, all different while there are enough, and more balanced than by lot."""
+    """They depend on the seed only, are legal, all different while there are enough, and more
+    balanced than by lot.
+    """
     searcher = searcher_of("othello")
     openings = Openings(searcher, {}, 5, 6)
     again = Openings(searcher, {}, 5, 6)
@@ -233,9 +263,15 @@ def test_games_with_few_openings(searcher_of: Searchers) -> None:
     assert len({sticks[number].moves for number in range(30)}) > 6
 
 
-@pytest.mark.parametrize(("game_id", "options"), [("tic-tac-toe", {}), ("sticks", {"rows": "1-2-3"})])
-def test_openings_that_come_again(game_id: str, options: dict[str, str], searcher_of: Searchers) -> None:
-    """They are told, however they are asked for: before the first one that repeats no two positions are alike."""
+@pytest.mark.parametrize(
+    ("game_id", "options"), [("tic-tac-toe", {}), ("sticks", {"rows": "1-2-3"})]
+)
+def test_openings_that_come_again(
+    game_id: str, options: dict[str, str], searcher_of: Searchers
+) -> None:
+    """They are told, however they are asked for: before the first one that repeats no two positions
+    are alike.
+    """
     game = load_game(game_id)
     options = game.check_options(options)
     openings = Openings(searcher_of(game_id), options, 1, 1)
@@ -247,11 +283,21 @@ def test_openings_that_come_again(game_id: str, options: dict[str, str], searche
         positions.append(position.digest())
     first = next(number for number, digest in enumerate(positions) if digest in positions[:number])
     again = Openings(searcher_of(game_id), options, 1, 1)
-    assert (again.distinct(first - 1), again.distinct(200), openings.distinct(200)) == (first - 1, first, first)
-    assert [openings.repeats(number) for number in (first - 1, first, first + 1)] == [False, True, True]
+    assert (again.distinct(first - 1), again.distinct(200), openings.distinct(200)) == (
+        first - 1,
+        first,
+        first,
+    )
+    assert [openings.repeats(number) for number in (first - 1, first, first + 1)] == [
+        False,
+        True,
+        True,
+    ]
 
 
-@pytest.mark.parametrize(("game_id", "plies"), [("tic-tac-toe", 9), ("tic-tac-toe", 50), ("sticks", 60)])
+@pytest.mark.parametrize(
+    ("game_id", "plies"), [("tic-tac-toe", 9), ("tic-tac-toe", 50), ("sticks", 60)]
+)
 def test_openings_longer_than_the_game(game_id: str, plies: int, searcher_of: Searchers) -> None:
     """There are none, and it is said; of the longest that there can be, all are found."""
     game = load_game(game_id)
@@ -261,9 +307,13 @@ def test_openings_longer_than_the_game(game_id: str, plies: int, searcher_of: Se
     assert len(longest[30].moves) == 8
 
 
-@pytest.mark.parametrize(("game_id", "level"), [("chess", 2), ("connect-four", 5), ("tic-tac-toe", 1)])
+@pytest.mark.parametrize(
+    ("game_id", "level"), [("chess", 2), ("connect-four", 5), ("tic-tac-toe", 1)]
+)
 def test_levels_play_as_seats_do(game_id: str, level: int, searcher_of: Searchers) -> None:
-    """A level's move here is the answer to the whole job that a server would send: start and all moves."""
+    """A level's move here is the answer to the whole job that a server would send: start and all
+    moves.
+    """
     game = load_game(game_id)
     player = make_player(parse_description(f"level={level}"), game, game.check_options({}))
     player.begin(0)
@@ -272,9 +322,18 @@ def test_levels_play_as_seats_do(game_id: str, level: int, searcher_of: Searcher
     for ply in range(8):
         situation = Situation(start, tuple(tokens), position, 77)
         job = Job(
-            game_id, game.digest, dict(position.options), start.text(), tuple(tokens), "room", level=level, seed=77
+            game_id,
+            game.digest,
+            dict(position.options),
+            start.text(),
+            tuple(tokens),
+            "room",
+            level=level,
+            seed=77,
         )
-        whole = driver.answer(job, searcher_of(game_id), lambda: Table(14), Control(), clock=lambda: 0.0)
+        whole = driver.answer(
+            job, searcher_of(game_id), lambda: Table(14), Control(), clock=lambda: 0.0
+        )
         chosen = player.choose(situation)
         assert (chosen.move, chosen.nodes) == (whole.move, whole.info.nodes), ply
         tokens.append(chosen.move)
@@ -304,7 +363,9 @@ def best_by_hand(position: Position) -> set[str]:
         child = position.play(move)
         outcome = child.outcome()
         if outcome is not None:
-            value = 0 if outcome.winner is None else MATE if outcome.winner == position.turn else -MATE
+            value = (
+                0 if outcome.winner is None else MATE if outcome.winner == position.turn else -MATE
+            )
         else:
             value = -int(game.rules.evaluate(child.state, None))
         scores[position.format_move(move)] = value
@@ -335,7 +396,10 @@ def test_two_ply_looks_at_the_answers(game_id: str) -> None:
     position = game.start()
     chosen = set()
     while position.moves():
-        values = {position.format_move(move): -minimax(position.play(move), 1, 1) for move in position.moves()}
+        values = {
+            position.format_move(move): -minimax(position.play(move), 1, 1)
+            for move in position.moves()
+        }
         best = {move for move, value in values.items() if value == max(values.values())}
         moves = {player.choose(Situation(position, (), position, seed)).move for seed in range(5)}
         assert moves <= best
@@ -345,7 +409,9 @@ def test_two_ply_looks_at_the_answers(game_id: str) -> None:
 
 
 def test_two_ply_takes_no_stalemate_where_it_is_ahead() -> None:
-    """King and queen against a bare king in the corner: the greedy player stalemates it, the two-ply player never."""
+    """King and queen against a bare king in the corner: the greedy player stalemates it, the
+    two-ply player never.
+    """
     game = load_game("chess")
     ends: dict[str, set[str]] = {}
     for kind in ("greedy", "two-ply"):
@@ -356,7 +422,9 @@ def test_two_ply_takes_no_stalemate_where_it_is_ahead() -> None:
             "5K1k/8/8/8/8/3Q4/8/8 w - - 0 1",
         ):
             position = game.position(text)
-            after = position.play(position.parse_move(player.choose(Situation(position, (), position, 1)).move))
+            after = position.play(
+                position.parse_move(player.choose(Situation(position, (), position, 1)).move)
+            )
             outcome = after.outcome()
             ends.setdefault(kind, set()).add(outcome.reason if outcome else "")
     assert ends == {"greedy": {"stalemate"}, "two-ply": {"", "checkmate"}}
@@ -365,7 +433,9 @@ def test_two_ply_takes_no_stalemate_where_it_is_ahead() -> None:
 class Scripted:
     """Plays the first legal move, with the score and the time that it is told to take."""
 
-    def __init__(self, score: int | None = None, seconds: float = 0, clock: Clock | None = None) -> None:
+    def __init__(
+        self, score: int | None = None, seconds: float = 0, clock: Clock | None = None
+    ) -> None:
         self.clock = clock
         self.score = score
         self.seconds = seconds
@@ -386,7 +456,10 @@ class Scripted:
 
 def test_clocks() -> None:
     """Each move takes its time from its own clock and adds the increment; who oversteps it loses."""
-    slow, quick = Scripted(seconds=0.9, clock=Clock(1000, 100)), Scripted(seconds=0.05, clock=Clock(1000, 100))
+    slow, quick = (
+        Scripted(seconds=0.9, clock=Clock(1000, 100)),
+        Scripted(seconds=0.05, clock=Clock(1000, 100)),
+    )
     quick.now = slow.now
     game = load_game("connect-four")
     ended = play_game(game, {}, (), (slow, quick), 1, Adjudication(), clock=lambda: slow.now[0])
@@ -401,7 +474,9 @@ def test_adjudication() -> None:
     game = load_game("othello")
     rule = Adjudication(max_plies=40, score=500, plies=6)
 
-    def result(first: int | None, second: int | None, rule: Adjudication = rule) -> tuple[int | None, str, int]:
+    def result(
+        first: int | None, second: int | None, rule: Adjudication = rule
+    ) -> tuple[int | None, str, int]:
         ended = play_game(game, {}, (), (Scripted(first), Scripted(second)), 1, rule)
         return ended.winner, ended.reason, len(ended.moves)
 
@@ -412,7 +487,9 @@ def test_adjudication() -> None:
 
 
 def test_a_claim_is_a_draw() -> None:
-    """Knights that go to and fro end a game at the third repetition, where the rules let a player claim it."""
+    """Knights that go to and fro end a game at the third repetition, where the rules let a player
+    claim it.
+    """
 
     class Shuffler(Scripted):
         def choose(self, situation: Situation) -> Choice:
@@ -436,11 +513,16 @@ def test_who_cannot_begin_loses() -> None:
 
 
 def test_another_checkout(tmp_path: Path) -> None:
-    """This very checkout as a player of itself plays the same match; a wrong description ends it with the reason."""
+    """This very checkout as a player of itself plays the same match; a wrong description ends it
+    with the reason.
+    """
     here = Path(__file__).parents[3]
     header = header_of("tic-tac-toe", "depth=2,margin=20", "depth=1,margin=9", plies=1)
     direct = played(header, 4)
-    through = played(structs.replace(header, players=(f"checkout={here},depth=2,margin=20", header.players[1])), 4)
+    through = played(
+        structs.replace(header, players=(f"checkout={here},depth=2,margin=20", header.players[1])),
+        4,
+    )
     assert [record.digest for record in through] == [record.digest for record in direct]
     with pytest.raises(CannotPlay, match="levels 1 to"):
         played(structs.replace(header, players=(f"checkout={here},level=9", "depth=1")), 2)
@@ -482,11 +564,20 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["no-such-game"], "there is no game"),
         (["chess", "--player", "level=1"], "two players"),
         (["chess", "--player", "level=1", "--player", "level=99"], "levels 1 to"),
-        (["sticks", "--player", "depth=1", "--player", "depth=1", "--option", "rows"], "NAME=VALUE"),
-        (["sticks", "--player", "depth=1", "--player", "depth=1", "--option", "size=3"], "no option"),
+        (
+            ["sticks", "--player", "depth=1", "--player", "depth=1", "--option", "rows"],
+            "NAME=VALUE",
+        ),
+        (
+            ["sticks", "--player", "depth=1", "--player", "depth=1", "--option", "size=3"],
+            "no option",
+        ),
         (["sticks", "--without", "magic"], "no technique"),
         (["sticks", "--player", "depth=1", "--player", "depth=1", "--sprt", "5"], "--sprt"),
-        (["sticks", "--player", "depth=1", "--player", "depth=1", "--opening-plies", "60"], "always over"),
+        (
+            ["sticks", "--player", "depth=1", "--player", "depth=1", "--opening-plies", "60"],
+            "always over",
+        ),
         (["chess", "--player", "depth=1", "--player", "uci=no-such-program"], "cannot be started"),
         (["sticks", "--without", "null-move"], "sticks can use"),
         (["chess", "--without", "lmr", "--max-plies", "8"], "over after openings of 8"),
@@ -494,7 +585,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["sticks", "--without", "lmr", "--log", ""], "cannot be used"),
     ],
 )
-def test_wrong_commands(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_commands(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """They end with 2 and say what was expected."""
     with pytest.raises(SystemExit) as ended:
         main(arguments)

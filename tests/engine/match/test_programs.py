@@ -1,4 +1,6 @@
-"""Programs as players: each protocol is spoken so that a game comes to its end, and who fails loses with a reason."""
+"""Programs as players: each protocol is spoken so that a game comes to its end, and who fails loses
+with a reason.
+"""
 
 import sys
 from contextlib import ExitStack, closing
@@ -27,13 +29,19 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(module, name, 0.5, raising=False)
 
 
-def game_with(protocol: str, fault: str = "none", ply: int = 0, more: str = "", max_plies: int = 4) -> Played:
+def game_with(
+    protocol: str, fault: str = "none", ply: int = 0, more: str = "", max_plies: int = 4
+) -> Played:
     """The game by heart: the faulty program has seat 0, a sound one seat 1."""
     game = load_game(GAMES[protocol])
     with ExitStack() as stack:
         first, second = (
             make_player(
-                parse_description(f"{protocol}={sys.executable} -IS {SCRIPT} {protocol} {trouble}{more}"), game, {}
+                parse_description(
+                    f"{protocol}={sys.executable} -IS {SCRIPT} {protocol} {trouble}{more}"
+                ),
+                game,
+                {},
             )
             for trouble in (f"{fault} {ply}", "none 0")
         )
@@ -50,7 +58,11 @@ def test_a_game_comes_to_its_end(protocol: str) -> None:
     if protocol == "gtp":
         assert (played.moves, played.winner) == (["d3", "c3", "c4", "c5"], None)
     else:
-        assert (played.moves, played.winner, played.reason) == (["f2f3", "e7e5", "g2g4", "d8h4"], 1, "checkmate")
+        assert (played.moves, played.winner, played.reason) == (
+            ["f2f3", "e7e5", "g2g4", "d8h4"],
+            1,
+            "checkmate",
+        )
         assert played.nodes == ([112, 112] if protocol == "uci" else [68, 68])
 
 
@@ -66,7 +78,9 @@ def test_a_game_comes_to_its_end(protocol: str) -> None:
     ],
 )
 def test_who_fails_loses(protocol: str, fault: str, reason: str) -> None:
-    """A program that hangs, dies, resigns or breaks the rules forfeits its game, which keeps the moves before."""
+    """A program that hangs, dies, resigns or breaks the rules forfeits its game, which keeps the
+    moves before.
+    """
     if (protocol, fault) == ("uci", "resign"):
         reason = "not a move"  # UCI knows no resignation
     if (protocol, fault) == ("xboard", "mute"):
@@ -87,7 +101,10 @@ def test_options_of_a_program() -> None:
 def test_a_program_that_is_not_there() -> None:
     """It forfeits, and the match goes on."""
     game = load_game("chess")
-    missing, other = (make_player(parse_description(text), game, {}) for text in ("uci=no-such-program", "depth=1"))
+    missing, other = (
+        make_player(parse_description(text), game, {})
+        for text in ("uci=no-such-program", "depth=1")
+    )
     played = play_game(game, {}, (), (missing, other), 1, Adjudication())
     assert (played.winner, played.forfeit) == (1, True)
     assert "cannot be started" in played.reason
@@ -98,7 +115,10 @@ def test_after_a_failure_a_program_starts_anew(protocol: str) -> None:
     """The next game of the same player is whole again up to its fault."""
     game = load_game(GAMES[protocol])
     text = f"{protocol}={sys.executable} -IS {SCRIPT} {protocol}"
-    faulty, sound = (make_player(parse_description(f"{text} {trouble}"), game, {}) for trouble in ("die 2", "none 0"))
+    faulty, sound = (
+        make_player(parse_description(f"{text} {trouble}"), game, {})
+        for trouble in ("die 2", "none 0")
+    )
     with closing(faulty), closing(sound):
         for _ in range(2):
             played = play_game(game, {}, (), (faulty, sound), 1, Adjudication(max_plies=4))
@@ -107,12 +127,16 @@ def test_after_a_failure_a_program_starts_anew(protocol: str) -> None:
 
 
 def test_a_program_may_refuse_to_be_told_a_pass() -> None:
-    """It then passes by itself (as GRhino does), and is asked for its move; to refuse another move is a fault."""
+    """It then passes by itself (as GRhino does), and is asked for its move; to refuse another move
+    is a fault.
+    """
     game = load_game("othello")
     start = game.position("OX-------------------------XX------XX--------------------------- X")
     assert start.tokens() == ["pass"]
     position = start.play(start.parse_move("pass"))
-    player = make_player(parse_description(f"gtp={sys.executable} -IS {SCRIPT} gtp none 0"), game, {})
+    player = make_player(
+        parse_description(f"gtp={sys.executable} -IS {SCRIPT} gtp none 0"), game, {}
+    )
     with closing(player):
         player.begin(1)
         assert player.choose(Situation(start, ("pass",), position, 1)).move == "c3"

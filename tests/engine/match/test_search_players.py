@@ -41,7 +41,9 @@ def asked(player: SearchPlayer, game_id: str, *tokens: str) -> Choice:
 
 
 def test_contempt_is_what_a_draw_costs() -> None:
-    """Tic-tac-toe is a draw, and each player says what it thinks of that; its moves are still best ones."""
+    """Tic-tac-toe is a draw, and each player says what it thinks of that; its moves are still best
+    ones.
+    """
     game = load_game("tic-tac-toe")
     other = search_player("tic-tac-toe", "depth=9")
     for contempt in (0, 25, -40, 1000, -1000):
@@ -54,7 +56,9 @@ def test_contempt_is_what_a_draw_costs() -> None:
 def test_a_search_is_compiled_before_the_clock_runs(text: str) -> None:
     """A player that has begun has what it needs to search: no move waits for it."""
     searcher = driver.Searcher(load_game("sticks"))
-    player = (LevelPlayer if text.startswith("level") else SearchPlayer)(parse_description(text), searcher)
+    player = (LevelPlayer if text.startswith("level") else SearchPlayer)(
+        parse_description(text), searcher
+    )
     assert "root" not in searcher.native._ready
     player.begin(0)
     assert "root" in searcher.native._ready
@@ -72,7 +76,11 @@ def test_threads_search_together(monkeypatch: pytest.MonkeyPatch) -> None:
         together.append(1 + len(works))
 
     monkeypatch.setattr(driver, "helper_threads", seen)
-    for text, threads in (("nodes=20000", 1), ("nodes=20000,threads=3", 3), ("time_ms=5,threads=2", 2)):
+    for text, threads in (
+        ("nodes=20000", 1),
+        ("nodes=20000,threads=3", 3),
+        ("time_ms=5,threads=2", 2),
+    ):
         choice = asked(search_player("connect-four", text), "connect-four", "d")
         assert choice.move in ("a", "b", "c", "d", "e", "f", "g")
         assert together.pop() == threads
@@ -80,7 +88,9 @@ def test_threads_search_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pondering_wins_time() -> None:
-    """When what it expected is played, it goes on with what it has: a depth that its own time would never do."""
+    """When what it expected is played, it goes on with what it has: a depth that its own time would
+    never do.
+    """
     game_id = "connect-four"
     player = search_player(game_id, "depth=14,time_ms=1,ponder=yes")
     alone = asked(search_player(game_id, "depth=14"), game_id)
@@ -97,7 +107,9 @@ def test_pondering_wins_time() -> None:
 
 
 def test_pondering_ends_when_the_other_side_surprises() -> None:
-    """The answer is to the position that there is, and the other search has ended; so it does with the game."""
+    """The answer is to the position that there is, and the other search has ended; so it does with
+    the game.
+    """
     player = search_player("connect-four", "time_ms=20,ponder=yes")
     with closing(player):
         mine = asked(player, "connect-four").move
@@ -134,10 +146,17 @@ def test_after_the_expected_move_time_counts() -> None:
 
 
 def test_games_between_players_that_ponder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of them at once keep to the rules, from an opening to the end, and neither hangs over its clock."""
-    monkeypatch.setattr(play, "GRACE_MS", 60_000)  # a busy machine may take what a clock does not give
+    """Two of them at once keep to the rules, from an opening to the end, and neither hangs over its
+    clock.
+    """
+    monkeypatch.setattr(
+        play, "GRACE_MS", 60_000
+    )  # a busy machine may take what a clock does not give
     game = load_game("connect-four")
-    first, second = (search_player("connect-four", f"clock=300+20,ponder=yes{more}") for more in ("", ",threads=2"))
+    first, second = (
+        search_player("connect-four", f"clock=300+20,ponder=yes{more}")
+        for more in ("", ",threads=2")
+    )
     with closing(first), closing(second):
         for seed in range(2):
             played = play_game(game, {}, ("d", "c"), (first, second), seed, Adjudication())

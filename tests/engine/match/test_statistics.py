@@ -17,7 +17,9 @@ from engine.match.statistics import (
 
 
 def simulated(chance: Random, pairs: int, elo: float, draws: float = 0.3) -> list[int]:
-    """Half points of games between players so far apart; openings favour a side, so the games of a pair differ."""
+    """Half points of games between players so far apart; openings favour a side, so the games of a
+    pair differ.
+    """
     halves = []
     for _ in range(pairs):
         lean = chance.uniform(-0.2, 0.2)
@@ -62,7 +64,9 @@ def test_the_bounds_hold_the_truth(elo: float) -> None:
 
 
 def test_pairs_know_more_than_games() -> None:
-    """Where openings decide, both games of a pair cancel out, and the bounds are narrower than of single games."""
+    """Where openings decide, both games of a pair cancel out, and the bounds are narrower than of
+    single games.
+    """
     fixed = [2, 0] * 100
     mixed = [2, 2, 0, 0] * 50
     narrow, wide = summarise(fixed), summarise(mixed)
@@ -83,12 +87,16 @@ def test_the_two_players_see_the_same_match() -> None:
     assert ours.elo_low == pytest.approx(-(theirs.elo_high or 0))
     assert ours.los == pytest.approx(1 - theirs.los)
     test = Sprt(-10, 10)
-    assert log_likelihood_ratio(ours.pairs, test) == pytest.approx(-log_likelihood_ratio(theirs.pairs, test))
+    assert log_likelihood_ratio(ours.pairs, test) == pytest.approx(
+        -log_likelihood_ratio(theirs.pairs, test)
+    )
 
 
 @pytest.mark.parametrize(("elo", "right"), [(0, "H0"), (30, "H1")])
 def test_sprt_keeps_its_risks(elo: float, right: str) -> None:
-    """With risks of 5 % hardly more than 5 of 100 simulated matches come to the wrong verdict, and all come to one."""
+    """With risks of 5 % hardly more than 5 of 100 simulated matches come to the wrong verdict, and
+    all come to one.
+    """
     chance = Random(right)
     test = Sprt(0, 30)
     wrong, pairs_played = 0, []

@@ -1,4 +1,6 @@
-"""What the tests of the teaching search compare with: values found in another way, and everything a trace promises."""
+"""What the tests of the teaching search compare with: values found in another way, and everything a
+trace promises.
+"""
 
 import random
 from collections.abc import Callable
@@ -21,7 +23,9 @@ def exact(value: Value) -> Exact:
 Known = dict[tuple[str, float], Exact]
 
 
-def true_value(state: State, depth: float, guess: Guess, ours: str = "", known: Known | None = None) -> Exact:
+def true_value(
+    state: State, depth: float, guess: Guess, ours: str = "", known: Known | None = None
+) -> Exact:
     """The value of a state by its definition, in fractions: for MAX, or for each player.
 
     With `ours` everybody else moves by chance: average min-max. `known` remembers what is found.
@@ -43,7 +47,9 @@ def _true_value(state: State, depth: float, guess: Guess, ours: str, known: Know
     values = [true_value(state.play(move), depth - 1, guess, ours, known) for move in state.moves()]
     kind = state.kind if ours in ("", state.kind) else "mean"
     if kind == "mean":
-        columns = zip(*(value if isinstance(value, tuple) else (value,) for value in values), strict=True)
+        columns = zip(
+            *(value if isinstance(value, tuple) else (value,) for value in values), strict=True
+        )
         means = tuple(sum(column, Fraction(0)) / len(values) for column in columns)
         return means if isinstance(values[0], tuple) else means[0]
     if kind == "max":
@@ -73,7 +79,9 @@ def random_tree(
         if level == levels or (level and chance.random() < 0.15):
             return Node(utility=utility())
         return Node(
-            chance.choice(kinds), tuple(node(level + 1) for _ in range(chance.randint(1, 4))), estimate=utility()
+            chance.choice(kinds),
+            tuple(node(level + 1) for _ in range(chance.randint(1, 4))),
+            estimate=utility(),
         )
 
     return check_tree(Tree(node(0)))
@@ -100,7 +108,10 @@ def check_trace(trace: Trace, root: State, guess: Guess) -> None:
     signs = trace.nodes.sign
     known: Known = {}
     truth = [true_value(state, depth - state.ply, guess, ours, known) for state in states]
-    truth = [sign * value if isinstance(value, Fraction) else value for sign, value in zip(signs, truth, strict=True)]
+    truth = [
+        sign * value if isinstance(value, Fraction) else value
+        for sign, value in zip(signs, truth, strict=True)
+    ]
     check_values(trace, truth)
     check_steps(trace, truth)
     assert close(trace.value, truth[0])
@@ -108,7 +119,9 @@ def check_trace(trace: Trace, root: State, guess: Guess) -> None:
 
 
 def check_shape(trace: Trace, root: State) -> list[State]:
-    """The states of the rows: parents come first, and what was visited and skipped are all moves, once."""
+    """The states of the rows: parents come first, and what was visited and skipped are all moves,
+    once.
+    """
     nodes, skipped = trace.nodes, trace.skipped
     states = [root]
     named = [{} if nodes.kind[0] == "leaf" else names_of(root)]
@@ -157,7 +170,9 @@ def converted(trace: Trace, row: int) -> Value:
 
 
 def check_values(trace: Trace, truth: list[Exact]) -> None:
-    """Fail-soft: a node has the best value of its visited children. The true value is what the bound says."""
+    """Fail-soft: a node has the best value of its visited children. The true value is what the
+    bound says.
+    """
     nodes = trace.nodes
     children: list[list[Value]] = [[] for _ in nodes.parent]
     for row in range(1, len(nodes.parent)):
@@ -181,7 +196,9 @@ def check_values(trace: Trace, truth: list[Exact]) -> None:
 
 
 def check_steps(trace: Trace, truth: list[Exact]) -> None:
-    """Steps nest, windows are passed on and only narrow, intervals only narrow and hold the true value to the end."""
+    """Steps nest, windows are passed on and only narrow, intervals only narrow and hold the true
+    value to the end.
+    """
     nodes, steps = trace.nodes, trace.steps
     stack: list[int] = []
     window: dict[int, tuple[Number | None, Number | None]] = {}
@@ -195,7 +212,9 @@ def check_steps(trace: Trace, truth: list[Exact]) -> None:
                 assert nodes.parent[row] == (stack[-1] if stack else -1)
                 is_open = not stack or nodes.kind[stack[-1]] == "mean"
                 assert is_open or is_wide(*window[stack[-1]]), "an empty window ends the node"
-                assert (low, high) == ((None, None) if is_open else window[stack[-1]]), "the window is passed on"
+                assert (low, high) == ((None, None) if is_open else window[stack[-1]]), (
+                    "the window is passed on"
+                )
                 assert (low, high) == (nodes.alpha[row], nodes.beta[row])
                 window[row], interval[row] = (low, high), (None, None)
                 stack.append(row)
@@ -220,8 +239,13 @@ def check_steps(trace: Trace, truth: list[Exact]) -> None:
                 assert stack.pop() == row
                 check_inside(interval[row], (low, high), truth[row])
                 value, bound = nodes.value[row], nodes.bound[row]
-                assert value in {"exact": (low, None), "lower": (low,), "upper": (high,)}[bound] or bound == "exact"
-                assert (bound == "exact") == (low == high or isinstance(value, tuple)) or low is None
+                assert (
+                    value in {"exact": (low, None), "lower": (low,), "upper": (high,)}[bound]
+                    or bound == "exact"
+                )
+                assert (bound == "exact") == (
+                    low == high or isinstance(value, tuple)
+                ) or low is None
     assert not stack
     assert entered == len(nodes.parent)
 
@@ -231,14 +255,18 @@ def is_wide(alpha: Number | None, beta: Number | None) -> bool:
     return alpha is None or beta is None or alpha < beta
 
 
-def check_narrower(before: tuple[Number | None, Number | None], now: tuple[Number | None, Number | None]) -> None:
+def check_narrower(
+    before: tuple[Number | None, Number | None], now: tuple[Number | None, Number | None]
+) -> None:
     """Nothing is in the second that is not in the first."""
     assert before[0] is None or (now[0] is not None and now[0] >= before[0])
     assert before[1] is None or (now[1] is not None and now[1] <= before[1])
 
 
 def check_inside(
-    before: tuple[Number | None, Number | None], now: tuple[Number | None, Number | None], truth: Exact
+    before: tuple[Number | None, Number | None],
+    now: tuple[Number | None, Number | None],
+    truth: Exact,
 ) -> None:
     """The interval has narrowed, and the true value is still in it."""
     check_narrower(before, now)
@@ -248,14 +276,19 @@ def check_inside(
         assert now[1] is None or Fraction(now[1]) >= truth - slack
 
 
-def check_line(trace: Trace, root: State, depth: float, guess: Guess, ours: str, known: Known) -> None:
+def check_line(
+    trace: Trace, root: State, depth: float, guess: Guess, ours: str, known: Known
+) -> None:
     """The best line keeps the value; it ends at a leaf or where chance decides."""
     state = root
     for name in trace.line:
         assert ours in ("", state.kind)
         assert state.kind != "mean"
         (move,) = [move for move in state.moves() if state.name(move) == name]
-        values = [true_value(state.play(other), depth - state.ply - 1, guess, ours, known) for other in state.moves()]
+        values = [
+            true_value(state.play(other), depth - state.ply - 1, guess, ours, known)
+            for other in state.moves()
+        ]
         best = true_value(state, depth - state.ply, guess, ours, known)
         assert values[list(state.moves()).index(move)] == best
         state = state.play(move)

@@ -1,4 +1,6 @@
-"""The command: everything that its page and its help promise, and a message with exit code 2 for everything else."""
+"""The command: everything that its page and its help promise, and a message with exit code 2 for
+everything else.
+"""
 
 import io
 import re
@@ -26,7 +28,9 @@ Output = pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command != "--help"])
 def test_commands_of_the_page(command: str, capsys: Output) -> None:
-    """Every command that docs/teaching.md shows works, prints text of at most 80 columns, and no complaint."""
+    """Every command that docs/teaching.md shows works, prints text of at most 80 columns, and no
+    complaint.
+    """
     assert main(shlex.split(command)) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -37,7 +41,13 @@ def test_commands_of_the_page(command: str, capsys: Output) -> None:
 def test_the_page_is_complete() -> None:
     """Lessons, algorithms, forms and columns are all on the page, and its trees can be read."""
     assert {command for command in COMMANDS if command in LESSONS} == set(LESSONS)
-    for name in (*ALGORITHMS, *FORMS, *Nodes.__struct_fields__, *Skipped.__struct_fields__, *Steps.__struct_fields__):
+    for name in (
+        *ALGORITHMS,
+        *FORMS,
+        *Nodes.__struct_fields__,
+        *Skipped.__struct_fields__,
+        *Steps.__struct_fields__,
+    ):
         assert f"`{name}`" in PAGE, name
     trees = re.findall(r"```tree\n(.*?)```", PAGE, re.DOTALL)
     assert len(trees) == 3
@@ -123,7 +133,12 @@ WRONG = {
 @pytest.mark.parametrize("command", WRONG)
 def test_wrong_commands(command: str, tmp_path: Path, capsys: Output) -> None:
     """What cannot be done is told in one line on stderr, with exit code 2 and nothing on stdout."""
-    files = {"TREE": TREE.encode(), "BAD": b"max(?)", "BINARY": b"\xff\xfe\x00", "JSON": b'{"root": 3}'}
+    files = {
+        "TREE": TREE.encode(),
+        "BAD": b"max(?)",
+        "BINARY": b"\xff\xfe\x00",
+        "JSON": b'{"root": 3}',
+    }
     words = shlex.split(command)
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
@@ -152,11 +167,15 @@ def test_unknown_options_and_help(capsys: Output) -> None:
 def test_as_a_process() -> None:
     """`python -m engine.teach` prints a lesson, and stops quietly when its reader has seen enough."""
     command = [sys.executable, "-m", "engine.teach"]
-    done = subprocess.run([*command, "alpha-cut"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [*command, "alpha-cut"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Alpha cut\n=========\n")
     large = [*command, "--game", "connect-four", "--depth", "4"]
-    with subprocess.Popen(large, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        large, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()

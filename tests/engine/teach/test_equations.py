@@ -1,4 +1,6 @@
-"""Equations between the algorithms, and between them and values found in another way, on random trees and games."""
+"""Equations between the algorithms, and between them and values found in another way, on random
+trees and games.
+"""
 
 import math
 import random
@@ -30,15 +32,20 @@ EXAMPLES = settings(max_examples=60)
 
 def same_but(trace: Trace, other: Trace, *fields: str) -> bool:
     """Are two traces equal in everything else?"""
-    left, right = ({name: getattr(one, name) for name in Trace.__struct_fields__} for one in (trace, other))
+    left, right = (
+        {name: getattr(one, name) for name in Trace.__struct_fields__} for one in (trace, other)
+    )
     return {**left, **dict.fromkeys(fields)} == {**right, **dict.fromkeys(fields)}
 
 
 def check_tree_equations(tree: Tree, depth: int | None, order: str) -> None:
-    """minimax = negamax = alpha-beta in value and choice; alpha-beta takes no more nodes; every trace is whole."""
+    """minimax = negamax = alpha-beta in value and choice; alpha-beta takes no more nodes; every
+    trace is whole.
+    """
     root = TreeState.at_root(tree)
     plain, negated, pruned = (
-        on_tree(tree, algorithm, depth=depth, order=order) for algorithm in ("minimax", "negamax", "alphabeta")
+        on_tree(tree, algorithm, depth=depth, order=order)
+        for algorithm in ("minimax", "negamax", "alphabeta")
     )
     sign = -1 if root.kind == "min" else 1
     for trace in (plain, negated, pruned):
@@ -59,7 +66,12 @@ def check_forms(tree: Tree, depth: int | None, order: str) -> None:
 
 
 @EXAMPLES
-@given(CHANCES, st.sampled_from([2, 1000]), st.sampled_from([None, 0, 1, 2, 3]), st.sampled_from(ORDERS))
+@given(
+    CHANCES,
+    st.sampled_from([2, 1000]),
+    st.sampled_from([None, 0, 1, 2, 3]),
+    st.sampled_from(ORDERS),
+)
 def test_trees(chance: random.Random, spread: int, depth: int | None, order: str) -> None:
     """On trees of any shape, with many ties or hardly any."""
     check_tree_equations(random_tree(chance, spread=spread), depth, order)
@@ -106,9 +118,13 @@ def check_several_players(tree: Tree, depth: int | None) -> None:
 
 @EXAMPLES
 @given(CHANCES, st.integers(2, 5), st.sampled_from([1, 50]), st.sampled_from([None, 2]))
-def test_several_players(chance: random.Random, players: int, spread: int, depth: int | None) -> None:
+def test_several_players(
+    chance: random.Random, players: int, spread: int, depth: int | None
+) -> None:
     """Max-n against brute force, with ties and without."""
-    check_several_players(random_tree(chance, tuple(f"p{i + 1}" for i in range(players)), spread), depth)
+    check_several_players(
+        random_tree(chance, tuple(f"p{i + 1}" for i in range(players)), spread), depth
+    )
 
 
 @EXAMPLES
@@ -191,7 +207,9 @@ def depth_for(position: Position, nodes: int) -> int:
 @pytest.mark.parametrize("game_id", game_ids())
 @pytest.mark.parametrize("order", ["game", "best"])
 def test_games(game_id: str, order: str) -> None:
-    """On positions of every game the algorithms agree as on trees, in all their forms; the traces are whole."""
+    """On positions of every game the algorithms agree as on trees, in all their forms; the traces
+    are whole.
+    """
     for position in samples(game_id, 2, seed=11):
         plan = Plan(depth=depth_for(position, 120), order=order, plain_limit=0)
         root = GameState.at_root(position, plan.ends)
@@ -202,7 +220,11 @@ def test_games(game_id: str, order: str) -> None:
         for trace in traces.values():
             check_trace(trace, root, estimate)
         assert len({(trace.value, trace.line) for trace in traces.values()}) == 1
-        assert traces["alphabeta"].counts.nodes <= traces["minimax"].counts.nodes == traces["negamax"].counts.nodes
+        assert (
+            traces["alphabeta"].counts.nodes
+            <= traces["minimax"].counts.nodes
+            == traces["negamax"].counts.nodes
+        )
         for form in FORMS[1:]:
             assert same_but(explain(root, replace(plan, form=form)), traces["alphabeta"], "form")
 
@@ -219,7 +241,8 @@ def test_average_of_games(game_id: str) -> None:
 class KernelState(GameState):
     """A position as the kernel sees it: at the horizon it asks the rules' `status` and no more.
 
-    A state without a move may be a matter of `no_moves_result`; the kernel leaves that to the ply below its horizon.
+    A state without a move may be a matter of `no_moves_result`; the kernel leaves that to the ply
+    below its horizon.
     """
 
     horizon: int = 0
@@ -227,7 +250,11 @@ class KernelState(GameState):
     def utility(self) -> Value | None:
         rules = self.position.game.rules
         is_open = int(rules.status(self.position.state)) == ONGOING
-        if self.ply == self.horizon and is_open and not self.position.game.settle(self.position.state)[1]:
+        if (
+            self.ply == self.horizon
+            and is_open
+            and not self.position.game.settle(self.position.state)[1]
+        ):
             drawn = self.position.game.drawn
             return 0 if drawn is not None and drawn(self.position.state) else self.estimate()
         return super().utility()
@@ -246,20 +273,35 @@ def as_the_kernel_sees(position: Position, depth: int) -> KernelState:
 
 @pytest.mark.parametrize("number", [1, pytest.param(6, marks=pytest.mark.long)])
 @pytest.mark.parametrize("game_id", game_ids())
-def test_the_production_search_agrees(game_id: str, number: int, searcher_of: Callable[[str], Searcher]) -> None:
-    """teach's minimax, the kit's and the exact profile of the production search have one value at every depth."""
+def test_the_production_search_agrees(
+    game_id: str, number: int, searcher_of: Callable[[str], Searcher]
+) -> None:
+    """teach's minimax, the kit's and the exact profile of the production search have one value at
+    every depth.
+    """
     searcher = searcher_of(game_id)
     for position in samples(game_id, number, seed=13):
         depth = depth_for(position, 400)
         reports: list[Report] = []
-        searcher.search(position, Limit(depth=depth), Table(12), Control(), exact_depth=True, on_depth=reports.append)
+        searcher.search(
+            position,
+            Limit(depth=depth),
+            Table(12),
+            Control(),
+            exact_depth=True,
+            on_depth=reports.append,
+        )
         assert reports
         for report in reports:
             for algorithm in ("minimax", "alphabeta"):
-                trace = explain(as_the_kernel_sees(position, report.depth), Plan(algorithm, report.depth))
+                trace = explain(
+                    as_the_kernel_sees(position, report.depth), Plan(algorithm, report.depth)
+                )
                 assert trace.value == report.score, (position.text(), report.depth)
             assert kit_minimax(position, report.depth, 0) == report.score
-            assert report.moves[0][0] in best_moves(position, report.depth), "the move that it plays is a best one"
+            assert report.moves[0][0] in best_moves(position, report.depth), (
+                "the move that it plays is a best one"
+            )
 
 
 def best_moves(position: Position, depth: int) -> list[int]:
@@ -270,7 +312,9 @@ def best_moves(position: Position, depth: int) -> list[int]:
 
 
 def test_own_cut_off_and_evaluator() -> None:
-    """Where to stop and what a state is worth are parameters: here a search of odd depths that counts moves."""
+    """Where to stop and what a state is worth are parameters: here a search of odd depths that
+    counts moves.
+    """
     start = load_game("tic-tac-toe").start()
 
     def cut_off(state: State, depth: float) -> bool:
@@ -279,6 +323,8 @@ def test_own_cut_off_and_evaluator() -> None:
     def mobility(state: State) -> Number:
         return len(state.moves())
 
-    trace = explain(GameState.at_root(start, Plan().ends), Plan(depth=3), evaluate=mobility, cut_off=cut_off)
+    trace = explain(
+        GameState.at_root(start, Plan().ends), Plan(depth=3), evaluate=mobility, cut_off=cut_off
+    )
     assert (trace.value, trace.counts.nodes) == (8, 10)
     assert close(trace.value, exact(8))

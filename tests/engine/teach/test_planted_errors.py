@@ -1,4 +1,6 @@
-"""The checks of the teaching search are believed because they find these errors, each a piece of its source."""
+"""The checks of the teaching search are believed because they find these errors, each a piece of
+its source.
+"""
 
 import importlib.util
 import random
@@ -23,7 +25,9 @@ Check = Callable[[], None]
 
 
 def trees() -> None:
-    """minimax = negamax = alpha-beta, with whole traces, on trees with ties and without, with chance and without."""
+    """minimax = negamax = alpha-beta, with whole traces, on trees with ties and without, with
+    chance and without.
+    """
     chance = random.Random(1)
     for spread in (2, 1000):
         for kinds in (("max", "min"), ("max", "min", "mean")):
@@ -83,7 +87,9 @@ def kit() -> None:
         for position in line[-8:-1]:
             for depth in (1, 2):
                 plan = Plan(depth=depth)
-                assert explain(GameState.at_root(position, plan.ends), plan).value == kit_minimax(position, depth, 0)
+                assert explain(GameState.at_root(position, plan.ends), plan).value == kit_minimax(
+                    position, depth, 0
+                )
 
 
 def distances() -> None:
@@ -119,7 +125,13 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "            break\n    return visit.leave(summary(state.kind, values))",
         "            break\n    return visit.leave(max(min(summary(state.kind, values), beta), alpha))",
     ),
-    ("skipped child", trees, flat, "enumerate(moves, 1):", "enumerate(moves[: 3 - len(moves) % 2], 1):"),
+    (
+        "skipped child",
+        trees,
+        flat,
+        "enumerate(moves, 1):",
+        "enumerate(moves[: 3 - len(moves) % 2], 1):",
+    ),
     (
         "child skipped by minimax",
         trees,
@@ -154,8 +166,20 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         'elif state.kind == "min":\n            beta',
         'elif state.kind == "mini":\n            beta',
     ),
-    ("not negated", trees, flat, "sign(state.kind) * sign(after.kind) * negamax", "sign(state.kind) * negamax"),
-    ("leaf not negated", games, flat, "sign(state.kind) * one(study.worth(state))", "one(study.worth(state))"),
+    (
+        "not negated",
+        trees,
+        flat,
+        "sign(state.kind) * sign(after.kind) * negamax",
+        "sign(state.kind) * negamax",
+    ),
+    (
+        "leaf not negated",
+        games,
+        flat,
+        "sign(state.kind) * one(study.worth(state))",
+        "one(study.worth(state))",
+    ),
     (
         "constants swapped",
         lessons,
@@ -171,8 +195,20 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "minimax(study, state.play(move), depth, move)",
     ),
     ("last of equal moves", trees, flat, "value > max(values)", "value >= max(values)"),
-    ("max-n tie the wrong way", players, flat, "value[player(kind)] > best", "value[player(kind)] >= best"),
-    ("max-n for another player", players, flat, "return int(kind[1:]) - 1", "return int(kind[1:]) % 3"),
+    (
+        "max-n tie the wrong way",
+        players,
+        flat,
+        "value[player(kind)] > best",
+        "value[player(kind)] >= best",
+    ),
+    (
+        "max-n for another player",
+        players,
+        flat,
+        "return int(kind[1:]) - 1",
+        "return int(kind[1:]) % 3",
+    ),
     (
         "mean for us",
         averages,
@@ -195,11 +231,35 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         '"lower" if value == self.low else "upper"',
         '"upper" if value == self.low else "lower"',
     ),
-    ("bound called exact", trees, study, "self.low == self.high == value", "value in (self.low, self.high)"),
-    ("interval closed too soon", trees, study, "max(self._highs) if is_last else INF", "max(self._highs)"),
+    (
+        "bound called exact",
+        trees,
+        study,
+        "self.low == self.high == value",
+        "value in (self.low, self.high)",
+    ),
+    (
+        "interval closed too soon",
+        trees,
+        study,
+        "max(self._highs) if is_last else INF",
+        "max(self._highs)",
+    ),
     ("interval never closed", lessons, study, "max(self._highs) if is_last else INF", "INF"),
-    ("skipped child not listed", trees, study, "self.skip(rest, depth)", "self.skip(rest[1:], depth)"),
-    ("narrowing not recorded", trees, study, 'self.study.record.step("narrowed"', 'self.study.record.step("enter"'),
+    (
+        "skipped child not listed",
+        trees,
+        study,
+        "self.skip(rest, depth)",
+        "self.skip(rest[1:], depth)",
+    ),
+    (
+        "narrowing not recorded",
+        trees,
+        study,
+        'self.study.record.step("narrowed"',
+        'self.study.record.step("enter"',
+    ),
     (
         "step left out",
         trees,
@@ -214,13 +274,37 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "parent = -1 if above is None else above.row",
         "parent = self.study.visited - 2",
     ),
-    ("nodes lost at the cap", capped, study, "if len(self.nodes) >= self.limit:", "if len(self.nodes) > self.limit:"),
+    (
+        "nodes lost at the cap",
+        capped,
+        study,
+        "if len(self.nodes) >= self.limit:",
+        "if len(self.nodes) > self.limit:",
+    ),
     ("best for the wrong side", perfect, order, "* flat.sign(state.kind)", "* 1"),
-    ("worst first", orders, order, "key=lambda move: -values[move]", "key=lambda move: values[move]"),
+    (
+        "worst first",
+        orders,
+        order,
+        "key=lambda move: -values[move]",
+        "key=lambda move: values[move]",
+    ),
     ("order not followed", orders, order, "return moves[::-1]", "return moves"),
     ("wrong seat", kit, state, "if outcome.winner == self.us:", "if outcome.winner != self.us:"),
-    ("distance forgotten", distances, state, "self.scale.win - self.scale.by_distance * self.ply", "self.scale.win"),
-    ("late losses are bad", distances, state, "self.scale.lose + self.scale", "self.scale.lose - self.scale"),
+    (
+        "distance forgotten",
+        distances,
+        state,
+        "self.scale.win - self.scale.by_distance * self.ply",
+        "self.scale.win",
+    ),
+    (
+        "late losses are bad",
+        distances,
+        state,
+        "self.scale.lose + self.scale",
+        "self.scale.lose - self.scale",
+    ),
     ("estimate of the mover", kit, state, "else -value", "else value"),
     ("sizes beyond the depth", sizes, state, "depth - 1)\n\n\ndef", "depth)\n\n\ndef"),
     ("weights forgotten", lessons, evaluators, "count * weights.get(name, 1)", "count"),
@@ -252,14 +336,24 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "return side(self.study, self.sides, self.prunes)\n",
         "return side(self.study, self.sides, self.prunes, self.alpha, self.beta)\n",
     ),
-    ("accumulator without an opposite", forms, mapping, '"min" if self.kind == "max" else "max"', "self.kind"),
+    (
+        "accumulator without an opposite",
+        forms,
+        mapping,
+        '"min" if self.kind == "max" else "max"',
+        "self.kind",
+    ),
     ("greedy map", forms, mapping, "if best.has_enough:", "if False:"),
 ]
 
 
 @pytest.fixture
-def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[ModuleType, str, str], None]]:
-    """Puts a copy of a module with one piece of text replaced in the place of the module, wherever it is used."""
+def planted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[ModuleType, str, str], None]]:
+    """Puts a copy of a module with one piece of text replaced in the place of the module, wherever
+    it is used.
+    """
     names: list[str] = []
 
     def plant(original: ModuleType, right: str, wrong: str) -> None:
@@ -282,7 +376,9 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         del sys.modules[name]
 
 
-def replace_everywhere(original: ModuleType, planted: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def replace_everywhere(
+    original: ModuleType, planted: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever has the module, or something that it defines, gets the planted one's."""
     users = [
         module
@@ -303,10 +399,16 @@ def replace_everywhere(original: ModuleType, planted: ModuleType, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("check", "module", "right", "wrong"), [error[1:] for error in ERRORS], ids=[error[0] for error in ERRORS]
+    ("check", "module", "right", "wrong"),
+    [error[1:] for error in ERRORS],
+    ids=[error[0] for error in ERRORS],
 )
 def test_an_error_is_found(
-    planted: Callable[[ModuleType, str, str], None], check: Check, module: ModuleType, right: str, wrong: str
+    planted: Callable[[ModuleType, str, str], None],
+    check: Check,
+    module: ModuleType,
+    right: str,
+    wrong: str,
 ) -> None:
     """With one wrong piece in the source the check that is there for it fails."""
     planted(module, right, wrong)
@@ -315,7 +417,9 @@ def test_an_error_is_found(
 
 
 @pytest.mark.parametrize("check", list(dict.fromkeys(error[1] for error in ERRORS)))
-def test_no_error_is_found_where_none_is(planted: Callable[[ModuleType, str, str], None], check: Check) -> None:
+def test_no_error_is_found_where_none_is(
+    planted: Callable[[ModuleType, str, str], None], check: Check
+) -> None:
     """Copies of the modules that are not changed pass the same checks."""
     for module in {error[2] for error in ERRORS if error[1] is check}:
         planted(module, "", "")

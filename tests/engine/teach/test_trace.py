@@ -1,4 +1,6 @@
-"""The trace: it travels, it is bounded, it says when it is not whole, and what is asked wrongly is told."""
+"""The trace: it travels, it is bounded, it says when it is not whole, and what is asked wrongly is
+told.
+"""
 
 import gzip
 import random
@@ -39,7 +41,9 @@ def test_traces_travel(algorithm: str) -> None:
 
 
 def test_a_capped_trace_says_so() -> None:
-    """Beyond the cap a search goes on, to the same result, and the trace holds its first nodes only."""
+    """Beyond the cap a search goes on, to the same result, and the trace holds its first nodes
+    only.
+    """
     plan = Plan("alphabeta", depth=4)
     root = start_of("connect-four", plan)
     whole, capped = explain(root, plan), explain(root, replace(plan, max_trace=100))
@@ -57,7 +61,9 @@ def test_a_capped_trace_says_so() -> None:
 def test_the_cap_is_that_of_the_wire() -> None:
     """No plan gets more nodes into a trace than 20,000; what is cut off can still be sent and read."""
     plan = Plan("minimax", depth=6, max_trace=10**9)
-    trace = explain(GameState.at_root(load_game("tic-tac-toe").position("....X...."), plan.ends), plan)
+    trace = explain(
+        GameState.at_root(load_game("tic-tac-toe").position("....X...."), plan.ends), plan
+    )
     assert trace.counts.nodes > MAX_TRACE_NODES == len(trace.nodes.parent)
     content = msgspec.json.encode(trace)
     assert msgspec.json.decode(content, type=Trace).truncated
@@ -81,7 +87,9 @@ def test_a_search_is_bounded() -> None:
 
 
 def test_finished_positions_and_no_depth() -> None:
-    """A finished root is a leaf with its utility, a root without plies to go a leaf with its estimate; no move."""
+    """A finished root is a leaf with its utility, a root without plies to go a leaf with its
+    estimate; no move.
+    """
     won = GameState.at_root(load_game("tic-tac-toe").position("XXXOO...."), Scale(-1, 0, 1))
     for algorithm in ALGORITHMS:
         trace = explain(won, Plan(algorithm))
@@ -134,7 +142,9 @@ def test_several_players_are_for_some_algorithms() -> None:
 
 
 def test_a_missing_estimate_is_told() -> None:
-    """Where a tree is cut off at a node without an estimate, the message says which node, and what to do."""
+    """Where a tree is cut off at a node without an estimate, the message says which node, and what
+    to do.
+    """
     tree = parse_tree("max(A: min~4(1, 2), B: min(5, 6))")
     with pytest.raises(NotPossible, match=r"the node B has no estimate: write one \(max~5"):
         on_tree(tree, "alphabeta", depth=1)
@@ -180,9 +190,14 @@ def test_orders() -> None:
 
 
 def test_a_shallower_search_sorts() -> None:
-    """With a depth, moves are sorted by a search one ply less deep: it is counted, and it may be wrong."""
+    """With a depth, moves are sorted by a search one ply less deep: it is counted, and it may be
+    wrong.
+    """
     tree = parse_tree("max(A: min~1(min~7(4), min~8(5)), B: min~2(min~3(9), min~4(8)))")
-    shallow, deep = on_tree(tree, "minimax", depth=2, order="best"), on_tree(tree, "minimax", order="best")
+    shallow, deep = (
+        on_tree(tree, "minimax", depth=2, order="best"),
+        on_tree(tree, "minimax", order="best"),
+    )
     assert [move for move in shallow.nodes.move if move in "AB"][1:] == ["B", "A"]
     assert [move for move in deep.nodes.move if move in "AB"][1:] == ["B", "A"]
     assert shallow.line[0] == "A"
@@ -204,10 +219,14 @@ def test_material_needs_sides() -> None:
 
 
 def test_large_trees_are_not_counted() -> None:
-    """Where plain minimax would take more nodes than are counted, the trace says that it does not know."""
+    """Where plain minimax would take more nodes than are counted, the trace says that it does not
+    know.
+    """
     plan = Plan(depth=6)
     trace = explain(start_of("connect-four", plan), plan)
-    assert trace.counts.plain_nodes is trace.counts.plain_leaves is trace.counts.minimum_leaves is None
+    assert (
+        trace.counts.plain_nodes is trace.counts.plain_leaves is trace.counts.minimum_leaves is None
+    )
     assert "too many to count" in format_trace(trace, log=False)
 
 

@@ -1,4 +1,6 @@
-"""Explicit trees: both written forms say the same, and whatever is not a tree is refused with the reason."""
+"""Explicit trees: both written forms say the same, and whatever is not a tree is refused with the
+reason.
+"""
 
 import random
 
@@ -34,7 +36,9 @@ PIECES = st.dictionaries(NAMES, st.integers(1, 100), max_size=3)
 def trees(draw: st.DrawFn) -> Tree:
     """Trees with names, estimates and pieces, with one utility a leaf or several."""
     players = draw(st.sampled_from([1, 1, 2, 3]))
-    kinds = ["max", "min", "mean"] if players == 1 else [*(f"p{i + 1}" for i in range(players)), "mean"]
+    kinds = (
+        ["max", "min", "mean"] if players == 1 else [*(f"p{i + 1}" for i in range(players)), "mean"]
+    )
     value = NUMBERS if players == 1 else st.tuples(*[NUMBERS] * players)
 
     def node(level: int, move: str) -> Node:
@@ -42,10 +46,17 @@ def trees(draw: st.DrawFn) -> Tree:
         pieces = draw(st.none() | st.tuples(PIECES, PIECES))
         if level == 3 or draw(st.booleans()):
             is_open = players == 1 and (estimate is not None or pieces is not None)
-            return Node(None, (), move, draw(st.none() | value if is_open else value), estimate, pieces)
+            return Node(
+                None, (), move, draw(st.none() | value if is_open else value), estimate, pieces
+            )
         names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
         return Node(
-            draw(st.sampled_from(kinds)), tuple(node(level + 1, name) for name in names), move, None, estimate, pieces
+            draw(st.sampled_from(kinds)),
+            tuple(node(level + 1, name) for name in names),
+            move,
+            None,
+            estimate,
+            pieces,
         )
 
     return check_tree(Tree(node(0, "")))
@@ -60,7 +71,9 @@ def test_both_forms(tree: Tree) -> None:
 
 def test_the_forms_mean_the_same() -> None:
     """A small tree in both forms; a bare number is a leaf, and nameless moves are numbered."""
-    text = parse_tree("max(A: min(3, 12) # the first\n, B: min~5[queen | pawn*2](2, deep: max(7, -1.5)))")
+    text = parse_tree(
+        "max(A: min(3, 12) # the first\n, B: min~5[queen | pawn*2](2, deep: max(7, -1.5)))"
+    )
     json = decode_tree(
         b"""{"root": {"kind": "max", "children": [
             {"move": "A", "kind": "min", "children": [3, {"utility": 12}]},

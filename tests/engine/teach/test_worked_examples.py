@@ -1,4 +1,6 @@
-"""The ten worked examples of the texts that the teaching search comes from, with their very numbers."""
+"""The ten worked examples of the texts that the teaching search comes from, with their very
+numbers.
+"""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +28,9 @@ def traces(lesson: str) -> list[Trace]:
 
 
 def seen(trace: Trace) -> tuple[list[str], list[str]]:
-    """The visited and skipped nodes, read from the JSON and from the text: both have to say the same."""
+    """The visited and skipped nodes, read from the JSON and from the text: both have to say the
+    same.
+    """
     travelled = msgspec.json.decode(msgspec.json.encode(trace), type=Trace)
     assert travelled == trace
     visited, skipped = node_names(travelled)
@@ -48,7 +52,9 @@ def bound_of(trace: Trace, move: str) -> str:
 
 
 def happened(trace: Trace, move: str) -> list[tuple[str, object, object]]:
-    """What happened to a node itself: its windows, and (as `returned`) its own interval after each child."""
+    """What happened to a node itself: its windows, and (as `returned`) its own interval after each
+    child.
+    """
     row, steps = trace.nodes.move.index(move), trace.steps
     found: list[tuple[str, object, object]] = []
     for what, node, low, high in zip(steps.what, steps.node, steps.low, steps.high, strict=True):
@@ -61,12 +67,39 @@ def test_1_four_level_tree() -> None:
     """Alpha-beta visits exactly the nodes of the text, skips the others, and chooses A with 10."""
     pruned, plain, negated = traces("four-level-tree")
     visited, skipped = seen(pruned)
-    assert visited == ["A", "C", "G", "G1", "G2", "H", "H1", "H2", "D", "I", "I1", "I2", "B", "E", "K", "K1", "L", "L1"]
+    assert visited == [
+        "A",
+        "C",
+        "G",
+        "G1",
+        "G2",
+        "H",
+        "H1",
+        "H2",
+        "D",
+        "I",
+        "I1",
+        "I2",
+        "B",
+        "E",
+        "K",
+        "K1",
+        "L",
+        "L1",
+    ]
     assert skipped == ["J", "K2", "L2", "F"]
     assert pruned.skipped.below == (2, 0, 0, 6)
     values = {"G": 10, "H": 9, "C": 10, "I": 14, "D": 14, "A": 10, "K": 5, "L": 4, "E": 5, "B": 5}
     assert {move: value_of(pruned, move) for move in values} == values
-    bounds = {"G": "exact", "C": "exact", "D": "lower", "A": "exact", "K": "upper", "L": "upper", "E": "upper"}
+    bounds = {
+        "G": "exact",
+        "C": "exact",
+        "D": "lower",
+        "A": "exact",
+        "K": "upper",
+        "L": "upper",
+        "E": "upper",
+    }
     assert {move: bound_of(pruned, move) for move in bounds} == bounds
     assert ("cut", 14, 10) in happened(pruned, "D")
     assert (pruned.value, pruned.line[0]) == (10, "A")
@@ -115,7 +148,9 @@ final score 101, exact
 
 
 def test_2_sticks() -> None:
-    """After 3x3 the search tries 1x1, 2x1 and 2x2 in this order, with these scores and windows, and plays 2x2."""
+    """After 3x3 the search tries 1x1, 2x1 and 2x2 in this order, with these scores and windows, and
+    plays 2x2.
+    """
     start = load_game("sticks").start()
     after = start.play(start.parse_move("3x3"))
     plan = Plan("alphabeta", depth=3, evaluator="random")
@@ -131,24 +166,36 @@ def test_2_sticks() -> None:
 
 
 def test_2_negamax_negates_the_utility() -> None:
-    """A loss of ours is 1 for the other side, and no win of 101: utilities are negated, not swapped."""
+    """A loss of ours is 1 for the other side, and no win of 101: utilities are negated, not
+    swapped.
+    """
     negated = traces("sticks")[1]
     assert negated.view == "mover"
     assert (negated.value, negated.line) == (101, ("2x2",))
-    assert [value for value, kind in zip(negated.nodes.value, negated.nodes.kind, strict=True) if kind == "min"] == [
+    assert [
+        value
+        for value, kind in zip(negated.nodes.value, negated.nodes.kind, strict=True)
+        if kind == "min"
+    ] == [
         1,
         1,
     ]
 
 
 def test_2_the_random_evaluator_stays_between() -> None:
-    """Where the search stops early, the guess is a number from 0 to 100, the same for the same seed."""
+    """Where the search stops early, the guess is a number from 0 to 100, the same for the same
+    seed.
+    """
     start = load_game("sticks").start()
 
     def leaves(seed: int) -> list[Value | None]:
         plan = Plan("minimax", depth=2, evaluator="random", seed=seed)
         nodes = explain(GameState.at_root(start, plan.ends), plan).nodes
-        return [value for value, reason in zip(nodes.value, nodes.reason, strict=True) if reason == "depth"]
+        return [
+            value
+            for value, reason in zip(nodes.value, nodes.reason, strict=True)
+            if reason == "depth"
+        ]
 
     assert leaves(1) == leaves(1) != leaves(2)
     assert all(isinstance(value, int) and 0 <= value <= 100 for value in [*leaves(1), *leaves(2)])
@@ -168,9 +215,14 @@ def test_3_alpha_and_beta_cut() -> None:
 
 
 def test_4_greedy_friends() -> None:
-    """The second friend's first coin closes the window (10, 5), and the friend's own value lies in (-inf, 5]."""
+    """The second friend's first coin closes the window (10, 5), and the friend's own value lies in
+    (-inf, 5].
+    """
     pruned, plain = traces("greedy-friends")
-    assert seen(pruned) == (["one", "one-10", "one-50", "one-25", "two", "two-5"], ["two-20", "two-50"])
+    assert seen(pruned) == (
+        ["one", "one-10", "one-50", "one-25", "two", "two-5"],
+        ["two-20", "two-50"],
+    )
     assert happened(pruned, "two") == [
         ("enter", 10, None),
         ("returned", None, 5),
@@ -182,9 +234,14 @@ def test_4_greedy_friends() -> None:
 
 
 def test_5_generous_friends() -> None:
-    """MIN at the root: 25 from the first friend, and the second one's 50 is enough to skip the rest."""
+    """MIN at the root: 25 from the first friend, and the second one's 50 is enough to skip the
+    rest.
+    """
     pruned, plain = traces("generous-friends")
-    assert seen(pruned) == (["one", "one-5", "one-2", "one-25", "two", "two-50"], ["two-10", "two-20"])
+    assert seen(pruned) == (
+        ["one", "one-5", "one-2", "one-25", "two", "two-50"],
+        ["two-10", "two-20"],
+    )
     assert pruned.nodes.kind[0] == "min"
     assert happened(pruned, "two")[-2:] == [("cut", 50, 25), ("leave", 50, None)]
     assert (pruned.value, plain.value, pruned.line[0]) == (25, 25, "one")
@@ -192,7 +249,9 @@ def test_5_generous_friends() -> None:
 
 @pytest.mark.parametrize("algorithm", ["minimax", "alphabeta", "negamax"])
 def test_6_rock_paper_scissors(algorithm: str) -> None:
-    """Thirteen states; every first sign is worth -1, with private utilities scissors -20; rock is played."""
+    """Thirteen states; every first sign is worth -1, with private utilities scissors -20; rock is
+    played.
+    """
     for tree in (PLAIN, PRIVATE, BOTH):
         assert len(list(walk(tree.root))) == 13
     plain, private = on_tree(PLAIN, algorithm), on_tree(PRIVATE, algorithm)
@@ -204,19 +263,26 @@ def test_6_rock_paper_scissors(algorithm: str) -> None:
 
 
 def test_6_private_utilities_for_both() -> None:
-    """By max-n each player looks at their own utility: rock is answered by paper, paper by scissors."""
+    """By max-n each player looks at their own utility: rock is answered by paper, paper by
+    scissors.
+    """
     trace = traces("rock-paper-scissors")[2]
     assert (trace.value, trace.line) == ((-1, 1), ("rock", "paper"))
     assert [trace.nodes.value[row] for row in (1, 5, 9)] == [(-1, 1), (-1, 15), (-20, 1)]
 
 
 def test_7_final_states() -> None:
-    """A finished game is worth 1 to its winner and -1 to its loser, from either seat; a draw is worth 0."""
+    """A finished game is worth 1 to its winner and -1 to its loser, from either seat; a draw is
+    worth 0.
+    """
     game = load_game("tic-tac-toe")
     won = game.position("XXXOO....")
     assert won.outcome() is not None
     assert [GameState(won, seat, Scale()).utility() for seat in (0, 1)] == [1, -1]
-    assert [GameState(game.position("XOXXOOOXX"), seat, Scale()).utility() for seat in (0, 1)] == [0, 0]
+    assert [GameState(game.position("XOXXOOOXX"), seat, Scale()).utility() for seat in (0, 1)] == [
+        0,
+        0,
+    ]
     assert GameState(game.start(), 0, Scale()).utility() is None
     assert explain(GameState.at_root(won, Scale()), Plan(evaluator="zero")).value == -1
 
@@ -248,7 +314,9 @@ def reachable(start: Position) -> Iterator[Position]:
 
 
 def test_9_tic_tac_toe() -> None:
-    """5,478 positions can come up, fewer than 3 to the 9th; a full search from the empty board gives a draw."""
+    """5,478 positions can come up, fewer than 3 to the 9th; a full search from the empty board
+    gives a draw.
+    """
     start = load_game("tic-tac-toe").start()
     assert sum(1 for _ in reachable(start)) == 5478 < 3**9 == 19_683
     plan = Plan("alphabeta", evaluator="zero")
@@ -268,18 +336,24 @@ def test_9_the_lesson_is_small_enough_to_look_at() -> None:
 
 
 def test_10_knuth_and_moore() -> None:
-    """Best first, a tree with three moves and four plies takes 9 + 9 - 1 leaves of 81; no order takes fewer."""
+    """Best first, a tree with three moves and four plies takes 9 + 9 - 1 leaves of 81; no order
+    takes fewer.
+    """
     best, plain, worst = traces("move-order")
     assert [trace.counts.minimum_leaves for trace in (best, plain, worst)] == [17, 17, 17]
     assert best.counts.leaves == 17 < plain.counts.leaves < worst.counts.leaves
     assert {trace.value for trace in (best, plain, worst)} == {best.value}
-    assert {(trace.counts.plain_nodes, trace.counts.plain_leaves) for trace in (best, plain, worst)} == {(121, 81)}
+    assert {
+        (trace.counts.plain_nodes, trace.counts.plain_leaves) for trace in (best, plain, worst)
+    } == {(121, 81)}
     assert best.counts.ordering > 0 == plain.counts.ordering
 
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_lesson_can_be_read(name: str) -> None:
-    """A lesson has a title, a page, something to look at, and traces that travel; its text fits into 80 columns."""
+    """A lesson has a title, a page, something to look at, and traces that travel; its text fits
+    into 80 columns.
+    """
     lesson = load_lesson(name)
     assert lesson.title
     assert len(lesson.page) > 200
