@@ -69,10 +69,8 @@ def main(
     """Serves Plyroom: browsers, terminals and bots on one port."""
     given = {"host": host, "port": port, "data": data, "database": database, "workers": workers}
     try:
-        settings = replace(
-            settings_from_env(),
-            **{name: value for name, value in given.items() if value is not None},
-        )  # type: ignore[arg-type]
+        chosen = {name: value for name, value in given.items() if value is not None}
+        settings = replace(settings_from_env(), **chosen)  # type: ignore[arg-type]
         broker_of(settings)
     except SettingError as error:
         raise click.ClickException(str(error)) from error

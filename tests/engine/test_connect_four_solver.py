@@ -446,9 +446,8 @@ def random_won(rng: random.Random, discs: int) -> Position:
 
 def keeps_what_is_won(position: Position) -> None:
     """The answer of the solver within the top level's patience wins, and says so."""
-    solution = solver().solve(
-        position, Limit(time_ms=load_game("connect-four").rules.PATIENCE_MS), Control()
-    )  # type: ignore[attr-defined]
+    patience_ms = load_game("connect-four").rules.PATIENCE_MS  # type: ignore[attr-defined]
+    solution = solver().solve(position, Limit(time_ms=patience_ms), Control())
     assert solution is not None
     assert solution.value > 0
     if known_or_none(board_of(position)) is not None:  # nothing was searched for its result

@@ -266,9 +266,9 @@ async def test_presence_that_was_lost_on_the_way_comes_again() -> None:
         ada, ben, _, room = await people(here, there)
         await asyncio.sleep(SOON_S)
         publish = bus.publish
-        bus.publish = lambda message: (
+        bus.publish = lambda message: (  # type: ignore[method-assign]
             None if isinstance(message, PresenceReport) else publish(message)
-        )  # type: ignore[method-assign]
+        )
         ben.close()
         dan = Client(there, "dan")
         await dan.ack(dan.join(room))
@@ -305,9 +305,9 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
         bus._inner._gap_handlers[1](None)
         await asyncio.sleep(10)
         publish = bus.publish
-        bus.publish = lambda message: (
+        bus.publish = lambda message: (  # type: ignore[method-assign]
             None if isinstance(message, EventsAppended) else publish(message)
-        )  # type: ignore[method-assign]
+        )
         v = await ada.ack(ada.chat(room, "?"))
         assert v is not None
         with pytest.raises(TimeoutError):
@@ -379,10 +379,10 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
         async with stopped_clock() as clock:
             buses[1].link._flows = False  # no farewell
             for task in asyncio.all_tasks():
-                if (
-                    task.get_name() == "broker link"
-                    and task.get_coro().cr_frame.f_locals["self"] is buses[1].link
-                ):  # type: ignore[union-attr]
+                if task.get_name() != "broker link":
+                    continue
+                link = task.get_coro().cr_frame.f_locals["self"]  # type: ignore[union-attr]
+                if link is buses[1].link:
                     task.cancel()
             await until(lambda: told[-1] == b"")
             await clock.until(lambda: present(ada) == ([True, False], 0), within_s=1.0)

@@ -95,9 +95,9 @@ def test_a_log_whose_game_is_gone_or_broken_still_loads() -> None:
     assert written(new.fold(gone).match.moves) == WRITTEN  # type: ignore[union-attr]
     assert written(old.fold(gone).match.moves) == [(None, None)] * len(CHESS)  # type: ignore[union-attr]
     broken = altered("chess", {"notation": raises}, digest=load_game("chess").digest)
-    assert written(old.fold(lambda _: broken).match.moves) == [
-        (number, None) for number, _ in WRITTEN
-    ]  # type: ignore[union-attr]
+    match = old.fold(lambda _: broken).match
+    assert match is not None
+    assert written(match.moves) == [(number, None) for number, _ in WRITTEN]
 
 
 async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
