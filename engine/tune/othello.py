@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from engine.command_line import between, count_or_none
+from engine.compiler import native_lanes  # noqa: F401
 from engine.compiler.native import Memory, compile_game
 from engine.game import State
 from engine.games import othello

@@ -74,7 +74,7 @@ KEPT_TURN = (
 )
 TOLD = [
     ("style", "empty - ONE", "empty - 1", r"plugged_planted\.py:\d+: the number 1 next to a word.*U\(\.\.\.\)"),
-    ("style", "@rule\ndef stuck", "def stuck", r"\.py:\d+: the hook stuck is not marked; write @rule"),
+    ("style", "@rule\ndef no_moves_result", "def no_moves_result", r"\.py:\d+: the hook no_moves_result is not marked; write @rule"),
     ("declarations", 'RULES = """', 'RULES = """Play!"""\nOLD = """', "100 to 8000 characters"),
     ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 70_000", "1 to 65535"),
     ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
@@ -287,7 +287,7 @@ STUCK_DRAWN = "@rule\ndef drawn(s: State) -> int:\n    return 1 if movable(s) ==
     [
         ("repetition", "return EVERY_POSITION", "return 0", "does not come again"),
         ("repetition", "return EVERY_POSITION", "return 9", "or 512 for all"),
-        ("draws", "@rule\ndef stuck", STUCK_DRAWN + "@rule\ndef stuck", "look for a move first"),
+        ("draws", "@rule\ndef no_moves_result", STUCK_DRAWN + "@rule\ndef no_moves_result", "look for a move first"),
         ("views", "(POINTS[m], _free(s)), f", "(_free(s),), f", "differ in their choice"),
     ],
 )
@@ -325,6 +325,6 @@ def test_a_wrong_float_is_found(plug_in: Callable[[str, str], Path]) -> None:
 
 def test_missing_names_are_told(plug_in: Callable[[str, str], Path]) -> None:
     """A rules file without a hook is refused by name when it is loaded."""
-    plug_in("planted", SOURCE.replace("def stuck(", "def stuck_too("))
+    plug_in("planted", SOURCE.replace("def no_moves_result(", "def no_moves_result_too("))
     with pytest.raises(GameFault, match="no_moves_result"):
         load_game("planted")

@@ -6,6 +6,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from engine.compiler import native_lanes  # noqa: F401  (registers what is compiled here)
 from engine.compiler.native import Memory
 from engine.lanes import Lanes, filled, joined, lanes, lanes_at, lanes_of, leading_zeros
 

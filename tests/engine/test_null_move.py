@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import GOES_ON, LOST, Option, State
+from engine.game import ONGOING, LOST, Option, State
 from engine.jit import U, rule
 
 NAME, TITLE, RULES, DATA, LEVELS, MARGIN = "passing", "Passing", "", (), 1, 2000
@@ -63,7 +63,7 @@ def init(options: Any) -> State:
 
 @rule
 def status(s: State) -> int:
-    return LOST if s[1] & MATED else GOES_ON
+    return LOST if s[1] & MATED else ONGOING
 
 
 @rule
@@ -100,7 +100,7 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def stuck(s: State) -> int:
+def no_moves_result(s: State) -> int:
     return LOST
 
 
@@ -125,7 +125,7 @@ def evaluate(s: State, data: Any) -> int:
 
 
 @rule
-def tense(s: State) -> int:
+def unstable(s: State) -> int:
     return 1 if (s[0] >> U(20)) & U(3) == U(0) and s[1] & MODE != ZUGZWANG else 0
 
 
@@ -135,7 +135,7 @@ def may_pass(s: State) -> int:
     if mode == U(0):
         return 0
     if mode == U(1):
-        return tense(s)
+        return unstable(s)
     return 1
 
 

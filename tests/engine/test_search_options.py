@@ -211,13 +211,13 @@ def wins_at(stones: np.uint64, discs: np.uint64) -> int:
 
 
 @rule
-def noisy(s: State, buf: Any) -> int:
+def tactical(s: State, buf: Any) -> int:
     buf[0] = wins_at(s[0], s[1])
     return 1 if buf[0] >= 0 else 0
 
 
 @rule
-def tense(s: State) -> int:
+def unstable(s: State) -> int:
     return 1 if wins_at(s[0] ^ s[1], s[1]) >= 0 else 0
 
 
@@ -268,12 +268,12 @@ def test_hints_do_not_change_results(hinted: Game) -> None:
 RESTLESS = """
 
 @rule
-def tense(s: State) -> int:
+def unstable(s: State) -> int:
     return 1
 
 
 @rule
-def noisy(s: State, buf: Any) -> int:
+def tactical(s: State, buf: Any) -> int:
     return moves(s, buf)
 """
 

@@ -167,7 +167,7 @@ class Crowd:
         minute_s = 60.0
         pings_s = capacity.idle.node_cpu_s_per_minute / minute_s * wanted.players * part
         self.lobby_busy = (
-            wanted.lobby_entries * (1 - 1 / nodes) * capacity.lobby.last_heard_s
+            wanted.lobby_entries * (1 - 1 / nodes) * capacity.lobby.heard_s
             + wanted.lobby_entries * part * capacity.lobby.told_s
         )
         self._steady_s = pings_s + self.lobby_busy + capacity.costs.background["node"]
@@ -204,7 +204,7 @@ class Crowd:
     def _tell_spectator(self, node: int) -> None:
         model, costs = self._model, self._capacity.costs
         model.broker.give(max(0.0, costs.broker_away_op_s - costs.broker_here_op_s))
-        model.nodes[node].give(model.last_heard_s + self._capacity.spectator.node_s)
+        model.nodes[node].give(model.heard_s + self._capacity.spectator.node_s)
         model.proxy[node % len(model.proxy)].give(self._capacity.spectator.proxy_s)
 
     def _keep_up(self, node: int) -> None:
@@ -251,7 +251,7 @@ def fewest_nodes(capacity: Capacity, wanted: Demand) -> tuple[int, Cell]:
     """As many nodes as keep each at most BUSY; ValueError when no number does, for the lobby alone
     takes more.
     """
-    if wanted.lobby_entries * capacity.lobby.last_heard_s >= BUSY:
+    if wanted.lobby_entries * capacity.lobby.heard_s >= BUSY:
         raise ValueError("each node is busy with the lobby of all others")
     nodes = max(2, math.ceil(wanted.ops * capacity.costs.node_away_op_s / BUSY))
     for _ in range(12):
@@ -395,7 +395,7 @@ def limits(capacity: Capacity, like: Plan, habits: Habits | None = None) -> list
             "the lobby: half of every node's share goes into hearing of all rooms",
             most(
                 lambda _, wanted, nodes: (
-                    wanted.lobby_entries * capacity.lobby.last_heard_s <= BUSY / 2
+                    wanted.lobby_entries * capacity.lobby.heard_s <= BUSY / 2
                 )
             ),
         ),
@@ -504,7 +504,7 @@ def costs_table(capacity: Capacity) -> str:
          f"{capacity.idle.node_bytes / 1000:.1f} KB; {capacity.idle.proxy_bytes / 1000:.1f} KB"),
         ("memory of a live match with both connections: node", f"{capacity.match.node_bytes / 1000:.1f} KB"),
         ("a change of a public room: where it is told; on every node that hears of it",
-         f"{capacity.lobby.told_s * us:.1f} us; {capacity.lobby.last_heard_s * us:.1f} us"),
+         f"{capacity.lobby.told_s * us:.1f} us; {capacity.lobby.heard_s * us:.1f} us"),
         ("an AI move, core-milliseconds by level", levels),
         ("a search on a worker elsewhere, beside its own time: node; worker; broker; longer by",
          f"{capacity.search.dispatch_node_s * us:.0f} us; {capacity.search.dispatch_worker_s * us:.0f} us;"

@@ -85,7 +85,7 @@ class Lobby(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     told_s: float
-    last_heard_s: float
+    heard_s: float
     entry_bytes: float
 
 

@@ -96,7 +96,7 @@ class Model:
         self.machines = [self._shared] if self._shared else []
         self.disk = Disk(self.simulation, draws(costs.fsync_s, chance))
         #: What a node spends on an operation of another one.
-        self.last_heard_s = max(0.0, costs.node_away_op_s - costs.node_here_op_s)
+        self.heard_s = max(0.0, costs.node_away_op_s - costs.node_here_op_s)
         # Elsewhere players cost nothing here: so many cores never keep anybody waiting.
         self.client = Process(
             self._shared or Machine(self.simulation, 1000), costs.client_wake_s, in_turns=True
@@ -157,7 +157,7 @@ class Model:
         def ring() -> None:
             node.give(0)  # the broker's acknowledgement
             if not here:
-                self.nodes[other].give(self.last_heard_s, lambda: answer(arrived))
+                self.nodes[other].give(self.heard_s, lambda: answer(arrived))
 
         def answer(come: Done) -> None:
             self._door().give(leg_s, lambda: self.client.give(part_s, come))

@@ -99,7 +99,7 @@ def table_index(s: State) -> int:
 
 @rule
 def probe(s: State, data: Any) -> int:
-    """The result for the side to move with best play, and four times the plies to the end; GOES_ON
+    """The result for the side to move with best play, and four times the plies to the end; ONGOING
     where no table tells it.
     """
     if popcount(s[0] | s[1]) > data[TABLES_AT] or s[1] == ZERO:
