@@ -1,0 +1,58 @@
+"""The field's words stay: identifiers and phrases that were removed do not come back."""
+
+import io
+import re
+import subprocess
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+#: Removed identifiers, each with the word that the field has for it (docs/notes/renames.md).
+IDENTIFIERS = {
+    "tense": "unstable", "noisy": "tactical", "stuck": "no_moves_result", "GOES_ON": "ONGOING",
+    "nega": "alpha_beta", "assistants": "helper_threads", "score_here": "value_from_tt",
+    "GUESSES": "STATIC_EVAL", "TECHNIQUE": "FEATURE", "TECHNIQUES": "FEATURES",
+    "Grown": "EventsAppended", "Whisper": "Ephemeral", "Lapse": "GapHandler", "Author": "Actor",
+    "Ticket": "PendingSearch", "News": "WorkerMessage", "Audience": "Followers",
+    "HASTE_S": "COMPARE_HEADS_S", "DECIDED": "MATE_BOUND",
+}  # fmt: skip
+#: Removed phrases, each with the reason.
+PHRASES = {
+    "a tense state": "quiescence literature: an unstable position",
+    "noisy moves": "Stockfish: tactical moves",
+    "the rest of the house": "name the package",
+}
+#: Files that must name them.
+ALLOWED = {"docs/notes/renames.md", "tests/test_vocabulary.py", "CHANGELOG.md"}
+
+
+def texts(*patterns: str) -> dict[str, str]:
+    """The files that git knows, but for those that are allowed to use the old words."""
+    names = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True)
+    found = [name for name in names.stdout.split() if name not in ALLOWED]
+    return {name: (ROOT / name).read_text("utf-8") for name in found}
+
+
+def old_words(source: str) -> list[str]:
+    """The removed identifiers that a source uses."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return [one.string for one in tokens if one.type == tokenize.NAME and one.string in IDENTIFIERS]
+
+
+def test_removed_identifiers_stay_away() -> None:
+    """No Python file uses one."""
+    assert {name: old for name, text in texts("*.py").items() if (old := old_words(text))} == {}
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_removed_phrases_stay_away(phrase: str) -> None:
+    """No docstring, comment or page says it."""
+    pattern = re.compile(re.escape(phrase).replace(r"\ ", r"\s+(?:#:?\s+)?"), re.IGNORECASE)
+    assert [name for name, text in texts("*.py", "*.md").items() if pattern.search(text)] == []
+
+
+def test_a_removed_word_is_seen() -> None:
+    """The tests above can fail."""
+    assert old_words("class Grown: ...\n") == ["Grown"]
