@@ -1,5 +1,5 @@
-"""What a viewer gets of a room besides its events: the description, the snapshot, the picture, the
-legal moves.
+"""What a viewer receives of a room besides its events: the description, the snapshot, the board and
+the legal moves.
 """
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from server.rooms.model import Match, Room
 
 
 def description(room: Room) -> wire.RoomDescription:
-    """What stays the same for as long as the room lives."""
+    """The room's description, which never changes."""
     board: BoardView | None = None
     if room.game is not None:
         try:
@@ -26,7 +26,7 @@ def description(room: Room) -> wire.RoomDescription:
 
 
 def snapshot(room: Room, player: bool) -> wire.Snapshot:
-    """The whole room as players, or everybody else, may see it."""
+    """The whole room as a player, or as a spectator, may see it."""
     chat = tuple(line for line in room.chat if line.to == "room" or not player)
     match = room.match.state() if room.match else None
     return wire.Snapshot(
@@ -35,7 +35,9 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
 
 
 def view(room: Room, match: Match) -> wire.View | None:
-    """What to draw; None for a match that this server cannot play. GameFault: the rules are broken."""
+    """The board; None for a match that this server cannot play. Raises GameFault when the rules
+    fail.
+    """
     if match.position is None:
         return None
     picture = match.position.view()
@@ -45,12 +47,15 @@ def view(room: Room, match: Match) -> wire.View | None:
 
 
 def _without_turn(picture: PositionView, over: wire.MatchResult) -> PositionView:
-    """The picture of a match that ended off the board: nobody is to move, and the line says why."""
+    """The view of a match that ended off the board: no side is to move, and the text is the reason.
+    """
     return replace(picture, turn=None, text=over.reason)
 
 
 def turn(room: Room, match: Match) -> wire.Turn | None:
-    """The legal moves of the seat to move, if a person holds it. GameFault: the rules are broken."""
+    """The legal moves of the seat to move, if a person holds it. Raises GameFault when the rules
+    fail.
+    """
     position = match.position
     if position is None or match.over is not None or room.frozen is not None:
         return None

@@ -1,5 +1,4 @@
-"""The frames that show a room: the picture for all its viewers, and the legal moves for the side to
-move.
+"""The frames that show a board: the view for all viewers, and the legal moves for the side to move.
 """
 
 import structlog
@@ -14,7 +13,7 @@ log = structlog.get_logger()
 
 
 def view_frame(room: Room) -> bytes:
-    """What everybody sees of the running or last match; empty before the first one, or when the
+    """The board of the running or last match as a frame; empty before the first match, or when the
     rules fail.
     """
     try:
@@ -26,7 +25,9 @@ def view_frame(room: Room) -> bytes:
 
 
 def turn_frame(room: Room) -> tuple[bytes, str | None]:
-    """The legal moves and the identity whose they are; empty and nobody's when there are none."""
+    """The legal moves as a frame, with the identity that receives it; (b"", None) when there are
+    none.
+    """
     match = room.playing
     try:
         turn = views.turn(room, match) if match else None

@@ -109,17 +109,17 @@ async def test_a_cold_search_may_take_longer_than_its_time(
     async with house(tmp_path) as here:
         now_s = asyncio.get_running_loop().time()
         wanted = replace(job(), level=1)
-        ticket = remote._Ticket(
+        pending = remote._PendingSearch(
             "t", wanted, GAME, level_for(wanted, GAME), lambda info: None, begun_s=now_s - 60
         )
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         answer.set_result(Result("d", info("d")))
-        attempt = remote._Attempt(ticket, "w", answer, now_s + 60, is_compiled=is_compiled)
+        attempt = remote._Attempt(pending, "w", answer, now_s + 60, is_compiled=is_compiled)
         if is_compiled:
             with pytest.raises(remote._Lost, match="late"):
-                await here.engines._watched(attempt, now_s - 60)
+                await here.engines._await_answer(attempt, now_s - 60)
         else:
-            assert (await here.engines._watched(attempt, now_s - 60)).move == "d"
+            assert (await here.engines._await_answer(attempt, now_s - 60)).move == "d"
 
 
 class Link:
