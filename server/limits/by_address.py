@@ -57,7 +57,10 @@ class Rates:
         self._buckets[address] = bucket  # the dictionary is in order of use
         self._forget(now_s)
         if not taken:
-            message = f"your address may have {self._burst} {self._what} at once and then {self._per_minute} a minute"
+            message = (
+                f"your address may have {self._burst} {self._what} at once"
+                f" and then {self._per_minute} a minute"
+            )
             raise LimitExceeded(Code.RATE_EXCEEDED, message, max(1, math.ceil(bucket.wait_s())))
 
     def _forget(self, now_s: float) -> None:

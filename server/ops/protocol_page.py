@@ -1,5 +1,5 @@
-"""Writes docs/protocol.md from the message types: `python -m server.ops.protocol_page >
-docs/protocol.md`. A test compares the page with the types.
+"""Writes docs/protocol.md: `python -m server.ops.protocol_page > docs/protocol.md`. A test compares
+the page with the message types.
 """
 
 import inspect
@@ -30,27 +30,27 @@ INTRODUCTION = f"""\
 <!-- Written by `python -m server.ops.protocol_page` from server/protocol/messages.py. -->
 
 A client talks to the server over a WebSocket at `/ws`. Each text frame holds one JSON object whose
-field `t` names its type. A client's frame has at most {wire.MAX_FRAME_BYTES} bytes and nests at most
-{wire.MAX_DEPTH} levels deep. Clients ignore fields and types that they do not know.
+field `t` names its type. A client's frame has at most {wire.MAX_FRAME_BYTES} bytes and nests at
+most {wire.MAX_DEPTH} levels deep. Clients ignore fields and types that they do not know.
 
 ## Connecting
 
 - The client sends [`hello`](#hello) first, within {HELLO_TIMEOUT_S:g} s. The server answers with
   [`welcome`](#welcome).
-- The server closes a connection that has been silent for {DEFAULTS.silence_s:g} s. A client with nothing
-  to say sends [`ping`](#ping).
-- The server may leave out messages that are marked "may be dropped" when the client reads too slowly.
+- The server closes a connection that has been silent for {DEFAULTS.silence_s:g} s. A client that
+  has nothing to say sends [`ping`](#ping).
+- When a client reads too slowly, the server may drop messages that are marked "May be dropped".
   It cuts off a client that has {CUT_BYTES // 1024} KiB unread.
 
 ## Commands
 
 - A command carries an `id` of 1 to 36 characters, chosen by the client. The server answers within
-  10 s with exactly one [`ack`](#ack) or [`error`](#error) that has the same `id`, or the connection
-  closes.
+  10 s with exactly one [`ack`](#ack) or [`error`](#error) that has the same `id`, or the
+  connection closes.
 - An ack of a command that changes a room means that its events are committed.
-- Commands can be repeated safely. The same `id` from the same identity for the same room gets the same
-  ack and changes nothing, over any connection and even after a restart of the server.
-- A refused command has changed nothing. When the client sends it again, the server decides it anew.
+- Commands can be repeated safely. The same `id` from the same identity for the same room gets the
+  same ack and changes nothing, over any connection and even after a restart of the server.
+- A refused command has changed nothing. When the client sends it again, the server decides anew.
 
 ## Events
 
@@ -60,26 +60,29 @@ field `t` names its type. A client's frame has at most {wire.MAX_FRAME_BYTES} by
 
 ## Limits
 
-These are the defaults; operators may set other limits.
+These are the defaults. Operators may set other limits.
 
-- A connection may send {DEFAULTS.messages_per_s:g} messages a second, in bursts of up to {DEFAULTS.messages_burst}.
-- An identity may create {DEFAULTS.rooms_per_minute:g} rooms a minute, and send {DEFAULTS.limit_chat} lines of chat in 10 s to a room.
-  All together may send {DEFAULTS.limit_chat_room} lines in 10 s to a room.
-- An address (for IPv6, its /64 network) may create a burst of {DEFAULTS.limit_guests} guests and then
-  {DEFAULTS.limit_guests_per_minute} a minute, have {DEFAULTS.limit_sockets} connections open, and create {DEFAULTS.limit_rooms_per_minute} rooms a minute.
+- A connection may send {DEFAULTS.messages_per_s:g} messages a second, in bursts of up to
+  {DEFAULTS.messages_burst}.
+- An identity may create {DEFAULTS.rooms_per_minute:g} rooms a minute, and send
+  {DEFAULTS.limit_chat} lines of chat in 10 s to a room. All identities together may send
+  {DEFAULTS.limit_chat_room} lines in 10 s to a room.
+- An address (for IPv6, its /64 network) may create {DEFAULTS.limit_guests} guests in a burst and
+  then {DEFAULTS.limit_guests_per_minute} a minute, have {DEFAULTS.limit_sockets} connections open,
+  and create {DEFAULTS.limit_rooms_per_minute} rooms a minute.
 - An address may hold {DEFAULTS.limit_rooms_percent} % of the server's places for rooms.
 
-A refusal has the code `rate.exceeded`, or `room.limit` for the places for rooms. Its message says
-after how many seconds to try again. Over HTTP, and at the handshake of a WebSocket, it is a 429 with
-`Retry-After`.
+A refusal has the code `rate.exceeded`, or `room.limit` for the places for rooms. When an address
+has reached a limit, the message says after how many seconds to try again. Over HTTP, and at the
+handshake of a WebSocket, such a refusal is a 429 with `Retry-After`.
 
 ## Expiry
 
 - The server forgets a guest who has never taken a seat or created a room and has been away for
-  {GUEST_DAYS} days. Their token then gets `token.unknown`. Their cookie makes a new guest, whose token is in
-  `welcome`.
-- The server deletes a room that has never had a match and that nobody has visited for {ROOM_DAYS} days.
-  Commands for it get `room.unknown`.
+  {GUEST_DAYS} days. Their token then gets `token.unknown`. Their cookie makes a new guest, whose
+  token is in `welcome`.
+- The server deletes a room that has never had a match and that nobody has visited for
+  {ROOM_DAYS} days. Commands for it get `room.unknown`.
 
 In the tables below, a field without a default is required. A field with a default may be left out.
 """
@@ -94,13 +97,14 @@ kind beside these:
 HTTP = f"""\
 ## HTTP
 
-The HTTP API is on the same port. Answers are JSON. A refusal is `{{"code": …, "message": …}}` with a
-fitting status; 429 with `rate.exceeded` comes with `Retry-After`.
+The HTTP API is on the same port. Answers are JSON. A refusal is `{{"code": …, "message": …}}` with
+a fitting status. When an address has made too many requests, it gets a 429 with the code
+`rate.exceeded` and the header `Retry-After`.
 
 Requests other than GET are accepted from the server's own pages and from clients that are not
-browsers. Only `POST /api/guest` takes a body. The server checks the headers of a body before it reads
-it, and closes the connection when it refuses one: 413 for more than {max(api.BODY_LIMITS_BYTES.values())} bytes, 411 without a length,
-415 for a compressed body.
+browsers. Only `POST /api/guest` takes a body. The server refuses a body before it reads it and
+then closes the connection: with 413 for more than {max(api.BODY_LIMITS_BYTES.values())} bytes,
+with 411 if its length is missing, and with 415 if it is compressed.
 """
 
 
@@ -146,7 +150,9 @@ def _prose(docstring: str) -> str:
     """A docstring as Markdown: a paragraph becomes one line, a list keeps one line an item."""
     paragraphs = inspect.cleandoc(docstring).split("\n\n")
     return "\n\n".join(
-        paragraph.replace("\n  ", " ") if paragraph.startswith("- ") else paragraph.replace("\n", " ")
+        paragraph.replace("\n  ", " ")
+        if paragraph.startswith("- ")
+        else paragraph.replace("\n", " ")
         for paragraph in paragraphs
     )
 

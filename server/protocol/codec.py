@@ -44,8 +44,7 @@ _OPEN, _QUOTE, _ESCAPE = frozenset(b"{["), 0x22, 0x5C
 
 
 def parse_message(frame: str | bytes) -> ClientMessage:
-    """Parses a client's frame. Raises ProtocolError, and nothing else, when the frame is not valid.
-    """
+    """Parses a client's frame. Raises only ProtocolError, which says what is wrong with it."""
     data = frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame
     if len(data) > MAX_FRAME_BYTES:
         raise ProtocolError(Code.FRAME_TOO_BIG, f"a frame has at most {MAX_FRAME_BYTES} bytes")
@@ -89,8 +88,7 @@ def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
 
 
 def nesting(data: bytes) -> int:
-    """The deepest nesting of objects and arrays outside strings. Correct for unbalanced input too.
-    """
+    """The deepest nesting of objects and arrays outside strings, for unbalanced input too."""
     depth = deepest = 0
     in_string = escaped = False
     for byte in data:

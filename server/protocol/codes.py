@@ -110,6 +110,6 @@ class Close(IntEnum):
     )
     TOO_SLOW = (
         1013,
-        "The client reads too slowly; reconnect and join again. The connection may also just break.",
+        "The client reads too slowly; reconnect and join again. The connection may also break.",
     )
     REPLACED = 4001, "Reserved: another connection has replaced this one."

@@ -145,8 +145,7 @@ class Stand(RoomCommand, frozen=True, tag="stand"):
 
 
 class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
-    """Puts the AI on an empty seat, either at one of the game's levels or as a persona. Host only.
-    """
+    """Puts the AI on an empty seat, at one of the game's levels or as a persona. Host only."""
 
     seat: SeatNumber
     level: Level | None = None

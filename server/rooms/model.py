@@ -196,8 +196,7 @@ class Room(Struct, frozen=True):
         return seat if match.seats[seat].kind == "ai" else None
 
     def forced_pass(self) -> ForcedPass | None:
-        """The pass that the server plays for the person to move, or None if they have another move.
-        """
+        """The pass that the server plays for a person to move who has no other move, or None."""
         match = self.playing
         if match is None or match.position is None or self.frozen is not None:
             return None

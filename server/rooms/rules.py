@@ -55,8 +55,7 @@ OFFER_AGAIN_PLIES = 10
 
 
 def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> list[wire.RoomEvent]:
-    """The first events of a new room. Raises CommandRejected for invalid options, levels or seats.
-    """
+    """The first events of a new room. Raises CommandRejected for invalid options or seats."""
     try:
         start = game.start(command.options)
     except OptionError as error:
@@ -486,8 +485,9 @@ def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) 
         # A plug-in's file may raise anything while it is imported. The log must load all the same.
         frozen = Code.GAME_FAULT
     return Room(
-        id=room_id, v=1, game=game, game_id=event.game, options=event.options, visibility=event.visibility,
-        host=event.host, created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
+        id=room_id, v=1, game=game, game_id=event.game, options=event.options,
+        visibility=event.visibility, host=event.host,
+        created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
     )  # fmt: skip
 
 
@@ -533,8 +533,8 @@ def _evolve_started(room: Room, event: wire.Started) -> Room:
     except (GameError, GameFault) as error:
         position, frozen = None, _frozen_by(error)
     match = Match(
-        event.match, event.number, event.start, event.rules, event.seats, position, digest, room.v, room.changed_ms,
-        first=position.turn if position is not None else 0,
+        event.match, event.number, event.start, event.rules, event.seats, position, digest,
+        room.v, room.changed_ms, first=position.turn if position is not None else 0,
     )  # fmt: skip
     # A new match is played by today's rules, so a freeze caused by an older match ends. A missing
     # game stays missing.

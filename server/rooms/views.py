@@ -19,9 +19,9 @@ def description(room: Room) -> wire.RoomDescription:
         except GameFault:
             board = None
     return wire.RoomDescription(
-        game=room.game_id, title=room.game.title if room.game else room.game_id, options=dict(room.options),
-        visibility=room.visibility, host=room.host, created_ms=room.created_ms,
-        levels=room.game.levels if room.game else 1, view=board,
+        game=room.game_id, title=room.game.title if room.game else room.game_id,
+        options=dict(room.options), visibility=room.visibility,
+        host=room.host, created_ms=room.created_ms, levels=room.game.levels if room.game else 1, view=board,
     )  # fmt: skip
 
 
@@ -47,8 +47,7 @@ def view(room: Room, match: Match) -> wire.View | None:
 
 
 def _without_turn(picture: PositionView, over: wire.MatchResult) -> PositionView:
-    """The view of a match that ended off the board: no side is to move, and the text is the reason.
-    """
+    """The view of a match that ended off the board: no seat to move, the reason as text."""
     return replace(picture, turn=None, text=over.reason)
 
 

@@ -1,5 +1,4 @@
-"""The frames that show a board: the view for all viewers, and the legal moves for the side to move.
-"""
+"""The frames that show a board: the view for every viewer, the legal moves for the side to move."""
 
 import structlog
 

@@ -1,5 +1,4 @@
-"""The followers of a room: the connections to this node, and the presence that other nodes report.
-"""
+"""The followers of a room: connections to this node, and the presence that other nodes report."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -26,11 +25,11 @@ class Followers:
         "_changed",
         "_elsewhere",
         "_followers",
+        "_last_presence",
         "_ports",
         "_room",
         "_room_id",
         "_timer",
-        "_last_presence",
     )
 
     def __init__(

@@ -127,8 +127,8 @@ class Hub:
                 raise
             return await self._created_before(earlier, key)
         append = Append(
-            room=room.id, expected_v=0, events=entries, node=self.ports.node, due_ms=room.due_ms(), command=key,
-            projections=projections(room, events, None),
+            room=room.id, expected_v=0, events=entries, node=self.ports.node,
+            due_ms=room.due_ms(), command=key, projections=projections(room, events, None),
         )  # fmt: skip
         new = NewRoom(
             append, room.game_id, room.visibility == "public", actor.identity, command.id, now_ms
@@ -184,8 +184,7 @@ class Hub:
         return room, tuple(entries), events
 
     def _limit(self, identity: str) -> None:
-        """Takes a token for creating a room. Raises LimitExceeded when the identity has none left.
-        """
+        """Takes a token for creating a room. Raises LimitExceeded if the identity has none."""
         settings = self.ports.settings
         now_s = self.ports.now_ms() / 1000
         bucket = self._create_buckets.get(identity)
@@ -253,7 +252,11 @@ class Hub:
         now_s = asyncio.get_running_loop().time()
         for room_id in tuple(rooms):
             runner = self._runners.get(room_id)
-            if runner is not None and runner.idle and self._reserved_until_s.get(room_id, now_s) <= now_s:
+            if (
+                runner is not None
+                and runner.idle
+                and self._reserved_until_s.get(room_id, now_s) <= now_s
+            ):
                 self._close(room_id).cancel()
 
     def _close(self, room_id: str) -> "asyncio.Task[None]":
@@ -297,8 +300,7 @@ class Hub:
                 await asyncio.sleep(self.ports.settings.heartbeat_s)
 
     async def look_at_heads(self, rooms: set[str] | None = None) -> None:
-        """Compares open rooms (None: all of them) with the store, in case the bus lost a message.
-        """
+        """Compares open rooms (None: all of them) with the store, in case the bus lost events."""
         looked_at = self._runners if rooms is None else rooms & self._runners.keys()
         heads = await self.ports.store.heads(list(looked_at))
         for room_id, head in heads.items():
@@ -331,7 +333,9 @@ class Hub:
                         }
             except StoreError as error:
                 log.warning("store unavailable", duty=name, error=str(error))
-            frequent = name == "heartbeat" and asyncio.get_running_loop().time() < self._frequent_until_s
+            frequent = (
+                name == "heartbeat" and asyncio.get_running_loop().time() < self._frequent_until_s
+            )
             await asyncio.sleep(min(period_s, COMPARE_HEADS_S) if frequent else period_s)
 
     async def expire(self) -> None:
@@ -438,7 +442,9 @@ class Hub:
 
     def on_gap(self, rooms: frozenset[str] | None) -> None:
         """The bus may have lost messages about these rooms, or about all (None)."""
-        self._gap_rooms = None if rooms is None or self._gap_rooms is None else self._gap_rooms | rooms
+        self._gap_rooms = (
+            None if rooms is None or self._gap_rooms is None else self._gap_rooms | rooms
+        )
         for room_id in self._runners if rooms is None else rooms:
             if runner := self._runners.get(room_id):
                 runner.publish_presence(asks=True)

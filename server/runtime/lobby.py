@@ -168,8 +168,7 @@ class Lobby:
         return runner is not None and runner.room is not None
 
     def _live(self, one: wire.RoomSummary) -> wire.RoomSummary:
-        """The entry with what only a node with the open room knows: its ply, length and watchers.
-        """
+        """The entry with the ply, length and watchers that only a node with the open room knows."""
         runner = self._runner(one.room)
         if runner is not None and runner.room is not None:
             live = summary(runner.room)

@@ -33,14 +33,14 @@ def stored(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
 
 
 def summary(room: Room) -> wire.RoomSummary:
-    """The room as the lobby lists it. The node that has the room open adds its number of watchers.
-    """
+    """The room as the lobby lists it. A node that has it open adds the number of watchers."""
     match = room.match
     return wire.RoomSummary(
         room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,
         options=dict(room.options), seats=room.seats,
         state="open" if match is None else "finished" if match.over else "playing",
-        created_ms=room.created_ms, ply=match.ply if match else 0, length=length(room.game, match) if match else "",
+        created_ms=room.created_ms, ply=match.ply if match else 0,
+        length=length(room.game, match) if match else "",
     )  # fmt: skip
 
 
@@ -66,8 +66,9 @@ def projections(
                 relist = True
                 changes.append(
                     MatchStarted(
-                        match=event.match, game=room.game_id, number=event.number, options=_encode(room.options),
-                        seats=_encode(event.seats), start=event.start, rules=event.rules, v=v, at_ms=room.changed_ms,
+                        match=event.match, game=room.game_id, number=event.number,
+                        options=_encode(room.options), seats=_encode(event.seats),
+                        start=event.start, rules=event.rules, v=v, at_ms=room.changed_ms,
                         public=room.visibility == "public",
                     )
                 )  # fmt: skip

@@ -419,8 +419,8 @@ class RoomRunner:
             except GameFault as fault:
                 self._ports.metrics.faults += 1
                 log.error(
-                    "game fault", room=self.room_id, command=command.id, game=self._loaded.game_id, fault=str(fault),
-                    exc_info=True,
+                    "game fault", room=self.room_id, command=command.id,
+                    game=self._loaded.game_id, fault=str(fault), exc_info=True,
                 )  # fmt: skip
                 if isinstance(command, AiMove):
                     command = command.failed("the rules of this game failed on its move")
@@ -490,8 +490,9 @@ class RoomRunner:
         begun = time.perf_counter()
         await self._ports.store.append(
             Append(
-                room=self.room_id, expected_v=before.v, events=tuple(entries), node=self._ports.node,
-                due_ms=after.due_ms(), command=key, projections=projections(after, events, request.thought),
+                room=self.room_id, expected_v=before.v, events=tuple(entries),
+                node=self._ports.node, due_ms=after.due_ms(), command=key,
+                projections=projections(after, events, request.thought),
             )
         )  # fmt: skip
         self._ports.reached("after_append")
@@ -578,8 +579,8 @@ class RoomRunner:
         if follower.closed:
             return
         joined = wire.Joined(
-            room=room.id, v=room.v, epoch=self._ports.store.epoch, description=views.description(room),
-            seat=seat, frozen=room.frozen,
+            room=room.id, v=room.v, epoch=self._ports.store.epoch,
+            description=views.description(room), seat=seat, frozen=room.frozen,
         )  # fmt: skip
         moves, mover = turn_frame(room)
         parts = [

@@ -106,7 +106,8 @@ class Thoughts:
 
     def _thinking(self, info: Info, state: str) -> wire.Thinking:
         return wire.Thinking(
-            **self._fixed, state=state, depth=info.depth, score=info.score, nodes=info.nodes, nps=info.nps,  # type: ignore[arg-type]
+            **self._fixed, state=state,  # type: ignore[arg-type]
+            depth=info.depth, score=info.score, nodes=info.nodes, nps=info.nps,
             time_ms=info.time_ms, pv=info.pv, moves=info.moves, warming=info.warming,
         )  # fmt: skip
 

@@ -55,8 +55,7 @@ class Checker:
         self._after: dict[tuple[str, ...], Position] = {}
 
     def result(self, result: Result) -> Result:
-        """The result, after checking that its move is a legal token and that its info is possible.
-        """
+        """The result, after checking that its move is a legal token and its info is possible."""
         if result.move not in self._tokens:
             raise Untrue("an illegal move")
         return replace(result, info=self.info(result.info, LINE_KEPT))

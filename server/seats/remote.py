@@ -317,17 +317,23 @@ class RemoteEngines:
 
     def _able(self, pending: _PendingSearch) -> list[_Worker]:
         """The eligible workers that have exactly these rules compiled."""
-        return [one for one in self._eligible(pending) if self._is_for(pending, one, one.advert.games)]
+        return [
+            one for one in self._eligible(pending) if self._is_for(pending, one, one.advert.games)
+        ]
 
     def _warming(self, pending: _PendingSearch) -> list[_Worker]:
         """The eligible workers that have exactly these rules but have not compiled them yet. They
         can search levels meanwhile.
         """
-        return [one for one in self._eligible(pending) if self._is_for(pending, one, one.advert.warming)]
+        return [
+            one for one in self._eligible(pending) if self._is_for(pending, one, one.advert.warming)
+        ]
 
     def _eligible(self, pending: _PendingSearch) -> list[_Worker]:
         """The workers that have not failed at this search."""
-        return [worker for worker in self._present() if worker.advert.worker not in pending.failed_at]
+        return [
+            worker for worker in self._present() if worker.advert.worker not in pending.failed_at
+        ]
 
     def _is_for(
         self, pending: _PendingSearch, worker: _Worker, offers: Mapping[str, Offer | Warming]
@@ -395,14 +401,18 @@ class RemoteEngines:
         order = work.Search(
             id=pending.id, attempt=pending.attempt, server=self._node, job=_anonymous(pending.job),
             deadline_ms=int(DEADLINE_S * 1000),
-            time_ms=None if left_s is None or pending.begun_s is None else max(1, round(left_s * 1000)),
+            time_ms=(
+                None if left_s is None or pending.begun_s is None
+                else max(1, round(left_s * 1000))
+            ),
         )  # fmt: skip
         payload = work.encode(order)
         if len(payload) > work.MAX_BYTES:
             raise SearchFailed(f"a search has at most {work.MAX_BYTES} bytes, not {len(payload)}")
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         attempt = self._attempts[pending.id] = _Attempt(
-            pending, name, answer, now_s + TAKE_S, is_compiled=pending.job.game in worker.advert.games
+            pending, name, answer, now_s + TAKE_S,
+            is_compiled=pending.job.game in worker.advert.games
         )  # fmt: skip
         self._prefer(pending.job.affinity, name)
         worker.own_searches += 1
@@ -411,7 +421,9 @@ class RemoteEngines:
             return await self._await_answer(attempt, now_s)
         except (_Lost, asyncio.CancelledError):
             self._link.publish(
-                work.order_topic(name), work.encode(work.Stop(pending.id, pending.attempt)), kept=True
+                work.order_topic(name),
+                work.encode(work.Stop(pending.id, pending.attempt)),
+                kept=True,
             )
             if pending.begun_s is None:
                 pending.begun_s = now_s  # the next attempt does not get the lost time back

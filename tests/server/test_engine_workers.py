@@ -182,7 +182,7 @@ async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) 
     async with workshop(tmp_path) as (server, hand):
         told: list[Info] = []
         order = work.Search("a", 1, "s1", job(), 1000)
-        tell = hand.worker._teller(order)
+        tell = hand.worker._progress_reporter(order)
         for _ in range(100):
             tell(Info(1, 0, 1, 1, 1, ("d",)))
         await asyncio.sleep(0.11)
@@ -241,7 +241,7 @@ async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
         assert len(hand.pool.jobs) == 3
 
 
-# --- matches ----------------------------------------------------------------------------------------------------------
+# --- matches ------------------------------------------------------------------------------------
 
 
 class Duel:
