@@ -255,7 +255,7 @@ def _check_games(
     wanted = tuple(part.strip() for part in value.split(",") if part.strip())
     unknown = set(wanted) - set(game_ids())
     if unknown or not wanted:
-        raise click.BadParameter(f"there are: {', '.join(game_ids())}")
+        raise click.BadParameter(f"the games are: {', '.join(game_ids())}")
     return wanted
 
 
@@ -287,12 +287,12 @@ def _check_name(context: click.Context, parameter: click.Parameter, value: str |
 @click.option(
     "--cores",
     type=click.IntRange(1, 256),
-    help="Search processes.  [default: one a core, at most 4]",
+    help="Search processes.  [default: one per core, at most 4]",
 )
 @click.option(
     "--name",
     callback=_check_name,
-    help="What it is called in logs.  [default: this machine's name]",
+    help="The worker's name in logs.  [default: this machine's name]",
 )
 def main(
     bus: str | None,
@@ -301,7 +301,7 @@ def main(
     cores: int | None,
     name: str,
 ) -> None:
-    """Searches for Plyroom servers: every server on the same broker may send it positions."""
+    """Runs an engine worker, which searches for every Plyroom server on the same broker."""
     try:
         settings = settings_from_env()
         if bus is not None or bus_file is not None:
@@ -309,7 +309,7 @@ def main(
         broker = broker_of(settings)
         if broker is None:
             raise SettingError(
-                "say where the broker is: --bus mqtt://host, PLYROOM_BUS or PLYROOM_BUS_FILE"
+                "no broker is set: use --bus mqtt://host, PLYROOM_BUS or PLYROOM_BUS_FILE"
             )
     except SettingError as error:
         raise click.ClickException(str(error)) from error

@@ -35,7 +35,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main() -> None:
-    """Looks after a database."""
+    """Maintain a database."""
 
 
 def database_options(command: Command) -> Command:
@@ -115,9 +115,9 @@ def progress(what: str) -> Iterator[copies.Told]:
 @main.command()
 @database_options
 def migrate(data: Path | None, database: str | None) -> None:
-    """Bring a database to the schema of this version: makes the tables of an empty one.
+    """Migrate a database to this version's schema; create the tables of an empty one.
 
-    Nodes of the version before may go on meanwhile. Two of these at once are one after the other.
+    Nodes of the previous version may keep running. Concurrent migrations run one after the other.
     """
     settings = chosen(data, database)
     where = _place(settings)
@@ -134,15 +134,14 @@ def migrate(data: Path | None, database: str | None) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @database_options
 def backup(file: Path, data: Path | None, database: str | None) -> None:
-    """Write everything to FILE while servers run: one moment of all rooms, for SQLite and
-    PostgreSQL alike.
+    """Write a backup to FILE while servers run: one moment of all rooms, from SQLite or PostgreSQL.
 
-    FILE holds what was said in private, too; keep it as you keep the database.
+    FILE contains private messages too. Keep it as safe as the database.
     """
     settings = chosen(data, database)
     where = _existing(settings)
     if file.exists():
-        raise click.ClickException(f"there is a file {file} already")
+        raise click.ClickException(f"the file {file} exists already")
     part = file.with_name(f"{file.name}.part")
     try:
         # No other user may read the file: it holds private data.
@@ -165,10 +164,9 @@ def backup(file: Path, data: Path | None, database: str | None) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @database_options
 def restore(file: Path, data: Path | None, database: str | None) -> None:
-    """Fill an empty database from FILE, all of it or nothing. Clients that knew the old one start
-    anew by themselves.
+    """Fill an empty database from FILE, completely or not at all. Clients recover by themselves.
 
-    A backup of SQLite may go to PostgreSQL, and back.
+    A backup of SQLite can be restored to PostgreSQL, and the reverse.
     """
     settings = chosen(data, database)
     where = _place(settings)
@@ -190,14 +188,14 @@ def restore(file: Path, data: Path | None, database: str | None) -> None:
     "--json",
     "as_json",
     is_flag=True,
-    help="Print a line of JSON for each problem, and one for the sum.",
+    help="Print a line of JSON for each problem, and one for the totals.",
 )
 @database_options
 def verify(as_json: bool, data: Path | None, database: str | None) -> None:
-    """Check every room while servers run: that its log is whole, its moves are legal, and the rows
-    beside it are right.
+    """Check every room while servers run: its log is complete, its moves are legal, and its other
+    rows match.
 
-    Ends with 1 when something is wrong.
+    Exits with 1 when there is a problem.
     """
     settings = chosen(data, database)
     _existing(settings)
@@ -223,7 +221,9 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
         click.echo(msgspec.json.encode({**counts, "problems": len(report.problems)}))
     else:
         unjudged = (
-            f", {report.unjudged} of them by rules that are not here" if report.unjudged else ""
+            f", {report.unjudged} of them not checked for want of their rules"
+            if report.unjudged
+            else ""
         )
         click.echo(
             f"{report.rooms} rooms, {report.events} events, {report.moves} moves{unjudged}:"

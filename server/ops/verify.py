@@ -120,7 +120,7 @@ def _check_orphans(connection: Connection, report: Report) -> None:
         (t.thoughts.c.match, t.matches, "thoughts about a match"),
     ):
         for name in _without(connection, column, owner):
-            report.problems.append(Problem("I3", name, None, f"{what} are kept that is not there"))
+            report.problems.append(Problem("I3", name, None, f"{what} that does not exist"))
 
 
 def _without(connection: Connection, column: Any, owner: Table) -> list[str]:
@@ -154,7 +154,7 @@ class _RoomCheck:
         numbers = [row.v for row in events]
         if numbers != list(range(1, len(events) + 1)):
             missing = next((n for n, v in enumerate(numbers, 1) if v != n), len(numbers) + 1)
-            self._say("I3", f"the log has no entry {missing}, and goes on after it", missing)
+            self._say("I3", f"the log has no entry {missing} but has later ones", missing)
             return
         if self._rows.row.head != len(events):
             self._say("I3", f"the head is {self._rows.row.head}, the log ends at {len(events)}")
@@ -241,7 +241,7 @@ class _RoomCheck:
             self._moves[event.match, v] = event
             self._report.moves += 1
             if match is None or before.playing is None or match.id != event.match:
-                self._say("I9", "a move in a match that is not being played", v)
+                self._say("I9", "a move in a match that is not running", v)
             elif match.position is None:
                 self._report.unjudged += 1
             else:
@@ -249,7 +249,7 @@ class _RoomCheck:
         if isinstance(event, wire.Finished) and (
             match is None or match.id != event.match or match.over is not None
         ):
-            self._say("I11", "a match ends that is not being played", v)
+            self._say("I11", "a match ends that is not running", v)
 
     def _judge_move(self, match: Match, position: Position, event: wire.Moved, v: int) -> None:
         """Plays a move again by the rules."""

@@ -76,12 +76,12 @@ def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
         )
     command_id = envelope.id if envelope.id and len(envelope.id) <= 36 else None
     if envelope.t is msgspec.UNSET:
-        return ProtocolError(Code.MESSAGE_MALFORMED, 'a message says its type in "t"', command_id)
+        return ProtocolError(Code.MESSAGE_MALFORMED, 'a message names its type in "t"', command_id)
     if envelope.t not in _KNOWN:
         known = ", ".join(sorted(str(tag) for tag in _KNOWN))
         return ProtocolError(
             Code.MESSAGE_UNKNOWN,
-            f"there is no message {str(envelope.t)[:40]!r}; there are: {known}",
+            f"there is no message {str(envelope.t)[:40]!r}; the messages are: {known}",
             command_id,
         )
     return ProtocolError(Code.MESSAGE_MALFORMED, f"{envelope.t}: {error}", command_id)

@@ -61,7 +61,7 @@ def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> lis
     except OptionError as error:
         raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
     if sum(isinstance(seat, wire.MySeat) for seat in command.seats) > 1:
-        raise CommandRejected(Code.SEAT_ALREADY, "one may sit on one seat only")
+        raise CommandRejected(Code.SEAT_ALREADY, "a player may take one seat only")
     events: list[wire.RoomEvent] = [
         wire.Created(game.id, dict(start.options), command.visibility, actor.identity)
     ]
@@ -165,7 +165,7 @@ def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.Roo
     match = _running(room)
     position = _playable(room, match)
     if actor.identity != AI_IDENTITY:
-        raise CommandRejected(Code.SEAT_NONE, "only the server passes for others")
+        raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
     wanted = room.forced_pass()
     asked = (command.match, command.seat, command.digest, command.move)
     if wanted is None or (wanted.match, wanted.seat, wanted.digest, wanted.move) != asked:
@@ -243,7 +243,7 @@ def _claim(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     if reason is None:
         raise CommandRejected(
             Code.CLAIM_NONE,
-            "there is no draw to claim: it takes your turn and a reason in the rules",
+            "there is no draw to claim: it must be your turn, and the rules must allow it",
         )
     return [wire.Finished(match.id, None, "claim", reason)]
 
@@ -264,7 +264,7 @@ def _offer_draw(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 def _accept(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     if 1 - seat not in room.offers:
-        raise CommandRejected(Code.OFFER_NONE, "the other side offers nothing")
+        raise CommandRejected(Code.OFFER_NONE, "the other side has not offered anything")
     return [_agreed(room.playing)] if room.playing is not None else _rematch(room, actor, new_id)
 
 
@@ -286,7 +286,7 @@ def _agreed(match: Match) -> wire.Finished:
 
 def _sit(room: Room, actor: Actor, seat: int, new_id: NewId) -> list[wire.RoomEvent]:
     if room.seats[seat] is not None:
-        raise CommandRejected(Code.SEAT_TAKEN, "somebody sits there already")
+        raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
     if room.seat_of(actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "you have a seat already")
     return _take(room, seat, Occupant(actor.identity, actor.name), new_id)
@@ -304,7 +304,7 @@ def _stand(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 def _add_ai(room: Room, actor: Actor, command: wire.AddAi, new_id: NewId) -> list[wire.RoomEvent]:
     _host(room, actor)
     if room.seats[command.seat] is not None:
-        raise CommandRejected(Code.SEAT_TAKEN, "somebody sits there already")
+        raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
     return _take(room, command.seat, _ai(_game(room), command.level, command.persona), new_id)
 
 
@@ -342,7 +342,7 @@ def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     if seat is None and not (actor.identity == room.host and _only_ai(room)):
         raise CommandRejected(
             Code.SEAT_NONE,
-            "only players may ask for a rematch, or the host of a match between AI seats",
+            "only a player may offer a rematch, or the host of a match between AI seats",
         )
     if seat is not None and filled[1 - seat].kind != "ai" and (1 - seat) not in room.offers:
         if seat in room.offers:
@@ -392,7 +392,7 @@ def _ai(game: Game, level: int | None, persona: Persona | None) -> Occupant:
 def _chat(room: Room, actor: Actor, command: wire.Chat) -> list[wire.RoomEvent]:
     text = clean_text(command.text)
     if not text:
-        raise CommandRejected(Code.CHAT_EMPTY, "there is nothing to say in that")
+        raise CommandRejected(Code.CHAT_EMPTY, "the line is empty")
     if command.to == "spectators" and room.seat_of(actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
     return [wire.Said(actor.identity, actor.name, text, command.to)]
@@ -431,7 +431,7 @@ def _playable(room: Room, match: Match) -> Position:
     if room.frozen is not None or match.position is None:
         raise CommandRejected(
             room.frozen or Code.ROOM_FROZEN,
-            "the rules of this match are not those that this server has; it can only be read",
+            "this match was played by other rules than this server has; it can only be read",
         )
     return match.position
 

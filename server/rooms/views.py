@@ -21,7 +21,8 @@ def description(room: Room) -> wire.RoomDescription:
     return wire.RoomDescription(
         game=room.game_id, title=room.game.title if room.game else room.game_id,
         options=dict(room.options), visibility=room.visibility,
-        host=room.host, created_ms=room.created_ms, levels=room.game.levels if room.game else 1, view=board,
+        host=room.host, created_ms=room.created_ms,
+        levels=room.game.levels if room.game else 1, view=board,
     )  # fmt: skip
 
 

@@ -95,7 +95,11 @@ class Hub:
             _refuse(request, limit.code, limit.message)
             return False
         if not runner.submit(request):
-            _refuse(request, Code.ROOM_BUSY, "too many commands wait for this room; send it again")
+            _refuse(
+                request,
+                Code.ROOM_BUSY,
+                "too many commands are waiting for this room; send it again",
+            )
             return False
         return True
 

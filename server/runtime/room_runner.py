@@ -222,7 +222,7 @@ class RoomRunner:
             for task in (self._ai[1] if self._ai is not None else None, self._readiness):
                 if task is not None:
                     task.cancel()
-            self._refuse_all(Code.ROOM_BUSY, "this server lets go of the room; send it again")
+            self._refuse_all(Code.ROOM_BUSY, "this server is closing the room; send it again")
 
     # --- loading and catching up ---
 
@@ -358,7 +358,7 @@ class RoomRunner:
                 request=type(item).__name__,
                 command=command_id(item),
             )
-            refuse(item, Code.SERVER_FAULT, "the server made a mistake with this; it is in its log")
+            refuse(item, Code.SERVER_FAULT, "the server failed on this command; its log says why")
 
     def _resync_later(self) -> None:
         """Schedules a resync, for when the store may answer again."""

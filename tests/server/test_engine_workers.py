@@ -1,5 +1,5 @@
-"""The worker's side: what server/worker.py promises, with a pool that only pretends to search; and
-AI matches on two nodes while such workers die.
+"""server/worker.py with a pool that pretends to search, and AI matches on two nodes while such
+workers die.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ AI1 = wire.AiSeat(level=1)
 
 
 class PretendingPool(Pool):
-    """Any legal move after a moment, with some progress before; told to hang, it only ends when it
-    is cancelled.
+    """Plays any legal move after a moment, with some progress before. When set to hang, it ends
+    only when cancelled.
     """
 
     def __init__(self, delay_s: float = 0.1) -> None:
@@ -76,7 +76,7 @@ class PretendingPool(Pool):
 
 
 class Hand:
-    """A worker in this process, and how to kill it."""
+    """A worker in this process, and a way to kill it."""
 
     def __init__(
         self, worker: EngineWorker, pool: PretendingPool, tasks: list["asyncio.Task[None]"]
@@ -86,10 +86,10 @@ class Hand:
         self._tasks = tasks
 
     async def kill(self) -> None:
-        """What the others see of SIGKILL: the connection ends without a word, and nothing comes any
-        more.
+        """Does what others see of SIGKILL: the connection ends without a message and nothing more
+        comes.
         """
-        self.worker.link._flows = False  # no farewell
+        self.worker.link._flows = False  # no goodbye message
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
@@ -105,7 +105,7 @@ def hire(broker: Mosquitto, name: str, cores: int = 1, games: tuple[str, ...] = 
 
 
 class Server:
-    """A server as a worker hears it: `news` is what came back."""
+    """A server as a worker sees it: `news` are the messages that it received."""
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -162,7 +162,9 @@ async def workshop(folder: Path, cores: int = 1) -> AsyncIterator[tuple[Server, 
 
 
 async def test_an_order_is_served(tmp_path: Path) -> None:
-    """Taken at once, progress, one answer; the same order a second time is the same order."""
+    """An order is confirmed at once, then has progress and one answer. A repeated order is the same
+    order.
+    """
     async with workshop(tmp_path) as (server, hand):
         for _ in range(3):
             server.order("w1", "a")
@@ -178,7 +180,7 @@ async def test_an_order_is_served(tmp_path: Path) -> None:
 
 
 async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) -> None:
-    """At most ten times a second."""
+    """Progress is sent at most ten times a second."""
     async with workshop(tmp_path) as (server, hand):
         told: list[Info] = []
         order = work.Search("a", 1, "s1", job(), 1000)
@@ -193,7 +195,7 @@ async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) 
 
 
 async def test_what_it_refuses(tmp_path: Path) -> None:
-    """Other rules, another game, another position, and more than it can queue."""
+    """A worker refuses other rules, another game, another position, and more than it can queue."""
     async with workshop(tmp_path) as (server, hand):
         server.order("w1", "rules", msgspec.structs.replace(job(), rules="0" * 16))
         server.order("w1", "game", job(game="sticks"))
@@ -221,8 +223,8 @@ async def test_what_it_refuses(tmp_path: Path) -> None:
 
 
 async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
-    """And so do its deadline and the end of its server; a stop that overtakes its search holds it
-    up as well.
+    """A stop, the deadline, and the end of its server end a search. So does a stop that arrives
+    before its search.
     """
     async with workshop(tmp_path, cores=4) as (server, hand):
         hand.pool.hang = True
@@ -245,7 +247,7 @@ async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
 
 
 class Duel:
-    """Two AI seats in a room, and when they moved; a rematch begins by itself."""
+    """Two AI seats in a room, and the times of their moves. A rematch starts by itself."""
 
     def __init__(self, hub: Hub, name: str) -> None:
         self.host = Client(hub, name)
@@ -256,14 +258,16 @@ class Duel:
         await self.host.ack(self.host.join(self.room))
 
     async def play(self) -> None:
-        """One match after the other."""
+        """Plays one match after another."""
         while True:
             since = len(self.host.messages)
             await self.host.event("finished", since)
             await self.host.ack(wire.Rematch(id=self.host.new_id(), room=self.room))
 
     def judge(self) -> int:
-        """Every ply once and in order, no match that failed; returns how many moves there were."""
+        """Checks that every ply came once and in order and that no match failed. Returns the number
+        of moves.
+        """
         ply = 0
         for event in self.host.events():
             match event["kind"]:
@@ -281,7 +285,7 @@ class Duel:
 async def node(
     world: World, broker: Mosquitto, name: str
 ) -> AsyncIterator[tuple[Hub, RemoteEngines]]:
-    """A hub that has its searches done by workers."""
+    """A hub whose searches are done by workers."""
     async with open_mqtt_bus(broker.address, name, KEY) as bus:
         engines = RemoteEngines(bus.link, name, load_game, None)
         await flowing(bus)
@@ -293,8 +297,8 @@ async def node(
     "kills", [20, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 )
 async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
-    """R12, I16: two nodes, four duels, three workers that die in the middle of a search again and
-    again: every turn gets one move, no match fails, and all go on.
+    """R12, I16: on two nodes with four duels, three workers die again and again during a search.
+    Every turn gets one move, no match fails, and all continue.
     """
     world, chance = World(), random.Random(3)
     world.settings = replace(world.settings, rooms_burst=100, ai_duel_pace_ms=0)
@@ -329,7 +333,7 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
 
 
 async def busy(hands: dict[str, Hand]) -> str:
-    """One of them that searches."""
+    """One of the workers that is searching."""
     async with asyncio.timeout(PATIENCE_S):
         while not (found := [name for name, hand in hands.items() if hand.worker._running]):
             await asyncio.sleep(0.002)

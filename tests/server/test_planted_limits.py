@@ -1,5 +1,6 @@
-"""A green test of limits and expiry counts only after a planted fault turned it red: each fault
-here is found.
+"""Planted faults in limits and expiry: the test beside each one finds it.
+
+A passing test counts only after a planted fault has made it fail.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ Patch = pytest.MonkeyPatch
 
 
 def nothing(*_arguments: Any, **_options: Any) -> None:
-    """In place of what should have been done."""
+    """Replaces an action: does nothing."""
 
 
 def a_hello_is_not_counted(patch: Patch) -> None:
@@ -39,9 +40,7 @@ def every_address_is_kept(patch: Patch) -> None:
 
 
 def the_oldest_is_kept(patch: Patch) -> None:
-    """So the one that is at it all the time is forgotten: who uses a bucket does not move it to the
-    end.
-    """
+    """Using a bucket does not move it to the end, so an address in constant use is forgotten."""
 
     def take(self: Rates, address: str, now_s: float) -> None:
         self._buckets.setdefault(address, Bucket(self._per_minute / 60, self._burst, now_s))
@@ -62,7 +61,7 @@ def rooms_that_went_count(patch: Patch) -> None:
 
 
 def only_makers_count(patch: Patch) -> None:
-    """Who opens old rooms is not limited."""
+    """Opening old rooms is not limited."""
     sound = Hub._make_place
 
     def lenient(self: Hub, address: str) -> None:
@@ -140,13 +139,13 @@ def who_stays_connected_is_not_noted(patch: Patch) -> None:
 
 def nobody_is_noted_to_have_sat(patch: Patch) -> None:
     async def careless(_self: MemoryStore, _identity: str) -> None:
-        """Notes nothing."""
+        """Marks nobody."""
 
     patch.setattr(FaultyStore, "mark_sat", careless)
 
 
 def who_has_gone_is_known(patch: Patch) -> None:
-    """The note of a day is believed to have found its guest."""
+    """Marking a guest as seen always seems to succeed."""
     sound = MemoryStore.saw_identities
 
     async def believing(self: MemoryStore, identities: Any, day: int) -> frozenset[str]:
@@ -192,7 +191,7 @@ def run(test: Callable[[], Any]) -> None:
 def test_the_fault_is_found(
     fault: Callable[[Patch], None], test: Callable[[], Any], monkeypatch: Patch
 ) -> None:
-    """The test fails with it, and it is green in its own module without."""
+    """The test fails with the fault. It passes in its own module without it."""
     fault(monkeypatch)
     with pytest.raises((AssertionError, pytest.fail.Exception, TimeoutError, BaseExceptionGroup)):
         run(test)

@@ -1,5 +1,5 @@
 """Workers on the broker that have not compiled a game yet: who searches meanwhile, and what a room
-is told of it.
+learns of it.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from tests.server.test_remote_engines import (
 
 
 async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) -> ScriptedWorker:
-    """A worker that has the game, not compiled, and no other."""
+    """A worker that has only this game and has not compiled it."""
     worker = await here.hire(games={"othello": Offer("x")})
     worker.advert = work.Advert(worker.name, 1, {}, warming={GAME.id: Warming(rules, percent)})
     worker.link.set_status(work.encode(worker.advert))
@@ -39,8 +39,8 @@ async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) ->
 
 
 async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) -> None:
-    """It searches uncompiled; one with other rules is not asked, and one that has the game compiled
-    goes before it.
+    """A worker searches uncompiled if there is no other one. One with other rules is not used, and
+    one with the game compiled comes first.
     """
     async with house(tmp_path) as here:
         await hire_cold(here, rules="another digest")
@@ -57,8 +57,8 @@ async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) ->
 
 
 async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
-    """With no worker that has the game compiled this server's own pool searches, compiled or not;
-    one that has it compiled is waited for rather than a pool here that has not.
+    """The local pool comes before workers that have not compiled the game, and after busy ones that
+    have unless it has too.
     """
     async with house(tmp_path, pool := Pool()) as here:
         pool.warm = False
@@ -77,7 +77,7 @@ async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
 
 
 async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
-    """As far as it is where it is farthest; 100 only where it is ready."""
+    """The progress is that of the most advanced engine, and 100 only when one is ready."""
     async with house(tmp_path, pool := Pool()) as here:
         pool.warm, pool.percent = False, 10
         assert here.engines.warm_percent(GAME.id) == 10
@@ -88,8 +88,8 @@ async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
 
 
 async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) -> None:
-    """The pool here hears of it, and the workers that have it not; a worker of before is told
-    nothing new.
+    """The announcement reaches the local pool and the workers that have not compiled the game.
+    Older workers receive nothing new.
     """
     async with house(tmp_path, pool := Pool()) as here:
         warm, cold = await here.hire(), await hire_cold(here)
@@ -103,9 +103,7 @@ async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) ->
 async def test_a_cold_search_may_take_longer_than_its_time(
     tmp_path: Path, is_compiled: bool
 ) -> None:
-    """As long as its worker says that it lives: what is played in full uncompiled is not late, and
-    not lost.
-    """
+    """An uncompiled search may exceed its time as long as its worker shows signs of life."""
     async with house(tmp_path) as here:
         now_s = asyncio.get_running_loop().time()
         wanted = replace(job(), level=1)
@@ -123,7 +121,7 @@ async def test_a_cold_search_may_take_longer_than_its_time(
 
 
 class Link:
-    """What a worker needs of a link to say what it has."""
+    """The part of a link that a worker needs for its advert."""
 
     name = "w1"
 
@@ -132,7 +130,7 @@ class Link:
 
 
 class States(Pool):
-    """A pool in which each game has the state that a test gives it."""
+    """A pool in which a test sets the state of each game."""
 
     def __init__(self, states: dict[str, str]) -> None:
         super().__init__()
@@ -149,8 +147,8 @@ class States(Pool):
 
 
 def test_a_worker_says_what_is_compiled_and_what_is_not() -> None:
-    """Games that have failed it does not offer; once all are compiled the advert is what it was
-    before there was anything else.
+    """The advert lists compiled games and games in compilation, not failed ones. With all compiled,
+    it has the format of earlier versions.
     """
     games = ("chess", "hex", "gomoku", "sticks")
     pool = States(dict(zip(games, ("warm", "warming", "cold", "failed"), strict=True)))

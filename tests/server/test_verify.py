@@ -1,4 +1,4 @@
-"""`plyroom verify` finds what is wrong with a store, and nothing where nothing is."""
+"""`plyroom verify` finds every problem in a store, and none in a sound one."""
 
 from pathlib import Path
 
@@ -18,9 +18,7 @@ async def check(database: Database) -> Report:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRequest) -> None:
-    """Finished matches, a rematch, an AI's, a private one, one in the middle, one that waits: all
-    is well.
-    """
+    """Finished, repeated, AI, private, running and waiting matches have no problem."""
     async with empty_database(kind, request) as database:
         async with database.open() as store:
             rooms = await play_matches(store)
@@ -31,7 +29,7 @@ async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRe
 
 
 FAULTS = {
-    # A gap, a head that is elsewhere, a time that goes back.
+    # A gap, a wrong head, a time that goes back.
     "DELETE FROM events WHERE room = '{full}' AND v = 4": ("I3", "no entry 4"),
     "DELETE FROM events WHERE room = '{full}' AND v = 1": ("I3", "no entry 1"),
     "UPDATE rooms SET head = head + 1 WHERE id = '{full}'": ("I3", "the head is"),
@@ -40,7 +38,8 @@ FAULTS = {
         "I3",
         "time is before",
     ),
-    # Moves that are illegal, or another's, or lead elsewhere; an end that is missing or wrong.
+    # Moves that are illegal, of the wrong seat, or with another position; an end that is missing or
+    # wrong.
     """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"a2"', '"move":"b1"') WHERE room = '{full}'""": (
         "I9",
         "is illegal",
@@ -55,7 +54,7 @@ FAULTS = {
         "I11",
         "does not say so",
     ),
-    # Entries that are no entries.
+    # Entries that cannot be parsed.
     "UPDATE events SET body = CAST('{{\"kind\":\"danced\"}}' AS BLOB) WHERE room = '{full}' AND v = 5": (
         "I8",
         "cannot be read",
@@ -64,7 +63,7 @@ FAULTS = {
         "I8",
         "not as this program writes it",
     ),
-    # Command keys out of range, of others' events, or missing.
+    # Command keys that are out of range, cover another's events, or are missing.
     "UPDATE commands SET last_v = 99 WHERE room = '{full}' AND first_v > 3": (
         "I1",
         "not in the log",
@@ -96,7 +95,7 @@ FAULTS = {
     "DELETE FROM matches WHERE room = '{half}'": ("I8", "not in the list of matches"),
     "UPDATE matches SET room = '{waiting}' WHERE room = '{half}'": ("I8", "the log started none"),
     "UPDATE thoughts SET ply = ply + 1": ("I8", "no such move"),
-    # Rows of nothing.
+    # Rows of rooms that do not exist.
     "DELETE FROM rooms WHERE id = '{half}'": ("I3", "events of a room are kept"),
     "DELETE FROM matches WHERE room = '{against_ai}'": ("I3", "thoughts about a match are kept"),
 }
@@ -104,7 +103,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, str]]:
-    """A store full of matches as a file, and the names of its rooms."""
+    """A store full of matches as a file, and the ids of its rooms."""
     import asyncio
 
     async def make() -> list[str]:
@@ -140,9 +139,7 @@ async def test_what_is_wrong_is_found(
 
 
 async def test_what_cannot_be_judged_is_counted(store_file: SqliteDatabase) -> None:
-    """A game that is gone, or whose rules have changed to something else: its moves are not called
-    illegal.
-    """
+    """The moves of a missing game, or of rules that have changed, are not reported as illegal."""
 
     def without(game_id: str) -> Game:
         if game_id == "connect-four":
