@@ -259,7 +259,7 @@ async def test_after_a_restore_the_days_count_anew(
 
 
 async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.FixtureRequest) -> None:
-    """A backup of an older schema is restored and then migrated; one of a newer schema is refused."""
+    """A backup of an older schema is restored and then migrated; a newer one is refused."""
     async with (
         bare_database("sqlite", request) as old,
         bare_database("sqlite", request, "new") as new,
@@ -270,9 +270,10 @@ async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.Fixture
             schema.upgrade(connection, "0001")
             connection.execute(
                 text(
-                    "INSERT INTO rooms (id, game, public, host, create_id, created_ms, head, node, due_ms, listed,"
-                    " summary, changed_ms)"
-                    " VALUES ('r1', 'sticks', true, 'ada', 'c', 5, 2, 'n1', :now_ms, false, CAST('{}' AS BLOB), 5)"
+                    "INSERT INTO rooms (id, game, public, host, create_id, created_ms, head, node,"
+                    " due_ms, listed, summary, changed_ms)"
+                    " VALUES ('r1', 'sticks', true, 'ada', 'c', 5, 2, 'n1',"
+                    " :now_ms, false, CAST('{}' AS BLOB), 5)"
                 ),
                 {"now_ms": NOW_MS},
             )

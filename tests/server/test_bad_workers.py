@@ -286,7 +286,9 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(
 
 
 def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
-    """A shown variation can be played: no move after the end, no illegal move, no other spelling."""
+    """A shown variation can be played: it has no move after the end, illegal move or other
+    spelling.
+    """
     checker = Checker(GAME.start())
     full = ("d",) * 6
     for line, kept in (
@@ -319,7 +321,7 @@ def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
 
 
 async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script) -> ScriptedWorker:
-    """A worker with many cores and a great speed, which a server that trusts adverts picks first."""
+    """A worker with many cores and a great speed: a server that trusts adverts picks it first."""
     link = await stack.enter_async_context(open_link(broker.address, name, work.worker_topic(name)))
     worker = ScriptedWorker(link, 64, {GAME.id: Offer(GAME.digest, 10**9)})
     worker.news = news

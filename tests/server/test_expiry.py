@@ -74,7 +74,7 @@ async def test_a_room_without_a_match_goes() -> None:
 
 @virtual
 async def test_a_visit_begins_the_days_anew() -> None:
-    """A visit without a command restarts the days, on any node, even when the bus carries nothing."""
+    """A visit without a command restarts the days, on any node, even if the bus carries nothing."""
     world = Later()
     async with world.hub("n1") as hub, world.hub("n2") as other:
         room = await left_alone(hub)
@@ -262,7 +262,7 @@ async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
 
 @virtual
 async def test_a_day_is_noted_once() -> None:
-    """A guest is marked once a day however often they say hello; a new one is marked when created."""
+    """A guest is marked once a day however often they say hello, and when they are created."""
     world = Later()
     async with world.hub() as hub:
         _, token = await new_guest(hub.ports, Limits(world.settings), "", None)
@@ -275,7 +275,7 @@ async def test_a_day_is_noted_once() -> None:
 
 @virtual
 async def test_who_stays_connected_is_seen() -> None:
-    """A guest who said hello weeks ago and is still connected stays. A store that fails is retried."""
+    """A guest who said hello weeks ago and is still connected stays. A failing store is retried."""
     world = Later()
     async with world.hub() as hub:
         identity, token = await new_guest(hub.ports, Limits(world.settings), "", None)

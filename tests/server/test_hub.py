@@ -106,7 +106,7 @@ async def test_a_create_whose_outcome_is_unknown() -> None:
 
 @virtual
 async def test_rooms_are_limited_per_identity() -> None:
-    """An identity has a burst and a rate of rooms. Others are not affected, and the limit passes."""
+    """An identity has a burst and a rate of rooms. Others are unaffected, and the limit passes."""
     world = world_with(rooms_burst=3, rooms_per_minute=6)
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -222,7 +222,7 @@ async def test_so_many_rooms_and_no_more() -> None:
 
 @virtual
 async def test_a_hub_ends_with_everything_it_began() -> None:
-    """A hub leaves no task of a search or a room behind. Waiting clients get a refusal or nothing."""
+    """A hub leaves no task of a search or room behind. Waiting clients get a refusal or nothing."""
     world = World()
 
     async def never(job: Job) -> str:

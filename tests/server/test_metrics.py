@@ -28,7 +28,7 @@ ME, OPEN = {"who": "me"}, {"who": "open"}
 
 @given(st.lists(st.floats(0, 10)))
 def test_a_histogram_counts_each_value_up_to_its_bounds(values: list[float]) -> None:
-    """The cumulative counts are those of the values up to each bound, and the total is their sum."""
+    """The cumulative counts are those of values up to each bound, and the total is their sum."""
     histogram = Histogram()
     for value in values:
         histogram.observe(value)
@@ -132,7 +132,7 @@ async def test_no_metric_names_anybody() -> None:
 
 
 async def test_the_log_has_the_id_of_a_command() -> None:
-    """A commit (at level debug) and a store failure are logged with the room and the command's id."""
+    """A commit (at level debug) and a store failure are logged with room and command id."""
     world = World()
     with structlog.testing.capture_logs() as logs:
         async with serve(world) as node, node.guest() as ada, node.guest() as ben:
@@ -148,7 +148,7 @@ async def test_the_log_has_the_id_of_a_command() -> None:
 
 
 async def test_the_end_is_spread() -> None:
-    """A stopping node admits nobody and closes its connections with 1012 one by one over drain_s."""
+    """A stopping node admits nobody and closes its connections with 1012 spread over drain_s."""
     async with asyncio.TaskGroup() as tasks:
         world = World()
         loop = asyncio.get_running_loop()

@@ -34,15 +34,15 @@ REVISIONS = ["0001", "0002", "0003"]
 ROWS: dict[str, dict[str, Any]] = {
     "identities": {"id": "i", "name": "Ada", "token_hash": b"\x00\xff", "created_ms": 5},
     "rooms": {
-        "id": "r1", "game": "sticks", "public": True, "host": "ada", "create_id": "c", "created_ms": 1, "head": 2,
-        "node": "n", "due_ms": None, "listed": False, "summary": b"{}", "changed_ms": 9,
+        "id": "r1", "game": "sticks", "public": True, "host": "ada", "create_id": "c",
+        "created_ms": 1, "head": 2, "node": "n", "due_ms": None, "listed": False, "summary": b"{}", "changed_ms": 9,
     },
     "events": {"room": "r1", "v": 1, "at_ms": 2**40, "audience": 1, "body": b'{"kind":"said"}'},
     "commands": {"room": "r1", "identity": "ada", "id": "c", "first_v": 1, "last_v": 2},
     "matches": {
-        "id": "m", "room": "r1", "game": "sticks", "number": 1, "options": b"{}", "seats": b"[]", "start": "1-2-3",
-        "rules": "digest", "public": True, "first_v": 1, "started_ms": 3, "last_v": None, "finished_ms": None,
-        "plies": None, "over": None,
+        "id": "m", "room": "r1", "game": "sticks", "number": 1, "options": b"{}", "seats": b"[]",
+        "start": "1-2-3", "rules": "digest", "public": True, "first_v": 1, "started_ms": 3,
+        "last_v": None, "finished_ms": None, "plies": None, "over": None,
     },
     "thoughts": {"match": "m", "v": 2, "ply": 1, "body": b"{}"},
     "nodes": {"id": "n", "alive_until_ms": 7},
@@ -244,7 +244,8 @@ def test_what_cannot_be_run_on_is_said() -> None:
     schema.judge(schema.HEAD, None, "here")
     schema.judge("0999", schema.LOWEST, "here")
     for revision, needs, words in (
-        (None, None, "plyroom migrate"), ("0000", None, "plyroom migrate"), ("0999", None, "newer Plyroom"),
+        (None, None, "plyroom migrate"), ("0000", None, "plyroom migrate"),
+        ("0999", None, "newer Plyroom"),
         ("0999", "0004", "newer Plyroom"),
     ):  # fmt: skip
         with pytest.raises(StoreUnavailable, match=f"database here .*{words}"):

@@ -46,10 +46,12 @@ def code_of(frame: str | bytes) -> Code:
 @pytest.mark.parametrize(
     "frame",
     [
-        "", " ", "{", "}", "[", '{"t":"ping"', '{"t":"ping"}}', '{"t":"ping"} {"t":"ping"}', "{t:'ping'}", "nonsense",
-        '{"t":"ping","id":NaN}', "NaN", '{"t":"ping","id":Infinity}', '{"t":"ping","id":01}', '{"t":"ping",}', "\x00",
-        '{"t":"ping","id":"a\nb"}', '{"t":"ping","id":"\\ud800"}', '{"t":"ping","id":"\\x41"}', '{"t":"ping","id":"',
-        b'{"t":"ping","id":"\xff"}', b"\xef\xbb\xbf{}", b"\xff\xfe{\x00}\x00", '{"t":"ping","id":"\ud800"}', "\udfff",
+        "", " ", "{", "}", "[", '{"t":"ping"', '{"t":"ping"}}', '{"t":"ping"} {"t":"ping"}',
+        "{t:'ping'}", "nonsense", '{"t":"ping","id":NaN}', "NaN", '{"t":"ping","id":Infinity}',
+        '{"t":"ping","id":01}', '{"t":"ping",}', "\x00", '{"t":"ping","id":"a\nb"}',
+        '{"t":"ping","id":"\\ud800"}', '{"t":"ping","id":"\\x41"}', '{"t":"ping","id":"',
+        b'{"t":"ping","id":"\xff"}', b"\xef\xbb\xbf{}", b"\xff\xfe{\x00}\x00",
+        '{"t":"ping","id":"\ud800"}', "\udfff",
         '{"t":"pi\ud800ng"}',
     ],
 )  # fmt: skip
@@ -172,7 +174,8 @@ def test_wrong_fields(message: dict[str, Any], field: str) -> None:
 @pytest.mark.parametrize(
     ("id_text", "answered"),
     [
-        ('"7"', "7"), ('"' + "x" * 36 + '"', "x" * 36), ('"' + "x" * 37 + '"', None), ('""', None), ("7", None),
+        ('"7"', "7"), ('"' + "x" * 36 + '"', "x" * 36), ('"' + "x" * 37 + '"', None),
+        ('""', None), ("7", None),
         ("null", None), ('["7"]', None), ('"\\u00e4"', "ä"),
     ],
 )  # fmt: skip
@@ -379,7 +382,7 @@ EVENTS: list[wire.RoomEvent] = [
 
 @pytest.mark.parametrize("event", [*EVENTS, wire.Hidden()], ids=lambda event: type(event).__name__)
 def test_an_event_frame_is_the_event_with_its_place(event: wire.AnyEvent) -> None:
-    """An event's frame is valid JSON with t, room, v, at, kind and exactly the event's own fields."""
+    """An event's frame is valid JSON: t, room, v, at, kind and exactly the event's own fields."""
     body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
     frame = json.loads(event_frame("r1", 17, 1_700_000_000_123, body))
     place = {key: frame.pop(key) for key in ("t", "room", "v", "at")}
@@ -453,7 +456,7 @@ def test_the_page_is_current() -> None:
 
 
 def test_the_page_has_everything() -> None:
-    """The page has every message, event, code and route, and each of its links leads to a heading."""
+    """The page has every message, event, code and route, and its links lead to headings."""
     page = protocol_page.page()
     for kind in (
         *wire.ClientMessage.__args__,

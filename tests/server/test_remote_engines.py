@@ -472,7 +472,8 @@ async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
         order = worker.orders[0]
         good = work.encode(work.Answered(order.id, 1, Result("a", info("a"))))
         other = good.replace(order.id.encode(), b"another")
-        bad = [b"", b"{", b"null", b"[" * 5000, b"\xff", good[:-1], other.replace(b'"depth":3', b'"depth":"3"'),
+        bad = [b"", b"{", b"null", b"[" * 5000, b"\xff", good[:-1],
+               other.replace(b'"depth":3', b'"depth":"3"'),
                b'{"type":"Answered","x":1}', b" " * (work.MAX_BYTES + 1) + other]  # fmt: skip
         for payload in bad:
             worker.link.publish(work.news_topic("server-1"), payload, kept=True)

@@ -66,7 +66,7 @@ class Watcher:
         self.model = apply(self.model, message)
 
     def check(self, room: Room) -> None:
-        """Checks that a snapshot and the events after it give the same state as a later snapshot."""
+        """Checks that a snapshot and the events after it lead to the same state as a later one."""
         seen, now = self.model, views.snapshot(room, self.player)
         assert (seen.v, seen.in_step, seen.seats, seen.match, seen.offers) == (
             now.v,
@@ -116,7 +116,7 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from(DRAWS), accept=st.booleans())
     def draw(self, actor: Actor, kind: Any, accept: bool) -> None:
-        """Draws offered, accepted and claimed by anyone, and answered by the AI seat and by others."""
+        """Draws offered, accepted and claimed by anyone, answered by the AI seat and by others."""
         if kind is not AiReply:
             self._give(actor, kind(id="p", room=ROOM))
             return

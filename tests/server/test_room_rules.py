@@ -57,8 +57,9 @@ def test_create_makes_a_room_with_its_host() -> None:
 @pytest.mark.parametrize(
     ("seats", "taken", "starts"),
     [
-        ((ME, OPEN), [0], False), ((OPEN, ME), [1], False), ((OPEN, OPEN), [], False), ((AI_SEAT, OPEN), [0], False),
-        ((ME, AI_SEAT), [0, 1], True), ((AI_SEAT, ME), [0, 1], True), ((AI_SEAT, AI_SEAT), [0, 1], True),
+        ((ME, OPEN), [0], False), ((OPEN, ME), [1], False), ((OPEN, OPEN), [], False),
+        ((AI_SEAT, OPEN), [0], False), ((ME, AI_SEAT), [0, 1], True),
+        ((AI_SEAT, ME), [0, 1], True), ((AI_SEAT, AI_SEAT), [0, 1], True),
     ],
 )  # fmt: skip
 def test_create_fills_the_seats_that_were_asked_for(
@@ -243,7 +244,7 @@ def test_nobody_but_players_ends_a_match(end: type[wire.RoomCommand]) -> None:
 
 
 def test_resigning() -> None:
-    """Resigning gives the win to the other side, whoever is to move, and only while the match runs."""
+    """Resigning gives the win to the other side, whoever is to move, only while the match runs."""
     played = created()
     assert played.refuse(ADA, plain(wire.Resign)) is Code.MATCH_NONE
     played.do(BEN, sit(1))

@@ -235,7 +235,7 @@ async def test_an_unknown_room() -> None:
 
 @virtual
 async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
-    """I20: a connection that closes while it joins follows nothing, so the room can leave memory."""
+    """I20: a connection that closes while it joins follows nothing, so the room can be closed."""
     async with playing(world=World().unlimited()) as (world, hub, room, ada, ben):
         for _ in range(2 * TAIL + 5):
             await ada.ack(ada.chat(room, "x"))
@@ -260,7 +260,7 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
 
 @virtual
 async def test_presence() -> None:
-    """Presence says which seats are connected (AI seats always are) and how many spectators watch."""
+    """Presence says which seats are connected (AI seats always are) and how many others watch."""
     world = World()
     async with world.hub() as hub:
         ada, cyd = Client(hub, "ada"), Client(hub, "cyd")

@@ -253,7 +253,7 @@ async def test_a_defect_costs_one_command(monkeypatch: pytest.MonkeyPatch) -> No
 
 @virtual
 async def test_a_log_that_cannot_be_read_costs_its_room_only() -> None:
-    """An unreadable log entry, for instance of a newer version, is server.fault for that room only."""
+    """An unreadable log entry, say of a newer version, is server.fault for that room only."""
     async with playing() as (world, hub, room, ada, _):
         broken = StoredEvent(5, 0, 0, b'{"kind":"from_the_future"}')
         await world.store.append(Append(room, 4, (broken,), "n9"))

@@ -1,4 +1,4 @@
-"""One socket: hello first, one answer for each message, limits, and nobody waits for a slow reader."""
+"""One socket: hello first, one answer for each message, limits, no waiting for a slow reader."""
 
 import asyncio
 import json
@@ -287,7 +287,7 @@ async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_leave_that_was_refused_is_no_leave() -> None:
-    """A client whose leave was refused by a busy room is still removed when its connection closes."""
+    """A client whose leave a busy room refused is still removed when its connection closes."""
     world = World()
     async with serve(world, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
         room = (await ada.ack("create", game="sticks"))["room"]

@@ -40,25 +40,17 @@ FAULTS = {
     ),
     # Moves that are illegal, of the wrong seat, or with another position; an end that is missing or
     # wrong.
-    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"a2"', '"move":"b1"') WHERE room = '{full}'""": (
-        "I9",
-        "is illegal",
-    ),
-    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"b2"', '"move":"c2"') WHERE room = '{full}'""": (
-        "I9",
-        "another position",
-    ),
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"a2"', '"move":"b1"')
+       WHERE room = '{full}'""": ("I9", "is illegal"),
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"b2"', '"move":"c2"')
+       WHERE room = '{full}'""": ("I9", "another position"),
     """UPDATE events SET body = replace(CAST(body AS TEXT), '"ply":2,"seat":0', '"ply":2,"seat":1')
        WHERE room = '{full}'""": ("I9", "turn of seat 0"),
-    """UPDATE events SET body = replace(CAST(body AS TEXT), '"winner":0', '"winner":1') WHERE room = '{full}'""": (
-        "I11",
-        "does not say so",
-    ),
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"winner":0', '"winner":1')
+       WHERE room = '{full}'""": ("I11", "does not say so"),
     # Entries that cannot be parsed.
-    "UPDATE events SET body = CAST('{{\"kind\":\"danced\"}}' AS BLOB) WHERE room = '{full}' AND v = 5": (
-        "I8",
-        "cannot be read",
-    ),
+    """UPDATE events SET body = CAST('{{"kind":"danced"}}' AS BLOB)
+       WHERE room = '{full}' AND v = 5""": ("I8", "cannot be read"),
     "UPDATE events SET audience = 1 WHERE room = '{full}' AND v = 5": (
         "I8",
         "not as this program writes it",
@@ -81,10 +73,8 @@ FAULTS = {
         "I8",
         "listed of the room's row",
     ),
-    "UPDATE rooms SET summary = replace(CAST(summary AS TEXT), 'open', 'finished') WHERE id = '{waiting}'": (
-        "I8",
-        "entry in the lobby",
-    ),
+    """UPDATE rooms SET summary = replace(CAST(summary AS TEXT), 'open', 'finished')
+       WHERE id = '{waiting}'""": ("I8", "entry in the lobby"),
     "UPDATE rooms SET host = 'mallory' WHERE id = '{waiting}'": ("I8", "host of the room's row"),
     "UPDATE rooms SET due_ms = 5 WHERE id = '{waiting}'": ("I8", "due_ms of the room's row"),
     "UPDATE matches SET plies = plies + 1 WHERE room = '{full}' AND plies > 0": (
