@@ -183,7 +183,7 @@ export interface Ack {
     room?: string;
 }
 
-/** The command was refused and changed nothing. `id` is null when the server could not read one from the message. */
+/** The command was refused and changed nothing; only after `store.retry` is the outcome unknown. `id` is null when the server could not read one from the message. */
 export interface Error {
     t: "error";
     id: string | null;

@@ -51,12 +51,36 @@ most {wire.MAX_DEPTH} levels deep. Clients ignore fields and types that they do 
 - Commands can be repeated safely. The same `id` from the same identity for the same room gets the
   same ack and changes nothing, over any connection and even after a restart of the server.
 - A refused command has changed nothing. When the client sends it again, the server decides anew.
+- After `store.retry` the outcome is unknown. The client sends the same `id` again to learn it.
 
 ## Events
 
 - A room is its log: [events](#event-kinds) with the versions v = 1, 2, 3, … without a gap. All
   followers receive the same events, except that some receive [`hidden`](#hidden) in place of one.
 - A client that sees a gap, or an `epoch` other than its own, joins the room again with `since` 0.
+
+## An example
+
+A client (`>`) creates a room against the AI, joins it and plays a move. Dots mark omitted text.
+After the move, `thinking` messages and the AI's own move follow.
+
+```
+> {{"t":"hello","protocol":{wire.PROTOCOL},"name":"Ada"}}
+< {{"t":"welcome","protocol":{wire.PROTOCOL},"identity":"…","name":"Ada","token":"…",…}}
+> {{"t":"create","id":"1","game":"tic-tac-toe","seats":[{{"who":"me"}},{{"who":"ai","level":1}}]}}
+< {{"t":"ack","id":"1","v":4,"room":"…"}}
+> {{"t":"join","id":"2","room":"…"}}
+< {{"t":"ack","id":"2","v":null}}
+< {{"t":"joined","room":"…","v":4,…}}
+< {{"t":"snapshot","room":"…","v":4,…}}
+< {{"t":"view","room":"…","v":4,…}}
+< {{"t":"turn","room":"…","v":4,…}}
+< {{"t":"presence","room":"…",…}}
+> {{"t":"move","id":"3","room":"…","ply":0,"move":"b2"}}
+< {{"t":"ack","id":"3","v":5}}
+< {{"t":"event","room":"…","v":5,"at":…,"kind":"moved","move":"b2",…}}
+< {{"t":"view","room":"…","v":5,…}}
+```
 
 ## Limits
 

@@ -79,7 +79,7 @@ class Code(StrEnum):
     OFFER_NONE = "offer.none", "No offer is open."
     CLAIM_NONE = "claim.none", "The player has no draw to claim now."
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."
-    RATE_EXCEEDED = "rate.exceeded", "Too many messages in a short time; wait, then send it again."
+    RATE_EXCEEDED = "rate.exceeded", "A rate limit is exceeded; wait, then send it again."
     STORE_RETRY = (
         "store.retry",
         "The store does not answer, so the outcome is unknown; send the same id again.",

@@ -404,8 +404,8 @@ class Ack(Outgoing, frozen=True, tag="ack", omit_defaults=False):
 
 
 class Error(Outgoing, frozen=True, tag="error", omit_defaults=False):
-    """The command was refused and changed nothing. `id` is null when the server could not read one
-    from the message.
+    """The command was refused and changed nothing; only after `store.retry` is the outcome unknown.
+    `id` is null when the server could not read one from the message.
     """
 
     id: str | None

@@ -35,7 +35,8 @@ ROWS: dict[str, dict[str, Any]] = {
     "identities": {"id": "i", "name": "Ada", "token_hash": b"\x00\xff", "created_ms": 5},
     "rooms": {
         "id": "r1", "game": "sticks", "public": True, "host": "ada", "create_id": "c",
-        "created_ms": 1, "head": 2, "node": "n", "due_ms": None, "listed": False, "summary": b"{}", "changed_ms": 9,
+        "created_ms": 1, "head": 2, "node": "n", "due_ms": None,
+        "listed": False, "summary": b"{}", "changed_ms": 9,
     },
     "events": {"room": "r1", "v": 1, "at_ms": 2**40, "audience": 1, "body": b'{"kind":"said"}'},
     "commands": {"room": "r1", "identity": "ada", "id": "c", "first_v": 1, "last_v": 2},

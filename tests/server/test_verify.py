@@ -86,8 +86,11 @@ FAULTS = {
     "UPDATE matches SET room = '{waiting}' WHERE room = '{half}'": ("I8", "the log started none"),
     "UPDATE thoughts SET ply = ply + 1": ("I8", "no such move"),
     # Rows of rooms that do not exist.
-    "DELETE FROM rooms WHERE id = '{half}'": ("I3", "events of a room are kept"),
-    "DELETE FROM matches WHERE room = '{against_ai}'": ("I3", "thoughts about a match are kept"),
+    "DELETE FROM rooms WHERE id = '{half}'": ("I3", "events of a room that does not exist"),
+    "DELETE FROM matches WHERE room = '{against_ai}'": (
+        "I3",
+        "thoughts about a match that does not exist",
+    ),
 }
 
 
