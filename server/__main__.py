@@ -152,8 +152,9 @@ def _in_url(host: str) -> str:
 
 
 def _network_address(loopback: str) -> str | None:
-    """This machine's address towards other networks, of the loopback address's family. Sends no
-    packet.
+    """This machine's address towards other networks, of the loopback address's family.
+
+    Sends no packet.
     """
     # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, and used by
     # nobody.

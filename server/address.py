@@ -17,8 +17,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A client as limits see it. `address` is an IPv4 address, an IPv6 network of 64 bits, or empty
-    when unknown.
+    """A client as limits see it.
+
+    `address` is an IPv4 address, an IPv6 network of 64 bits, or empty when unknown.
     """
 
     address: str
@@ -62,8 +63,9 @@ class Proxies:
 
 
 def parse_proxies(texts: Iterable[str]) -> Proxies:
-    """The proxies of a list of networks or addresses. Raises ValueError naming a text that is
-    neither.
+    """The proxies of a list of networks or addresses.
+
+    Raises ValueError naming a text that is neither.
     """
     networks = []
     for text in texts:

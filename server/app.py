@@ -1,5 +1,6 @@
-"""Wires a server from a store, a bus, engines and a listener. No other module picks
-implementations.
+"""Wires a server from a store, a bus, engines and a listener.
+
+No other module picks implementations.
 """
 
 import asyncio
@@ -57,8 +58,9 @@ class Running:
 
 @asynccontextmanager
 async def open_server(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
-    """Runs a whole server until the block ends. Raises StoreUnavailable or CannotListen when it
-    cannot start.
+    """Runs a whole server until the block ends.
+
+    Raises StoreUnavailable or CannotListen when it cannot start.
     """
     load_games()
     # A SQLite file belongs to one server. A database server keeps its nodes apart by itself.
@@ -81,8 +83,9 @@ def load_games() -> None:
 
 @asynccontextmanager
 async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator[Bus]:
-    """The bus to the other nodes of this store. Raises SettingError when the settings name an
-    invalid one.
+    """The bus to the other nodes of this store.
+
+    Raises SettingError when the settings name an invalid one.
     """
     broker = broker_of(settings)
     if broker is None:
@@ -133,8 +136,9 @@ def node_name(settings: Settings) -> str:
 
 
 def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
-    """The store that the settings name. Raises StoreUnavailable for an invalid address or a missing
-    driver.
+    """The store that the settings name.
+
+    Raises StoreUnavailable for an invalid address or a missing driver.
     """
     if not settings.database:
         return open_sqlite(settings.data / DATABASE)
@@ -214,8 +218,9 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
 
 
 def _watched(hub: Hub, sessions: Sessions, api: Api) -> AbstractAsyncContextManager[int | None]:
-    """Serves the operator's port, if one is set, and yields it. Prometheus's library is imported
-    only for that.
+    """Serves the operator's port, if one is set, and yields it.
+
+    Prometheus's library is imported only for that.
     """
     if hub.ports.settings.metrics_port is None:
         return nullcontext()

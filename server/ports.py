@@ -28,8 +28,9 @@ class Engines(Protocol):
     """Something that searches: the local pool, or remote workers."""
 
     def is_warm(self, game_id: str) -> bool:
-        """Whether the game's search is compiled. Until then most levels are weaker and other
-        searches wait.
+        """Whether the game's search is compiled.
+
+        Until then most levels are weaker and other searches wait.
         """
 
     def warm_percent(self, game_id: str) -> int:

@@ -1,5 +1,6 @@
-"""All settings of an operator, with their units in their names. The environment variable
-PLYROOM_<NAME> sets each.
+"""All settings of an operator, with their units in their names.
+
+The environment variable PLYROOM_<NAME> sets each.
 """
 
 import os
@@ -152,8 +153,9 @@ class Settings:
 
 
 def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
-    """The settings with the changes from the environment. Raises SettingError naming an invalid
-    variable.
+    """The settings with the changes from the environment.
+
+    Raises SettingError naming an invalid variable.
     """
     environ = dict(os.environ) if environ is None else environ
     changes: dict[str, object] = {}
@@ -210,8 +212,9 @@ def with_database(settings: Settings) -> Settings:
 
 
 def _read(kind: str, text: str) -> object:
-    """The value of a variable's text, by the setting's type. Raises ValueError saying what was
-    expected.
+    """The value of a variable's text, by the setting's type.
+
+    Raises ValueError saying what was expected.
     """
     if "bool" in kind:
         if text.lower() in ("1", "true", "yes", "0", "false", "no"):

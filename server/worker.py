@@ -65,8 +65,9 @@ class EngineWorker:
     # --- what it advertises
 
     async def run(self) -> None:
-        """Publishes the advert until cancelled, and compiles the games meanwhile. Searches, and
-        servers on this machine, go first.
+        """Publishes the advert until cancelled, and compiles the games meanwhile.
+
+        Searches, and servers on this machine, go first.
         """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._warm(), name="worker warming")
@@ -209,8 +210,9 @@ class EngineWorker:
 
 
 def _can_load(game: str) -> bool:
-    """Whether the game's file loads. A plug-in's file may raise anything; the pool reports that
-    itself.
+    """Whether the game's file loads.
+
+    A plug-in's file may raise anything; the pool reports that itself.
     """
     try:
         load_game(game)

@@ -103,8 +103,9 @@ class Sockets:
 
 
 class Places:
-    """The places for rooms in memory. A room counts for the address that created or first opened
-    it, as long as it stays in memory.
+    """The places for rooms in memory.
+
+    A room counts for the address that created or first opened it, as long as it stays in memory.
     """
 
     def __init__(self, most: int, percent: int) -> None:

@@ -2,8 +2,9 @@
 
 
 class Bucket:
-    """Holds up to `burst` tokens and gains `per_s` a second. Time comes from the caller, in
-    seconds.
+    """Holds up to `burst` tokens and gains `per_s` a second.
+
+    Time comes from the caller, in seconds.
     """
 
     __slots__ = ("_at_s", "_burst", "_per_s", "_tokens")

@@ -1,5 +1,6 @@
-"""Writes docs/protocol.md: `python -m server.ops.protocol_page > docs/protocol.md`. A test compares
-the page with the message types.
+"""Writes docs/protocol.md: `python -m server.ops.protocol_page > docs/protocol.md`.
+
+A test compares the page with the message types.
 """
 
 import inspect

@@ -165,8 +165,9 @@ class _RoomCheck:
             self._thoughts()
 
     def _commands(self) -> list[tuple[int, int]]:
-        """The ranges of versions that one command wrote each. Together they must cover the log
-        without gap or overlap.
+        """The ranges of versions that one command wrote each.
+
+        Together they must cover the log without gap or overlap.
         """
         end, groups = 0, []
         for row in self._rows.commands:

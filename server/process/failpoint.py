@@ -22,8 +22,9 @@ def nowhere(place: str) -> None:
 
 
 def kill_at(spec: str) -> Reached:
-    """The function to call at each place. For "place:n" it kills the process at the n-th call with
-    that place.
+    """The function to call at each place.
+
+    For "place:n" it kills the process at the n-th call with that place.
 
     Raises SettingError for a text of another form.
     """

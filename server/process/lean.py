@@ -1,5 +1,6 @@
-"""Makes the start shorter: saves a third of its processor time. The program imports this before
-everything else.
+"""Makes the start shorter: saves a third of its processor time.
+
+The program imports this before everything else.
 
 Imports create no garbage, so the collector is off until `settled`. structlog would import rich, for
 tracebacks in colour, wherever it is installed (our terminal client needs it).

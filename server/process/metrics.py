@@ -1,5 +1,6 @@
-"""The counters of a node. They are plain numbers, so counting costs a move almost nothing;
-`server.web.metrics` exports them.
+"""The counters of a node.
+
+They are plain numbers, so counting costs a move almost nothing; `server.web.metrics` exports them.
 
 No counter is per room, identity or address: metrics name nobody, and their number does not grow
 with the players.

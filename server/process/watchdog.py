@@ -24,8 +24,9 @@ LIMIT_S = 1.0
 
 @contextmanager
 def watch_loop(limit_s: float = LIMIT_S) -> Iterator[None]:
-    """Watches the running event loop from a thread until the block ends. Logs one line each time
-    the loop blocks.
+    """Watches the running event loop from a thread until the block ends.
+
+    Logs one line each time the loop blocks.
     """
     loop = asyncio.get_running_loop()
     thread_id = threading.get_ident()

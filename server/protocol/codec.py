@@ -19,8 +19,9 @@ from server.protocol.messages import (
 
 
 class ProtocolError(Exception):
-    """The frame is not a valid message. Carries the error code and, if it could be read, the id of
-    the command to answer.
+    """The frame is not a valid message.
+
+    Carries the error code and, if it could be read, the id of the command to answer.
     """
 
     def __init__(self, code: Code, message: str, command_id: str | None = None) -> None:
@@ -125,8 +126,9 @@ def parse_event_body(body: bytes) -> RoomEvent:
 
 
 def event_frame(room: str, v: int, at_ms: int, body: bytes) -> bytes:
-    """The payload of an event's frame, built from its log entry without parsing it. The bytes are
-    the same for every viewer.
+    """The payload of an event's frame, built from its log entry without parsing it.
+
+    The bytes are the same for every viewer.
     """
     return b'{"t":"event","room":"%b","v":%d,"at":%d,%b' % (room.encode(), v, at_ms, body[1:])
 

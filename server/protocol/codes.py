@@ -5,8 +5,9 @@ from typing import Self
 
 
 class Code(StrEnum):
-    """Every error code with its meaning. The part before the dot names the subject; the error's
-    `message` says what the server expected.
+    """Every error code with its meaning.
+
+    The part before the dot names the subject; the error's `message` says what the server expected.
     """
 
     meaning: str

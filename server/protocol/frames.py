@@ -1,5 +1,6 @@
-"""WebSocket text frames from a server (RFC 6455, section 5.2). They are unmasked, so one frame's
-bytes serve every connection.
+"""WebSocket text frames from a server (RFC 6455, section 5.2).
+
+They are unmasked, so one frame's bytes serve every connection.
 """
 
 import struct

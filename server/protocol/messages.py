@@ -92,8 +92,9 @@ class AiSeat(Struct, frozen=True, tag_field="who", tag="ai"):
 
 
 class Create(Incoming, frozen=True, tag="create", kw_only=True):
-    """Creates a room. The ack carries the room's id. The match starts as soon as both seats are
-    taken.
+    """Creates a room.
+
+    The ack carries the room's id. The match starts as soon as both seats are taken.
     """
 
     id: CommandId
@@ -159,8 +160,10 @@ class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
 
 
 class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
-    """Plays a move. `ply` is the number of moves already played, so that a late move cannot be
-    played in another position.
+    """Plays a move.
+
+    `ply` is the number of moves already played, so that a late move cannot be played in another
+    position.
     """
 
     ply: Count
@@ -172,8 +175,9 @@ class Resign(RoomCommand, frozen=True, tag="resign"):
 
 
 class Abort(RoomCommand, frozen=True, tag="abort"):
-    """Ends the match without a result. A player may abort before the second move; the host may
-    abort when only AI seats play.
+    """Ends the match without a result.
+
+    A player may abort before the second move; the host may abort when only AI seats play.
     """
 
 
@@ -186,14 +190,16 @@ class Rematch(RoomCommand, frozen=True, tag="rematch"):
 
 
 class Claim(RoomCommand, frozen=True, tag="claim"):
-    """Claims a draw under the game's rules. Only the side to move may claim; the `claim` of `turn`
-    says whether it can.
+    """Claims a draw under the game's rules.
+
+    Only the side to move may claim; the `claim` of `turn` says whether it can.
     """
 
 
 class OfferDraw(RoomCommand, frozen=True, tag="offer_draw"):
-    """Offers a draw, or accepts the opponent's offer. The offer stands until the opponent moves or
-    declines.
+    """Offers a draw, or accepts the opponent's offer.
+
+    The offer stands until the opponent moves or declines.
     """
 
 
@@ -206,8 +212,9 @@ class Decline(RoomCommand, frozen=True, tag="decline"):
 
 
 class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
-    """Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden`
-    event for a line to the spectators.
+    """Sends a line of chat to the whole room, or to the spectators only.
+
+    Players receive a `hidden` event for a line to the spectators.
     """
 
     text: Annotated[str, Meta(max_length=MAX_CHAT)]
@@ -286,8 +293,10 @@ class SeatLeft(Event, frozen=True, tag="seat_left"):
 
 
 class Started(Event, frozen=True, tag="started"):
-    """A match started. `number` counts the matches of the room, `start` is the start position as
-    text, and `rules` is the digest of the game's rules.
+    """A match started.
+
+    `number` counts the matches of the room, `start` is the start position as text, and `rules` is
+    the digest of the game's rules.
     """
 
     match: str
@@ -327,8 +336,9 @@ Offer = Literal["rematch", "draw"]
 
 
 class Finished(Event, frozen=True, tag="finished"):
-    """The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for
-    people.
+    """The match ended.
+
+    `winner` is a seat, or null when nobody won; `reason` is a sentence for people.
 
     `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed
     draw, `agreement` for an agreed one, and `failure` when the AI could not move.
@@ -364,8 +374,9 @@ class Said(Event, frozen=True, tag="said"):
 
 
 class Hidden(Event, frozen=True, tag="hidden"):
-    """A placeholder for an event that this viewer may not see. It keeps the numbering without gaps
-    and is never in the log.
+    """A placeholder for an event that this viewer may not see.
+
+    It keeps the numbering without gaps and is never in the log.
     """
 
 
@@ -381,8 +392,9 @@ class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
 
 
 class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
-    """The answer to `hello`. A client that knew another `epoch` joins its rooms again with `since`
-    0.
+    """The answer to `hello`.
+
+    A client that knew another `epoch` joins its rooms again with `since` 0.
     """
 
     protocol: int
@@ -394,8 +406,10 @@ class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
 
 
 class Ack(Outgoing, frozen=True, tag="ack", omit_defaults=False):
-    """The command succeeded. `v` is the version of its last event, null when it logged none. `room`
-    is present only in the answer to `create`.
+    """The command succeeded.
+
+    `v` is the version of its last event, null when it logged none. `room` is present only in the
+    answer to `create`.
     """
 
     id: str
@@ -405,6 +419,7 @@ class Ack(Outgoing, frozen=True, tag="ack", omit_defaults=False):
 
 class Error(Outgoing, frozen=True, tag="error", omit_defaults=False):
     """The command was refused and changed nothing; only after `store.retry` is the outcome unknown.
+
     `id` is null when the server could not read one from the message.
     """
 
@@ -421,8 +436,9 @@ class Pong(Outgoing, frozen=True, tag="pong"):
 
 
 class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What never changes during the life of a room. `view` is null when this server does not have
-    the game.
+    """What never changes during the life of a room.
+
+    `view` is null when this server does not have the game.
     """
 
     game: str
@@ -436,8 +452,10 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
-    """The client now follows the room. `v` is the version of its newest event and `seat` the
-    client's own seat. `frozen` is set when the room can be read but not played, and says why.
+    """The client now follows the room.
+
+    `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
+    the room can be read but not played, and says why.
     """
 
     room: str
@@ -491,8 +509,9 @@ class ChatLine(Struct, frozen=True, omit_defaults=True):
 
 
 class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
-    """The whole room at version `v`, as this viewer may see it. The client applies later events to
-    it.
+    """The whole room at version `v`, as this viewer may see it.
+
+    The client applies later events to it.
 
     `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a
     rematch.
@@ -526,8 +545,9 @@ class View(Outgoing, frozen=True, tag="view", kw_only=True):
 
 
 class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
-    """The legal moves at version `v`, sent only to the player to move. `claim` is the reason for
-    which that player may claim a draw, null when there is none.
+    """The legal moves at version `v`, sent only to the player to move.
+
+    `claim` is the reason for which that player may claim a draw, null when there is none.
     """
 
     room: str
@@ -569,8 +589,9 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
-    """Which seats are connected (an AI seat always is) and how many spectators watch. May be
-    dropped.
+    """Which seats are connected (an AI seat always is) and how many spectators watch.
+
+    May be dropped.
     """
 
     room: str
@@ -579,8 +600,9 @@ class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
 
 
 class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A public room in the lobby's list. `length` is the length of its match in words, counted as
-    the game counts moves.
+    """A public room in the lobby's list.
+
+    `length` is the length of its match in words, counted as the game counts moves.
     """
 
     room: str

@@ -100,8 +100,9 @@ Command = RoomCommand | AiMove | AiFailure | AiReply | ForcedPass
 
 
 class Match(Struct, frozen=True):
-    """One match of the room's game. `position` is None when the rules are missing or have changed;
-    the moves are then mere text.
+    """One match of the room's game.
+
+    `position` is None when the rules are missing or have changed; the moves are then mere text.
     """
 
     id: str
@@ -141,8 +142,10 @@ class Said(Struct, frozen=True):
 
 
 class Room(Struct, frozen=True):
-    """A room at version `v`. `game` is None when this server does not have it; `frozen` then says
-    why the room can only be read.
+    """A room at version `v`.
+
+    `game` is None when this server does not have it; `frozen` then says why the room can only be
+    read.
     """
 
     id: str

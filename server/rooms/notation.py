@@ -11,8 +11,9 @@ from server.rooms.model import Match
 
 
 def played(event: Moved, game: Game | None, after: Position | None) -> Played:
-    """The move of an event that led to the position `after`. Without a game or a position, only
-    what the event carries.
+    """The move of an event that led to the position `after`.
+
+    Without a game or a position, only what the event carries.
     """
     text, number = event.text, event.number
     if text is None and after is not None:

@@ -84,8 +84,9 @@ def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> lis
 
 
 def decide(room: Room, actor: Actor, command: Command, new_id: NewId) -> list[wire.RoomEvent]:
-    """The events that a command makes, at least one. Raises CommandRejected when it is refused and
-    GameFault when the rules fail.
+    """The events that a command makes, at least one.
+
+    Raises CommandRejected when it is refused and GameFault when the rules fail.
     """
     match command:
         case wire.Move():
@@ -359,8 +360,9 @@ def _decline(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 
 
 def _start(room: Room, game: Game) -> Position:
-    """The start position of this room's matches. Its options may be those of an older version of
-    the game.
+    """The start position of this room's matches.
+
+    Its options may be those of an older version of the game.
     """
     try:
         return game.start(room.options)
@@ -468,8 +470,9 @@ def _side(room: Room, seat: int) -> str:
 
 
 def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) -> Room:
-    """The room after the first event of its log, which is `created`. Raises ValueError for any
-    other event.
+    """The room after the first event of its log, which is `created`.
+
+    Raises ValueError for any other event.
     """
     if not isinstance(event, wire.Created):
         raise ValueError(
@@ -492,8 +495,9 @@ def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) 
 
 
 def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
-    """The room after one more event. Total: a log that this server can no longer play makes a
-    frozen room.
+    """The room after one more event.
+
+    Total: a log that this server can no longer play makes a frozen room.
     """
     room = replace(room, v=room.v + 1, changed_ms=max(at_ms, room.changed_ms))
     match event:

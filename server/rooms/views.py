@@ -36,8 +36,9 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
 
 
 def view(room: Room, match: Match) -> wire.View | None:
-    """The board; None for a match that this server cannot play. Raises GameFault when the rules
-    fail.
+    """The board; None for a match that this server cannot play.
+
+    Raises GameFault when the rules fail.
     """
     if match.position is None:
         return None
@@ -53,8 +54,9 @@ def _without_turn(picture: PositionView, over: wire.MatchResult) -> PositionView
 
 
 def turn(room: Room, match: Match) -> wire.Turn | None:
-    """The legal moves of the seat to move, if a person holds it. Raises GameFault when the rules
-    fail.
+    """The legal moves of the seat to move, if a person holds it.
+
+    Raises GameFault when the rules fail.
     """
     position = match.position
     if position is None or match.over is not None or room.frozen is not None:

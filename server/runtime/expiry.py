@@ -31,8 +31,9 @@ LOOK_S = 60.0
 async def note_opened(
     ports: Ports, room: str, head: RoomHead, events: Sequence[StoredEvent]
 ) -> bool:
-    """Marks a room that was just read as seen today. Returns False if it has been deleted
-    meanwhile.
+    """Marks a room that was just read as seen today.
+
+    Returns False if it has been deleted meanwhile.
 
     Rooms with a match are kept for ever and need no mark.
     """

@@ -53,8 +53,9 @@ class Followers:
         return len(self._followers)
 
     def __iter__(self) -> Iterator[tuple[Follower, bool]]:
-        """The followers here, each with whether it holds a seat. They may come and go during the
-        iteration.
+        """The followers here, each with whether it holds a seat.
+
+        They may come and go during the iteration.
         """
         return iter(tuple(self._followers.items()))
 

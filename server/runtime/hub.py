@@ -1,5 +1,7 @@
-"""The rooms of one node. The hub opens a room when a request needs it, closes idle rooms, and takes
-over rooms whose wake-up is due.
+"""The rooms of one node.
+
+The hub opens a room when a request needs it, closes idle rooms, and takes over rooms whose wake-up
+is due.
 """
 
 import asyncio
@@ -86,8 +88,9 @@ class Hub:
         return self._runners.get(room_id)
 
     def submit(self, room_id: str, request: Request, address: str = "") -> bool:
-        """Hands a request from that address to its room, which answers it. Returns False when it
-        was refused at once.
+        """Hands a request from that address to its room, which answers it.
+
+        Returns False when it was refused at once.
         """
         try:
             runner = self._runners.get(room_id) or self._open(room_id, address)
@@ -161,8 +164,9 @@ class Hub:
     def _first_events(
         self, actor: Actor, command: wire.Create, now_ms: int, address: str
     ) -> tuple[Room, tuple[StoredEvent, ...], list[wire.RoomEvent]]:
-        """The new room with its log entries and events, after checking every limit. Takes its place
-        in memory.
+        """The new room with its log entries and events, after checking every limit.
+
+        Takes its place in memory.
         """
         try:
             game = self.ports.find_game(command.game)
@@ -205,8 +209,9 @@ class Hub:
     # --- opening and closing rooms ---
 
     def _make_place(self, address: str) -> None:
-        """Closes idle rooms if there is no place for another one. Raises LimitExceeded if that is
-        not enough.
+        """Closes idle rooms if there is no place for another one.
+
+        Raises LimitExceeded if that is not enough.
         """
         places = self.limits.places
         if places.is_full():
@@ -216,8 +221,9 @@ class Hub:
         places.check(address, math.ceil(self.ports.settings.room_idle_s))
 
     def _open(self, room_id: str, address: str, known: Room | None = None) -> RoomRunner:
-        """The room's runner, started if need be. Raises LimitExceeded when there is no place for
-        the room.
+        """The room's runner, started if need be.
+
+        Raises LimitExceeded when there is no place for the room.
         """
         if room_id in self._runners:
             return self._runners[room_id]
@@ -291,8 +297,9 @@ class Hub:
         return len(rooms)
 
     async def take_all_due_rooms(self) -> None:
-        """Takes over every due room, whichever node had it. Runs beside the start of a node that is
-        alone, so players do not wait for it.
+        """Takes over every due room, whichever node had it.
+
+        Runs beside the start of a node that is alone, so players do not wait for it.
         """
         while True:
             try:
@@ -313,8 +320,9 @@ class Hub:
                 runner.submit(Resync())
 
     async def every(self, period_s: float, name: str) -> None:
-        """Runs one of the hub's duties periodically until cancelled. After a store failure it tries
-        again the next time.
+        """Runs one of the hub's duties periodically until cancelled.
+
+        After a store failure it tries again the next time.
         """
         while True:
             try:
@@ -424,8 +432,9 @@ class Hub:
                 del self._doubted_since_s[node]
 
     def _forget_silent_nodes(self) -> None:
-        """Drops nodes that have fallen silent: a killed node may leave nothing but silence. While
-        the bus is down, silence says nothing.
+        """Drops nodes that have fallen silent: a killed node may leave nothing but silence.
+
+        While the bus is down, silence says nothing.
         """
         now_s = asyncio.get_running_loop().time()
         if not self.ports.bus.flows:
@@ -489,8 +498,9 @@ class Hub:
 
 @asynccontextmanager
 async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
-    """A hub with its tasks. At the end every room is cancelled, whatever it is doing: the log is
-    the truth.
+    """A hub with its tasks.
+
+    At the end every room is cancelled, whatever it is doing: the log is the truth.
     """
     failure: Exception | None = None
     async with asyncio.TaskGroup() as tasks:

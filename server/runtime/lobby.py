@@ -52,8 +52,9 @@ class Lobby:
         return tuple(self._live(one) for one in found)
 
     async def watch(self, follower: Follower, ack: bytes) -> None:
-        """Sends the ack and the list, and from then on every change. Raises StoreError when the
-        list cannot be read.
+        """Sends the ack and the list, and from then on every change.
+
+        Raises StoreError when the list cannot be read.
         """
         late: list[bytes] = []
         self._joining.append(late)

@@ -52,8 +52,9 @@ def listed(room: Room) -> bool:
 def projections(
     room: Room, events: Sequence[wire.RoomEvent], thought: bytes | None
 ) -> tuple[Projection, ...]:
-    """The rows that change with these events, which led to this room. `thought` is the AI's
-    analysis of the move among them.
+    """The rows that change with these events, which led to this room.
+
+    `thought` is the AI's analysis of the move among them.
     """
     changes: list[Projection] = []
     relist = False

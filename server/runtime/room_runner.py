@@ -84,8 +84,9 @@ class RoomGone(Exception):
 
 
 class RoomRunner:
-    """Runs one room. `run` is its task; the other public methods return at once and must be called
-    in the event loop.
+    """Runs one room.
+
+    `run` is its task; the other public methods return at once and must be called in the event loop.
     """
 
     __slots__ = (
@@ -201,8 +202,9 @@ class RoomRunner:
             self.idle_since_ms = self._ports.now_ms()
 
     async def run(self) -> None:
-        """Serves the mailbox until cancelled. Returns when the room does not exist or cannot be
-        read.
+        """Serves the mailbox until cancelled.
+
+        Returns when the room does not exist or cannot be read.
         """
         unsubscribe = self._ports.bus.subscribe(self.room_id, self.receive)
         try:
@@ -227,8 +229,10 @@ class RoomRunner:
     # --- loading and catching up ---
 
     async def _opened(self) -> bool:
-        """Loads the room. Returns False, after refusing every waiting request, when it does not
-        exist or cannot be read.
+        """Loads the room.
+
+        Returns False, after refusing every waiting request, when it does not exist or cannot be
+        read.
         """
         due = False
         while True:
@@ -449,8 +453,9 @@ class RoomRunner:
         )
 
     def _decide(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
-        """The events that a command makes now. Raises CommandRejected or GameFault when there are
-        none.
+        """The events that a command makes now.
+
+        Raises CommandRejected or GameFault when there are none.
         """
         if isinstance(command, wire.Chat):
             limits = self._ports.settings.limit_chat, self._ports.settings.limit_chat_room
@@ -458,8 +463,9 @@ class RoomRunner:
         return rules.decide(self._loaded, actor, command, self._ports.new_id)
 
     async def _was_behind(self, key: CommandKey) -> bool:
-        """Whether the store knew more than this runner did when it rejected the command. Catches up
-        if so.
+        """Whether the store knew more than this runner did when it rejected the command.
+
+        Catches up if so.
         """
         head = await self._ports.store.head(self.room_id)
         behind = head is not None and head.v > self._loaded.v

@@ -41,8 +41,9 @@ def question(match: str, digest: str) -> str:
 
 
 def job_for(room: Room, match: Match, seat: int) -> Job:
-    """The search job for the seat to move. Its seed depends only on the match and the ply, so a
-    repeated search is the same.
+    """The search job for the seat to move.
+
+    Its seed depends only on the match and the ply, so a repeated search is the same.
     """
     assert room.game is not None, "a room without rules has no AI to move"
     occupant = match.seats[seat]
@@ -135,8 +136,9 @@ def thoughts_of(
 async def answer(
     ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
 ) -> tuple[AiMove | AiFailure, bytes | None]:
-    """The AI seat's command in this position, with its analysis. Retries a search that fails before
-    giving up.
+    """The AI seat's command in this position, with its analysis.
+
+    Retries a search that fails before giving up.
     """
     job = job_for(room, match, seat)
     thoughts = thoughts_of(ports, room, match, seat, tell)

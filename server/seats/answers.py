@@ -1,5 +1,6 @@
-"""Checks an engine worker's statements about a search against the uncompiled rules. Nothing from a
-worker reaches a room or a client unchecked. Pure.
+"""Checks an engine worker's statements about a search against the uncompiled rules.
+
+Nothing from a worker reaches a room or a client unchecked. Pure.
 """
 
 from msgspec.structs import replace
@@ -21,8 +22,9 @@ MAX_TIME_MS = 86_400_000
 
 
 class Untrue(Exception):
-    """A worker's statement is impossible. The message is the server's own and quotes nothing of the
-    worker's.
+    """A worker's statement is impossible.
+
+    The message is the server's own and quotes nothing of the worker's.
     """
 
 
@@ -40,8 +42,9 @@ def position_of(job: Job, game: Game) -> Position:
 
 
 class Checker:
-    """Checks the statements about one search of one position. Its methods raise Untrue, or
-    SearchFailed when the rules fail.
+    """Checks the statements about one search of one position.
+
+    Its methods raise Untrue, or SearchFailed when the rules fail.
     """
 
     def __init__(self, position: Position) -> None:

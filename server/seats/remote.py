@@ -126,8 +126,9 @@ class _PendingSearch:
     checker: Checker | None = None
 
     def check(self) -> Checker:
-        """The checker of this search's answers. Raises SearchFailed for a job that cannot be
-        searched.
+        """The checker of this search's answers.
+
+        Raises SearchFailed for a job that cannot be searched.
         """
         if self.checker is None:
             self.checker = Checker(position_of(self.job, self.game))
@@ -174,8 +175,9 @@ class Counts:
 
 
 class RemoteEngines:
-    """Implements `server.ports.Engines`. `node` is this server's name and `local` its own pool, if
-    it has one.
+    """Implements `server.ports.Engines`.
+
+    `node` is this server's name and `local` its own pool, if it has one.
     """
 
     def __init__(
@@ -255,8 +257,9 @@ class RemoteEngines:
                 await asyncio.sleep(BUSY_S)
 
     async def _ask(self, pending: _PendingSearch, worker: _Worker) -> Result | None:
-        """Makes one attempt. Returns the answer, or None to try elsewhere. Raises SearchFailed
-        after the last attempt.
+        """Makes one attempt.
+
+        Returns the answer, or None to try elsewhere. Raises SearchFailed after the last attempt.
         """
         name, game = worker.advert.worker, pending.game
         try:
@@ -322,8 +325,9 @@ class RemoteEngines:
         ]
 
     def _warming(self, pending: _PendingSearch) -> list[_Worker]:
-        """The eligible workers that have exactly these rules but have not compiled them yet. They
-        can search levels meanwhile.
+        """The eligible workers that have exactly these rules but have not compiled them yet.
+
+        They can search levels meanwhile.
         """
         return [
             one for one in self._eligible(pending) if self._is_for(pending, one, one.advert.warming)

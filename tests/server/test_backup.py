@@ -92,8 +92,9 @@ def packed(content: list[Any]) -> bytes:
 async def test_a_backup_restores_to_the_same(
     database: Database, target: str, request: pytest.FixtureRequest
 ) -> None:
-    """A backup restores from each kind of database to each. Every row is the same and rooms
-    continue; only the epoch differs, so clients start anew.
+    """A backup restores from each kind of database to each.
+
+    Every row is the same and rooms continue; only the epoch differs, so clients start anew.
     """
     async with database.open() as store:
         rooms = await play_matches(store)

@@ -94,8 +94,9 @@ async def first_and_second(here: House) -> tuple[ScriptedWorker, ScriptedWorker]
 
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -> None:
-    """The search moves to the good worker. The liar gets no more of that game, which the log says
-    once, without its words.
+    """The search moves to the good worker.
+
+    The liar gets no more of that game, which the log says once, without its words.
     """
     async with house(tmp_path) as here:
         bad, _ = await first_and_second(here)
@@ -183,8 +184,9 @@ async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path)
 
 
 async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
-    """A worker whose advert goes and returns is the same process and stays untrusted. A restarted
-    worker has another name.
+    """A worker whose advert goes and returns is the same process and stays untrusted.
+
+    A restarted worker has another name.
     """
     async with house(tmp_path) as here:
         bad = await here.hire()
@@ -214,8 +216,9 @@ async def test_after_a_liar_the_pool_here(tmp_path: Path) -> None:
 
 
 async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
-    """After a quarantine of the local pool, even busy workers are used. Without workers the search
-    fails with it.
+    """After a quarantine of the local pool, even busy workers are used.
+
+    Without workers the search fails with it.
     """
 
     class Quarantined(Pool):
@@ -329,8 +332,9 @@ async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script
 
 
 async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
-    """Two AI seats finish their match with the one good worker. Nothing of the liars' words is
-    shown or stored.
+    """Two AI seats finish their match with the one good worker.
+
+    Nothing of the liars' words is shown or stored.
     """
     world = World()
     world.settings = settings_with(world.settings, ai_duel_pace_ms=0)

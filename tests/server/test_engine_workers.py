@@ -33,8 +33,9 @@ AI1 = wire.AiSeat(level=1)
 
 
 class PretendingPool(Pool):
-    """Plays any legal move after a moment, with some progress before. When set to hang, it ends
-    only when cancelled.
+    """Plays any legal move after a moment, with some progress before.
+
+    When set to hang, it ends only when cancelled.
     """
 
     def __init__(self, delay_s: float = 0.1) -> None:
@@ -162,8 +163,9 @@ async def workshop(folder: Path, cores: int = 1) -> AsyncIterator[tuple[Server, 
 
 
 async def test_an_order_is_served(tmp_path: Path) -> None:
-    """An order is confirmed at once, then has progress and one answer. A repeated order is the same
-    order.
+    """An order is confirmed at once, then has progress and one answer.
+
+    A repeated order is the same order.
     """
     async with workshop(tmp_path) as (server, hand):
         for _ in range(3):
@@ -223,8 +225,9 @@ async def test_what_it_refuses(tmp_path: Path) -> None:
 
 
 async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
-    """A stop, the deadline, and the end of its server end a search. So does a stop that arrives
-    before its search.
+    """A stop, the deadline, and the end of its server end a search.
+
+    So does a stop that arrives before its search.
     """
     async with workshop(tmp_path, cores=4) as (server, hand):
         hand.pool.hang = True
@@ -265,8 +268,9 @@ class Duel:
             await self.host.ack(wire.Rematch(id=self.host.new_id(), room=self.room))
 
     def judge(self) -> int:
-        """Checks that every ply came once and in order and that no match failed. Returns the number
-        of moves.
+        """Checks that every ply came once and in order and that no match failed.
+
+        Returns the number of moves.
         """
         ply = 0
         for event in self.host.events():
@@ -298,6 +302,7 @@ async def node(
 )
 async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
     """R12, I16: on two nodes with four duels, three workers die again and again during a search.
+
     Every turn gets one move, no match fails, and all continue.
     """
     world, chance = World(), random.Random(3)

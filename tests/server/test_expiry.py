@@ -54,8 +54,9 @@ async def left_alone(hub: Hub, **fields: Any) -> str:
 
 @virtual
 async def test_a_room_without_a_match_goes() -> None:
-    """A room is deleted after seven whole days without anyone in it. The lobby's watchers and later
-    visitors learn of it.
+    """A room is deleted after seven whole days without anyone in it.
+
+    The lobby's watchers and later visitors learn of it.
     """
     world = Later()
     async with world.hub() as hub:
@@ -308,8 +309,9 @@ async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
 
 
 async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
-    """A deleted guest's cookie makes a new guest, over HTTP and in a hello. A deleted token is
-    refused, and hello without one works.
+    """A deleted guest's cookie makes a new guest, over HTTP and in a hello.
+
+    A deleted token is refused, and hello without one works.
     """
     world = Later()
     async with serve(world) as node, node.http() as http:

@@ -160,8 +160,9 @@ async def moves_of(world: World, room: str) -> list[StoredEvent]:
 
 @virtual
 async def test_a_forced_pass_comes_after_a_moment() -> None:
-    """The pass comes after a second by default, whatever is said meanwhile. All see it as forced,
-    and the other side is to move.
+    """The pass comes after a second by default, whatever is said meanwhile.
+
+    All see it as forced, and the other side is to move.
     """
     assert Settings().forced_pass_ms == 1000
     world = World()

@@ -1,4 +1,5 @@
 """The hub of a node: rooms are created once, opened on demand, closed when idle and woken when due.
+
 And its lobby.
 """
 
@@ -39,8 +40,9 @@ async def code_of_create(client: Client, **fields: Any) -> Code:
 
 @virtual
 async def test_creating_again_gives_the_same_room() -> None:
-    """I1: the same identity and id get the same ack at any time on any node. Another identity's id
-    is its own.
+    """I1: the same identity and id get the same ack at any time on any node.
+
+    Another identity's id is its own.
     """
     world = World()
     async with world.hub() as hub, world.hub("n2") as other:
@@ -408,8 +410,9 @@ def listed(client: Client) -> dict[str, Message]:
 
 @virtual
 async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
-    """The lobby shows new rooms, seats, plies and watchers. A room leaves it when its match is over
-    and returns with the next.
+    """The lobby shows new rooms, seats, plies and watchers.
+
+    A room leaves it when its match is over and returns with the next.
     """
     async with World().hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -504,8 +507,9 @@ async def test_leaving_the_lobby() -> None:
 
 @virtual
 async def test_a_lobby_survives_the_store() -> None:
-    """A request for the list raises StoreError while the store is away. Changes continue
-    afterwards.
+    """A request for the list raises StoreError while the store is away.
+
+    Changes continue afterwards.
     """
     world = World()
     async with world.hub() as hub:

@@ -47,8 +47,9 @@ def refusal_of(work: Any) -> LimitExceeded:
 
 
 def test_so_many_at_once_and_so_many_a_minute() -> None:
-    """After the burst, tokens return at the rate. A refusal says when to retry, and other addresses
-    are unaffected.
+    """After the burst, tokens return at the rate.
+
+    A refusal says when to retry, and other addresses are unaffected.
     """
     rates = Rates("guests", 3, 6)
     for _ in range(3):
@@ -205,8 +206,9 @@ async def test_a_class_and_a_club_get_in(people: int) -> None:
 
 
 async def test_sockets_without_end_are_refused() -> None:
-    """Beyond the limit of sockets the handshake gets a 429 with Retry-After. Others get in, as does
-    the address when one closes. Failed handshakes do not count.
+    """Beyond the limit of sockets the handshake gets a 429 with Retry-After.
+
+    Others get in, as does the address when one closes. Failed handshakes do not count.
     """
     async with serve(limit_sockets=3, proxies=PROXIES) as node, AsyncExitStack() as stack:
         for _ in range(5):
@@ -295,8 +297,9 @@ async def code_of(client: Client, address: str) -> tuple[Code, int]:
 
 @virtual
 async def test_rooms_without_end_are_refused() -> None:
-    """An address can create a limited number of rooms a minute however many guests it has. Earlier
-    acks are repeated.
+    """An address can create a limited number of rooms a minute however many guests it has.
+
+    Earlier acks are repeated.
     """
     world = crowded(limit_rooms_per_minute=6)
     async with world.hub() as hub:
@@ -315,6 +318,7 @@ async def test_rooms_without_end_are_refused() -> None:
 @virtual
 async def test_one_address_cannot_fill_the_server() -> None:
     """An address holds at most a tenth of the places, by creating rooms or by opening old ones.
+
     Others find place.
     """
     world = crowded(max_rooms=40, limit_rooms_per_minute=0)

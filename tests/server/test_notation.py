@@ -1,5 +1,6 @@
-"""server/rooms/notation.py: an event's number and notation are decided once. Old logs get the same
-ones wherever they are shown.
+"""server/rooms/notation.py: an event's number and notation are decided once.
+
+Old logs get the same ones wherever they are shown.
 """
 
 import json

@@ -37,8 +37,9 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
 
 
 def test_the_address_of_the_database_may_be_in_a_file(tmp_path: Path) -> None:
-    """PLYROOM_DATABASE_FILE names a file with the address and a line end. It must exist, not be
-    empty, and not come with an address.
+    """PLYROOM_DATABASE_FILE names a file with the address and a line end.
+
+    It must exist, not be empty, and not come with an address.
     """
     secret = tmp_path / "database"
     secret.write_text("postgresql://user:password@host/name\n")

@@ -162,8 +162,9 @@ def test_an_unknown_type(t: str) -> None:
     ],
 )
 def test_wrong_fields(message: dict[str, Any], field: str) -> None:
-    """A missing field, a wrong type or an exceeded limit is message.malformed. It names the field
-    and carries the id.
+    """A missing field, a wrong type or an exceeded limit is message.malformed.
+
+    It names the field and carries the id.
     """
     error = refused(json.dumps(message))
     assert error.code is Code.MESSAGE_MALFORMED
@@ -194,8 +195,9 @@ def test_the_id_of_a_bad_message_is_answered_if_it_is_one(
 
 
 def test_an_id_is_found_wherever_it_stands() -> None:
-    """The id is found before and behind the faulty field. Of two ids the last counts, as in a
-    message.
+    """The id is found before and behind the faulty field.
+
+    Of two ids the last counts, as in a message.
     """
     assert refused('{"id":"7","t":"move"}').command_id == "7"
     assert refused('{"t":"move","ply":"x","id":"7"}').command_id == "7"
@@ -215,8 +217,9 @@ def test_a_frame_has_a_size() -> None:
 
 
 def test_a_frame_has_a_depth() -> None:
-    """Eight levels are read and nine are frame.too_deep. Brackets in texts, and brackets side by
-    side, do not count.
+    """Eight levels are read and nine are frame.too_deep.
+
+    Brackets in texts, and brackets side by side, do not count.
     """
 
     def nested(depth: int) -> str:

@@ -212,8 +212,10 @@ async def timeless_house(broker: MemoryBroker, local: Pool | None = None) -> Asy
 
 
 async def test_a_worker_answers(tmp_path: Path) -> None:
-    """Progress arrives during the search, then the answer. The order is the job with the attempt,
-    without the room's name, by which anyone could enter an unlisted room.
+    """Progress arrives during the search, then the answer.
+
+    The order is the job with the attempt, without the room's name, by which anyone could enter an
+    unlisted room.
     """
     async with house(tmp_path) as here:
         worker = await here.hire()
@@ -232,8 +234,9 @@ async def test_a_worker_answers(tmp_path: Path) -> None:
 
 
 async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nagle's algorithm is off at both ends, also in our own broker. With it an answer waits twice
-    for 40 ms for the previous packet's acknowledgement.
+    """Nagle's algorithm is off at both ends, also in our own broker.
+
+    With it an answer waits twice for 40 ms for the previous packet's acknowledgement.
     """
     clients: list[aiomqtt.Client] = []
     client = Link._client
@@ -395,8 +398,9 @@ async def test_cancelling_stops_the_worker(tmp_path: Path) -> None:
 
 
 async def test_who_is_asked(tmp_path: Path) -> None:
-    """The room's last worker comes first if it has a free core, then the least loaded one. The
-    local pool comes before a queue elsewhere.
+    """The room's last worker comes first if it has a free core, then the least loaded one.
+
+    The local pool comes before a queue elsewhere.
     """
     async with house(tmp_path, pool := Pool()) as here:
         big, small = await here.hire(cores=4), await here.hire()
@@ -419,8 +423,10 @@ async def test_who_is_asked(tmp_path: Path) -> None:
 
 
 async def test_refusals(tmp_path: Path) -> None:
-    """A busy worker is replaced, or asked later. One with other rules is replaced. One that failed
-    is replaced, and without another the search fails in our words.
+    """A busy worker is replaced, or asked later.
+
+    One with other rules is replaced. One that failed is replaced, and without another the search
+    fails in our words.
     """
     async with house(tmp_path) as here:
         first, second = await here.hire(), await here.hire(cores=2)

@@ -39,8 +39,9 @@ async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) ->
 
 
 async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) -> None:
-    """A worker searches uncompiled if there is no other one. One with other rules is not used, and
-    one with the game compiled comes first.
+    """A worker searches uncompiled if there is no other one.
+
+    One with other rules is not used, and one with the game compiled comes first.
     """
     async with house(tmp_path) as here:
         await hire_cold(here, rules="another digest")
@@ -89,6 +90,7 @@ async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
 
 async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) -> None:
     """The announcement reaches the local pool and the workers that have not compiled the game.
+
     Older workers receive nothing new.
     """
     async with house(tmp_path, pool := Pool()) as here:
@@ -147,8 +149,9 @@ class States(Pool):
 
 
 def test_a_worker_says_what_is_compiled_and_what_is_not() -> None:
-    """The advert lists compiled games and games in compilation, not failed ones. With all compiled,
-    it has the format of earlier versions.
+    """The advert lists compiled games and games in compilation, not failed ones.
+
+    With all compiled, it has the format of earlier versions.
     """
     games = ("chess", "hex", "gomoku", "sticks")
     pool = States(dict(zip(games, ("warm", "warming", "cold", "failed"), strict=True)))

@@ -75,8 +75,9 @@ def test_nought_is_no_limit(played: Played) -> None:
 
 
 def test_a_clock_that_goes_back_mutes_nobody(played: Played) -> None:
-    """A clock set back by an hour mutes nobody. Set back a little, or another node's, it counts as
-    standing still.
+    """A clock set back by an hour mutes nobody.
+
+    Set back a little, or another node's, it counts as standing still.
     """
     say(played, 10_000_000, 10_000_001, 10_000_002, 10_000_003)
     assert wait_of(played, 10_000_000 - 3_600_000) is None
@@ -112,8 +113,9 @@ async def refusal(client: Client, room: str, text: str = "x") -> Message | None:
 
 @virtual
 async def test_a_flood_is_refused() -> None:
-    """Lines beyond the fourth are refused and not logged, and others may speak. A repeated
-    acknowledged line is acknowledged again.
+    """Lines beyond the fourth are refused and not logged, and others may speak.
+
+    A repeated acknowledged line is acknowledged again.
     """
     async with playing() as (world, _, room, ada, ben):
         await ada.ack(ada.chat(room, "x", key="first"))

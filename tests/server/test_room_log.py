@@ -98,8 +98,9 @@ def reject_all(room: Room, but: set[Code]) -> None:
     ("find", "code"), [(no_game, Code.GAME_UNKNOWN), (broken_file, Code.GAME_FAULT)]
 )
 def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
-    """A room without its game is frozen with the code. Moves, seats, chat and result are there, and
-    nothing can be played.
+    """A room without its game is frozen with the code.
+
+    Moves, seats, chat and result are there, and nothing can be played.
     """
     played = seated()
     played.moves("a1 b1")
@@ -129,8 +130,9 @@ def test_changed_rules_that_agree_go_on() -> None:
 
 
 def test_changed_rules_that_differ_freeze_the_match() -> None:
-    """The first position that differs under changed rules freezes the match: game.changed. A new
-    match uses the new rules.
+    """The first position that differs under changed rules freezes the match: game.changed.
+
+    A new match uses the new rules.
     """
     played = seated()
     played.moves("a1 b1")
@@ -220,8 +222,9 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
     "hook", ["view", "move_view", "board", "turn", "format_position", "moves", "status"]
 )
 def test_a_broken_picture_is_a_game_fault(hook: str) -> None:
-    """Any exception of a game's view is GameFault, or freezes the room. The description always
-    works.
+    """Any exception of a game's view is GameFault, or freezes the room.
+
+    The description always works.
     """
     fine = seated()
     fine.moves("a1 b1")

@@ -41,8 +41,9 @@ from tests.support.room_log import (
 
 
 def test_create_makes_a_room_with_its_host() -> None:
-    """The first event is `created` with all options. The creator's seat is taken, the other is
-    open, and no match has started.
+    """The first event is `created` with all options.
+
+    The creator's seat is taken, the other is open, and no match has started.
     """
     played = Played()
     events = played.create(ADA, "sticks", visibility="unlisted")
@@ -310,8 +311,9 @@ def test_an_ai_does_not_move_for_a_person() -> None:
 
 
 def test_an_ai_that_cannot_move_ends_the_match() -> None:
-    """An AI that cannot move ends the match without a winner and with the reason. Its illegal moves
-    are rejected.
+    """An AI that cannot move ends the match without a winner and with the reason.
+
+    Its illegal moves are rejected.
     """
     played = created(seats=(AI_SEAT, ME))
     assert played.refuse(AI, played.ai_move("z9")) is Code.MOVE_MALFORMED
@@ -343,8 +345,9 @@ def claimable(game_id: str) -> Any:
 
 
 def test_the_player_to_move_claims_a_draw_that_the_rules_allow() -> None:
-    """`turn` announces a claim. It is refused to the opponent, to spectators, without a reason, and
-    after the end.
+    """`turn` announces a claim.
+
+    It is refused to the opponent, to spectators, without a reason, and after the end.
     """
     played = seated(claimable)
     assert played.refuse(ADA, plain(wire.Claim)) is Code.CLAIM_NONE
@@ -378,8 +381,9 @@ def test_a_draw_is_agreed(answer: type[wire.RoomCommand]) -> None:
 
 
 def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
-    """An offer lapses with the opponent's move, not with one's own. Declining and withdrawing end
-    it too, and the next one must wait.
+    """An offer lapses with the opponent's move, not with one's own.
+
+    Declining and withdrawing end it too, and the next one must wait.
     """
     played = seated()
     played.do(ADA, plain(wire.OfferDraw))
@@ -399,8 +403,9 @@ def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
 
 
 def test_a_draw_may_be_offered_again_after_some_moves() -> None:
-    """A player may offer again ten plies after their last offer. The opponent's offers do not
-    count.
+    """A player may offer again ten plies after their last offer.
+
+    The opponent's offers do not count.
     """
     played = Played()
     played.create(ADA, "connect-four")
@@ -416,8 +421,9 @@ def test_a_draw_may_be_offered_again_after_some_moves() -> None:
 
 
 def test_an_ai_owes_an_answer_to_an_offer() -> None:
-    """A room is due until the AI answers an offer. No one else may answer, and a late answer is
-    refused.
+    """A room is due until the AI answers an offer.
+
+    No one else may answer, and a late answer is refused.
     """
     played = created(seats=(ME, AI_SEAT))
     assert played.room.due_ms() is None
@@ -435,8 +441,9 @@ def test_an_ai_owes_an_answer_to_an_offer() -> None:
 
 
 def test_a_rematch_is_offered_and_accepted() -> None:
-    """The second player's `rematch` starts it with the sides swapped. Repeating the first one is
-    refused.
+    """The second player's `rematch` starts it with the sides swapped.
+
+    Repeating the first one is refused.
     """
     played = finished()
     assert played.do(BEN, plain(wire.Rematch)) == [wire.Offered(1)]

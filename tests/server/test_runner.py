@@ -1,5 +1,6 @@
-"""A room on one node: decide, commit, evolve, send. One answer for each command, and resuming from
-any version.
+"""A room on one node: decide, commit, evolve, send.
+
+One answer for each command, and resuming from any version.
 """
 
 import asyncio
@@ -197,8 +198,9 @@ async def test_old_ids_are_asked_of_the_store() -> None:
 
 @virtual
 async def test_a_mailbox_has_a_bound() -> None:
-    """I20: a command beyond the mailbox's capacity is refused at once with room.busy. Those inside
-    are answered.
+    """I20: a command beyond the mailbox's capacity is refused at once with room.busy.
+
+    Those inside are answered.
     """
     async with playing() as (world, _, room, ada, _):
         gate = world.store.hold("append")

@@ -84,8 +84,9 @@ def test_the_ai_answers_an_offered_draw(
 
 @virtual
 async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
-    """The offer is acknowledged once. The answer comes when the store is back, or from the node
-    that takes the room over.
+    """The offer is acknowledged once.
+
+    The answer comes when the store is back, or from the node that takes the room over.
     """
     for restart in (False, True):
         world = World()
@@ -127,8 +128,9 @@ async def test_two_ais_play_to_the_end() -> None:
 
 @virtual
 async def test_an_ai_that_fails_ends_the_match() -> None:
-    """A search that fails twice ends the match with the reason. A mismatch of the rules is not
-    retried.
+    """A search that fails twice ends the match with the reason.
+
+    A mismatch of the rules is not retried.
     """
     for error, tries in (
         (SearchFailed("the worker died"), 2),
@@ -341,8 +343,9 @@ async def test_thinking_goes_to_all_and_to_late_comers() -> None:
 
 @virtual
 async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
-    """The room receives the progress of the compilation with the search and between moves. A
-    shortened search is marked.
+    """The room receives the progress of the compilation with the search and between moves.
+
+    A shortened search is marked.
     """
     world = World()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True

@@ -216,8 +216,9 @@ async def test_leaving() -> None:
 
 @virtual
 async def test_an_unknown_room() -> None:
-    """Every command gets room.unknown. A room that never existed and an unlisted one look the same
-    (I15).
+    """Every command gets room.unknown.
+
+    A room that never existed and an unlisted one look the same (I15).
     """
     world = World()
     async with world.hub() as hub:

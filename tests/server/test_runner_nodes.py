@@ -179,8 +179,9 @@ async def test_a_failed_write_is_store_retry() -> None:
 
 @virtual
 async def test_a_write_whose_outcome_is_unknown() -> None:
-    """R6: a failure after the write is store.retry. Everyone still sees the move, and the same id
-    gets its ack.
+    """R6: a failure after the write is store.retry.
+
+    Everyone still sees the move, and the same id gets its ack.
     """
     async with playing() as (world, _, room, ada, ben):
         world.store.fail("append", Fault(after=True))
@@ -204,8 +205,9 @@ async def test_an_unknown_outcome_of_a_chat_line() -> None:
 
 @virtual
 async def test_a_store_that_is_away_and_comes_back() -> None:
-    """Every command gets store.retry while the store is away. The room catches up by itself when it
-    is back.
+    """Every command gets store.retry while the store is away.
+
+    The room catches up by itself when it is back.
     """
     async with playing() as (world, _, room, ada, ben):
         world.store.down = True

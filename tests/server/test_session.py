@@ -49,8 +49,9 @@ async def test_hello_makes_a_guest() -> None:
 
 
 async def test_a_token_gives_the_identity_back() -> None:
-    """A token restores its identity, under a new name if hello has one. The token is not sent again
-    and the store does not contain it.
+    """A token restores its identity, under a new name if hello has one.
+
+    The token is not sent again and the store does not contain it.
     """
     async with serve() as node, node.guest(name="Ada") as one:
         assert one.token
@@ -236,8 +237,9 @@ async def test_the_lobby_by_socket() -> None:
 
 
 async def test_too_many_messages() -> None:
-    """Each message beyond the burst is refused with its id. After a while messages are served
-    again.
+    """Each message beyond the burst is refused with its id.
+
+    After a while messages are served again.
     """
     async with serve(messages_burst=20, messages_per_s=50) as node, node.guest() as one:
         for n in range(60):
@@ -272,8 +274,9 @@ async def test_bad_frames_count_as_messages() -> None:
 
 
 async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection follows a limited number of rooms. Leaving one makes place; joining the same one
-    again needs none.
+    """A connection follows a limited number of rooms.
+
+    Leaving one makes place; joining the same one again needs none.
     """
     monkeypatch.setattr(session_module, "ROOMS", 2)
     async with serve() as node, node.guest() as one:
