@@ -39,8 +39,7 @@ class Proxies:
     def origin(
         self, peer: str | None, forwarded_for: Sequence[str], forwarded_proto: Sequence[str]
     ) -> Origin:
-        """The client behind a connection from `peer`, from all its X-Forwarded-For and
-        X-Forwarded-Proto headers.
+        """The client behind a connection from `peer`, given its X-Forwarded-* headers.
 
         Behind several trusted proxies, it is the last address in X-Forwarded-For that is not one of
         them.

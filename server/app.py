@@ -71,10 +71,10 @@ async def open_server(settings: Settings, engines: Engines | None) -> AsyncItera
 
 
 def load_games() -> None:
-    """Loads the files of all games now: a server full of connections may have no file descriptor
-    left.
+    """Loads the files of all games now.
 
-    A faulty file is reported when a client requests its game.
+    A server full of connections may have no file descriptor left. A faulty file is reported when a
+    client requests its game.
     """
     for game_id in game_ids():
         with suppress(Exception):  # a plug-in's file may raise anything while it is imported
@@ -100,9 +100,7 @@ async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator
 
 
 def engines_over(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -> Engines:
-    """The engines of this node: engine workers if there is a broker, and the local pool if there is
-    one.
-    """
+    """The engines of this node: engine workers if there is a broker, and the local pool, if any."""
     if isinstance(bus, LocalBus):
         return local or NoEngines()
     from server.bus.mqtt import MqttBus

@@ -1,5 +1,4 @@
-"""An engine worker: `python -m server.worker` searches for the servers of a broker until it is
-stopped.
+"""An engine worker: `python -m server.worker` searches for the servers of a broker.
 
 It has a pool like a server's. It advertises its games and its load, takes orders on its own topic,
 and sends its answers to the server that ordered. It knows no rooms and no people, and needs no

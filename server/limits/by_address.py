@@ -1,5 +1,4 @@
-"""Limits of one address on one node: new guests, sockets, new rooms, and places for rooms in
-memory.
+"""Limits of one address on one node: new guests, sockets, new rooms and places in memory.
 
 Each node keeps its own counts in memory. Time comes from the caller. The unknown address "", of a
 connection that has already closed, is not limited. A limit of 0 is off.
@@ -64,9 +63,7 @@ class Rates:
             raise LimitExceeded(Code.RATE_EXCEEDED, message, max(1, math.ceil(bucket.wait_s())))
 
     def _forget(self, now_s: float) -> None:
-        """Drops buckets that are full again, two at a time, and the least recently used one when
-        there are too many.
-        """
+        """Drops up to two full buckets, and the least recently used one beyond ADDRESSES."""
         for address in [
             one for one, bucket in islice(self._buckets.items(), 2) if bucket.full(now_s)
         ]:

@@ -192,8 +192,7 @@ def restore(file: Path, data: Path | None, database: str | None) -> None:
 )
 @database_options
 def verify(as_json: bool, data: Path | None, database: str | None) -> None:
-    """Check every room while servers run: its log is complete, its moves are legal, and its other
-    rows match.
+    """Check every room while servers run: a complete log, legal moves and rows that match it.
 
     Exits with 1 when there is a problem.
     """

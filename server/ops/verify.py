@@ -1,5 +1,4 @@
-"""Checks a store against itself: every log is complete, its moves are legal, and the rows beside it
-are those that it leads to.
+"""Checks a store against itself: complete logs, legal moves, and rows that match their logs.
 
 Every move is played again by the rules, so the check finds the damage of a bad disk, of a manual
 repair, or of a bug of ours. Moves that cannot be checked (the match's rules have changed since, or
@@ -365,9 +364,7 @@ class _RoomCheck:
 
 
 def _json(body: bytes | None) -> Any:
-    """The decoded value, so that two versions' ways of writing it compare equal; the bytes
-    themselves if they are not JSON.
-    """
+    """The decoded value, so that two ways of writing it compare equal; other bytes unchanged."""
     try:
         return None if body is None else msgspec.json.decode(body)
     except msgspec.DecodeError:

@@ -12,8 +12,9 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 
 class _Stderr(io.TextIOBase):
-    """A standard error that never fails the server: lines that a full disk or a closed pipe refuses
-    are lost.
+    """A standard error that never fails the server.
+
+    Lines that a full disk or a closed pipe refuses are lost.
     """
 
     def write(self, text: str) -> int:
@@ -49,8 +50,9 @@ def log_to_stderr(level: str) -> None:
 
 
 def _is_our_fault(record: logging.LogRecord) -> bool:
-    """False for a request that is not HTTP or is cut short: aiohttp logs each of those with a
-    traceback.
+    """False for a request that is cut short or not HTTP.
+
+    aiohttp logs each of those with a traceback.
     """
     return record.exc_info is None or not isinstance(
         record.exc_info[1], HttpProcessingError | ConnectionError

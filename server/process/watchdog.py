@@ -1,7 +1,7 @@
-"""Logs when the event loop is blocked, and by which game: rules run in the event loop, and a
-plug-in may hang.
+"""Logs when the event loop is blocked, and by which game.
 
-Nothing can stop Python code from outside, but the operator learns which game blocked the server.
+Rules run in the event loop, and a plug-in may hang. Nothing can stop Python code from outside, but
+the operator learns which game blocked the server.
 """
 
 import asyncio

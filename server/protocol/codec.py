@@ -1,6 +1,4 @@
-"""Parses and formats messages: each text frame holds one JSON object whose field `t` names its
-type. Pure: no sockets, no clock.
-"""
+"""Parses and formats messages. Pure: no sockets, no clock."""
 
 from collections.abc import Callable
 
@@ -61,9 +59,7 @@ def parse_message(frame: str | bytes) -> ClientMessage:
 
 
 def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
-    """The ProtocolError for a frame that msgspec rejected: broken JSON, an unknown type, or wrong
-    fields.
-    """
+    """The ProtocolError for a frame that msgspec rejected."""
     try:
         envelope = _decode_envelope(data)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -47,8 +47,9 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class ForcedPass:
-    """The server's own command: passes for a person who has no other move in the position with that
-    digest.
+    """The server's own command: passes for a person with no other move in that position.
+
+    `digest` identifies the position.
     """
 
     id: str
@@ -80,9 +81,7 @@ class AiMove:
     move: str
 
     def failed(self, reason: str) -> AiFailure:
-        """The failure that replaces a move that cannot be played, so that the match does not wait
-        for ever.
-        """
+        """The failure that replaces a move that cannot be played, so that the match ends."""
         return AiFailure(self.id, self.match, self.seat, self.digest, reason)
 
 
@@ -215,9 +214,7 @@ class Room(Struct, frozen=True):
         )
 
     def due_ms(self) -> int | None:
-        """The room's wake-up time in ms: `changed_ms` when an AI owes an answer or a pass is due,
-        else None.
-        """
+        """The room's wake-up time: `changed_ms` if an AI owes an answer or a pass is due."""
         owed = (
             self.ai_to_move() is not None
             or self.ai_asked() is not None

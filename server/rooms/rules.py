@@ -401,8 +401,9 @@ def _chat(room: Room, actor: Actor, command: wire.Chat) -> list[wire.RoomEvent]:
 
 
 def clean_text(text: str) -> str:
-    """The text on one line, without the control, bidirectional and other format characters that
-    could falsify a page.
+    """The text on one line, without invisible characters.
+
+    Control, bidirectional and other format characters could falsify a page.
     """
     kept = "".join(
         c if unicodedata.category(c)[0] not in "CZ" else " " if c.isspace() else "" for c in text

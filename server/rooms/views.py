@@ -1,6 +1,4 @@
-"""What a viewer receives of a room besides its events: the description, the snapshot, the board and
-the legal moves.
-"""
+"""What a viewer receives of a room besides events: description, snapshot, board, legal moves."""
 
 from msgspec.structs import replace
 

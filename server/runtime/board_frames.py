@@ -12,8 +12,9 @@ log = structlog.get_logger()
 
 
 def view_frame(room: Room) -> bytes:
-    """The board of the running or last match as a frame; empty before the first match, or when the
-    rules fail.
+    """The board of the running or last match as a frame.
+
+    It is empty before the first match, and when the rules fail.
     """
     try:
         view = views.view(room, room.match) if room.match else None
@@ -24,8 +25,9 @@ def view_frame(room: Room) -> bytes:
 
 
 def turn_frame(room: Room) -> tuple[bytes, str | None]:
-    """The legal moves as a frame, with the identity that receives it; (b"", None) when there are
-    none.
+    """The legal moves as a frame, and the identity that receives it.
+
+    Without legal moves it is (b"", None).
     """
     match = room.playing
     try:

@@ -102,9 +102,7 @@ class Followers:
     # --- sending ---
 
     def presence_changed(self, publish: bool = True) -> None:
-        """Schedules a presence frame for the followers here, and reports to the other nodes at
-        once.
-        """
+        """Schedules a presence frame for the followers here, and reports to other nodes at once."""
         if publish:
             self._publish_here()
         if self._timer is None:

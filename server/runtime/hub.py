@@ -115,10 +115,10 @@ class Hub:
                 self._reserved_until_s.pop(room_id, None)
 
     async def create(self, actor: Actor, command: wire.Create, address: str = "") -> wire.Ack:
-        """Creates a room, once for each identity and command id, and reserves its place until its
-        creator has joined.
+        """Creates a room, once for each identity and command id.
 
-        Raises CommandRejected or StoreError when there is no room.
+        Its place is reserved until its creator has joined. Raises CommandRejected or StoreError
+        when there is no room.
         """
         # This key is not the author's own: that belongs to their commands in the new room, which
         # may have the same id.
@@ -351,9 +351,7 @@ class Hub:
             await asyncio.sleep(min(period_s, COMPARE_HEADS_S) if frequent else period_s)
 
     async def expire(self) -> None:
-        """Deletes guests and rooms that have not been seen for long, a page at a time, until
-        cancelled.
-        """
+        """Deletes guests and rooms unseen for long, a page at a time, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
             try:
@@ -414,8 +412,7 @@ class Hub:
         self._gap_seen.set()
 
     async def _compare_nodes(self) -> None:
-        """Doubts the nodes that are alive in the store but unheard on the bus, and clears other
-        doubts.
+        """Doubts nodes that are alive in the store but unheard on the bus, and clears other doubts.
 
         A doubt lasts at least as long as the database may still run a statement of a node that is
         gone. It ends when the node is heard again, or when its heartbeat has run out.
@@ -464,8 +461,7 @@ class Hub:
         self._gap_seen.set()
 
     async def watch_heads(self) -> None:
-        """Compares the heads of rooms with the store: at once after a gap, otherwise all of them
-        periodically.
+        """Compares the heads of rooms with the store, after a gap and periodically.
 
         The period is `poll_s`, or a second while the bus is down, while a node is in doubt, or
         after the store failed.

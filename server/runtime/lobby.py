@@ -84,9 +84,7 @@ class Lobby:
             self._show((), rooms)
 
     def heard(self, listed: LobbyChanged) -> None:
-        """Takes another node's entries, except those of rooms that are open here: this node knows
-        them better.
-        """
+        """Takes another node's entries, except for rooms that are open here."""
         rooms = [one for one in listed.rooms if not self._is_open(one.room)]
         self._show(rooms, [one for one in listed.gone if not self._is_open(one)])
 
@@ -110,9 +108,7 @@ class Lobby:
                     log.warning("store unavailable", duty="lobby", error=str(error))
 
     async def _compare(self) -> None:
-        """Compares the list with the store, in case the bus lost a change, and sends the
-        differences.
-        """
+        """Compares the list with the store, in case the bus lost a change, and sends the changes."""
         if not self._watchers or self._ports.settings.alone:
             return
         before = self._shown

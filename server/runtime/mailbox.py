@@ -1,5 +1,6 @@
-"""A bounded queue with one reader: asyncio.Queue's behaviour in a quarter of its memory, since
-every open room has one.
+"""A bounded queue with one reader.
+
+It behaves like asyncio.Queue in a quarter of its memory, since every open room has one.
 """
 
 import asyncio

@@ -1,5 +1,6 @@
-"""The rows that change in the same transaction as a room's events: the lobby's list, the list of
-matches, and the AI's analyses.
+"""The rows that change in the same transaction as a room's events.
+
+They are the lobby's list, the list of matches, and the AI's analyses.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,4 @@
-"""Runs one room on one node: a mailbox, and one task that decides, commits, evolves and sends, in
-that order.
+"""Runs one room on one node: one task that decides, commits, evolves and sends, in that order.
 
 Any node may run any room, and the store arbitrates: when an append finds that the head has moved,
 the runner reads the newer events and decides again. Nothing is acknowledged or shown before it is
@@ -389,8 +388,10 @@ class RoomRunner:
         self._tell(list(grown.events))
 
     async def _command(self, request: Request) -> None:
-        """Answers a command exactly once: with an ack after the commit, with the ack of an earlier
-        commit of the same key, or with an error.
+        """Answers a command exactly once.
+
+        The answer is an ack after the commit, the ack of an earlier commit of the same key, or an
+        error.
         """
         command = request.command
         assert not isinstance(command, FOLLOWING), "those change nothing"
@@ -522,8 +523,9 @@ class RoomRunner:
     # --- sending ---
 
     def _tell(self, events: list[StoredEvent], request: Request | None = None) -> None:
-        """Sends committed events to every follower, with the new board, the legal moves for the
-        player to move, and the ack.
+        """Sends committed events to every follower.
+
+        The new board, the legal moves for the player to move, and the ack go with them.
         """
         room = self._loaded
         moved = seating = False
@@ -616,9 +618,7 @@ class RoomRunner:
     # --- the AI's turn ---
 
     def _wake(self) -> None:
-        """Starts the search or the forced pass that is due, and cancels one that is no longer
-        wanted.
-        """
+        """Starts the search or the forced pass that is due, and cancels one that no longer is."""
         room = self._loaded
         seat = room.ai_to_move() if self._responsible else None
         forced = room.forced_pass() if self._responsible else None

@@ -206,8 +206,9 @@ class _Score(msgspec.Struct):
 
 
 def reply(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> AiReply:
-    """The AI's answer to an offer of a draw: it accepts if it saw no advantage for itself at its
-    last move.
+    """The AI's answer to an offer of a draw.
+
+    It accepts if it saw no advantage for itself at its last move, from ply DRAW_PLIES on.
     """
     last = max(thoughts, key=lambda thought: thought.ply, default=None)
     score = msgspec.json.decode(last.body, type=_Score).score if last is not None else None

@@ -64,9 +64,7 @@ class Checker:
         return replace(result, info=self.info(result.info, LINE_KEPT))
 
     def info(self, info: Info, line: int = LINE_LIVE) -> Info:
-        """The info with at most `line` moves of its principal variation, cut before the first
-        illegal move.
-        """
+        """The info with at most `line` moves of its variation, cut before the first illegal one."""
         for number, most in (
             (info.depth, MAX_DEPTH),
             (info.nodes, MAX_COUNT),

@@ -78,8 +78,9 @@ class _Failed(Exception):
 
 
 class _Untrusted(Exception):
-    """The worker is unfit to search this game: its message was false or malformed, or it refuses
-    the game.
+    """The worker is unfit to search this game.
+
+    Its message was false or malformed, or it has the game in quarantine.
     """
 
 
@@ -135,9 +136,7 @@ class _PendingSearch:
         return self.checker
 
     def left_s(self, now_s: float) -> float | None:
-        """The rest of the job's own time in seconds, counted from its first search; None for no
-        limit.
-        """
+        """The rest of the job's own time in seconds, from its first search on, or None."""
         if self.level.limit.time_ms is None:
             return None
         return self.level.limit.time_ms / 1000 - (
@@ -164,8 +163,9 @@ class _Attempt:
 
 @dataclass(slots=True)
 class Counts:
-    """Counts since the start: answered searches, lost attempts, late or repeated messages, and
-    malformed ones. `Metrics.bad_answers` counts false statements.
+    """Counts since the start: answered searches, lost attempts, late and malformed messages.
+
+    `Metrics.bad_answers` counts false statements.
     """
 
     answered: int = 0
@@ -350,8 +350,9 @@ class RemoteEngines:
         return self._local if pending.local_error is None else None
 
     def _check_answerable(self, pending: _PendingSearch) -> None:
-        """Raises the error of a search that nobody can answer now: EnginesAway when nobody offers
-        the game.
+        """Raises the error of a search that no engine can answer now.
+
+        It is EnginesAway when none offers the game.
         """
         if self._able(pending) or self._warming(pending):
             return
@@ -455,9 +456,7 @@ class RemoteEngines:
                 return attempt.answer.result()
 
     def _give_up(self, pending: _PendingSearch) -> Result | None:
-        """After a lost attempt, the best move so far if no time or no attempt is left; None to
-        continue.
-        """
+        """After a lost attempt, the best move so far if no time or attempt is left, else None."""
         left_s = pending.left_s(_now_s())
         is_last = pending.losses >= TRIES and self._local_engines(pending) is None
         is_late = left_s is not None and left_s < WORTH_A_TRY_S
