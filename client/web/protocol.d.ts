@@ -295,7 +295,7 @@ export interface Snapshot {
     chat?: ChatLine[];
 }
 
-/** The holder of a seat: a player with the name they had, or the AI at a level or as a persona. */
+/** The holder of a seat: a player with the name they had, or the AI at a level or persona. */
 export interface Occupant {
     identity: string;
     name: string;

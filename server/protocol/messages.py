@@ -255,7 +255,7 @@ ClientMessage = (
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
-    """The holder of a seat: a player with the name they had, or the AI at a level or as a persona."""
+    """The holder of a seat: a player with the name they had, or the AI at a level or persona."""
 
     identity: str
     name: str

@@ -108,7 +108,7 @@ class Lobby:
                     log.warning("store unavailable", duty="lobby", error=str(error))
 
     async def _compare(self) -> None:
-        """Compares the list with the store, in case the bus lost a change, and sends the changes."""
+        """Compares the list with the store, in case the bus lost a change, and sends changes."""
         if not self._watchers or self._ports.settings.alone:
             return
         before = self._shown

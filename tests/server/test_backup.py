@@ -85,7 +85,7 @@ def packed(content: list[Any]) -> bytes:
     return gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in content))
 
 
-# --- there and back -----------------------------------------------------------------------------
+# --- round trips ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", KINDS)
@@ -170,7 +170,7 @@ async def test_no_secret_is_in_a_backup(database: Database) -> None:
     assert "psst" in text
 
 
-# --- what cannot be restored --------------------------------------------------------------------
+# --- what cannot be restored ----------------------------------------------------------------------
 
 
 async def test_a_damaged_backup_restores_nothing(
@@ -296,7 +296,7 @@ async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.Fixture
             await restored(newer, packed([{"plyroom": "backup", "format": 1, "schema": "9999"}]))
 
 
-# --- the commands -------------------------------------------------------------------------------
+# --- the commands ---------------------------------------------------------------------------------
 
 
 def command(*arguments: object, database: str = "") -> Result:

@@ -24,14 +24,14 @@ from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.ports import EnginesAway, OnInfo
 from server.seats import remote
 from server.seats.answers import LINE_KEPT, LINE_LIVE, Checker, Untrue
-from tests.server.test_engine_workers import AI1, Duel, Hand, hire, node
+from tests.server.test_engine_workers import AI1, Duel, WorkerHandle, node, start_worker
 from tests.server.test_remote_engines import (
     GAME,
-    House,
+    Network,
     Pool,
     ScriptedWorker,
     answers,
-    house,
+    broker_network,
     info,
     job,
     refuses,
@@ -83,9 +83,9 @@ LIES: dict[str, Script] = {
 }
 
 
-async def first_and_second(here: House) -> tuple[ScriptedWorker, ScriptedWorker]:
+async def first_and_second(here: Network) -> tuple[ScriptedWorker, ScriptedWorker]:
     """Two workers, of which the first one gets the searches as long as it is trusted."""
-    first, second = await here.hire(), await here.hire(cores=2)
+    first, second = await here.add_worker(), await here.add_worker(cores=2)
     second.advertise(running=1)
     await here.until(lambda: here.engines._workers[second.name].load > 0)
     second.news = answers("e")
@@ -98,7 +98,7 @@ async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -
 
     The liar gets no more of that game, which the log says once, without its words.
     """
-    async with house(tmp_path) as here:
+    async with broker_network(tmp_path) as here:
         bad, _ = await first_and_second(here)
         bad.news = LIES[lie]
         seen: list[Info] = []
@@ -117,7 +117,7 @@ async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -
 @pytest.mark.parametrize("broken", ["a wrong field", "too long"])
 async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None:
     """A malformed answer moves the search to another worker at once."""
-    async with house(tmp_path) as here:
+    async with broker_network(tmp_path) as here:
         bad, good = await first_and_second(here)
 
         def speak(order: work.Search) -> list[work.News]:
@@ -139,8 +139,8 @@ async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None
 
 async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: Path) -> None:
     """Only a message with the search's id and current attempt can discredit a worker."""
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with broker_network(tmp_path) as here:
+        worker = await here.add_worker()
 
         def speak(order: work.Search) -> list[work.News]:
             for search, attempt in (("another", 1), (order.id, 2)):
@@ -161,8 +161,8 @@ async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path)
     """
     sticks = load_game("sticks")
     games = {GAME.id: Offer(GAME.digest), sticks.id: Offer(sticks.digest)}
-    async with house(tmp_path) as here:
-        bad = await here.hire(games=games)
+    async with broker_network(tmp_path) as here:
+        bad = await here.add_worker(games=games)
         bad.news = LIES["a quarantine"]
         for number in range(2):
             with pytest.raises(
@@ -177,7 +177,7 @@ async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path)
         bad.news = answers(token)
         assert (await here.search(job(game=sticks.id, level=3))).move == token
         bad.advertise(running=0)
-        good = await here.hire()
+        good = await here.add_worker()
         good.news = answers("c")
         assert (await here.search()).move == "c"
         assert len(bad.orders) == 2
@@ -188,8 +188,8 @@ async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
 
     A restarted worker has another name.
     """
-    async with house(tmp_path) as here:
-        bad = await here.hire()
+    async with broker_network(tmp_path) as here:
+        bad = await here.add_worker()
         bad.news = says("h")
         with pytest.raises(SearchFailed):
             await here.search()
@@ -208,8 +208,8 @@ async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
 
 async def test_after_a_liar_the_pool_here(tmp_path: Path) -> None:
     """The local pool plays the move when no other worker is left."""
-    async with house(tmp_path, pool := Pool()) as here:
-        bad = await here.hire()
+    async with broker_network(tmp_path, pool := Pool()) as here:
+        bad = await here.add_worker()
         bad.news = LIES["a quarantine"]
         assert [(await here.search()).move for _ in range(2)] == ["g", "g"]
         assert (len(bad.orders), len(pool.jobs)) == (1, 2)
@@ -226,10 +226,10 @@ async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
             self.jobs.append(job)
             raise GameQuarantined("three failed in a row")
 
-    async with house(tmp_path, pool := Quarantined()) as here:
+    async with broker_network(tmp_path, pool := Quarantined()) as here:
         with pytest.raises(GameQuarantined):
             await here.search()
-        worker = await here.hire()
+        worker = await here.add_worker()
         worker.news = answers("d")
         worker.advertise(running=1)
         await here.until(lambda: here.engines._workers[worker.name].load == 1)
@@ -244,7 +244,7 @@ async def test_a_worker_that_gives_up_one_search_keeps_the_others(tmp_path: Path
     """A search that fails at one worker moves to another; the first one gets the next search as
     before.
     """
-    async with house(tmp_path) as here:
+    async with broker_network(tmp_path) as here:
         first, _ = await first_and_second(here)
         first.news = refuses("failed")
         assert (await here.search(job("r1"))).move == "e"
@@ -259,8 +259,8 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(
     """However often a worker sends progress, the node checks and forwards no more than people can
     see.
     """
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with broker_network(tmp_path) as here:
+        worker = await here.add_worker()
         clock_s = remote._now_s()
         monkeypatch.setattr(remote, "_now_s", lambda: clock_s)
         worker.news = progress(GOOD)
@@ -320,7 +320,7 @@ def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
     assert LINE_LIVE < LINE_KEPT < len(long)
 
 
-# --- matches ------------------------------------------------------------------------------------
+# --- matches --------------------------------------------------------------------------------------
 
 
 async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script) -> ScriptedWorker:
@@ -350,7 +350,7 @@ async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
         liars = [
             await liar(stack, broker, f"liar{number}", LIES[lie]) for number, lie in enumerate(lies)
         ]
-        good: Hand = hire(broker, "good")
+        good: WorkerHandle = start_worker(broker, "good")
         stack.push_async_callback(good.kill)
         await until(lambda: len(engines._workers) == 1 + len(lies))
         duel = Duel(hub, "host")

@@ -76,7 +76,7 @@ class PretendingPool(Pool):
         return Result(move, info)
 
 
-class Hand:
+class WorkerHandle:
     """A worker in this process, and a way to kill it."""
 
     def __init__(
@@ -97,12 +97,16 @@ class Hand:
         await self.worker.close()
 
 
-def hire(broker: Mosquitto, name: str, cores: int = 1, games: tuple[str, ...] = (GAME.id,)) -> Hand:
+def start_worker(
+    broker: Mosquitto, name: str, cores: int = 1, games: tuple[str, ...] = (GAME.id,)
+) -> WorkerHandle:
     """A worker that joins the broker."""
     link = Link(broker.address, name, work.worker_topic(name))
     pool = PretendingPool()
     worker = EngineWorker(link, pool, cores, games)
-    return Hand(worker, pool, [asyncio.create_task(link.run()), asyncio.create_task(worker.run())])
+    return WorkerHandle(
+        worker, pool, [asyncio.create_task(link.run()), asyncio.create_task(worker.run())]
+    )
 
 
 class Server:
@@ -145,21 +149,23 @@ class Server:
 
 
 @asynccontextmanager
-async def workshop(folder: Path, cores: int = 1) -> AsyncIterator[tuple[Server, Hand]]:
+async def server_and_worker(
+    folder: Path, cores: int = 1
+) -> AsyncIterator[tuple[Server, WorkerHandle]]:
     """A server and a worker that know each other."""
     async with (
         mosquitto(folder) as broker,
         open_link(broker.address, "s1", "plyroom/1/nodes/s1") as link,
     ):
         server = Server(link)
-        hand = hire(broker, "w1", cores)
+        handle = start_worker(broker, "w1", cores)
         try:
             await server.until(
-                lambda: bool(link.flows and "w1" in server.adverts and hand.worker.link.flows)
+                lambda: bool(link.flows and "w1" in server.adverts and handle.worker.link.flows)
             )
-            yield server, hand
+            yield server, handle
         finally:
-            await hand.kill()
+            await handle.kill()
 
 
 async def test_an_order_is_served(tmp_path: Path) -> None:
@@ -167,7 +173,7 @@ async def test_an_order_is_served(tmp_path: Path) -> None:
 
     A repeated order is the same order.
     """
-    async with workshop(tmp_path) as (server, hand):
+    async with server_and_worker(tmp_path) as (server, handle):
         for _ in range(3):
             server.order("w1", "a")
         await server.until(lambda: bool(server.of(work.Answered, "a")))
@@ -177,16 +183,16 @@ async def test_an_order_is_served(tmp_path: Path) -> None:
         assert isinstance(server.news[0], work.Taken)
         assert server.of(work.Progress, "a")
         assert len(server.of(work.Answered, "a")) == 1
-        assert len(hand.pool.jobs) == 2
+        assert len(handle.pool.jobs) == 2
         await server.until(lambda: server.adverts["w1"].games[GAME.id].nps == 1000)
 
 
 async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) -> None:
     """Progress is sent at most ten times a second."""
-    async with workshop(tmp_path) as (server, hand):
+    async with server_and_worker(tmp_path) as (server, handle):
         told: list[Info] = []
         order = work.Search("a", 1, "s1", job(), 1000)
-        tell = hand.worker._progress_reporter(order)
+        tell = handle.worker._progress_reporter(order)
         for _ in range(100):
             tell(Info(1, 0, 1, 1, 1, ("d",)))
         await asyncio.sleep(0.11)
@@ -198,7 +204,7 @@ async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) 
 
 async def test_what_it_refuses(tmp_path: Path) -> None:
     """A worker refuses other rules, another game, another position, and more than it can queue."""
-    async with workshop(tmp_path) as (server, hand):
+    async with server_and_worker(tmp_path) as (server, handle):
         server.order("w1", "rules", msgspec.structs.replace(job(), rules="0" * 16))
         server.order("w1", "game", job(game="sticks"))
         server.order("w1", "digest", msgspec.structs.replace(job(), digest="0" * 16))
@@ -213,15 +219,15 @@ async def test_what_it_refuses(tmp_path: Path) -> None:
             "digest": "failed",
             "moves": "failed",
         }
-        hand.pool.hang = True
+        handle.pool.hang = True
         for number in range(4):
             server.order("w1", f"many{number}")
         await server.until(lambda: bool(server.of(work.Refused, "many3")))
         assert server.of(work.Refused, "many3")[0].reason == "busy"
-        assert hand.worker.advert().running == 3
+        assert handle.worker.advert().running == 3
         for payload in (b"", b"{", b"[" * 9000, b'{"type":"Search"}', b"x" * (work.MAX_BYTES + 1)):
             server.link.publish(work.order_topic("w1"), payload, kept=True)
-        await server.until(lambda: hand.worker.link.counts.refused == 5)
+        await server.until(lambda: handle.worker.link.counts.refused == 5)
 
 
 async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
@@ -229,24 +235,24 @@ async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
 
     So does a stop that arrives before its search.
     """
-    async with workshop(tmp_path, cores=4) as (server, hand):
-        hand.pool.hang = True
+    async with server_and_worker(tmp_path, cores=4) as (server, handle):
+        handle.pool.hang = True
         server.order("w1", "a")
         server.order("w1", "b", deadline_ms=50)
         server.order("w1", "c")
-        await server.until(lambda: hand.pool.cancelled == 1)
+        await server.until(lambda: handle.pool.cancelled == 1)
         server.link.publish(work.order_topic("w1"), work.encode(work.Stop("a", 2)), kept=True)
         server.link.publish(work.order_topic("w1"), work.encode(work.Stop("a", 1)), kept=True)
-        await server.until(lambda: hand.pool.cancelled == 2)
+        await server.until(lambda: handle.pool.cancelled == 2)
         server.link.publish(work.order_topic("w1"), work.encode(work.Stop("late", 1)), kept=True)
         server.order("w1", "late")
         server.link.publish("plyroom/1/nodes/s1", b"", kept=True)
-        await server.until(lambda: hand.pool.cancelled == 3)
-        await server.until(lambda: hand.worker.advert().running == 0)
-        assert len(hand.pool.jobs) == 3
+        await server.until(lambda: handle.pool.cancelled == 3)
+        await server.until(lambda: handle.worker.advert().running == 0)
+        assert len(handle.pool.jobs) == 3
 
 
-# --- matches ------------------------------------------------------------------------------------
+# --- matches --------------------------------------------------------------------------------------
 
 
 class Duel:
@@ -312,16 +318,16 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
         nodes = [
             await stack.enter_async_context(node(world, broker, name)) for name in ("n1", "n2")
         ]
-        hands = {name: hire(broker, name) for name in ("w0", "w1", "w2")}
+        handles = {name: start_worker(broker, name) for name in ("w0", "w1", "w2")}
         duels = [Duel(nodes[number % 2][0], f"host{number}") for number in range(4)]
         for one in duels:
             await one.begin()
         playing = [asyncio.create_task(one.play()) for one in duels]
         for number in range(kills):
-            name = await busy(hands)
+            name = await busy(handles)
             await asyncio.sleep(chance.random() * 0.1)
-            await hands.pop(name).kill()
-            hands[f"w{number + 3}"] = hire(broker, f"w{number + 3}")
+            await handles.pop(name).kill()
+            handles[f"w{number + 3}"] = start_worker(broker, f"w{number + 3}")
         moves = [len(one.host.events()) for one in duels]
         async with asyncio.timeout(PATIENCE_S):
             while any(
@@ -333,13 +339,13 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
             task.cancel()
         assert sum(one.judge() for one in duels) > kills
         assert sum(engines.counts.lost for _, engines in nodes) >= kills // 2
-        for hand in hands.values():
-            await hand.kill()
+        for handle in handles.values():
+            await handle.kill()
 
 
-async def busy(hands: dict[str, Hand]) -> str:
+async def busy(handles: dict[str, WorkerHandle]) -> str:
     """One of the workers that is searching."""
     async with asyncio.timeout(PATIENCE_S):
-        while not (found := [name for name, hand in hands.items() if hand.worker._running]):
+        while not (found := [name for name, handle in handles.items() if handle.worker._running]):
             await asyncio.sleep(0.002)
     return found[0]

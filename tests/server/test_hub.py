@@ -35,7 +35,7 @@ async def code_of_create(client: Client, **fields: Any) -> Code:
     return rejected.value.code
 
 
-# --- creating -----------------------------------------------------------------------------------
+# --- creating -------------------------------------------------------------------------------------
 
 
 @virtual
@@ -157,7 +157,7 @@ async def test_an_unknown_game() -> None:
         assert rejected.value.code is Code.GAME_UNKNOWN
 
 
-# --- rooms in memory ----------------------------------------------------------------------------
+# --- rooms in memory ------------------------------------------------------------------------------
 
 
 @virtual
@@ -256,7 +256,7 @@ async def test_what_ends_the_block_comes_out_as_itself() -> None:
             raises()
 
 
-# --- wake-ups -----------------------------------------------------------------------------------
+# --- wake-ups -------------------------------------------------------------------------------------
 
 
 async def stop_in_the_middle(world: World, count: int = 3) -> list[str]:
@@ -385,7 +385,7 @@ async def test_a_hub_that_cannot_begin_says_so() -> None:
             raise AssertionError("it began")
 
 
-# --- the lobby ----------------------------------------------------------------------------------
+# --- the lobby ------------------------------------------------------------------------------------
 
 ACK = b""
 

@@ -43,7 +43,7 @@ def refusal_of(work: Any) -> LimitExceeded:
     return caught.value
 
 
-# --- the parts ----------------------------------------------------------------------------------
+# --- units ----------------------------------------------------------------------------------------
 
 
 def test_so_many_at_once_and_so_many_a_minute() -> None:
@@ -137,7 +137,7 @@ def test_limits_are_settings() -> None:
             settings_from_env({f"PLYROOM_LIMIT_{name}": "65"})
 
 
-# --- guests -------------------------------------------------------------------------------------
+# --- guests ---------------------------------------------------------------------------------------
 
 
 async def test_guests_without_end_are_refused() -> None:
@@ -202,7 +202,7 @@ async def test_a_class_and_a_club_get_in(people: int) -> None:
         assert len(node.running.sessions) == people
 
 
-# --- sockets ------------------------------------------------------------------------------------
+# --- sockets --------------------------------------------------------------------------------------
 
 
 async def test_sockets_without_end_are_refused() -> None:
@@ -269,7 +269,7 @@ async def test_a_terminal_or_a_bot_is_told() -> None:
             assert again.identity == one.identity
 
 
-# --- rooms --------------------------------------------------------------------------------------
+# --- rooms ----------------------------------------------------------------------------------------
 
 
 def crowded(**settings: Any) -> World:

@@ -164,7 +164,7 @@ async def test_two_that_migrate_at_once_are_one_after_the_other(postgres: Postgr
         assert sorted(done, key=str) == [(schema.HEAD, schema.HEAD)] * 3 + [(None, schema.HEAD)]
 
 
-# --- which program runs on which schema ---------------------------------------------------------
+# --- which program runs on which schema -----------------------------------------------------------
 
 
 def set_revision(revision: str, needs: str | None) -> Callable[[Connection], None]:
@@ -253,7 +253,7 @@ def test_what_cannot_be_run_on_is_said() -> None:
             schema.judge(revision, needs, "here")
 
 
-# --- the commands -------------------------------------------------------------------------------
+# --- the commands ---------------------------------------------------------------------------------
 
 
 def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -62,11 +62,11 @@ def rooms_that_went_count(patch: Patch) -> None:
 
 def only_makers_count(patch: Patch) -> None:
     """Opening old rooms is not limited."""
-    sound = Hub._make_place
+    real = Hub._make_place
 
     def lenient(self: Hub, address: str) -> None:
         caller = inspect.stack()[1].function
-        sound(self, "" if caller == "_open" else address)
+        real(self, "" if caller == "_open" else address)
 
     patch.setattr(Hub, "_make_place", lenient)
 
@@ -76,21 +76,21 @@ def no_place_is_promised(patch: Patch) -> None:
 
 
 def places_are_taken_after_the_commit(patch: Patch) -> None:
-    sound = Places.take
+    real = Places.take
 
     def late(self: Places, room: str, address: str) -> None:
         if inspect.stack()[1].function == "_open":
-            sound(self, room, address)
+            real(self, room, address)
 
     patch.setattr(Places, "take", late)
 
 
 def a_place_is_not_given_back(patch: Patch) -> None:
-    sound = Places.free
+    real = Places.free
 
     def forgetful(self: Places, room: str) -> None:
         if inspect.stack()[1].function != "create":
-            sound(self, room)
+            real(self, room)
 
     patch.setattr(Places, "free", forgetful)
 
@@ -100,10 +100,10 @@ def chat_is_not_judged(patch: Patch) -> None:
 
 
 def chat_is_judged_for_all_together(patch: Patch) -> None:
-    sound = chat.check_pace
+    real = chat.check_pace
 
     def lenient(room: Room, _identity: str, now_ms: int, lines: int, room_lines: int) -> None:
-        sound(room, "", now_ms, lines, room_lines)
+        real(room, "", now_ms, lines, room_lines)
 
     patch.setattr(chat, "check_pace", lenient)
 
@@ -113,19 +113,19 @@ def a_room_is_opened_without_a_note(patch: Patch) -> None:
 
 
 def open_rooms_are_not_noted(patch: Patch) -> None:
-    sound = Expiry.look
+    real = Expiry.look
 
     async def careless(self: Expiry, _open_rooms: Any, clock_ahead_ms: int) -> Any:
-        return await sound(self, (), clock_ahead_ms)
+        return await real(self, (), clock_ahead_ms)
 
     patch.setattr(Expiry, "look", careless)
 
 
 def the_nodes_own_clock_counts(patch: Patch) -> None:
-    sound = Expiry.look
+    real = Expiry.look
 
     async def careless(self: Expiry, open_rooms: Any, _clock_ahead_ms: int) -> Any:
-        return await sound(self, open_rooms, 0)
+        return await real(self, open_rooms, 0)
 
     patch.setattr(Expiry, "look", careless)
 
@@ -146,10 +146,10 @@ def nobody_is_noted_to_have_sat(patch: Patch) -> None:
 
 def who_has_gone_is_known(patch: Patch) -> None:
     """Marking a guest as seen always seems to succeed."""
-    sound = MemoryStore.saw_identities
+    real = MemoryStore.saw_identities
 
     async def believing(self: MemoryStore, identities: Any, day: int) -> frozenset[str]:
-        await sound(self, identities, day)
+        await real(self, identities, day)
         return frozenset(identities)
 
     patch.setattr(MemoryStore, "saw_identities", believing)

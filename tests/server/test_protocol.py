@@ -40,7 +40,7 @@ def code_of(frame: str | bytes) -> Code:
     return refused(frame).code
 
 
-# --- what is wrong with a frame -----------------------------------------------------------------
+# --- invalid frames -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_fields_that_are_not_known_are_ignored() -> None:
     ) == wire.Leave(id="1", room="r")
 
 
-# --- any frame ----------------------------------------------------------------------------------
+# --- arbitrary frames -----------------------------------------------------------------------------
 
 IDS = st.text(
     st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=36
@@ -362,7 +362,7 @@ def check(frame: bytes | str) -> None:
         assert len(answer) < 4 * wire.MAX_FRAME_BYTES
 
 
-# --- what the server writes ---------------------------------------------------------------------
+# --- server messages ------------------------------------------------------------------------------
 
 SEATED = wire.Occupant("ada", 'A"da\\', "guest")
 EVENTS: list[wire.RoomEvent] = [
@@ -428,7 +428,7 @@ def test_an_ack_says_null_where_nothing_was_logged() -> None:
     }  # fmt: skip
 
 
-# --- codes and the page -------------------------------------------------------------------------
+# --- codes and the page ---------------------------------------------------------------------------
 
 
 def test_codes_are_namespaced_and_explained() -> None:

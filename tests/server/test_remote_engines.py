@@ -137,7 +137,7 @@ class Pool(ScriptedEngines):
 
 
 @dataclass
-class House:
+class Network:
     """A broker, a server's engines and workers."""
 
     stack: AsyncExitStack
@@ -146,7 +146,9 @@ class House:
     link: Link
     workers: list[ScriptedWorker] = field(default_factory=list)
 
-    async def hire(self, cores: int = 1, games: dict[str, Offer] | None = None) -> ScriptedWorker:
+    async def add_worker(
+        self, cores: int = 1, games: dict[str, Offer] | None = None
+    ) -> ScriptedWorker:
         """A worker that the engines know."""
         name = f"worker-{secrets.token_hex(3)}"
         link = await self.connect(name, work.worker_topic(name))
@@ -173,14 +175,14 @@ class House:
 
 
 @dataclass
-class BrokerHouse(House):
-    """A House with a real broker."""
+class BrokerNetwork(Network):
+    """A Network with a real broker."""
 
     broker: Mosquitto = field(kw_only=True)
 
 
 @asynccontextmanager
-async def house(folder: Path, local: Pool | None = None) -> AsyncIterator[BrokerHouse]:
+async def broker_network(folder: Path, local: Pool | None = None) -> AsyncIterator[BrokerNetwork]:
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(folder))
 
@@ -189,7 +191,7 @@ async def house(folder: Path, local: Pool | None = None) -> AsyncIterator[Broker
 
         link = await connect("server-1", "plyroom/1/nodes/server-1")
         engines = RemoteEngines(link, "server-1", load_game, local)
-        one = BrokerHouse(stack, connect, engines, link, broker=broker)
+        one = BrokerNetwork(stack, connect, engines, link, broker=broker)
         await one.until(lambda: link.flows)
         beating = asyncio.create_task(one.keep_alive())
         stack.callback(beating.cancel)
@@ -197,15 +199,15 @@ async def house(folder: Path, local: Pool | None = None) -> AsyncIterator[Broker
 
 
 @asynccontextmanager
-async def timeless_house(broker: MemoryBroker, local: Pool | None = None) -> AsyncIterator[House]:
-    """A House in virtual time, in which messages take no time."""
+async def memory_network(broker: MemoryBroker, local: Pool | None = None) -> AsyncIterator[Network]:
+    """A Network in virtual time, in which messages take no time."""
 
     async def connect(name: str, status_topic: str) -> Link:
         return broker.link(name, status_topic)
 
     async with AsyncExitStack() as stack:
         link = await connect("server-1", "plyroom/1/nodes/server-1")
-        one = House(stack, connect, RemoteEngines(link, "server-1", load_game, local), link)
+        one = Network(stack, connect, RemoteEngines(link, "server-1", load_game, local), link)
         beating = asyncio.create_task(one.keep_alive())
         stack.callback(beating.cancel)
         yield one
@@ -217,8 +219,8 @@ async def test_a_worker_answers(tmp_path: Path) -> None:
     The order is the job with the attempt, without the room's name, by which anyone could enter an
     unlisted room.
     """
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with broker_network(tmp_path) as here:
+        worker = await here.add_worker()
         worker.news = answers("d")
         seen: list[Info] = []
         result = await here.engines.search(wanted := job("unlisted-room"), seen.append)
@@ -246,7 +248,7 @@ async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.M
         return clients[-1]
 
     monkeypatch.setattr(Link, "_client", remembered)
-    async with house(tmp_path):
+    async with broker_network(tmp_path):
         connected: Any = clients[0]._client.socket()
         assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
     assert "set_tcp_nodelay true" in DEPLOYED.read_text("utf-8").splitlines()
@@ -256,16 +258,16 @@ async def test_nobody_is_there(tmp_path: Path) -> None:
     """EnginesAway is raised at once without workers, with workers of other games or rules only, and
     while the broker is away.
     """
-    async with house(tmp_path) as here:
+    async with broker_network(tmp_path) as here:
         with pytest.raises(EnginesAway):
             await here.search()
-        await here.hire(games={"othello": Offer("x")})
-        await here.hire(games={GAME.id: Offer("another digest")})
+        await here.add_worker(games={"othello": Offer("x")})
+        await here.add_worker(games={GAME.id: Offer("another digest")})
         with pytest.raises(EnginesAway):
             await here.search()
         with pytest.raises(RulesChanged):
             await here.search(Job(GAME.id, "old", {}, "", (), "r1"))
-        worker = await here.hire()
+        worker = await here.add_worker()
         worker.news = answers("d")
         assert (await here.search()).move == "d"
         await here.broker.kill()
@@ -276,8 +278,8 @@ async def test_nobody_is_there(tmp_path: Path) -> None:
 
 async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> None:
     """I16: only the current attempt of a search answers it, and only once."""
-    async with house(tmp_path) as here:
-        first, second = await here.hire(), await here.hire()
+    async with broker_network(tmp_path) as here:
+        first, second = await here.add_worker(), await here.add_worker()
         first.news = taken
         second.news = taken
         searching = asyncio.create_task(here.search())
@@ -304,8 +306,8 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
 @virtual
 async def test_a_worker_that_dies_is_replaced_at_once() -> None:
     """A dead worker's will moves the search at once. The next worker gets the rest of the time."""
-    async with timeless_house(broker := MemoryBroker()) as here:
-        first = await here.hire()
+    async with memory_network(broker := MemoryBroker()) as here:
+        first = await here.add_worker()
         first.news = lambda order: [
             *taken(order),
             work.Progress(order.id, order.attempt, info(time_ms=400)),
@@ -313,7 +315,7 @@ async def test_a_worker_that_dies_is_replaced_at_once() -> None:
         searching = asyncio.create_task(here.search())
         await first.until(lambda: bool(first.orders))
         begun_s = now_s()
-        second = await here.hire()
+        second = await here.add_worker()
         second.news = answers("e")
         await asyncio.sleep(0.35)
         died_s = now_s()
@@ -331,14 +333,14 @@ async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
     """R13: after SIGSTOP another worker answers, or the best move so far does, within the time plus
     3 s.
     """
-    async with timeless_house(MemoryBroker()) as here:
-        first = await here.hire()
+    async with memory_network(MemoryBroker()) as here:
+        first = await here.add_worker()
         if has_begun:
             first.news = lambda order: [
                 *taken(order),
                 work.Progress(order.id, order.attempt, info("c")),
             ]
-        second = await here.hire(cores=4)
+        second = await here.add_worker(cores=4)
         second.advertise(running=8)
         second.news = answers("e")
         await here.until(lambda: here.engines._workers[second.name].load > 1)
@@ -357,8 +359,8 @@ async def test_at_most_three_tries_then_the_pool_here(
     search fails.
     """
     monkeypatch.setattr(remote, "TAKE_S", 0.15)
-    async with house(tmp_path, pool := Pool()) as here:
-        workers = [await here.hire() for _ in range(4)]
+    async with broker_network(tmp_path, pool := Pool()) as here:
+        workers = [await here.add_worker() for _ in range(4)]
         assert (await here.search()).move == "g"
         assert sorted(len(one.orders) for one in workers) == [0, 1, 1, 1]
         assert pool.times[0] is not None
@@ -372,8 +374,8 @@ async def test_at_most_three_tries_then_the_pool_here(
 @virtual
 async def test_without_a_broker_the_pool_here_goes_on() -> None:
     """The local pool takes over a remote search as soon as the broker is known to be away."""
-    async with timeless_house(broker := MemoryBroker(), Pool()) as here:
-        worker = await here.hire()
+    async with memory_network(broker := MemoryBroker(), Pool()) as here:
+        worker = await here.add_worker()
         worker.news = taken
         searching = asyncio.create_task(here.search())
         await worker.until(lambda: bool(worker.orders))
@@ -385,8 +387,8 @@ async def test_without_a_broker_the_pool_here_goes_on() -> None:
 
 async def test_cancelling_stops_the_worker(tmp_path: Path) -> None:
     """Cancelling a search sends a stop to the worker."""
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with broker_network(tmp_path) as here:
+        worker = await here.add_worker()
         worker.news = taken
         searching = asyncio.create_task(here.search())
         await worker.until(lambda: bool(worker.orders))
@@ -402,8 +404,8 @@ async def test_who_is_asked(tmp_path: Path) -> None:
 
     The local pool comes before a queue elsewhere.
     """
-    async with house(tmp_path, pool := Pool()) as here:
-        big, small = await here.hire(cores=4), await here.hire()
+    async with broker_network(tmp_path, pool := Pool()) as here:
+        big, small = await here.add_worker(cores=4), await here.add_worker()
         big.news, small.news = answers("b"), answers("c")
         big.advertise(running=1)
         await here.until(lambda: here.engines._workers[big.name].load > 0)
@@ -428,8 +430,8 @@ async def test_refusals(tmp_path: Path) -> None:
     One with other rules is replaced. One that failed is replaced, and without another the search
     fails in our words.
     """
-    async with house(tmp_path) as here:
-        first, second = await here.hire(), await here.hire(cores=2)
+    async with broker_network(tmp_path) as here:
+        first, second = await here.add_worker(), await here.add_worker(cores=2)
         second.advertise(running=1)
         await here.until(lambda: here.engines._workers[second.name].load > 0)
         known = here.engines._workers
@@ -456,9 +458,12 @@ async def test_refusals(tmp_path: Path) -> None:
 
 async def test_two_workers_with_different_games(tmp_path: Path) -> None:
     """Each worker receives games that it can play."""
-    async with house(tmp_path) as here:
+    async with broker_network(tmp_path) as here:
         sticks = load_game("sticks")
-        fours, other = await here.hire(), await here.hire(games={"sticks": Offer(sticks.digest)})
+        fours, other = (
+            await here.add_worker(),
+            await here.add_worker(games={"sticks": Offer(sticks.digest)}),
+        )
         (token, *_) = sticks.start().tokens()
         fours.news, other.news = answers("f"), answers(token)
         for _ in range(3):
@@ -470,8 +475,8 @@ async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
     """Malformed, huge and foreign adverts and messages are counted and dropped, and the search
     continues.
     """
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with broker_network(tmp_path) as here:
+        worker = await here.add_worker()
         worker.news = taken
         searching = asyncio.create_task(here.search())
         await worker.until(lambda: bool(worker.orders))
@@ -497,8 +502,8 @@ async def test_a_worker_whose_advert_grows_old_is_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A frozen worker, whose will does not fire, gets no searches once its advert is old."""
-    async with house(tmp_path) as here:
-        await here.hire()
+    async with broker_network(tmp_path) as here:
+        await here.add_worker()
         here.workers.clear()
         monkeypatch.setattr(remote, "ADVERT_S", 0.1)
         await here.until(lambda: not here.engines.is_warm(GAME.id))

@@ -19,19 +19,21 @@ from server.seats import remote
 from server.worker import EngineWorker
 from tests.server.test_remote_engines import (
     GAME,
-    House,
+    Network,
     Pool,
     ScriptedWorker,
     answers,
-    house,
+    broker_network,
     info,
     job,
 )
 
 
-async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) -> ScriptedWorker:
+async def add_cold_worker(
+    here: Network, rules: str = GAME.digest, percent: int = 30
+) -> ScriptedWorker:
     """A worker that has only this game and has not compiled it."""
-    worker = await here.hire(games={"othello": Offer("x")})
+    worker = await here.add_worker(games={"othello": Offer("x")})
     worker.advert = work.Advert(worker.name, 1, {}, warming={GAME.id: Warming(rules, percent)})
     worker.link.set_status(work.encode(worker.advert))
     await here.until(lambda: bool(here.engines._workers[worker.name].advert.warming))
@@ -43,15 +45,15 @@ async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) ->
 
     One with other rules is not used, and one with the game compiled comes first.
     """
-    async with house(tmp_path) as here:
-        await hire_cold(here, rules="another digest")
+    async with broker_network(tmp_path) as here:
+        await add_cold_worker(here, rules="another digest")
         with pytest.raises(EnginesAway):
             await here.search()
-        cold = await hire_cold(here)
+        cold = await add_cold_worker(here)
         cold.news = answers("c")
         assert (await here.search()).move == "c"
         assert not here.engines.is_warm(GAME.id)
-        warm = await here.hire()
+        warm = await here.add_worker()
         warm.news = answers("a")
         assert (await here.search()).move == "a"
         assert len(cold.orders) == 1
@@ -61,12 +63,12 @@ async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
     """The local pool comes before workers that have not compiled the game, and after busy ones that
     have unless it has too.
     """
-    async with house(tmp_path, pool := Pool()) as here:
+    async with broker_network(tmp_path, pool := Pool()) as here:
         pool.warm = False
-        cold = await hire_cold(here)
+        cold = await add_cold_worker(here)
         assert (await here.search()).move == "g"
         assert cold.orders == []
-        warm = await here.hire()
+        warm = await here.add_worker()
         warm.news = answers("a")
         warm.advertise(running=1)
         await here.until(lambda: here.engines._workers[warm.name].load > 0)
@@ -79,12 +81,12 @@ async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
 
 async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
     """The progress is that of the most advanced engine, and 100 only when one is ready."""
-    async with house(tmp_path, pool := Pool()) as here:
+    async with broker_network(tmp_path, pool := Pool()) as here:
         pool.warm, pool.percent = False, 10
         assert here.engines.warm_percent(GAME.id) == 10
-        await hire_cold(here, percent=30)
+        await add_cold_worker(here, percent=30)
         assert here.engines.warm_percent(GAME.id) == 30
-        await here.hire()
+        await here.add_worker()
         assert here.engines.warm_percent(GAME.id) == 100
 
 
@@ -93,8 +95,8 @@ async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) ->
 
     Older workers receive nothing new.
     """
-    async with house(tmp_path, pool := Pool()) as here:
-        warm, cold = await here.hire(), await hire_cold(here)
+    async with broker_network(tmp_path, pool := Pool()) as here:
+        warm, cold = await here.add_worker(), await add_cold_worker(here)
         here.engines.expect(GAME.id)
         await cold.until(lambda: cold.expected == [GAME.id])
         assert pool.expected == [GAME.id]
@@ -106,7 +108,7 @@ async def test_a_cold_search_may_take_longer_than_its_time(
     tmp_path: Path, is_compiled: bool
 ) -> None:
     """An uncompiled search may exceed its time as long as its worker shows signs of life."""
-    async with house(tmp_path) as here:
+    async with broker_network(tmp_path) as here:
         now_s = asyncio.get_running_loop().time()
         wanted = replace(job(), level=1)
         pending = remote._PendingSearch(

@@ -102,7 +102,7 @@ def test_everybody_counts_alone(played: Played) -> None:
     assert wait_of(played, 20_000, identity="ben", lines=3) is not None
 
 
-# --- on nodes -----------------------------------------------------------------------------------
+# --- on nodes -------------------------------------------------------------------------------------
 
 
 async def refusal(client: Client, room: str, text: str = "x") -> Message | None:

@@ -36,7 +36,7 @@ from tests.support.room_log import (
     sit,
 )
 
-# --- the log makes the room ----------------------------------------------------------------------
+# --- the log makes the room -----------------------------------------------------------------------
 
 
 def test_the_log_alone_makes_the_room() -> None:
@@ -68,7 +68,7 @@ def test_a_log_that_does_not_begin_is_an_error() -> None:
         rules.first(ROOM, wire.Said("a", "A", "hello"), 0, load_game)
 
 
-# --- games that are missing, changed or broken --------------------------------------------------
+# --- games that are missing, changed or broken ----------------------------------------------------
 
 
 def no_game(game_id: str) -> Any:

@@ -104,7 +104,7 @@ class RoomMachine(RuleBasedStateMachine):
             self._observe(event)
         self._shadow()
 
-    # --- what people do ---
+    # --- commands ---
 
     @rule(actor=st.sampled_from(PEOPLE), seat=st.integers(0, 1))
     def sit(self, actor: Actor, seat: int) -> None:
@@ -221,7 +221,7 @@ class RoomMachine(RuleBasedStateMachine):
         if len(self.watchers) < 5:
             self.watchers.append(Watcher(self.played.room, player))
 
-    # --- what then must hold ---
+    # --- invariants ---
 
     def _give(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
         note(f"{actor.identity}: {command}")
@@ -397,7 +397,7 @@ TestRoomMachine.settings = settings(
 )
 
 
-# --- any log loads ------------------------------------------------------------------------------
+# --- arbitrary logs -------------------------------------------------------------------------------
 
 NUMBERS = st.sampled_from([0, 1, 2, -1, 7])
 TEXTS = st.sampled_from(

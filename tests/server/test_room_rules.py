@@ -37,7 +37,7 @@ from tests.support.room_log import (
     sit,
 )
 
-# --- create --------------------------------------------------------------------------------------
+# --- create ---------------------------------------------------------------------------------------
 
 
 def test_create_makes_a_room_with_its_host() -> None:
@@ -93,7 +93,7 @@ def test_create_refuses_what_cannot_be(fields: dict[str, Any], code: Code) -> No
     assert rejected.value.code is code
 
 
-# --- seats --------------------------------------------------------------------------------------
+# --- seats ----------------------------------------------------------------------------------------
 
 
 def test_the_match_starts_when_the_second_seat_is_taken() -> None:
@@ -182,7 +182,7 @@ def test_nobody_is_the_ai() -> None:
         assert played.refuse(impostor, command) is Code.SEAT_NONE
 
 
-# --- moves --------------------------------------------------------------------------------------
+# --- moves ----------------------------------------------------------------------------------------
 
 
 def test_a_move_is_logged_with_the_position_after_it() -> None:
@@ -280,7 +280,7 @@ def test_the_host_ends_a_match_between_ai_seats() -> None:
     assert isinstance(started, wire.Started)
 
 
-# --- the AI -------------------------------------------------------------------------------------
+# --- the AI ---------------------------------------------------------------------------------------
 
 
 def test_an_ai_answers_its_own_position_once() -> None:
@@ -333,7 +333,7 @@ def test_a_room_with_an_ai_to_move_is_due() -> None:
     assert (played.room.ai_to_move(), played.room.due_ms()) == (None, None)
 
 
-# --- draws --------------------------------------------------------------------------------------
+# --- draws ----------------------------------------------------------------------------------------
 
 
 @cache
@@ -437,7 +437,7 @@ def test_an_ai_owes_an_answer_to_an_offer() -> None:
     assert played.room.due_ms() is None
 
 
-# --- the next match -----------------------------------------------------------------------------
+# --- the next match -------------------------------------------------------------------------------
 
 
 def test_a_rematch_is_offered_and_accepted() -> None:
@@ -499,7 +499,7 @@ def test_an_offer_ends() -> None:
     assert played.room.offers == ()
 
 
-# --- chat ---------------------------------------------------------------------------------------
+# --- chat -----------------------------------------------------------------------------------------
 
 
 def test_chat() -> None:
@@ -566,7 +566,7 @@ def test_what_spectators_say_is_not_for_players() -> None:
     assert len(views.snapshot(played.room, player=False).chat) == 2
 
 
-# --- every command and code ---------------------------------------------------------------------
+# --- every command and code -----------------------------------------------------------------------
 
 
 def test_a_message_that_changes_no_room_is_no_command() -> None:

@@ -11,7 +11,7 @@ from server.runtime.room_runner import KEYS, MAILBOX_CAPACITY, TAIL
 from tests.support.fake_server import Client, World, settle, virtual
 from tests.support.two_players import OPEN, playing
 
-# --- commit, then tell ---------------------------------------------------------------------------
+# --- commit, then send ----------------------------------------------------------------------------
 
 
 @virtual
@@ -92,7 +92,7 @@ async def test_all_sockets_of_an_identity_follow() -> None:
             await one.until(lambda m: m["t"] == "turn" and m["ply"] == 1)
 
 
-# --- ids ----------------------------------------------------------------------------------------
+# --- ids ------------------------------------------------------------------------------------------
 
 
 @virtual
@@ -193,7 +193,7 @@ async def test_old_ids_are_asked_of_the_store() -> None:
         assert await world.store.heads([room]) == {room: 5 + KEYS + 5}
 
 
-# --- limits -------------------------------------------------------------------------------------
+# --- limits ---------------------------------------------------------------------------------------
 
 
 @virtual

@@ -19,7 +19,7 @@ from server.store.base import CommandKey
 from tests.support.fake_server import Client, Fault, World, first_legal, settle, virtual
 from tests.support.two_players import AI1, ME
 
-# --- the AI's seat -------------------------------------------------------------------------------
+# --- the AI's seat --------------------------------------------------------------------------------
 
 
 @asynccontextmanager

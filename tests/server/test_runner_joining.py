@@ -13,7 +13,7 @@ from server.runtime.room_runner import RESUME_LIMIT, TAIL
 from tests.support.fake_server import Client, World, settle, virtual
 from tests.support.two_players import OPEN, playing
 
-# --- joining -------------------------------------------------------------------------------------
+# --- joining --------------------------------------------------------------------------------------
 
 
 async def rich_room(world: World, hub: Hub) -> tuple[str, int]:
@@ -256,7 +256,7 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
         assert runner.idle
 
 
-# --- presence -----------------------------------------------------------------------------------
+# --- presence -------------------------------------------------------------------------------------
 
 
 @virtual

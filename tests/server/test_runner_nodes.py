@@ -15,7 +15,7 @@ from tests.support.fake_server import Client, Fault, FaultyStore, World, virtual
 from tests.support.room_log import altered, raises
 from tests.support.two_players import playing
 
-# --- other nodes ---------------------------------------------------------------------------------
+# --- other nodes ----------------------------------------------------------------------------------
 
 
 @virtual
@@ -160,7 +160,7 @@ async def test_a_full_mailbox_does_not_lose_news() -> None:
         await ada.at_v(5 + MAILBOX_CAPACITY)
 
 
-# --- a store in trouble -------------------------------------------------------------------------
+# --- store failures -------------------------------------------------------------------------------
 
 
 @virtual

@@ -29,7 +29,7 @@ def session_of(node: Node, identity: str) -> Session:
     return found
 
 
-# --- hello --------------------------------------------------------------------------------------
+# --- hello ----------------------------------------------------------------------------------------
 
 
 async def test_hello_makes_a_guest() -> None:
@@ -115,7 +115,7 @@ async def test_hello_without_a_store() -> None:
         assert (await one.closed())[0] == Close.RESTARTING
 
 
-# --- messages -----------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ async def test_the_lobby_by_socket() -> None:
         assert [m["t"] for m in eve.messages[heard:]] == ["error", "ack"]
 
 
-# --- limits -------------------------------------------------------------------------------------
+# --- limits ---------------------------------------------------------------------------------------
 
 
 async def test_too_many_messages() -> None:

@@ -95,7 +95,7 @@ FAULTS = {
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, str]]:
+def sound_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, str]]:
     """A store full of matches as a file, and the ids of its rooms."""
     import asyncio
 
@@ -111,19 +111,19 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, st
 
 
 @pytest.fixture
-def store_file(sound: tuple[bytes, dict[str, str]], tmp_path: Path) -> SqliteDatabase:
+def store_file(sound_store: tuple[bytes, dict[str, str]], tmp_path: Path) -> SqliteDatabase:
     path = tmp_path / "store.sqlite3"
-    path.write_bytes(sound[0])
+    path.write_bytes(sound_store[0])
     return SqliteDatabase(path)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_what_is_wrong_is_found(
-    store_file: SqliteDatabase, sound: tuple[bytes, dict[str, str]], fault: str
+    store_file: SqliteDatabase, sound_store: tuple[bytes, dict[str, str]], fault: str
 ) -> None:
     """Each planted fault is found under its invariant, in its room."""
     invariant, words = FAULTS[fault]
-    statement = fault.format(**sound[1])
+    statement = fault.format(**sound_store[1])
     assert (
         await store_file.run(lambda connection: connection.exec_driver_sql(statement).rowcount) > 0
     )
