@@ -13,7 +13,9 @@ from server.process.metrics import Metrics
 from server.settings import Settings
 from server.store.base import Store
 
+#: Called with each info of a running search.
 OnInfo = Callable[[Info], None]
+#: Starts a coroutine as a task with a name.
 Spawn = Callable[[Coroutine[Any, Any, None], str], Any]
 
 #: Letters and digits of ids, without those that people mistake for one another.

@@ -185,13 +185,13 @@ class EngineWorker:
         sent_s = 0.0
         loop = asyncio.get_running_loop()
 
-        def tell(info: Info) -> None:
+        def report(info: Info) -> None:
             nonlocal sent_s
             if loop.time() - sent_s >= PROGRESS_S:
                 sent_s = loop.time()
                 self._send(order, work.Progress(order.id, order.attempt, info))
 
-        return tell
+        return report
 
     def _refuse(self, order: work.Search, reason: str, message: str) -> None:
         log.info("search refused", reason=reason, message=message)

@@ -24,11 +24,14 @@ from server.store.base import Listing, MatchFinished, MatchStarted, StoredEvent
 #: Rooms in one batch.
 BATCH = 200
 
+#: Returns the game with an id, or raises UnknownGame.
 FindGame = Callable[[str], Game]
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One problem. `v` is its place in the room's log, or None."""
+    """One problem. `check` is the violated invariant (tests/oracle/history.py), `v` its place in
+    the room's log, or None.
+    """
 
     check: str
     room: str

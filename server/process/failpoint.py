@@ -14,6 +14,7 @@ from server.settings import SettingError
 #: and when every follower except the sender has been.
 PLACES = ("before_append", "after_append", "before_ack")
 
+#: Called with the name of each place that is reached.
 Reached = Callable[[str], None]
 
 

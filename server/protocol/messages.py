@@ -35,6 +35,7 @@ Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 #: Text without NUL: SQLite's JSON functions end a text at NUL and PostgreSQL rejects it, so two ids
 #: that differ only behind a NUL would be the same.
 NO_NUL = "^[^\\x00]*$"
+#: The id of a command, by which the server recognises repeated ones.
 CommandId = Annotated[
     str,
     Meta(
@@ -44,10 +45,15 @@ CommandId = Annotated[
         description="chosen by the client, unique per room and identity",
     ),
 ]
+#: The id of a room.
 RoomId = Annotated[str, Meta(min_length=1, max_length=24, pattern=NO_NUL)]
+#: The number of a seat: 0 is the first side.
 SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
+#: An AI level. A game may have fewer than 8.
 Level = Annotated[int, Meta(ge=1, le=8)]
+#: Whether a room is in the lobby's list. An unlisted room is found only by its id.
 Visibility = Literal["public", "unlisted"]
+#: The audience of a line of chat.
 ChatTo = Literal["room", "spectators"]
 
 
@@ -228,6 +234,7 @@ class WatchLobby(Incoming, frozen=True, tag="watch_lobby", kw_only=True):
     on: bool = True
 
 
+#: Every message that a client may send.
 ClientMessage = (
     Hello
     | Ping
@@ -329,7 +336,9 @@ class Moved(Event, frozen=True, tag="moved"):
     forced: bool = False
 
 
+#: How a match ended; see Finished.
 Termination = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
+#: What a player may offer.
 Offer = Literal["rematch", "draw"]
 
 
@@ -378,7 +387,9 @@ class Hidden(Event, frozen=True, tag="hidden"):
     """
 
 
+#: Every event that a log may contain.
 RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
+#: Every event that a client may receive.
 AnyEvent = RoomEvent | Hidden
 
 
@@ -627,6 +638,7 @@ class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):
     gone: tuple[str, ...] = ()
 
 
+#: Every message that the server may send, besides events.
 ServerMessage = (
     Welcome | Ack | Error | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
 )

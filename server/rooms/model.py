@@ -95,6 +95,7 @@ class AiReply:
     accept: bool
 
 
+#: Every command that a room decides: the clients' and the server's own.
 Command = RoomCommand | AiMove | AiFailure | AiReply | ForcedPass
 
 

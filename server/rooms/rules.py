@@ -43,7 +43,9 @@ from server.rooms.model import (
     Said,
 )
 
+#: Returns a new id for a match.
 NewId = Callable[[], str]
+#: Returns the game with an id, or raises UnknownGame.
 FindGame = Callable[[str], Game]
 
 #: Plies after which a player can no longer abort a match.
@@ -168,8 +170,8 @@ def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.Roo
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
     wanted = room.forced_pass()
-    asked = (command.match, command.seat, command.digest, command.move)
-    if wanted is None or (wanted.match, wanted.seat, wanted.digest, wanted.move) != asked:
+    given = (command.match, command.seat, command.digest, command.move)
+    if wanted is None or (wanted.match, wanted.seat, wanted.digest, wanted.move) != given:
         raise CommandRejected(Code.MOVE_STALE, "the pass is for another position")
     return _play(match, position, command.seat, command.move, forced=True)
 

@@ -40,15 +40,15 @@ def view(room: Room, match: Match) -> wire.View | None:
     """
     if match.position is None:
         return None
-    picture = match.position.view()
-    if match.over is not None and picture.turn is not None:
-        picture = _without_turn(picture, match.over)
-    return wire.View(room=room.id, v=room.v, match=match.id, ply=match.ply, view=picture)
+    position_view = match.position.view()
+    if match.over is not None and position_view.turn is not None:
+        position_view = _without_turn(position_view, match.over)
+    return wire.View(room=room.id, v=room.v, match=match.id, ply=match.ply, view=position_view)
 
 
-def _without_turn(picture: PositionView, over: wire.MatchResult) -> PositionView:
+def _without_turn(position_view: PositionView, over: wire.MatchResult) -> PositionView:
     """The view of a match that ended off the board: no seat to move, the reason as text."""
-    return replace(picture, turn=None, text=over.reason)
+    return replace(position_view, turn=None, text=over.reason)
 
 
 def turn(room: Room, match: Match) -> wire.Turn | None:

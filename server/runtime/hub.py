@@ -285,7 +285,7 @@ class Hub:
             self.ports.node, int(3000 * self.ports.settings.heartbeat_s)
         )
         after_ms = self.ports.now_ms()
-        if after_ms - before_ms <= QUICK_MS:  # a slow answer tells the time too vaguely
+        if after_ms - before_ms <= QUICK_MS:  # a slow answer says too little of the store's clock
             self.clock_ahead_ms = (before_ms + after_ms) // 2 - theirs_ms
 
     async def take_due_rooms(self, all_nodes: bool) -> int:

@@ -65,7 +65,7 @@ class Thoughts:
         match: Match,
         seat: int,
         now_ms: Callable[[], int],
-        tell: Callable[[bytes], None],
+        send: Callable[[bytes], None],
         percent: Callable[[], int] = lambda: 100,
     ) -> None:
         assert room.game is not None, "a room without rules has no AI to move"
@@ -79,7 +79,7 @@ class Thoughts:
         }
         self._now_ms = now_ms
         self._percent = percent
-        self._send_frame = tell
+        self._send_frame = send
         self._sent_ms = 0
 
     def waiting(self, warm: bool) -> None:
@@ -125,23 +125,23 @@ READY_EVERY_S = 1.0
 
 
 def thoughts_of(
-    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
+    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> Thoughts:
     """The reporter of the AI's search at this seat."""
     return Thoughts(
-        room, match, seat, ports.now_ms, tell, lambda: ports.engines.warm_percent(room.game_id)
+        room, match, seat, ports.now_ms, send, lambda: ports.engines.warm_percent(room.game_id)
     )
 
 
 async def answer(
-    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
+    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> tuple[AiMove | AiFailure, bytes | None]:
     """The AI seat's command in this position, with its analysis.
 
     Retries a search that fails before giving up.
     """
     job = job_for(room, match, seat)
-    thoughts = thoughts_of(ports, room, match, seat, tell)
+    thoughts = thoughts_of(ports, room, match, seat, send)
     key = command_id(match, room.v)
     reason, tries, is_absent = "", 0, False
     while tries < max(1, ports.settings.ai_tries):
@@ -182,14 +182,14 @@ def _reason(error: SearchError) -> str:
 
 
 async def tell_readiness(
-    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
+    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> None:
     """Reports how far the game is compiled after the AI's move, until it is compiled.
 
     It runs for a game that was not compiled when the search started, so the last report is always
     that it is ready.
     """
-    thoughts = thoughts_of(ports, room, match, seat, tell)
+    thoughts = thoughts_of(ports, room, match, seat, send)
     is_ready = False
     while not is_ready:
         await asyncio.sleep(READY_EVERY_S)
