@@ -1,4 +1,4 @@
-"""`python -m server`: serves until it is told to stop."""
+"""`python -m server`: runs a server until it is stopped."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ from server.process.logs import log_to_stderr, stderr
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
 
-#: Hosts that mean every network of this machine, and where this machine finds itself then.
+#: Hosts that mean every network of this machine, and the loopback address of each.
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 
 
@@ -45,8 +45,9 @@ ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 )
 @click.option(
     "--database",
-    help="A PostgreSQL database, postgresql://user:password@host/database. Better in PLYROOM_DATABASE or in a file that"
-    " PLYROOM_DATABASE_FILE names: everybody here can see command lines.  [default: a file in the data folder]",
+    help="A PostgreSQL database, postgresql://user:password@host/database. Other users of this"
+    " machine can see command lines, so prefer PLYROOM_DATABASE, or a file that"
+    " PLYROOM_DATABASE_FILE names.  [default: a file in the data folder]",
 )
 @click.option(
     "--workers",
@@ -75,8 +76,8 @@ def main(
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     log_to_stderr(settings.log)
-    # The store's threads finish in fractions of a millisecond; at the default of 5 ms they wait
-    # longer for the interpreter than for the disk.
+    # The store's threads finish in fractions of a millisecond. At the default of 5 ms they would
+    # wait longer for the interpreter than for the disk.
     sys.setswitchinterval(0.0005)
     ignore_overflow()
     try:
@@ -90,7 +91,7 @@ def main(
 
 
 def _run(settings: Settings, until_eof: bool) -> None:
-    """Runs the event loop, on uvloop where there is one."""
+    """Runs the event loop, on uvloop where it is installed."""
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
     with contextlib.suppress(ImportError):
         from uvloop import new_event_loop as loop_factory
@@ -99,12 +100,12 @@ def _run(settings: Settings, until_eof: bool) -> None:
 
 
 async def _serve(settings: Settings, until_eof: bool) -> None:
+    """Runs the server until a signal, or the end of standard input, stops it."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(
-            NotImplementedError
-        ):  # Windows: Ctrl-C arrives as KeyboardInterrupt instead
+        # On Windows, Ctrl-C arrives as KeyboardInterrupt instead.
+        with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop.set)
     if until_eof:
         _stop_at_eof(loop, stop)
@@ -120,7 +121,7 @@ def _pool(settings: Settings) -> AbstractAsyncContextManager[Pool | None]:
 
 
 def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    """Whoever holds the other end of standard input is gone when it ends, even by SIGKILL."""
+    """Stops at the end of standard input: the parent process has ended then, even by SIGKILL."""
 
     def readable() -> None:
         if not os.read(0, 4096):
@@ -132,7 +133,7 @@ def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
 
 
 def _announce(settings: Settings, running: Running) -> None:
-    """Tells where the game is, for this machine and for others on the same network."""
+    """Prints the addresses of the server, for this machine and for others on its network."""
     port = running.port
     here = ANYWHERE.get(settings.host, settings.host)
     click.echo(f"Plyroom is at http://{_in_url(here)}:{port}/")
@@ -146,16 +147,17 @@ def _announce(settings: Settings, running: Running) -> None:
 
 
 def _in_url(host: str) -> str:
-    """RFC 3986, section 3.2.2: an IPv6 address stands in brackets."""
+    """A host as it stands in a URL: an IPv6 address in brackets (RFC 3986, section 3.2.2)."""
     return f"[{host}]" if ":" in host else host
 
 
 def _network_address(loopback: str) -> str | None:
-    """This machine's address towards other networks, of the loopback's family; no packet is sent to
-    find it.
+    """This machine's address towards other networks, of the loopback address's family.
+
+    Sends no packet.
     """
-    # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, and
-    # nobody's.
+    # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, and used by
+    # nobody.
     family, nobody = (
         (socket.AF_INET6, "2001:db8::1") if ":" in loopback else (socket.AF_INET, "192.0.2.1")
     )

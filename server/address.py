@@ -1,14 +1,14 @@
-"""Where a connection comes from: the socket's address, or the one that a trusted proxy names.
+"""The origin of a connection: the socket's address, or the one that a trusted proxy reports.
 
 `X-Forwarded-For` and `X-Forwarded-Proto` count only when the socket belongs to a proxy that the
-operator trusts (`PLYROOM_PROXIES`): anybody else may write what they like there.
+operator trusts (`PLYROOM_PROXIES`); any other client could write anything there.
 """
 
 import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-#: The part of an IPv6 address that one household has; it may use any address within.
+#: Prefix length of the IPv6 network of one household, which may use any address in it.
 IPV6_PREFIX = 64
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -17,8 +17,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A client as limits see it: `address` is an IPv4 address, an IPv6 network of 64 bits, or empty
-    when unknown.
+    """A client as limits see it.
+
+    `address` is an IPv4 address, an IPv6 network of 64 bits, or empty when unknown.
     """
 
     address: str
@@ -27,21 +28,20 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """The networks in which proxies stand that may say for whom they ask."""
+    """The networks of the trusted proxies."""
 
     networks: tuple[Network, ...] = ()
 
     def trusts(self, address: Address) -> bool:
-        """Whether a proxy of ours may have that address."""
+        """Whether the address belongs to a trusted proxy."""
         return any(address in network for network in self.networks)
 
     def origin(
         self, peer: str | None, forwarded_for: Sequence[str], forwarded_proto: Sequence[str]
     ) -> Origin:
-        """The client behind a connection from `peer`, given all its X-Forwarded-For and
-        X-Forwarded-Proto headers.
+        """The client behind a connection from `peer`, given its X-Forwarded-* headers.
 
-        Through several trusted proxies, it is the last address in X-Forwarded-For that is none of
+        Behind several trusted proxies, it is the last address in X-Forwarded-For that is not one of
         them.
         """
         nearest = parse_address(peer or "")
@@ -62,7 +62,10 @@ class Proxies:
 
 
 def parse_proxies(texts: Iterable[str]) -> Proxies:
-    """The proxies of a list of networks or addresses; ValueError says which text is neither."""
+    """The proxies of a list of networks or addresses.
+
+    Raises ValueError naming a text that is neither.
+    """
     networks = []
     for text in texts:
         try:
@@ -75,7 +78,7 @@ def parse_proxies(texts: Iterable[str]) -> Proxies:
 
 
 def parse_address(text: str) -> Address | None:
-    """The address in a text, without its port, zone or brackets; None when there is none."""
+    """The address in a text without its port, zone or brackets; None when it holds none."""
     bare = text.strip()
     if bare.startswith("["):
         bare = bare[1:].partition("]")[0]
@@ -91,11 +94,12 @@ def parse_address(text: str) -> Address | None:
 
 
 def limit_key(address: Address) -> str:
-    """What limits count by: an IPv4 address, or the /64 of an IPv6 address."""
+    """The key that limits count by: an IPv4 address, or the /64 network of an IPv6 address."""
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
     return str(ipaddress.ip_network((address, IPV6_PREFIX), strict=False))
 
 
 def _parts(headers: Sequence[str]) -> list[str]:
+    """The values of a comma-separated header."""
     return [part.strip() for part in ",".join(headers).split(",") if part.strip()]

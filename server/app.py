@@ -1,5 +1,6 @@
-"""The wiring: which store, bus, engines and listener make a server. Nothing else picks
-implementations.
+"""Wires a server from a store, a bus, engines and a listener.
+
+No other module picks implementations.
 """
 
 import asyncio
@@ -39,14 +40,15 @@ from server.web.connection import HttpConnections
 from server.web.cookies import cookie_token
 from server.web.pages import Pages, client_folder
 
+#: The name of the SQLite file in the data folder.
 DATABASE = "plyroom.sqlite3"
-#: How long the end waits for HTTP requests that are being answered.
+#: Time that a stopping server gives HTTP requests in progress, in seconds.
 STOP_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that accepts connections on `port`, and shows its numbers on `metrics_port`."""
+    """A server that accepts connections on `port` and serves its metrics on `metrics_port`."""
 
     port: int
     metrics_port: int | None
@@ -56,18 +58,23 @@ class Running:
 
 @asynccontextmanager
 async def open_server(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
-    """A whole server until the block ends; StoreUnavailable or CannotListen say why there is none."""
+    """Runs a whole server until the block ends.
+
+    Raises StoreUnavailable or CannotListen when it cannot start.
+    """
     load_games()
-    # A file belongs to one server; a database server keeps its nodes apart by itself.
+    # A SQLite file belongs to one server. A database server keeps its nodes apart by itself.
     with nullcontext() if settings.database else exclusive(settings.data):
         async with _over_store(settings, engines) as running:
-            with watch_loop():  # a start that imports for a second keeps nobody waiting
+            with watch_loop():  # not around the start, when imports block the loop and nobody waits
                 yield running
 
 
 def load_games() -> None:
-    """Reads the files of all games: once the server is full of connections there may be no
-    descriptor left for one. What is wrong with a file is told to whoever asks for its game.
+    """Loads the files of all games now.
+
+    A server full of connections may have no file descriptor left. A faulty file is reported when a
+    client requests its game.
     """
     for game_id in game_ids():
         with suppress(Exception):  # a plug-in's file may raise anything while it is imported
@@ -76,8 +83,9 @@ def load_games() -> None:
 
 @asynccontextmanager
 async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator[Bus]:
-    """The bus to the other nodes of this store; SettingError when the settings name none that can
-    be.
+    """The bus to the other nodes of this store.
+
+    Raises SettingError when the settings name an invalid one.
     """
     broker = broker_of(settings)
     if broker is None:
@@ -92,9 +100,7 @@ async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator
 
 
 def engines_over(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -> Engines:
-    """Who searches for this node: engine workers where there is a broker, and the pool here if
-    there is one.
-    """
+    """The engines of this node: engine workers if there is a broker, and the local pool, if any."""
     if isinstance(bus, LocalBus):
         return local or NoEngines()
     from server.bus.mqtt import MqttBus
@@ -106,12 +112,14 @@ def engines_over(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -
 
 @asynccontextmanager
 async def _over_store(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
+    """Runs a node on the store and the bus that the settings name."""
     node = node_name(settings)
     async with open_store(settings) as store, open_bus(settings, node, store) as bus:
         metrics = Metrics()
         ports = Ports(
-            node=node, settings=settings, store=store, bus=bus, engines=engines_over(bus, node, engines, metrics),
-            find_game=load_game, now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
+            node=node, settings=settings, store=store, bus=bus,
+            engines=engines_over(bus, node, engines, metrics), find_game=load_game,
+            now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
             reached=kill_at(settings.failpoint),
         )  # fmt: skip
         async with open_node(ports, client_folder()) as running:
@@ -119,15 +127,16 @@ async def _over_store(settings: Settings, engines: Engines | None) -> AsyncItera
 
 
 def node_name(settings: Settings) -> str:
-    """Another one at each start: what a node left behind when it died is not its own any more."""
+    """A new node name at every start: what a node left behind when it died is no longer its own."""
     if not re.fullmatch(r"[A-Za-z0-9_.-]{0,40}", settings.node):
         raise SettingError("PLYROOM_NODE has at most 40 letters, digits, dots, - and _")
     return "-".join(filter(None, (settings.node, secrets.token_hex(6))))
 
 
 def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
-    """The store that the settings name; StoreUnavailable for an address that cannot be, or a driver
-    that lacks.
+    """The store that the settings name.
+
+    Raises StoreUnavailable for an invalid address or a missing driver.
     """
     if not settings.database:
         return open_sqlite(settings.data / DATABASE)
@@ -148,7 +157,7 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
 
 
 def place(settings: Settings) -> str:
-    """Where everything is kept, without secrets."""
+    """Where the data is kept, without secrets."""
     if not settings.database:
         return os.path.abspath(settings.data)
     from server.store.postgres_link import PostgresUrl
@@ -158,7 +167,7 @@ def place(settings: Settings) -> str:
 
 @asynccontextmanager
 async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
-    """One node over given ports: its rooms, its sessions and its listener."""
+    """Runs one node on given ports: its hub, its sessions and its listener."""
     settings = ports.settings
     proxies = parse_proxies(settings.proxies)
     draining = asyncio.Event()
@@ -177,8 +186,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
                 "; ".join(socket.request.headers.get_all("Cookie")) if socket.request else None
             )
             address = origin_of(socket, proxies).address
-            # The handshake's headers are not wanted any more, and a live match would hold 5 KB of
-            # them.
+            # The handshake's headers are no longer needed. A live match would hold 5 KB of them.
             for handshake in (socket.request, socket.response):
                 if handshake is not None:
                     handshake.headers.clear()
@@ -208,7 +216,10 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
 
 
 def _watched(hub: Hub, sessions: Sessions, api: Api) -> AbstractAsyncContextManager[int | None]:
-    """The port for operators, if there is to be one; Prometheus's library is loaded for that only."""
+    """Serves the operator's port, if one is set, and yields it.
+
+    Prometheus's library is imported only for that.
+    """
     if hub.ports.settings.metrics_port is None:
         return nullcontext()
     from server.web.metrics import Gauges, NodeCollector, serve_metrics
@@ -221,7 +232,7 @@ def _watched(hub: Hub, sessions: Sessions, api: Api) -> AbstractAsyncContextMana
 
 
 class Gate:
-    """Lets connections in, or says at the handshake why not."""
+    """Admits connections, or refuses them at the handshake with a reason."""
 
     def __init__(self, sockets: Sockets, proxies: Proxies, is_full: Callable[[], bool]) -> None:
         self._sockets = sockets
@@ -230,7 +241,7 @@ class Gate:
         self._entered: dict[ServerConnection, str] = {}
 
     def admit(self, socket: ServerConnection) -> Response | None:
-        """What to answer instead; None lets the connection in."""
+        """The refusal to answer with; None admits the connection."""
         if self._is_full():
             return plain(
                 HTTPStatus.SERVICE_UNAVAILABLE,
@@ -245,14 +256,14 @@ class Gate:
         return None
 
     def left(self, socket: ServerConnection) -> None:
-        """A connection is gone, whether it was let in or not."""
+        """Uncounts a connection that has closed, whether it was admitted or not."""
         address = self._entered.pop(socket, None)
         if address is not None:
             self._sockets.leave(address)
 
 
 def origin_of(socket: ServerConnection, proxies: Proxies) -> Origin:
-    """Where a WebSocket comes from, by its socket and the headers of its handshake."""
+    """The origin of a WebSocket, from its socket and its handshake's headers."""
     headers = socket.request.headers if socket.request else Headers()
     peer = socket.remote_address
     return proxies.origin(

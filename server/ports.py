@@ -1,4 +1,4 @@
-"""What the server's core needs of the world, so that tests can be the world."""
+"""The interfaces that the server's core needs, so that tests can supply their own."""
 
 import secrets
 from collections.abc import Callable, Coroutine
@@ -13,47 +13,48 @@ from server.process.metrics import Metrics
 from server.settings import Settings
 from server.store.base import Store
 
+#: Called with each info of a running search.
 OnInfo = Callable[[Info], None]
+#: Starts a coroutine as a task with a name.
 Spawn = Callable[[Coroutine[Any, Any, None], str], Any]
 
-#: Letters for ids: none that people mistake for another.
+#: Letters and digits of ids, without those that people mistake for one another.
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
 class EnginesAway(SearchError):
-    """At this moment there is nobody who could search that game; somebody may come."""
+    """No engine for that game is connected at the moment. One may connect later."""
 
 
 class Engines(Protocol):
-    """Whoever can search: the pool here, workers elsewhere."""
+    """Something that searches: the local pool, or remote workers."""
 
     def is_warm(self, game_id: str) -> bool:
-        """Whether that game's search is compiled; until then most levels are weaker, and other
-        searches wait.
+        """Whether the game's search is compiled.
+
+        Until then most levels are weaker and other searches wait.
         """
 
     def warm_percent(self, game_id: str) -> int:
-        """How far that game's search is compiled; 100 when there is nothing to wait for: it is, or
-        cannot be.
-        """
+        """The progress of compiling the game's search; 100 when it is compiled or cannot be."""
 
     def expect(self, game_id: str) -> None:
-        """Somebody will soon want searches of that game: it is compiled before those that nobody
-        asked for.
-        """
+        """Announces that the game will soon be searched, so that it is compiled before others."""
 
     def load(self) -> Load:
-        """How busy they are now."""
+        """How busy the engines are."""
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
-        """The answer; `on_info` is called in the event loop while it runs; `time_ms` is what is
-        left of the job's time when somebody else has searched it before. SearchError when there is
-        no answer, EnginesAway when nobody is there; cancelling it stops it.
+        """Searches and returns the result; calls `on_info` in the event loop meanwhile.
+
+        `time_ms` is the rest of the job's time when an earlier attempt has used some. Raises
+        SearchError when there is no result, EnginesAway when no engine is connected. Cancelling the
+        call stops the search.
         """
 
 
 class NoEngines:
-    """Of a server that has no pool and knows no workers."""
+    """The engines of a server without a pool and without workers."""
 
     def is_warm(self, game_id: str) -> bool:
         return False
@@ -76,14 +77,14 @@ class Follower(Protocol):
 
     @property
     def identity(self) -> str:
-        """Who it is."""
+        """The identity of the client."""
 
     @property
     def closed(self) -> bool:
-        """Whether nothing reaches it any more."""
+        """Whether the connection can no longer send."""
 
     def send(self, frames: bytes) -> None:
-        """Sends complete WebSocket frames; a reader that is too slow is cut off."""
+        """Sends complete WebSocket frames. Cuts off a reader that is too slow."""
 
     def send_ephemeral(self, frames: bytes) -> None:
         """Sends frames that a slow reader may miss."""
@@ -91,7 +92,7 @@ class Follower(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """One node's view of the world."""
+    """Everything outside the core that one node uses."""
 
     node: str
     settings: Settings
@@ -106,5 +107,5 @@ class Ports:
 
 
 def random_id() -> str:
-    """12 characters that cannot be guessed (60 bits)."""
+    """An unguessable id of 12 characters (60 bits)."""
     return "".join(secrets.choice(ALPHABET) for _ in range(12))

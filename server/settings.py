@@ -1,5 +1,6 @@
-"""Everything that an operator may set, with the unit in the name;
-each can come from the environment as PLYROOM_<NAME>.
+"""All settings of an operator, with their units in their names.
+
+The environment variable PLYROOM_<NAME> sets each.
 """
 
 import os
@@ -8,144 +9,153 @@ from pathlib import Path
 
 from server.address import parse_proxies
 
-#: Lines of chat that a room remembers to judge the next one by.
+#: Lines of chat that a room remembers for the limits of the chat.
 CHAT_JUDGED = 64
+#: The values of `log`.
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 class SettingError(Exception):
-    """A setting that cannot be; the message says what was expected."""
+    """A setting is invalid. The message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The defaults suit one machine and a house full of friends."""
+    """A server's settings. The defaults suit one machine and a group of friends."""
 
+    #: Address to listen on; 0.0.0.0 is every IPv4 network of this machine.
     host: str = "0.0.0.0"
+    #: Port to listen on; 0 takes a free one.
     port: int = 8000
+    #: Folder of the SQLite file.
     data: Path = Path("data")
-    #: Host names under which browsers may come, besides IP addresses, localhost and *.local (a
-    #: guard against DNS rebinding).
+    #: Host names that browsers may use besides IP addresses, localhost and *.local (a guard against
+    #: DNS rebinding).
     names: tuple[str, ...] = ()
-    #: Networks (10.0.0.0/8) in which reverse proxies stand that are believed when they say for whom
-    #: they ask (X-Forwarded-For, X-Forwarded-Proto). Such a proxy sets these headers and lets
-    #: nobody else set them.
+    #: Networks (10.0.0.0/8) of trusted reverse proxies: their X-Forwarded-For and X-Forwarded-Proto
+    #: headers are believed. Such a proxy must set these headers and let no client set them.
     proxies: tuple[str, ...] = ()
-    #: Browsers that came by HTTPS are told to come by nothing else for so long (31536000 is a
-    #: year); 0: nothing.
+    #: Time for which browsers that use HTTPS must use nothing else, in seconds (31536000 is a
+    #: year); 0 is off.
     hsts_s: int = 0
-    #: Search processes; 0 leaves all searching to engine workers.
+    #: Search processes; 0 leaves all searches to engine workers.
     workers: int = field(default_factory=lambda: max(1, min(4, os.cpu_count() or 1)))
 
-    #: A connection from which nothing came for so long is closed.
+    #: Silence after which a connection is closed, in seconds.
     silence_s: float = 20.0
-    #: A room that nobody follows and that needs nobody leaves memory after so long.
+    #: Time after which a room without followers and without work leaves memory, in seconds.
     room_idle_s: float = 60.0
-    #: How often the heads of open rooms are compared with the store, should the bus have lost a
-    #: message.
+    #: Time between two comparisons of the open rooms' heads with the store, in case the bus lost a
+    #: message, in seconds.
     poll_s: float = 30.0
-    #: When the server is told to stop it takes nobody new, and closes its connections one by one
-    #: over so long.
+    #: Time over which a stopping server closes its connections one by one, in seconds. It accepts
+    #: no new ones meanwhile.
     drain_s: float = 1.0
-    #: How often a node says that it is alive, and looks for due rooms of nodes that are not.
+    #: Time between two heartbeats of a node, in seconds. With each it takes over due rooms of nodes
+    #: that are gone.
     heartbeat_s: float = 1.0
-    #: No other node uses this store: at the start all due rooms are taken at once. Unless it is
-    #: said, that is so on SQLite and not on PostgreSQL.
+    #: Whether no other node uses this store. Such a node takes all due rooms at its start. The
+    #: default is yes on SQLite and no on PostgreSQL.
     sole_node: bool | None = None
 
-    #: A PostgreSQL database, postgresql://user:password@host:5432/database; without one, a SQLite
+    #: A PostgreSQL database, postgresql://user:password@host:5432/database. Without one, a SQLite
     #: file in `data`.
     database: str = field(default="", repr=False)
-    #: A file with that address in it, for secrets that are mounted as files.
+    #: A file that contains the database's address, for secrets that are mounted as files.
     database_file: Path | None = None
-    #: Connecting to PostgreSQL may take so long, …
+    #: Longest time to connect to PostgreSQL, in seconds.
     database_connect_s: float = 2.0
-    #: … a statement so long, …
+    #: Longest time of a statement, in seconds.
     database_statement_s: float = 2.0
-    #: … of that so long to wait for a lock, …
+    #: Longest time that a statement waits for a lock, in seconds.
     database_lock_s: float = 1.0
-    #: … and after so long the server ends a transaction in which nothing happens.
+    #: Time after which the database ends an idle transaction, in seconds.
     database_idle_transaction_s: float = 10.0
-    #: Connections for reads; the writer has one more of its own.
+    #: Connections for reads. The writer has one more of its own.
     database_pool: int = 8
 
-    #: The MQTT broker of a server that is not alone: mqtt://user:password@host:port/prefix, or
-    #: mqtts://… for TLS. The prefix, with which topics begin, may be left out.
+    #: The MQTT broker that connects several nodes: mqtt://user:password@host:port/prefix, or
+    #: mqtts://… for TLS. All topics begin with the prefix, which may be left out.
     bus: str = field(default="", repr=False)
-    #: A file that holds the same, for secrets.
+    #: A file that contains the broker's address, for secrets that are mounted as files.
     bus_file: Path | None = None
-    #: Certificates to trust in the broker's, instead of the system's.
+    #: Certificates to trust for the broker instead of the system's.
     bus_ca: Path | None = None
-    #: What this node is called in topics and logs, before a random part.
+    #: The node's name in topics and logs, before a random part.
     node: str = ""
 
-    #: Where Prometheus finds /metrics, and a proxy /livez and /readyz; without it there is none.
+    #: Port of /metrics for Prometheus, and of /livez and /readyz for a proxy. Without one, the
+    #: metrics are off.
     metrics_port: int | None = None
+    #: Address to listen on for the metrics.
     metrics_host: str = "127.0.0.1"
-    #: What is logged at least: debug (each command with its id), info, warning or error.
+    #: Lowest level that is logged: debug (each command with its id), info, warning or error.
     log: str = "info"
 
-    #: For tests of what a crash may lose: where and when the server kills itself (see
+    #: For tests of crashes: the place and time at which the server kills itself (see
     #: server/process/failpoint.py).
     failpoint: str = ""
 
-    #: An AI answers a person no sooner after the last move.
+    #: Shortest time between the last move and an AI's answer to a person, in ms.
     ai_pace_ms: int = 350
-    #: The same between two AI seats, so that people can watch.
+    #: Shortest time between moves of two AI seats, so that people can watch, in ms.
     ai_duel_pace_ms: int = 700
-    #: A person who can only pass is passed for after so long, so that all see it.
+    #: Time after which the server passes for a person with no other move, so that everyone sees the
+    #: position, in ms.
     forced_pass_ms: int = 1000
-    #: How often a search that failed is tried in all before the match ends for want of a move.
+    #: Attempts at a search before the match ends for want of a move.
     ai_tries: int = 2
 
-    #: Each address may ask the HTTP API so often in a minute (0: as often as it likes), …
+    #: Requests of the HTTP API that each address may make in a minute; 0 is no limit.
     limit_requests_per_minute: int = 1_200
-    #: … and so often at once.
+    #: Requests of the HTTP API that each address may make in a burst.
     limit_requests_burst: int = 3_000
-    #: Of pictures that must be drawn first, each address gets so many hundreds of plies a minute
-    #: (0: all), …
+    #: Replay views that each address may have computed in a minute, in hundreds of plies; 0 is no
+    #: limit.
     limit_replays_per_minute: int = 120
-    #: … and so many hundreds at once.
+    #: Replay views that each address may have computed in a burst, in hundreds of plies.
     limit_replays_burst: int = 600
-    #: Each connection may send so many messages a second, …
+    #: Messages that each connection may send in a second.
     messages_per_s: float = 50.0
-    #: … and so many at once.
+    #: Messages that each connection may send in a burst.
     messages_burst: int = 200
-    #: Each identity may make so many rooms a minute, …
+    #: Rooms that each identity may create in a minute.
     rooms_per_minute: float = 12.0
-    #: … and so many at once.
+    #: Rooms that each identity may create in a burst.
     rooms_burst: int = 20
+    #: Most WebSocket connections of the node.
     max_connections: int = 20_000
-    #: Connections that are no WebSockets (yet); one address may have half of them.
+    #: Most connections that are not WebSockets (yet). One address may have half of them.
     max_http: int = 4_000
-    #: Rooms in memory; more are refused until some have been idle.
+    #: Most rooms in memory. More are refused until some are idle.
     max_rooms: int = 20_000
 
-    # Limits of one address, an IPv4 address or the /64 of an IPv6 one; 0 is off.
-    #: An address may make so many guests at once, …
+    # Limits of one address: an IPv4 address, or the /64 network of an IPv6 one. 0 is no limit.
+    #: Guests that an address may create in a burst.
     limit_guests: int = 200
-    #: … and then so many a minute.
+    #: Guests that an address may create in a minute after that.
     limit_guests_per_minute: int = 60
-    #: An address may have so many connections open.
+    #: Connections that an address may have open.
     limit_sockets: int = 2000
-    #: An address may make so many rooms a minute.
+    #: Rooms that an address may create in a minute.
     limit_rooms_per_minute: int = 60
-    #: An address may hold so many hundredths of `max_rooms`.
+    #: Share of `max_rooms` that an address may hold, in percent.
     limit_rooms_percent: int = 10
-    #: An identity may say so many lines in 10 s in a room; at most CHAT_JUDGED.
+    #: Lines of chat that an identity may send to a room in 10 s; at most CHAT_JUDGED.
     limit_chat: int = 4
-    #: All together may say so many lines in 10 s in a room; at most CHAT_JUDGED.
+    #: Lines of chat that a room may receive in 10 s; at most CHAT_JUDGED.
     limit_chat_room: int = 20
 
     @property
     def alone(self) -> bool:
-        """Whether this node uses its store alone."""
+        """Whether this node is the only user of its store."""
         return not self.database if self.sole_node is None else self.sole_node
 
 
 def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
-    """The settings with what the environment changes; SettingError names a variable that cannot be
-    read.
+    """The settings with the changes from the environment.
+
+    Raises SettingError naming an invalid variable.
     """
     environ = dict(os.environ) if environ is None else environ
     changes: dict[str, object] = {}
@@ -169,7 +179,8 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
     for name in ("limit_chat", "limit_chat_room"):
         if changes.get(name, 0) not in range(CHAT_JUDGED + 1):
             raise SettingError(
-                f"PLYROOM_{name.upper()} is {changes[name]}; a number from 0 (off) to {CHAT_JUDGED} was expected"
+                f"PLYROOM_{name.upper()} is {changes[name]};"
+                f" a number from 0 (off) to {CHAT_JUDGED} was expected"
             )
     if changes.get("log", "info") not in LOG_LEVELS:
         raise SettingError(
@@ -181,7 +192,7 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
 
 
 def with_database(settings: Settings) -> Settings:
-    """The settings with the database's address read from its file, if it is in one."""
+    """The settings with the database's address read from its file, if it has one."""
     if settings.database_file is None:
         return settings
     if settings.database:
@@ -201,6 +212,10 @@ def with_database(settings: Settings) -> Settings:
 
 
 def _read(kind: str, text: str) -> object:
+    """The value of a variable's text, by the setting's type.
+
+    Raises ValueError saying what was expected.
+    """
     if "bool" in kind:
         if text.lower() in ("1", "true", "yes", "0", "false", "no"):
             return text.lower() in ("1", "true", "yes")

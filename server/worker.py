@@ -1,9 +1,8 @@
-"""`python -m server.worker`: searches for the servers of a broker, from anywhere, until it is told
-to stop.
+"""An engine worker: `python -m server.worker` searches for the servers of a broker.
 
-It has a pool like a server's, advertises what it can play and how busy it is, takes orders at its
-own topic and sends news to whoever ordered. It knows no rooms and no people, and needs no way to
-the store.
+It has a pool like a server's. It advertises its games and its load, takes orders on its own topic,
+and sends its answers to the server that ordered. It knows no rooms and no people, and needs no
+access to the store.
 """
 
 import asyncio
@@ -34,19 +33,20 @@ from server.settings import SettingError, settings_from_env
 
 log = structlog.get_logger()
 
+#: Time between two adverts, in seconds.
 ADVERT_S = 1.0
-#: How often a worker says that it has a search.
+#: Time between two signs of life of a search, in seconds.
 ALIVE_S = 0.5
-#: A search tells how far it has come at most so often.
+#: Shortest time between two progress messages of a search, in seconds.
 PROGRESS_S = 0.1
-#: So many searches a core may wait.
+#: Searches that may wait, per core.
 QUEUE = 2
-#: Orders that are known again when they come twice.
+#: Orders that are remembered, to recognise repeated ones.
 REMEMBERED = 1000
 
 
 class EngineWorker:
-    """Serves orders from a link with a pool; use `async with open_worker(…)`."""
+    """Serves the orders from a link with a pool. Use `async with open_worker(…)`."""
 
     def __init__(self, link: Link, pool: Pool, cores: int, games: tuple[str, ...]) -> None:
         self.link = link
@@ -64,8 +64,9 @@ class EngineWorker:
     # --- what it advertises
 
     async def run(self) -> None:
-        """Warms the games, for searches and the servers of this machine go before that, and keeps
-        the advert, until cancelled.
+        """Publishes the advert until cancelled, and compiles the games meanwhile.
+
+        Searches, and servers on this machine, go first.
         """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._warm(), name="worker warming")
@@ -78,7 +79,7 @@ class EngineWorker:
                         await asyncio.sleep(PROGRESS_S)
 
     def advert(self) -> work.Advert:
-        """What can be searched at once, what is not compiled yet, and how busy this worker is."""
+        """The games that are compiled, those that are not yet, and this worker's load."""
         warm = [game for game in self._games if self._pool.is_warm(game)]
         offers = {game: Offer(load_game(game).digest, self._speeds.get(game, 0)) for game in warm}
         warming = {
@@ -90,6 +91,7 @@ class EngineWorker:
         return work.Advert(self.link.name, self._cores, offers, load.running, load.waiting, warming)
 
     async def _warm(self) -> None:
+        """Compiles the games one after the other."""
         for game in self._games:
             try:
                 await self._pool.warm(game, idle=True)
@@ -100,6 +102,7 @@ class EngineWorker:
     # --- orders
 
     def _on_order(self, topic: str, payload: bytes) -> None:
+        """Takes an order from the broker."""
         try:
             order = work.parse_order(payload)
         except Malformed as error:
@@ -116,20 +119,21 @@ class EngineWorker:
                 _remember(self._seen, key)
                 self._search(order)
             case work.Search():
-                pass  # the broker may bring it twice, or after its end
+                pass  # the broker may deliver it twice, or after its end
             case work.Stop():
                 _remember(self._stopped, key)
                 if key in self._running:
                     self._running[key][1].cancel()
 
     def _on_node(self, topic: str, payload: bytes) -> None:
-        """A server that is gone waits for nothing."""
+        """Cancels the searches of a server that is gone."""
         if not payload:
             for server, task in tuple(self._running.values()):
                 if node_topic(server) == topic:
                     task.cancel()
 
     def _search(self, order: work.Search) -> None:
+        """Starts a search, or refuses it."""
         if order.job.game not in self._games:
             self._refuse(order, "failed", f"this worker does not play {order.job.game}")
         elif order.job.rules != (rules := load_game(order.job.game).digest):
@@ -144,10 +148,13 @@ class EngineWorker:
         self._changed.set()
 
     async def _serve(self, order: work.Search) -> None:
-        alive = asyncio.create_task(self._say_alive(order), name=f"alive {order.id}")
+        """Runs a search and sends its answer."""
+        alive = asyncio.create_task(self._send_alive(order), name=f"alive {order.id}")
         try:
             async with asyncio.timeout(order.deadline_ms / 1000):
-                result = await self._pool.search(order.job, self._teller(order), order.time_ms)
+                result = await self._pool.search(
+                    order.job, self._progress_reporter(order), order.time_ms
+                )
         except RulesChanged as error:
             self._refuse(order, "game.changed", str(error))
         except PoolBusy as error:
@@ -162,38 +169,39 @@ class EngineWorker:
             if result.info.nodes > 0 and result.info.time_ms > 0:
                 before = self._speeds.get(order.job.game, result.info.nps)
                 self._speeds[order.job.game] = (3 * before + result.info.nps) // 4
-            self._tell(order, work.Answered(order.id, order.attempt, result), kept=True)
+            self._send(order, work.Answered(order.id, order.attempt, result), kept=True)
         finally:
             alive.cancel()
             self._changed.set()
 
-    async def _say_alive(self, order: work.Search) -> None:
+    async def _send_alive(self, order: work.Search) -> None:
+        """Sends signs of life of a search until cancelled."""
         while True:
-            self._tell(order, work.Taken(order.id, order.attempt))
+            self._send(order, work.Taken(order.id, order.attempt))
             await asyncio.sleep(ALIVE_S)
 
-    def _teller(self, order: work.Search) -> Callable[[Info], None]:
-        """Tells the server of a search's progress, not more often than it can use."""
-        told_s = 0.0
+    def _progress_reporter(self, order: work.Search) -> Callable[[Info], None]:
+        """Returns a function that sends a search's progress at most once every PROGRESS_S."""
+        sent_s = 0.0
         loop = asyncio.get_running_loop()
 
-        def tell(info: Info) -> None:
-            nonlocal told_s
-            if loop.time() - told_s >= PROGRESS_S:
-                told_s = loop.time()
-                self._tell(order, work.Progress(order.id, order.attempt, info))
+        def report(info: Info) -> None:
+            nonlocal sent_s
+            if loop.time() - sent_s >= PROGRESS_S:
+                sent_s = loop.time()
+                self._send(order, work.Progress(order.id, order.attempt, info))
 
-        return tell
+        return report
 
     def _refuse(self, order: work.Search, reason: str, message: str) -> None:
         log.info("search refused", reason=reason, message=message)
-        self._tell(order, work.Refused(order.id, order.attempt, reason, message[:1000]), kept=True)  # type: ignore[arg-type]
+        self._send(order, work.Refused(order.id, order.attempt, reason, message[:1000]), kept=True)  # type: ignore[arg-type]
 
-    def _tell(self, order: work.Search, news: work.News, kept: bool = False) -> None:
+    def _send(self, order: work.Search, news: work.News, kept: bool = False) -> None:
         self.link.publish(work.news_topic(order.server), work.encode(news), kept=kept)
 
     async def close(self) -> None:
-        """Ends what is running; the servers learn from the advert that goes."""
+        """Cancels all searches. The servers learn of it when the advert disappears."""
         tasks = [task for _, task in self._running.values()]
         for task in tasks:
             task.cancel()
@@ -201,8 +209,9 @@ class EngineWorker:
 
 
 def _can_load(game: str) -> bool:
-    """Is the game's file one that can be read? A plug-in's may raise anything; the pool tells of it
-    in its turn.
+    """Whether the game's file loads.
+
+    A plug-in's file may raise anything; the pool reports that itself.
     """
     try:
         load_game(game)
@@ -212,6 +221,7 @@ def _can_load(game: str) -> bool:
 
 
 def _remember(known: dict[tuple[str, int], None], key: tuple[str, int]) -> None:
+    """Adds a key, and drops the oldest one beyond REMEMBERED."""
     known[key] = None
     if len(known) > REMEMBERED:
         del known[next(iter(known))]
@@ -221,7 +231,7 @@ def _remember(known: dict[tuple[str, int], None], key: tuple[str, int]) -> None:
 async def open_worker(
     broker: Broker, name: str, cores: int, games: tuple[str, ...] | None = None
 ) -> AsyncIterator[EngineWorker]:
-    """A worker that joins a broker, whether that is there yet or not; its name gets a random part."""
+    """A worker on a broker, whether that is up yet or not. Its name gets a random part."""
     wanted = games or tuple(game_ids())
     client_id = f"worker-{name}-{secrets.token_hex(3)}"
     async with (
@@ -246,7 +256,7 @@ def _check_games(
     wanted = tuple(part.strip() for part in value.split(",") if part.strip())
     unknown = set(wanted) - set(game_ids())
     if unknown or not wanted:
-        raise click.BadParameter(f"there are: {', '.join(game_ids())}")
+        raise click.BadParameter(f"the games are: {', '.join(game_ids())}")
     return wanted
 
 
@@ -264,11 +274,13 @@ def _check_name(context: click.Context, parameter: click.Parameter, value: str |
 @click.command()
 @click.option(
     "--bus",
-    help="The broker: mqtt://user:password@host:port/prefix, or mqtts://… for TLS.  [env: PLYROOM_BUS]",
+    help="The broker: mqtt://user:password@host:port/prefix, or mqtts://… for TLS."
+    "  [env: PLYROOM_BUS]",
 )
 @click.option(
     "--bus-file", type=click.Path(dir_okay=False, path_type=Path),
-    help="A file that holds the same: other users of this machine can read a command line.  [env: PLYROOM_BUS_FILE]",
+    help="A file that contains the broker's address: other users of this machine can see"
+    " command lines.  [env: PLYROOM_BUS_FILE]",
 )  # fmt: skip
 @click.option(
     "--games", callback=_check_games, help="Games to search, with commas.  [default: all there are]"
@@ -276,12 +288,12 @@ def _check_name(context: click.Context, parameter: click.Parameter, value: str |
 @click.option(
     "--cores",
     type=click.IntRange(1, 256),
-    help="Search processes.  [default: one a core, at most 4]",
+    help="Search processes.  [default: one per core, at most 4]",
 )
 @click.option(
     "--name",
     callback=_check_name,
-    help="What it is called in logs.  [default: this machine's name]",
+    help="The worker's name in logs.  [default: this machine's name]",
 )
 def main(
     bus: str | None,
@@ -290,7 +302,7 @@ def main(
     cores: int | None,
     name: str,
 ) -> None:
-    """Searches for Plyroom servers: every server on the same broker may send it positions."""
+    """Runs an engine worker, which searches for every Plyroom server on the same broker."""
     try:
         settings = settings_from_env()
         if bus is not None or bus_file is not None:
@@ -298,7 +310,7 @@ def main(
         broker = broker_of(settings)
         if broker is None:
             raise SettingError(
-                "say where the broker is: --bus mqtt://host, PLYROOM_BUS or PLYROOM_BUS_FILE"
+                "no broker is set: use --bus mqtt://host, PLYROOM_BUS or PLYROOM_BUS_FILE"
             )
     except SettingError as error:
         raise click.ClickException(str(error)) from error

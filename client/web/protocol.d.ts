@@ -1,6 +1,6 @@
 // The wire, version 1. Written by `python -m tests.support.wire_files` from server/protocol/messages.py.
 
-/** The first message. Without a token (and without the browser's cookie) a guest is made and its secret token returned once. */
+/** The first message of a connection. It identifies the client by its secret `token`. A client without a token is identified by the browser's cookie. With neither, the server creates a guest and returns the guest's token once, in `welcome`. */
 export interface Hello {
     t: "hello";
     protocol: number;
@@ -8,13 +8,13 @@ export interface Hello {
     name?: string | null;
 }
 
-/** Answered by a pong; any message within 20 s keeps the connection alive. */
+/** Asks for a `pong`. Any message within 20 s keeps the connection open. */
 export interface Ping {
     t: "ping";
     id?: string | null;
 }
 
-/** Makes a room; the match starts as soon as both seats are filled. The ack names the room. */
+/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. */
 export interface Create {
     t: "create";
     id: string;
@@ -24,24 +24,24 @@ export interface Create {
     seats?: (MySeat | OpenSeat | AiSeat)[];
 }
 
-/** The creator sits here. */
+/** The creator of the room takes this seat. */
 export interface MySeat {
     who: "me";
 }
 
-/** Whoever comes first sits here. */
+/** The seat stays open for the first player to sit down. */
 export interface OpenSeat {
     who: "open";
 }
 
-/** The AI sits here: at one of the game's levels, or as a persona. */
+/** The AI takes this seat, either at one of the game's levels or as a persona. */
 export interface AiSeat {
     who: "ai";
     level?: number | null;
     persona?: "average" | "random" | "swindler" | null;
 }
 
-/** Starts (or catches up) following a room: `joined`, a `snapshot` when since is 0, too old or of another epoch, then every later event. */
+/** Follows a room, or resumes following it after a reconnect. The server answers with `ack` and `joined`, sends the missed events or a `snapshot`, and then every later event. `since` is the version of the last event that the client has. The client receives a `snapshot` when `since` is 0 or too far behind, or when `epoch` is not the server's. */
 export interface Join {
     t: "join";
     id: string;
@@ -50,7 +50,7 @@ export interface Join {
     epoch?: string | null;
 }
 
-/** Stops following a room; a seat stays taken. */
+/** Stops following a room. A player keeps their seat. */
 export interface Leave {
     t: "leave";
     id: string;
@@ -65,14 +65,14 @@ export interface Sit {
     seat: number;
 }
 
-/** Gives up one's seat, while no match is running. */
+/** Gives up one's own seat. Refused while a match is running. */
 export interface Stand {
     t: "stand";
     id: string;
     room: string;
 }
 
-/** The host puts the AI on an empty seat: at one of the game's levels, or as a persona. */
+/** Puts the AI on an empty seat, at one of the game's levels or as a persona. Host only. */
 export interface AddAi {
     t: "add_ai";
     id: string;
@@ -82,7 +82,7 @@ export interface AddAi {
     persona?: "average" | "random" | "swindler" | null;
 }
 
-/** The host takes the AI off a seat, while no match is running. */
+/** Removes the AI from a seat. Host only; refused while a match is running. */
 export interface RemoveAi {
     t: "remove_ai";
     id: string;
@@ -90,7 +90,7 @@ export interface RemoveAi {
     seat: number;
 }
 
-/** Plays a move; ply is the number of moves already played, so that a late move cannot land in another position. */
+/** Plays a move. `ply` is the number of moves already played, so that a late move cannot be played in another position. */
 export interface Move {
     t: "move";
     id: string;
@@ -99,56 +99,56 @@ export interface Move {
     move: string;
 }
 
-/** Gives the running match up. */
+/** Resigns the running match. */
 export interface Resign {
     t: "resign";
     id: string;
     room: string;
 }
 
-/** Ends a match without a result: a player before the second move, or the host when only AI seats play. */
+/** Ends the match without a result. A player may abort before the second move; the host may abort when only AI seats play. */
 export interface Abort {
     t: "abort";
     id: string;
     room: string;
 }
 
-/** Claims a draw that the rules allow the player to move to claim; `turn` says whether there is one. */
+/** Claims a draw under the game's rules. Only the side to move may claim; the `claim` of `turn` says whether it can. */
 export interface Claim {
     t: "claim";
     id: string;
     room: string;
 }
 
-/** Offers a draw, or accepts the other side's offer; it stands until the other side moves or declines. */
+/** Offers a draw, or accepts the opponent's offer. The offer stands until the opponent moves or declines. */
 export interface OfferDraw {
     t: "offer_draw";
     id: string;
     room: string;
 }
 
-/** Accepts the other side's offer, of a draw while a match is running, else of a rematch. */
+/** Accepts the opponent's offer: a draw while a match is running, otherwise a rematch. */
 export interface Accept {
     t: "accept";
     id: string;
     room: string;
 }
 
-/** Offers another match with sides swapped, or accepts that offer; against an AI, or as host of an AI match, it starts at once. */
+/** Offers another match with the sides swapped, or accepts that offer. The match starts at once when the opponent is an AI, or when the host of a match between AI seats asks. */
 export interface Rematch {
     t: "rematch";
     id: string;
     room: string;
 }
 
-/** Declines the other side's offer of a draw or a rematch, or withdraws one's own. */
+/** Declines the opponent's offer of a draw or a rematch, or withdraws one's own. */
 export interface Decline {
     t: "decline";
     id: string;
     room: string;
 }
 
-/** Says something to the room, or to spectators only (players get a `hidden` event while they hold a seat). */
+/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. */
 export interface Chat {
     t: "chat";
     id: string;
@@ -157,14 +157,14 @@ export interface Chat {
     to?: "room" | "spectators";
 }
 
-/** Starts or stops the list of public rooms. */
+/** Subscribes to the list of public rooms, or unsubscribes from it. */
 export interface WatchLobby {
     t: "watch_lobby";
     id: string;
     on?: boolean;
 }
 
-/** The answer to hello. A client whose epoch differs from the one it knew joins its rooms again from 0. */
+/** The answer to `hello`. A client that knew another `epoch` joins its rooms again with `since` 0. */
 export interface Welcome {
     t: "welcome";
     protocol: number;
@@ -175,7 +175,7 @@ export interface Welcome {
     token?: string | null;
 }
 
-/** Done. v is the last event that the command made, null when it logs nothing; room only answers create. */
+/** The command succeeded. `v` is the version of its last event, null when it logged none. `room` is present only in the answer to `create`. */
 export interface Ack {
     t: "ack";
     id: string;
@@ -183,7 +183,7 @@ export interface Ack {
     room?: string;
 }
 
-/** Refused, and nothing changed; id is null when the message had none that could be read. */
+/** The command was refused and changed nothing; only after `store.retry` is the outcome unknown. `id` is null when the server could not read one from the message. */
 export interface Error {
     t: "error";
     id: string | null;
@@ -193,14 +193,14 @@ export interface Error {
 
 export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "room.unknown" | "room.frozen" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "claim.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
 
-/** The server's clock in ms since 1970. */
+/** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
     t: "pong";
     at: number;
     id?: string | null;
 }
 
-/** You follow the room now; v is its head, seat the one you hold. A frozen room can be read but not played, for that reason. */
+/** The client now follows the room. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and says why. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -211,7 +211,7 @@ export interface Joined {
     frozen?: Code | null;
 }
 
-/** What stays the same for as long as a room lives; view is null when its game is missing here. */
+/** What never changes during the life of a room. `view` is null when this server does not have the game. */
 export interface RoomDescription {
     game: string;
     title: string;
@@ -284,7 +284,7 @@ export interface SeatView {
     colour: string;
 }
 
-/** The whole room at v as this viewer may see it: apply later events to it. */
+/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. */
 export interface Snapshot {
     t: "snapshot";
     room: string;
@@ -295,7 +295,7 @@ export interface Snapshot {
     chat?: ChatLine[];
 }
 
-/** Who holds a seat: an identity with the name it had then, or the AI at a level or as a persona. */
+/** The holder of a seat: a player with the name they had, or the AI at a level or persona. */
 export interface Occupant {
     identity: string;
     name: string;
@@ -304,7 +304,7 @@ export interface Occupant {
     persona?: string | null;
 }
 
-/** A match as it stands: start position and moves make the position. */
+/** A match with its result so far. The start position and the moves define the position. */
 export interface MatchState {
     id: string;
     number: number;
@@ -315,7 +315,7 @@ export interface MatchState {
     over?: MatchResult | null;
 }
 
-/** One move of a match: its token, its notation in games that have one, its number as in `moved`; in matches of old logs too, unless their game is gone. Forced: the server played it, because it was a pass with nothing else to play. */
+/** One move of a match. The fields mean the same as in `moved`. `text` and `number` are filled in for old logs too, unless this server no longer has the game. */
 export interface Played {
     move: string;
     text?: string | null;
@@ -323,14 +323,14 @@ export interface Played {
     forced?: boolean;
 }
 
-/** How a match ended. */
+/** The result of a match. The fields mean the same as in `finished`. */
 export interface MatchResult {
     winner: number | null;
     how: "abort" | "agreement" | "board" | "claim" | "failure" | "resign";
     reason: string;
 }
 
-/** One line of chat with the v of its event. */
+/** One line of chat with the version and the time of its event. */
 export interface ChatLine {
     v: number;
     at: number;
@@ -339,7 +339,7 @@ export interface ChatLine {
     to?: "room" | "spectators";
 }
 
-/** What to draw at v, for everybody in the room. */
+/** The board at version `v`, the same for every viewer. */
 export interface View {
     t: "view";
     room: string;
@@ -360,7 +360,7 @@ export interface PositionView {
     played?: string;
 }
 
-/** Your legal moves at v, to the seat to move only; claim is why you may claim a draw, where you may. */
+/** The legal moves at version `v`, sent only to the player to move. `claim` is the reason for which that player may claim a draw, null when there is none. */
 export interface Turn {
     t: "turn";
     room: string;
@@ -381,7 +381,7 @@ export interface MoveView {
     ghost?: [string, string] | null;
 }
 
-/** What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a forced win). Number is that of the move that is thought about. Absent: no engine is there, and the match waits for one. May be dropped. `ready` is there while the game is compiled, once per installation: how far that is, in percent. `warming` says that this look is shorter than the level's because it is not yet. */
+/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent. It is null when the game is compiled, which happens once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. */
 export interface Thinking {
     t: "thinking";
     room: string;
@@ -408,7 +408,7 @@ export interface RootMove {
     bound?: "exact" | "lower" | "upper";
 }
 
-/** Which seats have somebody connected (an AI always is), and how many others watch. May be dropped. */
+/** Which seats are connected (an AI seat always is) and how many spectators watch. May be dropped. */
 export interface Presence {
     t: "presence";
     room: string;
@@ -416,7 +416,7 @@ export interface Presence {
     watching: number;
 }
 
-/** The list of public rooms when full is true, else the rooms that changed and the ids of those that are gone. May be dropped. */
+/** The list of public rooms. May be dropped. With `full` true it is the whole list; otherwise `rooms` holds the rooms that changed and `gone` the ids of those that left the list. */
 export interface Lobby {
     t: "lobby";
     full: boolean;
@@ -424,7 +424,7 @@ export interface Lobby {
     gone?: string[];
 }
 
-/** A public room in the lobby's list; length is how long its match is, in words, as its game counts moves. */
+/** A public room in the lobby's list. `length` is the length of its match in words, counted as the game counts moves. */
 export interface RoomSummary {
     room: string;
     game: string;
@@ -438,7 +438,7 @@ export interface RoomSummary {
     length?: string;
 }
 
-/** The room was made; v 1 of every log. */
+/** The room was created. Always the first event of the log, v = 1. */
 export interface Created {
     kind: "created";
     game: string;
@@ -447,7 +447,7 @@ export interface Created {
     host: string;
 }
 
-/** A seat was taken. */
+/** A player or the AI took a seat. */
 export interface SeatTaken {
     kind: "seat_taken";
     seat: number;
@@ -460,7 +460,7 @@ export interface SeatLeft {
     seat: number;
 }
 
-/** A match began: its id, its number in this room, the start position in text, the exact rules, who plays which side. */
+/** A match started. `number` counts the matches of the room, `start` is the start position as text, and `rules` is the digest of the game's rules. */
 export interface Started {
     kind: "started";
     match: string;
@@ -470,7 +470,7 @@ export interface Started {
     seats: Occupant[];
 }
 
-/** A move was played: ply counts from 0, digest names the position after it. Text is its notation in games that have one of their own ("Bc4"), else null. Number is what stands before it in a list: "3." or, for the second side, "3..." where both sides' moves have one number; "6." where each has its own. Both are null in old logs. `clock_ms` is reserved for the clocks of matches and null until there are any. A forced move was a pass with nothing else to play: the server played it for the person in that seat. */
+/** A move was played. - `ply` counts from 0. - `move` is the move's token, as in the `move` command. - `digest` identifies the position after the move. - `text` is the move's notation ("Bc4"), null in games without a notation of their own and in old logs. - `number` is the label in a move list, null in old logs: "3." and "3..." in games where both sides' moves share a number, "6." in games where each move has its own. - `clock_ms` is reserved for clocks and always null. - `forced` marks a pass that the server played for a person who had no other move. */
 export interface Moved {
     kind: "moved";
     match: string;
@@ -484,7 +484,7 @@ export interface Moved {
     forced?: boolean;
 }
 
-/** The match is over; winner is a seat or null, how says by which door, reason says it in words. */
+/** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, and `failure` when the AI could not move. */
 export interface Finished {
     kind: "finished";
     match: string;
@@ -493,7 +493,7 @@ export interface Finished {
     reason: string;
 }
 
-/** A seat offered a draw, or another match. An offer of a draw lapses when the other side moves. */
+/** A player offered a draw or a rematch. An offer of a draw lapses when the opponent moves. */
 export interface Offered {
     kind: "offered";
     seat: number;
@@ -507,7 +507,7 @@ export interface Declined {
     what?: "draw" | "rematch";
 }
 
-/** Somebody said something. */
+/** A line of chat. */
 export interface Said {
     kind: "said";
     identity: string;

@@ -1,1 +1,1 @@
-"""Who may ask how often: addresses, proxies, rates."""
+"""Rate limits and limits by address."""

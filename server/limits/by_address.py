@@ -1,8 +1,7 @@
-"""What one address may take of a node: new guests, sockets, new rooms, and places for rooms in
-memory.
+"""Limits of one address on one node: new guests, sockets, new rooms and places in memory.
 
-Kept in memory, by each node for itself. Time comes from the caller. An address that is not known
-("") is not limited: that is a connection which is gone already. A limit of 0 is off.
+Each node keeps its own counts in memory. Time comes from the caller. The unknown address "", of a
+connection that has already closed, is not limited. A limit of 0 is off.
 """
 
 import math
@@ -16,17 +15,17 @@ from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
 from server.settings import Settings
 
-#: Addresses that a rate remembers, some 300 bytes each; beyond that it forgets the least recent.
+#: Addresses that a rate remembers, about 300 bytes each. Beyond that it forgets the least recently
+#: used.
 ADDRESSES = 20_000
 
 
-#: The settings of benchmarks and load tests, in which one address or one player does the work of a
-#: crowd.
+#: Settings for benchmarks and load tests, in which one address or one player does the work of many.
 OFF: dict[str, Any] = {one.name: 0 for one in fields(Settings) if one.name.startswith("limit_")}
 
 
 class LimitExceeded(CommandRejected):
-    """An address has taken what it may take; `retry_s` says when it may try again."""
+    """An address has reached a limit. `retry_s` is the time after which it may try again."""
 
     def __init__(self, code: Code, message: str, retry_s: int) -> None:
         super().__init__(code, f"{message}; try again in {retry_s} s")
@@ -34,7 +33,7 @@ class LimitExceeded(CommandRejected):
 
 
 class Rates:
-    """So many at once and so many a minute for each address; `what` names them in refusals."""
+    """A burst and a rate a minute for each address. `what` names the limited thing in refusals."""
 
     def __init__(self, what: str, burst: int, per_minute: int) -> None:
         self._what = what
@@ -43,27 +42,28 @@ class Rates:
         self._buckets: dict[str, Bucket] = {}
 
     def __len__(self) -> int:
-        """The addresses that are remembered."""
+        """The number of addresses remembered."""
         return len(self._buckets)
 
     def take(self, address: str, now_s: float) -> None:
-        """Takes one, or raises LimitExceeded."""
+        """Takes a token of the address. Raises LimitExceeded when it has none."""
         if not (address and self._burst and self._per_minute):
             return
         bucket = self._buckets.pop(address, None) or Bucket(
             self._per_minute / 60, self._burst, now_s
         )
         taken = bucket.take(now_s)
-        self._buckets[address] = bucket  # the order of the dictionary is that of use
+        self._buckets[address] = bucket  # the dictionary is in order of use
         self._forget(now_s)
         if not taken:
-            message = f"your address may have {self._burst} {self._what} at once and then {self._per_minute} a minute"
+            message = (
+                f"your address may have {self._burst} {self._what} at once"
+                f" and then {self._per_minute} a minute"
+            )
             raise LimitExceeded(Code.RATE_EXCEEDED, message, max(1, math.ceil(bucket.wait_s())))
 
     def _forget(self, now_s: float) -> None:
-        """Lets go of buckets that are as good as new, a few at a time, and of the oldest where
-        there are too many.
-        """
+        """Drops up to two full buckets, and the least recently used one beyond ADDRESSES."""
         for address in [
             one for one, bucket in islice(self._buckets.items(), 2) if bucket.full(now_s)
         ]:
@@ -73,7 +73,7 @@ class Rates:
 
 
 class Sockets:
-    """How many connections each address has open."""
+    """The open connections of each address."""
 
     RETRY_S = 10
 
@@ -82,26 +82,27 @@ class Sockets:
         self._open: Counter[str] = Counter()
 
     def check(self, address: str) -> None:
-        """LimitExceeded when the address has as many as it may have."""
+        """Raises LimitExceeded when the address has as many connections as it may."""
         if self._most and address and self._open[address] >= self._most:
             message = f"your address has {self._most} connections open, as many as it may"
             raise LimitExceeded(Code.RATE_EXCEEDED, message, self.RETRY_S)
 
     def enter(self, address: str) -> None:
-        """Counts a connection, or raises LimitExceeded."""
+        """Counts a connection. Raises LimitExceeded when the address has too many."""
         self.check(address)
         self._open[address] += 1
 
     def leave(self, address: str) -> None:
-        """One of them is gone."""
+        """Uncounts a connection that has closed."""
         self._open[address] -= 1
         if self._open[address] <= 0:
             del self._open[address]
 
 
 class Places:
-    """The places for rooms in memory. A room counts for the address that brought it there, by
-    making it or by being the first to ask for it, as long as it stays.
+    """The places for rooms in memory.
+
+    A room counts for the address that created or first opened it, as long as it stays in memory.
     """
 
     def __init__(self, most: int, percent: int) -> None:
@@ -122,11 +123,11 @@ class Places:
         return len(self._address) >= self._most
 
     def is_full_for(self, address: str) -> bool:
-        """Whether the address has as many rooms as it may have."""
+        """Whether the address has as many rooms as it may."""
         return bool(address) and len(self.of(address)) >= self._most_each
 
     def check(self, address: str, retry_s: int) -> None:
-        """LimitExceeded when there is no place for another room."""
+        """Raises LimitExceeded when there is no place for another room."""
         if self.is_full():
             raise LimitExceeded(
                 Code.ROOM_LIMIT, "this server has no place for another room now", retry_s
@@ -136,13 +137,13 @@ class Places:
             raise LimitExceeded(Code.ROOM_LIMIT, message, retry_s)
 
     def take(self, room: str, address: str) -> None:
-        """The room is in memory, or about to be; nothing changes if it was before."""
+        """Takes a place for the room, unless it has one."""
         if room not in self._address:
             self._address[room] = address
             self._rooms.setdefault(address, set()).add(room)
 
     def free(self, room: str) -> None:
-        """The room is not in memory any more."""
+        """Frees the room's place."""
         address = self._address.pop(room, None)
         if address is not None:
             self._rooms[address].discard(room)

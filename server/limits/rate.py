@@ -1,9 +1,10 @@
-"""Token buckets: so many a second, and a burst at once."""
+"""Token buckets: a rate a second with a burst."""
 
 
 class Bucket:
-    """Holds up to `burst` tokens and gains `per_s` a second; time comes from the caller, in
-    seconds.
+    """Holds up to `burst` tokens and gains `per_s` a second.
+
+    Time comes from the caller, in seconds.
     """
 
     __slots__ = ("_at_s", "_burst", "_per_s", "_tokens")
@@ -15,7 +16,7 @@ class Bucket:
         self._at_s = now_s
 
     def take(self, now_s: float) -> bool:
-        """Takes a token if there is one."""
+        """Takes a token. Returns False when there is none."""
         self._tokens = min(self._burst, self._tokens + max(0.0, now_s - self._at_s) * self._per_s)
         self._at_s = now_s
         if self._tokens < 1:
@@ -24,9 +25,9 @@ class Bucket:
         return True
 
     def wait_s(self) -> float:
-        """How long after the last `take` there will be a token."""
+        """The time from the last `take` until there is a token, in seconds."""
         return max(0.0, (1 - self._tokens) / self._per_s)
 
     def full(self, now_s: float) -> bool:
-        """Whether it is as good as new, so that it need not be kept."""
+        """Whether the bucket is full, so that it need not be kept."""
         return self._tokens + max(0.0, now_s - self._at_s) * self._per_s >= self._burst

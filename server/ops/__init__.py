@@ -1,1 +1,1 @@
-"""For operators: migrate, back up, restore, verify."""
+"""Commands for operators: migrate, back up, restore, verify."""

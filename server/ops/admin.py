@@ -1,7 +1,7 @@
-"""`python -m server.ops.admin`: what an operator does with a database besides serving it.
+"""An operator's commands for a database: `python -m server.ops.admin`.
 
-Results go to standard output, messages to standard error; it ends with 0, 1 (failed) or 2 (wrong
-use).
+Results go to standard output and messages to standard error. The exit status is 0, 1 (failed) or 2
+(wrong usage).
 """
 
 import asyncio
@@ -35,11 +35,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main() -> None:
-    """Looks after a database."""
+    """Maintain a database."""
 
 
 def database_options(command: Command) -> Command:
-    """Which database a command is about."""
+    """Adds the options that choose a database to a command."""
     data = click.option(
         "--data",
         type=click.Path(file_okay=False, path_type=Path),
@@ -53,7 +53,7 @@ def database_options(command: Command) -> Command:
 
 
 def chosen(data: Path | None, database: str | None) -> Settings:
-    """The settings of the environment with what the command line says."""
+    """The settings of the environment with the changes from the command line."""
     given: dict[str, Any] = {"data": data, "database": database}
     try:
         settings = replace(
@@ -62,15 +62,17 @@ def chosen(data: Path | None, database: str | None) -> Settings:
         )
     except SettingError as error:
         raise click.ClickException(str(error)) from error
-    # A folder on the command line means the file in it, whatever the environment says.
+    # A folder on the command line means the SQLite file in it, whatever the environment says.
     return replace(settings, database="") if data is not None and database is None else settings
 
 
 def in_transaction(
     settings: Settings, work: Callable[[Connection], T], snapshot: bool = False
 ) -> T:
-    """Runs a function in one transaction on the database that the settings name; with `snapshot` it
-    only reads, and sees the database as it is at its beginning, while servers go on with theirs.
+    """Runs a function in one transaction on the database that the settings name.
+
+    With `snapshot` it only reads, and sees the database as it is at the beginning while servers go
+    on writing.
     """
     try:
         if settings.database:
@@ -92,7 +94,7 @@ def in_transaction(
 
 @contextmanager
 def progress(what: str) -> Iterator[copies.Told]:
-    """A bar on a terminal, and nothing elsewhere."""
+    """Shows a progress bar on a terminal, and nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -113,9 +115,9 @@ def progress(what: str) -> Iterator[copies.Told]:
 @main.command()
 @database_options
 def migrate(data: Path | None, database: str | None) -> None:
-    """Bring a database to the schema of this version: makes the tables of an empty one.
+    """Migrate a database to this version's schema; create the tables of an empty one.
 
-    Nodes of the version before may go on meanwhile. Two of these at once are one after the other.
+    Nodes of the previous version may keep running. Concurrent migrations run one after the other.
     """
     settings = chosen(data, database)
     where = _place(settings)
@@ -132,22 +134,21 @@ def migrate(data: Path | None, database: str | None) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @database_options
 def backup(file: Path, data: Path | None, database: str | None) -> None:
-    """Write everything to FILE while servers run: one moment of all rooms, for SQLite and
-    PostgreSQL alike.
+    """Write a backup to FILE while servers run: one moment of all rooms, from SQLite or PostgreSQL.
 
-    FILE holds what was said in private, too; keep it as you keep the database.
+    FILE contains private messages too. Keep it as safe as the database.
     """
     settings = chosen(data, database)
     where = _existing(settings)
     if file.exists():
-        raise click.ClickException(f"there is a file {file} already")
+        raise click.ClickException(f"the file {file} exists already")
     part = file.with_name(f"{file.name}.part")
     try:
-        # Nobody else may read it: it holds what is not public.
+        # No other user may read the file: it holds private data.
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            with progress("rows") as told:
+            with progress("rows") as report_progress:
                 rows = in_transaction(
-                    settings, lambda c: copies.backup(c, where, out, told), snapshot=True
+                    settings, lambda c: copies.backup(c, where, out, report_progress), snapshot=True
                 )
             out.flush()
             os.fsync(out.fileno())
@@ -163,17 +164,18 @@ def backup(file: Path, data: Path | None, database: str | None) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @database_options
 def restore(file: Path, data: Path | None, database: str | None) -> None:
-    """Fill an empty database from FILE, all of it or nothing. Clients that knew the old one start
-    anew by themselves.
+    """Fill an empty database from FILE, completely or not at all. Clients recover by themselves.
 
-    A backup of SQLite may go to PostgreSQL, and back.
+    A backup of SQLite can be restored to PostgreSQL, and the reverse.
     """
     settings = chosen(data, database)
     where = _place(settings)
     try:
         lock = nullcontext() if settings.database else exclusive(settings.data)
-        with lock, file.open("rb") as packed, progress("rows") as told:
-            rows = in_transaction(settings, lambda c: copies.restore(c, where, packed, told))
+        with lock, file.open("rb") as packed, progress("rows") as report_progress:
+            rows = in_transaction(
+                settings, lambda c: copies.restore(c, where, packed, report_progress)
+            )
     except StoreUnavailable as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
@@ -186,20 +188,21 @@ def restore(file: Path, data: Path | None, database: str | None) -> None:
     "--json",
     "as_json",
     is_flag=True,
-    help="Print a line of JSON for each problem, and one for the sum.",
+    help="Print a line of JSON for each problem, and one for the totals.",
 )
 @database_options
 def verify(as_json: bool, data: Path | None, database: str | None) -> None:
-    """Check every room while servers run: that its log is whole, its moves are legal, and the rows
-    beside it are right.
+    """Check every room while servers run: a complete log, legal moves and rows that match it.
 
-    Ends with 1 when something is wrong.
+    Exits with 1 when there is a problem.
     """
     settings = chosen(data, database)
     _existing(settings)
     ignore_overflow()
-    with progress("rooms") as told:
-        report = in_transaction(settings, lambda c: check(c, load_game, told), snapshot=True)
+    with progress("rooms") as report_progress:
+        report = in_transaction(
+            settings, lambda c: check(c, load_game, report_progress), snapshot=True
+        )
     for one in report.problems:
         v = "" if one.v is None else f" v {one.v}"
         click.echo(
@@ -217,7 +220,9 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
         click.echo(msgspec.json.encode({**counts, "problems": len(report.problems)}))
     else:
         unjudged = (
-            f", {report.unjudged} of them by rules that are not here" if report.unjudged else ""
+            f", {report.unjudged} of them not checked for want of their rules"
+            if report.unjudged
+            else ""
         )
         click.echo(
             f"{report.rooms} rooms, {report.events} events, {report.moves} moves{unjudged}:"
@@ -228,7 +233,7 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
 
 
 def _existing(settings: Settings) -> str:
-    """The place of a database that is there."""
+    """The place of a database. Raises ClickException if it does not exist."""
     if not settings.database and not (settings.data / DATABASE).exists():
         raise click.ClickException(
             f"there is no database {settings.data / DATABASE}; choose another: --data"
@@ -237,6 +242,7 @@ def _existing(settings: Settings) -> str:
 
 
 def _place(settings: Settings) -> str:
+    """The place of a database as text. Raises ClickException for an invalid address."""
     try:
         return place(settings)
     except StoreUnavailable as error:

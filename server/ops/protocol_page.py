@@ -1,5 +1,6 @@
-"""`python -m server.ops.protocol_page > docs/protocol.md`: the page, made from the types; a test
-keeps it so.
+"""Writes docs/protocol.md: `python -m server.ops.protocol_page > docs/protocol.md`.
+
+A test compares the page with the message types.
 """
 
 import inspect
@@ -27,58 +28,113 @@ DEFAULTS = Settings()
 INTRODUCTION = f"""\
 # The protocol, version {wire.PROTOCOL}
 
-<!-- Made by `python -m server.ops.protocol_page`: change the types in server/protocol/messages.py instead. -->
+<!-- Written by `python -m server.ops.protocol_page` from server/protocol/messages.py. -->
 
-The WebSocket is at `/ws`. Each text frame is one JSON object, told apart by `t`. A client's frame has at most
-{wire.MAX_FRAME_BYTES} bytes and nests at most {wire.MAX_DEPTH} deep. Clients ignore fields and types that they do not
-know.
+A client talks to the server over a WebSocket at `/ws`. Each text frame holds one JSON object whose
+field `t` names its type. A client's frame has at most {wire.MAX_FRAME_BYTES} bytes and nests at
+most {wire.MAX_DEPTH} levels deep. Clients ignore fields and types that they do not know.
 
-- The first message is [`hello`](#hello), within {HELLO_TIMEOUT_S:g} s; the answer is [`welcome`](#welcome).
-- A command carries an `id` of 1 to 36 characters, made by the client. Its answer is exactly one [`ack`](#ack) or
-  [`error`](#error) with that `id` within 10 s, or the connection closes.
-- An ack of a command that changes a room means that its events are committed. The same `id` sent again (by the same
-  identity, for the same room, over any connection, even after a restart) gets the same ack and changes nothing. A
-  refused command changed nothing and is judged afresh when it is sent again.
-- What happened in a room is its log: [events](#events) numbered v = 1, 2, 3, … without a gap, the same for everybody
-  but for [`hidden`](#hidden) ones. A client that sees a gap, or another `epoch` than its own, joins again with
-  `since` 0.
-- A connection from which nothing came for {DEFAULTS.silence_s:g} s is closed; [`ping`](#ping) says that one is there.
-- A connection may send {DEFAULTS.messages_per_s:g} messages a second (and {DEFAULTS.messages_burst} at once), an
-  identity may make {DEFAULTS.rooms_per_minute:g} rooms a minute and say {DEFAULTS.limit_chat} lines in 10 s in a room
-  (all together {DEFAULTS.limit_chat_room}); what is beyond that is refused with `rate.exceeded`.
-- An address (the /64 of an IPv6 one) may make {DEFAULTS.limit_guests} guests at once and then
-  {DEFAULTS.limit_guests_per_minute} a minute, have {DEFAULTS.limit_sockets} connections, and make
-  {DEFAULTS.limit_rooms_per_minute} rooms a minute (`rate.exceeded`); and hold {DEFAULTS.limit_rooms_percent} % of the
-  places for rooms (`room.limit`). Operators may set other limits. A refusal says in its message after how many seconds
-  to try again; over HTTP, and at the handshake of a WebSocket, it is 429 with `Retry-After`.
-- A guest who never took a seat or made a room, and was not here for {GUEST_DAYS} days, is forgotten: its token gets
-  `token.unknown`, its cookie makes a new guest, whose token is in the `welcome`. A room that never had a match, and
-  in which nobody was for {ROOM_DAYS} days, is gone: `room.unknown`.
-- What may be dropped says so: it is left out for a connection that reads too slowly. One that has
-  {CUT_BYTES // 1024} KiB unread is cut off.
+## Connecting
 
-A field without a default must be there; one that has its default may be missing.
+- The client sends [`hello`](#hello) first, within {HELLO_TIMEOUT_S:g} s. The server answers with
+  [`welcome`](#welcome).
+- The server closes a connection that has been silent for {DEFAULTS.silence_s:g} s. A client that
+  has nothing to say sends [`ping`](#ping).
+- When a client reads too slowly, the server may drop messages that are marked "May be dropped".
+  It cuts off a client that has {CUT_BYTES // 1024} KiB unread.
+
+## Commands
+
+- A command carries an `id` of 1 to 36 characters, chosen by the client. The server answers within
+  10 s with exactly one [`ack`](#ack) or [`error`](#error) that has the same `id`, or the
+  connection closes.
+- An ack of a command that changes a room means that its events are committed.
+- Commands can be repeated safely. The same `id` from the same identity for the same room gets the
+  same ack and changes nothing, over any connection and even after a restart of the server.
+- A refused command has changed nothing. When the client sends it again, the server decides anew.
+- After `store.retry` the outcome is unknown. The client sends the same `id` again to learn it.
+
+## Events
+
+- A room is its log: [events](#event-kinds) with the versions v = 1, 2, 3, … without a gap. All
+  followers receive the same events, except that some receive [`hidden`](#hidden) in place of one.
+- A client that sees a gap, or an `epoch` other than its own, joins the room again with `since` 0.
+
+## An example
+
+A client (`>`) creates a room against the AI, joins it and plays a move. Dots mark omitted text.
+After the move, `thinking` messages and the AI's own move follow.
+
+```
+> {{"t":"hello","protocol":{wire.PROTOCOL},"name":"Ada"}}
+< {{"t":"welcome","protocol":{wire.PROTOCOL},"identity":"…","name":"Ada","token":"…",…}}
+> {{"t":"create","id":"1","game":"tic-tac-toe","seats":[{{"who":"me"}},{{"who":"ai","level":1}}]}}
+< {{"t":"ack","id":"1","v":4,"room":"…"}}
+> {{"t":"join","id":"2","room":"…"}}
+< {{"t":"ack","id":"2","v":null}}
+< {{"t":"joined","room":"…","v":4,…}}
+< {{"t":"snapshot","room":"…","v":4,…}}
+< {{"t":"view","room":"…","v":4,…}}
+< {{"t":"turn","room":"…","v":4,…}}
+< {{"t":"presence","room":"…",…}}
+> {{"t":"move","id":"3","room":"…","ply":0,"move":"b2"}}
+< {{"t":"ack","id":"3","v":5}}
+< {{"t":"event","room":"…","v":5,"at":…,"kind":"moved","move":"b2",…}}
+< {{"t":"view","room":"…","v":5,…}}
+```
+
+## Limits
+
+These are the defaults. Operators may set other limits.
+
+- A connection may send {DEFAULTS.messages_per_s:g} messages a second, in bursts of up to
+  {DEFAULTS.messages_burst}.
+- An identity may create {DEFAULTS.rooms_per_minute:g} rooms a minute, and send
+  {DEFAULTS.limit_chat} lines of chat in 10 s to a room. All identities together may send
+  {DEFAULTS.limit_chat_room} lines in 10 s to a room.
+- An address (for IPv6, its /64 network) may create {DEFAULTS.limit_guests} guests in a burst and
+  then {DEFAULTS.limit_guests_per_minute} a minute, have {DEFAULTS.limit_sockets} connections open,
+  and create {DEFAULTS.limit_rooms_per_minute} rooms a minute.
+- An address may hold {DEFAULTS.limit_rooms_percent} % of the server's places for rooms.
+
+A refusal has the code `rate.exceeded`, or `room.limit` for the places for rooms. When an address
+has reached a limit, the message says after how many seconds to try again. Over HTTP, and at the
+handshake of a WebSocket, such a refusal is a 429 with `Retry-After`.
+
+## Expiry
+
+- The server forgets a guest who has never taken a seat or created a room and has been away for
+  {GUEST_DAYS} days. Their token then gets `token.unknown`. Their cookie makes a new guest, whose
+  token is in `welcome`.
+- The server deletes a room that has never had a match and that nobody has visited for
+  {ROOM_DAYS} days. Commands for it get `room.unknown`.
+
+In the tables below, a field without a default is required. A field with a default may be left out.
 """
 
 EVENTS = """\
-## Events
+## Event kinds
 
-An event arrives as `{"t": "event", "room": …, "v": …, "at": …, "kind": …}` with the fields of its kind beside these:
+An event arrives as `{"t": "event", "room": …, "v": …, "at": …, "kind": …}`, with the fields of its
+kind beside these:
 """
 
 HTTP = f"""\
 ## HTTP
 
-On the same port. Answers are JSON; a refusal is `{{"code": …, "message": …}}` with a fitting status. Whatever is not
-GET comes from the server's own pages or from no browser. A request that takes a body (only `POST /api/guest` does) has
-at most {max(api.BODY_LIMITS_BYTES.values())} bytes of it (else 413), says its length (else 411) and compresses nothing
-(else 415); each of these refusals is made before the body is read and ends the connection. 429 with `rate.exceeded`
-comes with `Retry-After`: your address has asked for too much.
+The HTTP API is on the same port. Answers are JSON. A refusal is `{{"code": …, "message": …}}` with
+a fitting status. When an address has made too many requests, it gets a 429 with the code
+`rate.exceeded` and the header `Retry-After`.
+
+Requests other than GET are accepted from the server's own pages and from clients that are not
+browsers. Only `POST /api/guest` takes a body. The server refuses a body before it reads it and
+then closes the connection: with 413 for more than {max(api.BODY_LIMITS_BYTES.values())} bytes,
+with 411 if its length is missing, and with 415 if it is compressed.
 """
 
 
 def page() -> str:
-    """The whole page."""
+    """The whole page, in Markdown."""
     outgoing = [*wire.ServerMessage.__args__, wire.EventFrame]
     parts = [
         INTRODUCTION,
@@ -101,12 +157,12 @@ def page() -> str:
 
 
 def _message(struct: type[Struct], tag_field: str | None) -> str:
-    """A heading, the type's docstring, and its fields."""
+    """A section for one type: a heading, its docstring, and a table of its fields."""
     info = cast(types.StructType, types.type_info(struct))
     title = f"`{info.tag}`" if tag_field is not None else struct.__name__
-    lines = [f"### {title}\n", inspect.cleandoc(struct.__doc__ or "").replace("\n", " ") + "\n"]
+    lines = [f"### {title}\n", _prose(struct.__doc__ or "") + "\n"]
     if tag_field is None and info.tag is not None:
-        lines.append(f"Told apart by `{info.tag_field}`: `{info.tag}`.\n")
+        lines.append(f"Its field `{info.tag_field}` is `{info.tag}`.\n")
     if info.fields:
         rows = (
             (f"`{field.encode_name}`", _type(field.type), _default(field)) for field in info.fields
@@ -115,8 +171,19 @@ def _message(struct: type[Struct], tag_field: str | None) -> str:
     return "\n".join(lines)
 
 
+def _prose(docstring: str) -> str:
+    """A docstring as Markdown: a paragraph becomes one line, a list keeps one line an item."""
+    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    return "\n\n".join(
+        paragraph.replace("\n  ", " ")
+        if paragraph.startswith("- ")
+        else paragraph.replace("\n", " ")
+        for paragraph in paragraphs
+    )
+
+
 def _parts() -> list[type[Struct]]:
-    """The types that messages are made of, in the order in which they are met."""
+    """The types that messages are made of, in the order of their first use."""
     found: list[type[Struct]] = []
     tops = [*wire.ClientMessage.__args__, *wire.ServerMessage.__args__, *wire.AnyEvent.__args__]
 
@@ -136,6 +203,7 @@ def _parts() -> list[type[Struct]]:
 
 
 def _inner(kind: types.Type) -> Iterator[types.Type]:
+    """The types of which a type is made directly."""
     match kind:
         case types.StructType(fields=fields):
             yield from (field.type for field in fields)
@@ -194,6 +262,7 @@ def _type(kind: types.Type) -> str:
 
 
 def _range(least: int | None, most: int | None) -> str:
+    """The limits of an integer, in words."""
     top = "2^53 - 1" if most == 2**53 - 1 else str(most)
     if least is None and most is None:
         return ""
@@ -201,6 +270,7 @@ def _range(least: int | None, most: int | None) -> str:
 
 
 def _default(field: types.Field) -> str:
+    """A field's default as JSON, "absent" for one that is left out, "" for a required one."""
     if not field.required and field.default is NODEFAULT and field.default_factory is NODEFAULT:
         return "absent"
     if field.default is not NODEFAULT:
@@ -211,9 +281,9 @@ def _default(field: types.Field) -> str:
 
 
 def _routes() -> Iterator[tuple[str, str]]:
-    """The HTTP API's routes with their handlers' docstrings."""
+    """The HTTP API's routes, each with its handler's docstring."""
     settings = Settings()
-    ports = cast(Ports, SimpleNamespace(settings=settings, now_ms=int))  # nothing is asked of them
+    ports = cast(Ports, SimpleNamespace(settings=settings, now_ms=int))  # no route is called
     app = api.make_app(api.Api(ports, Limits(settings), lambda: False), [])
     for route in app.router.routes():
         if route.method != "HEAD":
@@ -225,6 +295,7 @@ def _routes() -> Iterator[tuple[str, str]]:
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
+    """A Markdown table."""
     lines = [head, tuple("-" * len(cell) for cell in head), *rows]
     return "".join(f"| {' | '.join(' '.join(cell.split()) for cell in line)} |\n" for line in lines)
 

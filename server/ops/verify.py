@@ -1,9 +1,8 @@
-"""Checks what is stored against itself: that every log is whole, that its moves are legal, that the
-rows beside it are those that it leads to.
+"""Checks a store against itself: complete logs, legal moves, and rows that match their logs.
 
-The rules are asked again for every move, so this finds what a damaged disk, a hasty repair by hand
-or a defect of ours has left. What cannot be judged here (the match's rules have changed since, or
-its game is missing) is counted and not blamed.
+Every move is played again by the rules, so the check finds the damage of a bad disk, of a manual
+repair, or of a bug of ours. Moves that cannot be checked (the match's rules have changed since, or
+its game is missing) are counted and are not problems.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,14 +21,17 @@ from server.runtime.projections import projections, stored
 from server.store import tables as t
 from server.store.base import Listing, MatchFinished, MatchStarted, StoredEvent
 
-#: Rooms that are read at once.
+#: Rooms in one batch.
 BATCH = 200
 
+#: Returns the game with an id, or raises UnknownGame.
 FindGame = Callable[[str], Game]
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something that is not as it should be; v is where in the room's log, when it is there."""
+    """One problem. `check` is the violated invariant (tests/oracle/history.py), `v` its place in
+    the room's log, or None.
+    """
 
     check: str
     room: str
@@ -39,7 +41,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 @dataclass
 class Report:
-    """What a check of a whole store found."""
+    """The result of checking a whole store."""
 
     rooms: int = 0
     events: int = 0
@@ -51,7 +53,7 @@ class Report:
 
 @dataclass
 class _Rows:
-    """A room with everything that is kept of it."""
+    """All rows of one room."""
 
     row: Any
     events: list[Any] = field(default_factory=list)
@@ -60,21 +62,23 @@ class _Rows:
     thoughts: list[Any] = field(default_factory=list)
 
 
-def verify(connection: Connection, find_game: FindGame, told: Callable[[int, int], None]) -> Report:
-    """Checks every room of a snapshot, and that nothing is kept of rooms that are not there."""
+def verify(
+    connection: Connection, find_game: FindGame, report_progress: Callable[[int, int], None]
+) -> Report:
+    """Checks every room of a snapshot, and that no rows remain of rooms that do not exist."""
     report = Report()
     for batch in _batches(connection):
         for rows in batch:
             one = _RoomCheck(rows, find_game, report)
             one.run()
             report.rooms += 1
-        told(report.rooms, 0)
-    _strays(connection, report)
+        report_progress(report.rooms, 0)
+    _check_orphans(connection, report)
     return report
 
 
 def _batches(connection: Connection) -> Iterator[list[_Rows]]:
-    """The rooms in the order of their ids, with their rows."""
+    """The rooms with their rows, in the order of their ids."""
     c = t.rooms.c
     last: str | None = None
     while True:
@@ -109,23 +113,26 @@ def _batches(connection: Connection) -> Iterator[list[_Rows]]:
         yield list(rooms.values())
 
 
-def _strays(connection: Connection, report: Report) -> None:
-    """Rows of rooms and matches that do not exist."""
+def _check_orphans(connection: Connection, report: Report) -> None:
+    """Reports rows whose room or match does not exist."""
     for column, owner, what in (
-        (t.events.c.room, t.rooms, "events of a room"), (t.commands.c.room, t.rooms, "commands of a room"),
-        (t.matches.c.room, t.rooms, "matches of a room"), (t.thoughts.c.match, t.matches, "thoughts about a match"),
-    ):  # fmt: skip
+        (t.events.c.room, t.rooms, "events of a room"),
+        (t.commands.c.room, t.rooms, "commands of a room"),
+        (t.matches.c.room, t.rooms, "matches of a room"),
+        (t.thoughts.c.match, t.matches, "thoughts about a match"),
+    ):
         for name in _without(connection, column, owner):
-            report.problems.append(Problem("I3", name, None, f"{what} are kept that is not there"))
+            report.problems.append(Problem("I3", name, None, f"{what} that does not exist"))
 
 
 def _without(connection: Connection, column: Any, owner: Table) -> list[str]:
+    """The keys in a column that have no row in the owner's table."""
     query = select(column).where(column.not_in(select(owner.c.id))).distinct().order_by(column)
     return [str(row[0]) for row in connection.execute(query)]
 
 
 class _RoomCheck:
-    """Folds one room's log and compares."""
+    """Folds one room's log and compares the room's rows with the result."""
 
     def __init__(self, rows: _Rows, find_game: FindGame, report: Report) -> None:
         self._rows = rows
@@ -139,15 +146,17 @@ class _RoomCheck:
         self._listing: tuple[Listing, int] | None = None
 
     def _say(self, check: str, problem: str, v: int | None = None) -> None:
+        """Adds a problem to the report."""
         self._report.problems.append(Problem(check, self._id, v, problem))
 
     def run(self) -> None:
+        """Checks the room."""
         events = self._rows.events
         self._report.events += len(events)
         numbers = [row.v for row in events]
         if numbers != list(range(1, len(events) + 1)):
             missing = next((n for n, v in enumerate(numbers, 1) if v != n), len(numbers) + 1)
-            self._say("I3", f"the log has no entry {missing}, and goes on after it", missing)
+            self._say("I3", f"the log has no entry {missing} but has later ones", missing)
             return
         if self._rows.row.head != len(events):
             self._say("I3", f"the head is {self._rows.row.head}, the log ends at {len(events)}")
@@ -158,8 +167,9 @@ class _RoomCheck:
             self._thoughts()
 
     def _commands(self) -> list[tuple[int, int]]:
-        """The ranges of v that were written together: each by one command, which covers the log
-        without a gap.
+        """The ranges of versions that one command wrote each.
+
+        Together they must cover the log without gap or overlap.
         """
         end, groups = 0, []
         for row in self._rows.commands:
@@ -186,7 +196,7 @@ class _RoomCheck:
         return groups
 
     def _fold(self, groups: Sequence[tuple[int, int]]) -> bool:
-        """Applies the log as it was written; whether that worked."""
+        """Applies the log as it was written. Returns False if an entry cannot be read."""
         for first_v, last_v in groups:
             happened: list[wire.RoomEvent] = []
             for row in self._rows.events[first_v - 1 : last_v]:
@@ -211,6 +221,7 @@ class _RoomCheck:
         return bool(self._rows.events)
 
     def _apply(self, row: Any, event: wire.RoomEvent) -> None:
+        """Applies one entry and checks it."""
         before = self._room
         if before is None:
             self._room = rules.first(self._id, event, row.at_ms, self._find_game)
@@ -227,12 +238,13 @@ class _RoomCheck:
     # --- the moves ---
 
     def _judge(self, before: Room, event: wire.RoomEvent, v: int) -> None:
+        """Checks an event against the room before it."""
         match = before.match
         if isinstance(event, wire.Moved):
             self._moves[event.match, v] = event
             self._report.moves += 1
             if match is None or before.playing is None or match.id != event.match:
-                self._say("I9", "a move in a match that is not being played", v)
+                self._say("I9", "a move in a match that is not running", v)
             elif match.position is None:
                 self._report.unjudged += 1
             else:
@@ -240,9 +252,10 @@ class _RoomCheck:
         if isinstance(event, wire.Finished) and (
             match is None or match.id != event.match or match.over is not None
         ):
-            self._say("I11", "a match ends that is not being played", v)
+            self._say("I11", "a match ends that is not running", v)
 
     def _judge_move(self, match: Match, position: Position, event: wire.Moved, v: int) -> None:
+        """Plays a move again by the rules."""
         try:
             token, after, outcome = position.advance(event.move)
         except GameFault as fault:
@@ -257,20 +270,20 @@ class _RoomCheck:
         if (event.seat, event.ply) != (position.turn, match.ply):
             self._say("I9", f"it is the turn of seat {position.turn} at ply {match.ply}", v)
         if match.rules != position.game.digest:
-            return  # whether the match can go on is told by the digests, which the fold compares
+            return  # the fold compares the digests, which say whether the match can continue
         if token != event.move or after.digest() != event.digest:
             self._say("I9", f"the move {event.move} leads to another position than the log says", v)
         if outcome is not None:
             self._judge_end(match, outcome.winner, v)
 
     def _judge_end(self, match: Match, winner: int | None, v: int) -> None:
-        """A move that ends the match on the board is followed by its end."""
+        """Checks that a move that ends the match by the rules is followed by `finished`."""
         said: Any = None
         if v < len(self._rows.events):
             try:
                 said = parse_event_body(self._rows.events[v].body)
             except msgspec.DecodeError:
-                return  # told at that entry
+                return  # reported at that entry
         if not isinstance(said, wire.Finished) or (said.match, said.winner, said.how) != (
             match.id,
             winner,
@@ -285,13 +298,14 @@ class _RoomCheck:
     # --- the rows beside the log ---
 
     def _row(self) -> None:
+        """Compares the room's own row."""
         room, row = self._room, self._rows.row
         assert room is not None, "it was folded"
         expected: dict[str, Any] = {
             "game": room.game_id, "public": room.visibility == "public", "host": room.host,
             "created_ms": room.created_ms,
         }  # fmt: skip
-        # Rooms of programs that passed for nobody wait for their player: they have no wake-up.
+        # A version without forced passes let the player pass, so its rooms have no wake-up for one.
         if room.frozen is None and not (row.due_ms is None and room.forced_pass()):
             expected["due_ms"] = room.due_ms()
         if self._listing is not None:
@@ -302,6 +316,7 @@ class _RoomCheck:
         self._compare("the room's row", row, expected)
 
     def _matches(self) -> None:
+        """Compares the rows of the room's matches."""
         for match_id in self._rows.matches.keys() - self._expected.keys():
             self._say("I8", f"there is a match {match_id}, and the log started none")
         for match_id, start in self._expected.items():
@@ -313,9 +328,11 @@ class _RoomCheck:
             self._compare(
                 f"match {match_id}", row,
                 {
-                    "game": start.game, "number": start.number, "start": start.start, "rules": start.rules,
+                    "game": start.game, "number": start.number,
+                    "start": start.start, "rules": start.rules,
                     "public": start.public, "first_v": start.v, "started_ms": start.at_ms,
-                    "last_v": end and end.v, "finished_ms": end and end.at_ms, "plies": end and end.plies,
+                    "last_v": end and end.v, "finished_ms": end and end.at_ms,
+                    "plies": end and end.plies,
                 },
             )  # fmt: skip
             over = end.over if end is not None else None
@@ -330,16 +347,19 @@ class _RoomCheck:
                     )
 
     def _thoughts(self) -> None:
+        """Checks that each analysis belongs to a move."""
         for row in self._rows.thoughts:
             moved = self._moves.get((row.match, row.v))
             if moved is None or moved.ply != row.ply:
                 self._say(
                     "I8",
-                    f"there are thoughts about ply {row.ply} of match {row.match}, and no such move",
+                    f"there are thoughts about ply {row.ply} of match {row.match},"
+                    " and no such move",
                     row.v,
                 )
 
     def _compare(self, what: str, row: Any, expected: dict[str, Any]) -> None:
+        """Reports the columns of a row that differ from the expected values."""
         for name, value in expected.items():
             found = getattr(row, name)
             if found != value:
@@ -347,7 +367,7 @@ class _RoomCheck:
 
 
 def _json(body: bytes | None) -> Any:
-    """What the text means, so that one version's way of writing it is like another's."""
+    """The decoded value, so that two ways of writing it compare equal; other bytes unchanged."""
     try:
         return None if body is None else msgspec.json.decode(body)
     except msgspec.DecodeError:
@@ -355,7 +375,7 @@ def _json(body: bytes | None) -> Any:
 
 
 def _untitled(summary: bytes) -> Any:
-    """A lobby entry without what is not in the log: a game may be called otherwise by now."""
+    """A lobby entry without its title, which is not in the log: the game may have been renamed."""
     try:
         return msgspec.structs.replace(
             msgspec.json.decode(summary, type=wire.RoomSummary), title=""

@@ -1,1 +1,1 @@
-"""What every process has: logs, metrics, a watchdog."""
+"""What every process has: logs, metrics, a watchdog and failpoints."""

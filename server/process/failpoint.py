@@ -1,8 +1,7 @@
-"""Named places where a test ends the process as `kill -9` would:
-`PLYROOM_FAILPOINT=after_append:37`.
+"""Named places where a test kills the process like `kill -9`: `PLYROOM_FAILPOINT=after_append:37`.
 
-A crash at exactly such a place is rare by nature and is what a promise is about, so tests ask for
-it.
+A crash at exactly such a place is rare in practice, and the durability promises are about it, so
+tests force it.
 """
 
 import os
@@ -11,22 +10,24 @@ from collections.abc import Callable
 
 from server.settings import SettingError
 
-#: Before a command's events go to the store; when they are committed and nobody knows; when all but
-#: its sender know.
+#: The places: before the events go to the store; after the commit, when nobody has been informed;
+#: and when every follower except the sender has been.
 PLACES = ("before_append", "after_append", "before_ack")
 
+#: Called with the name of each place that is reached.
 Reached = Callable[[str], None]
 
 
 def nowhere(place: str) -> None:
-    """The usual: nothing happens anywhere."""
+    """The default: does nothing."""
 
 
 def kill_at(spec: str) -> Reached:
-    """What to call with each place that is reached: the process dies at the n-th time at the place,
-    for "place:n".
+    """The function to call at each place.
 
-    SettingError for a text of another form.
+    For "place:n" it kills the process at the n-th call with that place.
+
+    Raises SettingError for a text of another form.
     """
     if not spec:
         return nowhere

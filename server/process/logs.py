@@ -1,4 +1,4 @@
-"""Where log lines go: to standard error, for people on a terminal and for machines elsewhere."""
+"""Sets up logging to standard error: readable lines on a terminal, JSON elsewhere."""
 
 import contextlib
 import io
@@ -12,8 +12,9 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 
 class _Stderr(io.TextIOBase):
-    """Standard error for a log that must not end the server: what a full disk or closed pipe does
-    not take is lost.
+    """A standard error that never fails the server.
+
+    Lines that a full disk or a closed pipe refuses are lost.
     """
 
     def write(self, text: str) -> int:
@@ -26,7 +27,7 @@ stderr = _Stderr()
 
 
 def log_to_stderr(level: str) -> None:
-    """Lines for people on a terminal, JSON for machines elsewhere."""
+    """Logs readable lines on a terminal and JSON elsewhere."""
     console = sys.stderr.isatty()
     structlog.configure(
         processors=[
@@ -49,8 +50,9 @@ def log_to_stderr(level: str) -> None:
 
 
 def _is_our_fault(record: logging.LogRecord) -> bool:
-    """Not when a client's bytes are no HTTP, or end too soon: aiohttp logs each of those with a
-    traceback.
+    """False for a request that is cut short or not HTTP.
+
+    aiohttp logs each of those with a traceback.
     """
     return record.exc_info is None or not isinstance(
         record.exc_info[1], HttpProcessingError | ConnectionError

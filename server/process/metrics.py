@@ -1,17 +1,20 @@
-"""What a node counts while it works: plain numbers, which cost a move next to nothing;
-`server.web.metrics` shows them.
+"""The counters of a node.
 
-No number is per room, identity or address: metrics name nobody, and stay few however many come.
+They are plain numbers, so counting costs a move almost nothing; `server.web.metrics` exports them.
+
+No counter is per room, identity or address: metrics name nobody, and their number does not grow
+with the players.
 """
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
+#: Upper bounds of the latency histograms' buckets, in seconds.
 LATENCY_BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class Histogram:
-    """How often a value fell up to each bound; the last count is for values above them all."""
+    """Counts of values for each upper bound. The last count is for values above all bounds."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -36,33 +39,34 @@ class Histogram:
 
 @dataclass(slots=True)
 class Metrics:
-    """Since the node started."""
+    """A node's counters since it started."""
 
-    #: Moves that this node committed, the AI's among them.
+    #: Moves that this node committed, including the AI's.
     moves: int = 0
     #: Commands that this node committed.
     commands: int = 0
-    #: Commands that were refused by the rules of a room.
+    #: Commands that a room's rules refused.
     rejected: int = 0
-    #: Appends that another node was faster with; each is decided again.
+    #: Appends that lost to another node. Each command is decided again.
     conflicts: int = 0
-    #: Commands that had been committed before and were acknowledged again.
+    #: Repeated commands that were acknowledged again.
     repeated: int = 0
-    #: Requests of rooms that the store did not serve.
+    #: Requests that failed because the store did.
     store_failures: int = 0
-    #: Requests that failed by a mistake of the server or of a game's rules; its log has them.
+    #: Requests that failed because of a bug in the server or in a game's rules. The log has the
+    #: details.
     faults: int = 0
-    #: Comparisons of all heads with the store that nothing had called for: the floor below the bus.
+    #: Comparisons of all heads with the store that no event triggered: the fallback when the bus
+    #: loses messages.
     polls: int = 0
-    #: What engine workers said that cannot be so: illegal moves, answers that are no message, a
-    #: quarantine.
+    #: Impossible statements by engine workers: illegal moves, malformed answers, a quarantine.
     bad_answers: int = 0
-    #: Connections that were cut off because they read too slowly.
+    #: Connections that were cut off because the client read too slowly.
     evictions: int = 0
-    #: Frames that a slow reader missed and may miss.
+    #: Droppable frames that were not sent to a slow reader.
     skipped: int = 0
-    #: From handing events to the store until they are committed.
+    #: Time from handing events to the store until they are committed, in seconds.
     append_s: Histogram = field(default_factory=Histogram)
-    #: From a commit on another node until its events arrive here; the clocks of both nodes are in
-    #: it.
+    #: Time from a commit on another node until its events arrive here, in seconds. Includes the
+    #: difference of the nodes' clocks.
     bus_lag_s: Histogram = field(default_factory=Histogram)

@@ -1,8 +1,7 @@
-"""Tells when something has blocked the event loop, and which game it was: rules run here, and a
-plug-in may hang.
+"""Logs when the event loop is blocked, and by which game.
 
-Nothing can stop Python code from outside; but who hosts a club's evening should learn which game
-froze it.
+Rules run in the event loop, and a plug-in may hang. Nothing can stop Python code from outside, but
+the operator learns which game blocked the server.
 """
 
 import asyncio
@@ -17,15 +16,17 @@ import structlog
 
 log = structlog.get_logger()
 
+#: Time between two beats of the loop, and between two checks of them, in seconds.
 BEAT_S = 0.25
-#: A loop that has not turned for so long is blocked.
+#: Time after which a loop that has not turned is blocked, in seconds.
 LIMIT_S = 1.0
 
 
 @contextmanager
 def watch_loop(limit_s: float = LIMIT_S) -> Iterator[None]:
-    """Watches the running event loop from a thread until the block ends; one log line each time
-    that it blocks.
+    """Watches the running event loop from a thread until the block ends.
+
+    Logs one line each time the loop blocks.
     """
     loop = asyncio.get_running_loop()
     thread_id = threading.get_ident()
@@ -39,15 +40,15 @@ def watch_loop(limit_s: float = LIMIT_S) -> Iterator[None]:
         timer = loop.call_later(BEAT_S, beat)
 
     def watch() -> None:
-        told = False
+        reported = False
         while not stop.wait(BEAT_S):
             blocked = time.monotonic() - beat_s > limit_s + BEAT_S
-            if blocked and not told:
+            if blocked and not reported:
                 frame = sys._current_frames().get(thread_id)
                 log.error(
                     "event loop blocked", seconds=limit_s, game=game_of(frame), at=place_of(frame)
                 )
-            told = blocked
+            reported = blocked
 
     beat()
     thread = threading.Thread(target=watch, name="watchdog", daemon=True)
@@ -62,9 +63,7 @@ def watch_loop(limit_s: float = LIMIT_S) -> Iterator[None]:
 
 
 def game_of(frame: FrameType | None) -> str | None:
-    """The game whose rules a stack is in: a rules file is known by the names that every one
-    defines.
-    """
+    """The game whose rules a stack is in, recognised by the names that every rules file defines."""
     while frame is not None:
         if "RULES" in frame.f_globals and "MAX_MOVES" in frame.f_globals:
             return str(frame.f_globals.get("NAME"))
@@ -73,7 +72,7 @@ def game_of(frame: FrameType | None) -> str | None:
 
 
 def place_of(frame: FrameType | None) -> str | None:
-    """Where a stack is: file, line and function."""
+    """The top of a stack: file, line and function."""
     return (
         f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
         if frame is not None

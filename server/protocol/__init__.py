@@ -1,1 +1,1 @@
-"""What crosses a socket: messages, codes, text and frames."""
+"""The wire protocol: messages, codes, codec and frames."""

@@ -1,6 +1,4 @@
-"""How messages are read and written: one JSON object a text frame, told apart by `t`. Pure: no
-sockets, no clock.
-"""
+"""Parses and formats messages. Pure: no sockets, no clock."""
 
 from collections.abc import Callable
 
@@ -19,7 +17,10 @@ from server.protocol.messages import (
 
 
 class ProtocolError(Exception):
-    """A frame that is no message; carries the code and, where it could be read, the id to answer."""
+    """The frame is not a valid message.
+
+    Carries the error code and, if it could be read, the id of the command to answer.
+    """
 
     def __init__(self, code: Code, message: str, command_id: str | None = None) -> None:
         super().__init__(message)
@@ -42,13 +43,11 @@ _OPEN, _QUOTE, _ESCAPE = frozenset(b"{["), 0x22, 0x5C
 
 
 def parse_message(frame: str | bytes) -> ClientMessage:
-    """The message in a frame; ProtocolError says what is wrong with it and never raises anything
-    else.
-    """
+    """Parses a client's frame. Raises only ProtocolError, which says what is wrong with it."""
     data = frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame
     if len(data) > MAX_FRAME_BYTES:
         raise ProtocolError(Code.FRAME_TOO_BIG, f"a frame has at most {MAX_FRAME_BYTES} bytes")
-    # Brackets bound the depth from above, so that ordinary messages never pay for the exact count.
+    # The number of brackets bounds the depth from above, so ordinary messages skip the exact count.
     if data.count(b"{") + data.count(b"[") > MAX_DEPTH and nesting(data) > MAX_DEPTH:
         raise ProtocolError(Code.FRAME_TOO_DEEP, f"a message nests at most {MAX_DEPTH} deep")
     try:
@@ -60,9 +59,7 @@ def parse_message(frame: str | bytes) -> ClientMessage:
 
 
 def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
-    """Tells broken JSON, unknown types and wrong fields apart, and finds the id to answer if there
-    is one.
-    """
+    """The ProtocolError for a frame that msgspec rejected."""
     try:
         envelope = _decode_envelope(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -76,19 +73,19 @@ def _explain(data: bytes, error: msgspec.DecodeError) -> ProtocolError:
         )
     command_id = envelope.id if envelope.id and len(envelope.id) <= 36 else None
     if envelope.t is msgspec.UNSET:
-        return ProtocolError(Code.MESSAGE_MALFORMED, 'a message says its type in "t"', command_id)
+        return ProtocolError(Code.MESSAGE_MALFORMED, 'a message names its type in "t"', command_id)
     if envelope.t not in _KNOWN:
         known = ", ".join(sorted(str(tag) for tag in _KNOWN))
         return ProtocolError(
             Code.MESSAGE_UNKNOWN,
-            f"there is no message {str(envelope.t)[:40]!r}; there are: {known}",
+            f"there is no message {str(envelope.t)[:40]!r}; the messages are: {known}",
             command_id,
         )
     return ProtocolError(Code.MESSAGE_MALFORMED, f"{envelope.t}: {error}", command_id)
 
 
 def nesting(data: bytes) -> int:
-    """How deep objects and arrays nest, strings left out; right for any input, balanced or not."""
+    """The deepest nesting of objects and arrays outside strings, for unbalanced input too."""
     depth = deepest = 0
     in_string = escaped = False
     for byte in data:
@@ -110,25 +107,27 @@ def nesting(data: bytes) -> int:
 
 
 def format_message(message: Outgoing | Incoming) -> bytes:
-    """A message as one frame."""
+    """Formats a message as the payload of one frame."""
     return _encode(message)
 
 
 def format_event_body(event: RoomEvent) -> bytes:
-    """An event as it stands in the log: an object with `kind` and the event's own fields."""
+    """Formats an event as the log stores it: an object with `kind` and the event's own fields."""
     return _encode(event)
 
 
 def parse_event_body(body: bytes) -> RoomEvent:
-    """The reverse of format_event_body; msgspec.DecodeError for anything else."""
+    """Parses what format_event_body wrote. Raises msgspec.DecodeError for anything else."""
     return _decode_event(body)
 
 
 def event_frame(room: str, v: int, at_ms: int, body: bytes) -> bytes:
-    """The frame of an event, made from its log entry without parsing it:
-    byte-identical for everybody who may see it.
+    """The payload of an event's frame, built from its log entry without parsing it.
+
+    The bytes are the same for every viewer.
     """
     return b'{"t":"event","room":"%b","v":%d,"at":%d,%b' % (room.encode(), v, at_ms, body[1:])
 
 
+#: The body that a viewer receives in place of an event that they may not see.
 HIDDEN_BODY = b'{"kind":"hidden"}'

@@ -1,14 +1,13 @@
-"""What refusals and closed connections are called on the wire, version 1: the codes of both, with
-their meanings.
-"""
+"""The error codes and WebSocket close codes of protocol version 1, with their meanings."""
 
 from enum import IntEnum, StrEnum
 from typing import Self
 
 
 class Code(StrEnum):
-    """Every error code with its meaning; the part before the dot says what it is about, the message
-    of the error what was expected.
+    """Every error code with its meaning.
+
+    The part before the dot names the subject; the error's `message` says what the server expected.
     """
 
     meaning: str
@@ -19,79 +18,79 @@ class Code(StrEnum):
         code.meaning = meaning
         return code
 
-    FRAME_MALFORMED = "frame.malformed", "The frame is no JSON in UTF-8."
-    FRAME_TOO_DEEP = "frame.too_deep", "Objects and lists nest too deep."
+    FRAME_MALFORMED = "frame.malformed", "The frame is not JSON in UTF-8."
+    FRAME_TOO_DEEP = "frame.too_deep", "Objects and lists are nested too deeply."
     FRAME_TOO_BIG = "frame.too_big", "The frame is too long."
-    FRAME_BINARY = "frame.binary", "Messages are text frames."
-    MESSAGE_UNKNOWN = "message.unknown", "There is no message of that type."
+    FRAME_BINARY = "frame.binary", "The frame is binary; messages are text frames."
+    MESSAGE_UNKNOWN = "message.unknown", "No message has that type."
     MESSAGE_MALFORMED = (
         "message.malformed",
-        "A field is missing, of the wrong type, or beyond its limits.",
+        "A field is missing, has the wrong type, or exceeds its limits.",
     )
-    HELLO_EXPECTED = "hello.expected", "The first message is hello; the connection is closed."
-    HELLO_TWICE = "hello.twice", "Hello was said already."
+    HELLO_EXPECTED = "hello.expected", "The first message was not hello; the connection is closed."
+    HELLO_TWICE = "hello.twice", "The client sent a second hello."
     PROTOCOL_UNSUPPORTED = (
         "protocol.unsupported",
-        "The server speaks another version; the connection is closed.",
+        "The server speaks another protocol version and closes the connection.",
     )
-    TOKEN_UNKNOWN = "token.unknown", "Nobody has that token; the connection is closed."
+    TOKEN_UNKNOWN = "token.unknown", "No identity has that token; the server closes the connection."
     NAME_REFUSED = (
         "name.refused",
-        "The name is empty or too long when invisible characters are taken out, or would be taken for an AI's.",
+        "The name is empty or too long after removing invisible characters, or looks like an AI's.",
     )
     GAME_UNKNOWN = "game.unknown", "The server does not have that game."
     GAME_CHANGED = (
         "game.changed",
-        "The rules of the match are not those that the server has; it can only be read.",
+        "The game's rules have changed since the match began; the match can only be read.",
     )
-    GAME_FAULT = "game.fault", "The rules of the game failed; the server's log says how."
-    OPTION_UNKNOWN = "option.unknown", "The game has no such option, or the option no such value."
+    GAME_FAULT = "game.fault", "The game's rules raised an error; the server's log has the details."
+    OPTION_UNKNOWN = "option.unknown", "The game has no such option, or no such value of it."
     LEVEL_UNKNOWN = (
         "level.unknown",
-        "The game has no such level of AI, or not one of level and persona was given.",
+        "The game has no such AI level, or the command gives both or neither of level and persona.",
     )
     ROOM_UNKNOWN = "room.unknown", "There is no such room."
     ROOM_FROZEN = "room.frozen", "The room can be read but not played."
-    ROOM_BUSY = "room.busy", "Too many commands at once; send the same command again."
+    ROOM_BUSY = "room.busy", "Too many commands are waiting; send the same command again."
     ROOM_LIMIT = (
         "room.limit",
-        "The connection follows, or the address or the server has open, as many rooms as it may.",
+        "The connection, the address or the server has reached its limit of rooms.",
     )
-    SEAT_TAKEN = "seat.taken", "Somebody sits there."
-    SEAT_EMPTY = "seat.empty", "A seat that must be taken is empty."
-    SEAT_ALREADY = "seat.already", "Whoever has a seat may not do that."
-    SEAT_NONE = "seat.none", "Only those who have a seat may do that."
-    SEAT_LOCKED = "seat.locked", "Seats are kept while a match is running."
-    HOST_ONLY = "host.only", "Only whoever made the room may do that."
-    MATCH_NONE = "match.none", "There has been no match in the room yet."
-    MATCH_RUNNING = "match.running", "Not while a match is running."
+    SEAT_TAKEN = "seat.taken", "The seat is taken."
+    SEAT_EMPTY = "seat.empty", "A seat is empty that must be taken."
+    SEAT_ALREADY = "seat.already", "A player who has a seat may not do that."
+    SEAT_NONE = "seat.none", "Only a player who has a seat may do that."
+    SEAT_LOCKED = "seat.locked", "Seats cannot change while a match is running."
+    HOST_ONLY = "host.only", "Only the host, who created the room, may do that."
+    MATCH_NONE = "match.none", "The room has not had a match yet."
+    MATCH_RUNNING = "match.running", "A match is running."
     MATCH_OVER = "match.over", "The match is over."
-    MATCH_STARTED = "match.started", "Too many moves have been played for that."
-    MATCH_UNKNOWN = "match.unknown", "There is no such match (HTTP)."
-    MOVE_MALFORMED = "move.malformed", "The text is no move of this game at all."
-    MOVE_ILLEGAL = "move.illegal", "The rules do not allow this move here."
-    MOVE_STALE = "move.stale", "That ply has been played already."
-    MOVE_EARLY = "move.early", "Earlier plies have not been played yet."
+    MATCH_STARTED = "match.started", "Too many moves have been played to abort the match."
+    MATCH_UNKNOWN = "match.unknown", "There is no such match (HTTP only)."
+    MOVE_MALFORMED = "move.malformed", "The text is not a move of this game in any position."
+    MOVE_ILLEGAL = "move.illegal", "The move is not legal in this position."
+    MOVE_STALE = "move.stale", "That ply has already been played."
+    MOVE_EARLY = "move.early", "An earlier ply has not been played yet."
     MOVE_NOT_YOUR_TURN = "move.not_your_turn", "The other side is to move."
     CHAT_EMPTY = (
         "chat.empty",
-        "Nothing is left of the line when invisible characters are taken out.",
+        "The line is empty after removing invisible characters.",
     )
-    OFFER_TWICE = "offer.twice", "You have offered that already, or not long ago."
+    OFFER_TWICE = "offer.twice", "The player has an open offer, or offered too recently."
     OFFER_NONE = "offer.none", "No offer is open."
-    CLAIM_NONE = "claim.none", "There is no draw that you may claim now."
-    ORIGIN_FOREIGN = "origin.foreign", "A page of another site may not do that (HTTP)."
-    RATE_EXCEEDED = "rate.exceeded", "Too many in a short time; wait, then send it again."
+    CLAIM_NONE = "claim.none", "The player has no draw to claim now."
+    ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."
+    RATE_EXCEEDED = "rate.exceeded", "A rate limit is exceeded; wait, then send it again."
     STORE_RETRY = (
         "store.retry",
-        "The store does not answer, so it is not known whether it was done; send the same id again.",
+        "The store does not answer, so the outcome is unknown; send the same id again.",
     )
-    SERVER_FAULT = "server.fault", "The server made a mistake with this; its log says which."
-    UPGRADE_LATE = "upgrade.late", "A WebSocket needs a new connection (HTTP)."
+    SERVER_FAULT = "server.fault", "The server failed on this message; its log has the details."
+    UPGRADE_LATE = "upgrade.late", "A WebSocket needs a new connection (HTTP only)."
 
 
 class Close(IntEnum):
-    """WebSocket close codes that this server sends, besides those of RFC 6455."""
+    """The WebSocket close codes that this server sends, besides those of RFC 6455."""
 
     meaning: str
 
@@ -103,15 +102,15 @@ class Close(IntEnum):
 
     POLICY = (
         1008,
-        "No hello, a hello that was refused, silence, or far too many messages; the reason says which.",
+        "A late or refused hello, silence, or far too many messages; the reason says which.",
     )
     TOO_BIG = 1009, "A frame was too long."
     RESTARTING = (
         1012,
-        "The server restarts, or its store does not answer: connect again after a random moment.",
+        "The server restarts, or its store does not answer: reconnect after a random delay.",
     )
     TOO_SLOW = (
         1013,
-        "Too much was unsent to you (the connection may also just break): connect again and join.",
+        "The client reads too slowly; reconnect and join again. The connection may also break.",
     )
-    REPLACED = 4001, "Another connection has taken this one's place. Not used yet."
+    REPLACED = 4001, "Reserved: another connection has replaced this one."

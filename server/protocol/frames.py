@@ -1,12 +1,13 @@
-"""WebSocket text frames from a server (RFC 6455, section 5.2):
-unmasked, so one is byte-identical for every connection.
+"""WebSocket text frames from a server (RFC 6455, section 5.2).
+
+They are unmasked, so one frame's bytes serve every connection.
 """
 
 import struct
 
 
 def text_frame(payload: bytes) -> bytes:
-    """The payload, which is UTF-8, as one complete frame."""
+    """One complete text frame around a payload that is valid UTF-8."""
     length = len(payload)
     if length < 126:
         return b"\x81" + bytes((length,)) + payload

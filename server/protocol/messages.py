@@ -1,9 +1,9 @@
-"""The wire, version 1: every message that crosses a WebSocket, and its limits.
+"""Every message that crosses a WebSocket in protocol version 1, with its limits.
 
-One JSON object a text frame, told apart by `t`. A command carries an `id` made by the client and is
-answered by exactly one `ack` or `error` with that id; an ack of a command that changes a room means
-that its events are committed. How messages are read and written: `server.protocol.codec`. Pure: no
-sockets, no clock.
+Each text frame holds one JSON object whose field `t` names its type. A command carries an `id`
+chosen by the client; the server answers it with exactly one `ack` or `error` that has the same id.
+An ack of a command that changes a room means that its events are committed. `server.protocol.codec`
+parses and formats the messages. This module is pure: no sockets, no clock.
 """
 
 from typing import Annotated, Literal
@@ -15,35 +15,49 @@ from engine.search.job import Persona, RootMove
 from engine.view import BoardView, MoveView, PositionView
 from server.protocol.codes import Code
 
+#: The protocol version of this server.
 PROTOCOL = 1
+#: Longest frame that a client may send, in bytes.
 MAX_FRAME_BYTES = 8192
+#: Deepest nesting of objects and lists in a client's frame.
 MAX_DEPTH = 8
+#: Longest name of a player, in characters.
 MAX_NAME = 24
+#: Longest line of chat, in characters.
 MAX_CHAT = 400
+#: Longest move token, in characters.
 MAX_MOVE = 64
+#: Seats of a room.
 SEATS = 2
 
+#: A number that survives a round trip through a JavaScript number.
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
-#: SQLite's JSON functions end a text at NUL, and PostgreSQL takes none: ids that differ behind it
-#: would be one.
+#: Text without NUL: SQLite's JSON functions end a text at NUL and PostgreSQL rejects it, so two ids
+#: that differ only behind a NUL would be the same.
 NO_NUL = "^[^\\x00]*$"
+#: The id of a command, by which the server recognises repeated ones.
 CommandId = Annotated[
     str,
     Meta(
         min_length=1,
         max_length=36,
         pattern=NO_NUL,
-        description="made by the client, unique per room and identity",
+        description="chosen by the client, unique per room and identity",
     ),
 ]
+#: The id of a room.
 RoomId = Annotated[str, Meta(min_length=1, max_length=24, pattern=NO_NUL)]
+#: The number of a seat: 0 is the first side.
 SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
+#: An AI level. A game may have fewer than 8.
 Level = Annotated[int, Meta(ge=1, le=8)]
+#: Whether a room is in the lobby's list. An unlisted room is found only by its id.
 Visibility = Literal["public", "unlisted"]
+#: The audience of a line of chat.
 ChatTo = Literal["room", "spectators"]
 
 
-# --- what clients send ------------------------------------------------------------------------------------------------
+# --- what clients send --------------------------------------------------------------------------
 
 
 class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -51,8 +65,10 @@ class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
 
 
 class Hello(Incoming, frozen=True, tag="hello"):
-    """The first message. Without a token (and without the browser's cookie)
-    a guest is made and its secret token returned once.
+    """The first message of a connection. It identifies the client by its secret `token`.
+
+    A client without a token is identified by the browser's cookie. With neither, the server creates
+    a guest and returns the guest's token once, in `welcome`.
     """
 
     protocol: int
@@ -61,28 +77,31 @@ class Hello(Incoming, frozen=True, tag="hello"):
 
 
 class Ping(Incoming, frozen=True, tag="ping"):
-    """Answered by a pong; any message within 20 s keeps the connection alive."""
+    """Asks for a `pong`. Any message within 20 s keeps the connection open."""
 
     id: CommandId | None = None
 
 
 class MySeat(Struct, frozen=True, tag_field="who", tag="me"):
-    """The creator sits here."""
+    """The creator of the room takes this seat."""
 
 
 class OpenSeat(Struct, frozen=True, tag_field="who", tag="open"):
-    """Whoever comes first sits here."""
+    """The seat stays open for the first player to sit down."""
 
 
 class AiSeat(Struct, frozen=True, tag_field="who", tag="ai"):
-    """The AI sits here: at one of the game's levels, or as a persona."""
+    """The AI takes this seat, either at one of the game's levels or as a persona."""
 
     level: Level | None = None
     persona: Persona | None = None
 
 
 class Create(Incoming, frozen=True, tag="create", kw_only=True):
-    """Makes a room; the match starts as soon as both seats are filled. The ack names the room."""
+    """Creates a room.
+
+    The ack carries the room's id. The match starts as soon as both seats are taken.
+    """
 
     id: CommandId
     game: Annotated[str, Meta(max_length=64)]
@@ -100,15 +119,18 @@ class Create(Incoming, frozen=True, tag="create", kw_only=True):
 
 
 class RoomCommand(Incoming, frozen=True, kw_only=True):
-    """A message about one room."""
+    """A command that concerns one room."""
 
     id: CommandId
     room: RoomId
 
 
 class Join(RoomCommand, frozen=True, tag="join", kw_only=True):
-    """Starts (or catches up) following a room:
-    `joined`, a `snapshot` when since is 0, too old or of another epoch, then every later event.
+    """Follows a room, or resumes following it after a reconnect.
+
+    The server answers with `ack` and `joined`, sends the missed events or a `snapshot`, and then
+    every later event. `since` is the version of the last event that the client has. The client
+    receives a `snapshot` when `since` is 0 or too far behind, or when `epoch` is not the server's.
     """
 
     since: Count = 0
@@ -116,7 +138,7 @@ class Join(RoomCommand, frozen=True, tag="join", kw_only=True):
 
 
 class Leave(RoomCommand, frozen=True, tag="leave"):
-    """Stops following a room; a seat stays taken."""
+    """Stops following a room. A player keeps their seat."""
 
 
 class Sit(RoomCommand, frozen=True, tag="sit", kw_only=True):
@@ -126,11 +148,11 @@ class Sit(RoomCommand, frozen=True, tag="sit", kw_only=True):
 
 
 class Stand(RoomCommand, frozen=True, tag="stand"):
-    """Gives up one's seat, while no match is running."""
+    """Gives up one's own seat. Refused while a match is running."""
 
 
 class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
-    """The host puts the AI on an empty seat: at one of the game's levels, or as a persona."""
+    """Puts the AI on an empty seat, at one of the game's levels or as a persona. Host only."""
 
     seat: SeatNumber
     level: Level | None = None
@@ -138,14 +160,16 @@ class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
 
 
 class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
-    """The host takes the AI off a seat, while no match is running."""
+    """Removes the AI from a seat. Host only; refused while a match is running."""
 
     seat: SeatNumber
 
 
 class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
-    """Plays a move; ply is the number of moves already played, so that a late move cannot land in
-    another position.
+    """Plays a move.
+
+    `ply` is the number of moves already played, so that a late move cannot be played in another
+    position.
     """
 
     ply: Count
@@ -153,44 +177,50 @@ class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
 
 
 class Resign(RoomCommand, frozen=True, tag="resign"):
-    """Gives the running match up."""
+    """Resigns the running match."""
 
 
 class Abort(RoomCommand, frozen=True, tag="abort"):
-    """Ends a match without a result: a player before the second move, or the host when only AI
-    seats play.
+    """Ends the match without a result.
+
+    A player may abort before the second move; the host may abort when only AI seats play.
     """
 
 
 class Rematch(RoomCommand, frozen=True, tag="rematch"):
-    """Offers another match with sides swapped, or accepts that offer;
-    against an AI, or as host of an AI match, it starts at once.
+    """Offers another match with the sides swapped, or accepts that offer.
+
+    The match starts at once when the opponent is an AI, or when the host of a match between AI
+    seats asks.
     """
 
 
 class Claim(RoomCommand, frozen=True, tag="claim"):
-    """Claims a draw that the rules allow the player to move to claim; `turn` says whether there is
-    one.
+    """Claims a draw under the game's rules.
+
+    Only the side to move may claim; the `claim` of `turn` says whether it can.
     """
 
 
 class OfferDraw(RoomCommand, frozen=True, tag="offer_draw"):
-    """Offers a draw, or accepts the other side's offer; it stands until the other side moves or
-    declines.
+    """Offers a draw, or accepts the opponent's offer.
+
+    The offer stands until the opponent moves or declines.
     """
 
 
 class Accept(RoomCommand, frozen=True, tag="accept"):
-    """Accepts the other side's offer, of a draw while a match is running, else of a rematch."""
+    """Accepts the opponent's offer: a draw while a match is running, otherwise a rematch."""
 
 
 class Decline(RoomCommand, frozen=True, tag="decline"):
-    """Declines the other side's offer of a draw or a rematch, or withdraws one's own."""
+    """Declines the opponent's offer of a draw or a rematch, or withdraws one's own."""
 
 
 class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
-    """Says something to the room, or to spectators only (players get a `hidden` event while they
-    hold a seat).
+    """Sends a line of chat to the whole room, or to the spectators only.
+
+    Players receive a `hidden` event for a line to the spectators.
     """
 
     text: Annotated[str, Meta(max_length=MAX_CHAT)]
@@ -198,12 +228,13 @@ class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
 
 
 class WatchLobby(Incoming, frozen=True, tag="watch_lobby", kw_only=True):
-    """Starts or stops the list of public rooms."""
+    """Subscribes to the list of public rooms, or unsubscribes from it."""
 
     id: CommandId
     on: bool = True
 
 
+#: Every message that a client may send.
 ClientMessage = (
     Hello
     | Ping
@@ -227,13 +258,11 @@ ClientMessage = (
 )
 
 
-# --- what happened in a room ------------------------------------------------------------------------------------------
+# --- what happened in a room --------------------------------------------------------------------
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
-    """Who holds a seat: an identity with the name it had then, or the AI at a level or as a
-    persona.
-    """
+    """The holder of a seat: a player with the name they had, or the AI at a level or persona."""
 
     identity: str
     name: str
@@ -243,11 +272,11 @@ class Occupant(Struct, frozen=True, omit_defaults=True):
 
 
 class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
-    """Something that happened in a room; the log is a list of these, numbered v = 1, 2, 3, …"""
+    """Something that happened in a room. The room's log numbers its events v = 1, 2, 3, …"""
 
 
 class Created(Event, frozen=True, tag="created"):
-    """The room was made; v 1 of every log."""
+    """The room was created. Always the first event of the log, v = 1."""
 
     game: str
     options: dict[str, str]
@@ -256,7 +285,7 @@ class Created(Event, frozen=True, tag="created"):
 
 
 class SeatTaken(Event, frozen=True, tag="seat_taken"):
-    """A seat was taken."""
+    """A player or the AI took a seat."""
 
     seat: int
     occupant: Occupant
@@ -269,8 +298,10 @@ class SeatLeft(Event, frozen=True, tag="seat_left"):
 
 
 class Started(Event, frozen=True, tag="started"):
-    """A match began: its id, its number in this room, the start position in text,
-    the exact rules, who plays which side.
+    """A match started.
+
+    `number` counts the matches of the room, `start` is the start position as text, and `rules` is
+    the digest of the game's rules.
     """
 
     match: str
@@ -281,12 +312,17 @@ class Started(Event, frozen=True, tag="started"):
 
 
 class Moved(Event, frozen=True, tag="moved"):
-    """A move was played: ply counts from 0, digest names the position after it. Text is its
-    notation in games that have one of their own ("Bc4"), else null. Number is what stands before it
-    in a list: "3." or, for the second side, "3..." where both sides' moves have one number; "6."
-    where each has its own. Both are null in old logs. `clock_ms` is reserved for the clocks of
-    matches and null until there are any. A forced move was a pass with nothing else to play: the
-    server played it for the person in that seat.
+    """A move was played.
+
+    - `ply` counts from 0.
+    - `move` is the move's token, as in the `move` command.
+    - `digest` identifies the position after the move.
+    - `text` is the move's notation ("Bc4"), null in games without a notation of their own and in
+      old logs.
+    - `number` is the label in a move list, null in old logs: "3." and "3..." in games where both
+      sides' moves share a number, "6." in games where each move has its own.
+    - `clock_ms` is reserved for clocks and always null.
+    - `forced` marks a pass that the server played for a person who had no other move.
     """
 
     match: str
@@ -300,12 +336,20 @@ class Moved(Event, frozen=True, tag="moved"):
     forced: bool = False
 
 
+#: How a match ended; see Finished.
 Termination = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
+#: What a player may offer.
 Offer = Literal["rematch", "draw"]
 
 
 class Finished(Event, frozen=True, tag="finished"):
-    """The match is over; winner is a seat or null, how says by which door, reason says it in words."""
+    """The match ended.
+
+    `winner` is a seat, or null when nobody won; `reason` is a sentence for people.
+
+    `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed
+    draw, `agreement` for an agreed one, and `failure` when the AI could not move.
+    """
 
     match: str
     winner: int | None
@@ -314,7 +358,7 @@ class Finished(Event, frozen=True, tag="finished"):
 
 
 class Offered(Event, frozen=True, tag="offered"):
-    """A seat offered a draw, or another match. An offer of a draw lapses when the other side moves."""
+    """A player offered a draw or a rematch. An offer of a draw lapses when the opponent moves."""
 
     seat: int
     what: Offer = "rematch"
@@ -328,7 +372,7 @@ class Declined(Event, frozen=True, tag="declined"):
 
 
 class Said(Event, frozen=True, tag="said"):
-    """Somebody said something."""
+    """A line of chat."""
 
     identity: str
     name: str
@@ -337,14 +381,19 @@ class Said(Event, frozen=True, tag="said"):
 
 
 class Hidden(Event, frozen=True, tag="hidden"):
-    """An event that this viewer may not see, so that counters stay whole; never in the log."""
+    """A placeholder for an event that this viewer may not see.
+
+    It keeps the numbering without gaps and is never in the log.
+    """
 
 
+#: Every event that a log may contain.
 RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
+#: Every event that a client may receive.
 AnyEvent = RoomEvent | Hidden
 
 
-# --- what the server sends --------------------------------------------------------------------------------------------
+# --- what the server sends ----------------------------------------------------------------------
 
 
 class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -352,8 +401,9 @@ class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
 
 
 class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
-    """The answer to hello. A client whose epoch differs from the one it knew joins its rooms again
-    from 0.
+    """The answer to `hello`.
+
+    A client that knew another `epoch` joins its rooms again with `since` 0.
     """
 
     protocol: int
@@ -365,8 +415,10 @@ class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
 
 
 class Ack(Outgoing, frozen=True, tag="ack", omit_defaults=False):
-    """Done. v is the last event that the command made, null when it logs nothing; room only answers
-    create.
+    """The command succeeded.
+
+    `v` is the version of its last event, null when it logged none. `room` is present only in the
+    answer to `create`.
     """
 
     id: str
@@ -375,7 +427,10 @@ class Ack(Outgoing, frozen=True, tag="ack", omit_defaults=False):
 
 
 class Error(Outgoing, frozen=True, tag="error", omit_defaults=False):
-    """Refused, and nothing changed; id is null when the message had none that could be read."""
+    """The command was refused and changed nothing; only after `store.retry` is the outcome unknown.
+
+    `id` is null when the server could not read one from the message.
+    """
 
     id: str | None
     code: Code
@@ -383,14 +438,17 @@ class Error(Outgoing, frozen=True, tag="error", omit_defaults=False):
 
 
 class Pong(Outgoing, frozen=True, tag="pong"):
-    """The server's clock in ms since 1970."""
+    """The answer to `ping`. `at` is the server's clock in ms since 1970."""
 
     at: int
     id: str | None = None
 
 
 class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What stays the same for as long as a room lives; view is null when its game is missing here."""
+    """What never changes during the life of a room.
+
+    `view` is null when this server does not have the game.
+    """
 
     game: str
     title: str
@@ -403,8 +461,10 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
-    """You follow the room now; v is its head, seat the one you hold.
-    A frozen room can be read but not played, for that reason.
+    """The client now follows the room.
+
+    `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
+    the room can be read but not played, and says why.
     """
 
     room: str
@@ -416,9 +476,9 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
-    """One move of a match: its token, its notation in games that have one, its number as in
-    `moved`; in matches of old logs too, unless their game is gone. Forced: the server played it,
-    because it was a pass with nothing else to play.
+    """One move of a match. The fields mean the same as in `moved`.
+
+    `text` and `number` are filled in for old logs too, unless this server no longer has the game.
     """
 
     move: str
@@ -428,7 +488,7 @@ class Played(Struct, frozen=True, omit_defaults=True):
 
 
 class MatchResult(Struct, frozen=True):
-    """How a match ended."""
+    """The result of a match. The fields mean the same as in `finished`."""
 
     winner: int | None
     how: Termination
@@ -436,7 +496,7 @@ class MatchResult(Struct, frozen=True):
 
 
 class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A match as it stands: start position and moves make the position."""
+    """A match with its result so far. The start position and the moves define the position."""
 
     id: str
     number: int
@@ -448,7 +508,7 @@ class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class ChatLine(Struct, frozen=True, omit_defaults=True):
-    """One line of chat with the v of its event."""
+    """One line of chat with the version and the time of its event."""
 
     v: int
     at: int
@@ -458,21 +518,25 @@ class ChatLine(Struct, frozen=True, omit_defaults=True):
 
 
 class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
-    """The whole room at v as this viewer may see it: apply later events to it."""
+    """The whole room at version `v`, as this viewer may see it.
+
+    The client applies later events to it.
+
+    `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a
+    rematch.
+    """
 
     room: str
     v: int
     seats: tuple[Occupant | None, ...]
     match: MatchState | None
-    #: Seats whose offer is open: of a draw while the match is running, else of a rematch.
+    #: Seats with an open offer: of a draw while the match is running, else of a rematch.
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):
-    """One event of a room (its own fields stand beside these): what a room's log says at v. `at` is
-    ms since 1970.
-    """
+    """One event of a room; the fields of its kind stand beside these. `at` is in ms since 1970."""
 
     room: str
     v: int
@@ -480,7 +544,7 @@ class EventFrame(Outgoing, frozen=True, tag="event"):
 
 
 class View(Outgoing, frozen=True, tag="view", kw_only=True):
-    """What to draw at v, for everybody in the room."""
+    """The board at version `v`, the same for every viewer."""
 
     room: str
     v: int
@@ -490,8 +554,9 @@ class View(Outgoing, frozen=True, tag="view", kw_only=True):
 
 
 class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
-    """Your legal moves at v, to the seat to move only; claim is why you may claim a draw, where you
-    may.
+    """The legal moves at version `v`, sent only to the player to move.
+
+    `claim` is the reason for which that player may claim a draw, null when there is none.
     """
 
     room: str
@@ -503,11 +568,16 @@ class Turn(Outgoing, frozen=True, tag="turn", kw_only=True):
 
 
 class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
-    """What an AI seat is doing; score is for that seat, in the game's units (30000 minus plies: a
-    forced win). Number is that of the move that is thought about. Absent: no engine is there, and
-    the match waits for one. May be dropped. `ready` is there while the game is compiled, once per
-    installation: how far that is, in percent. `warming` says that this look is shorter than the
-    level's because it is not yet.
+    """The state of an AI seat's search. May be dropped.
+
+    - `state` is `absent` when no engine is connected and the match waits for one.
+    - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus
+      the plies to it.
+    - `number` is the label of the move that is being searched, as in `moved`.
+    - `ready` is the progress of compiling the game, in percent. It is null when the game is
+      compiled, which happens once per installation.
+    - `warming` means that the search is shorter than the level's because the game is not compiled
+      yet.
     """
 
     room: str
@@ -528,8 +598,9 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
-    """Which seats have somebody connected (an AI always is), and how many others watch. May be
-    dropped.
+    """Which seats are connected (an AI seat always is) and how many spectators watch.
+
+    May be dropped.
     """
 
     room: str
@@ -538,8 +609,9 @@ class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
 
 
 class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A public room in the lobby's list; length is how long its match is, in words, as its game
-    counts moves.
+    """A public room in the lobby's list.
+
+    `length` is the length of its match in words, counted as the game counts moves.
     """
 
     room: str
@@ -555,8 +627,10 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):
-    """The list of public rooms when full is true,
-    else the rooms that changed and the ids of those that are gone. May be dropped.
+    """The list of public rooms. May be dropped.
+
+    With `full` true it is the whole list; otherwise `rooms` holds the rooms that changed and `gone`
+    the ids of those that left the list.
     """
 
     full: bool
@@ -564,6 +638,7 @@ class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):
     gone: tuple[str, ...] = ()
 
 
+#: Every message that the server may send, besides events.
 ServerMessage = (
     Welcome | Ack | Error | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
 )

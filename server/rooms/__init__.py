@@ -1,1 +1,1 @@
-"""The room as a pure state machine over its log."""
+"""A room as a pure state machine over its log."""

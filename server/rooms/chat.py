@@ -1,20 +1,20 @@
-"""How much may be said: so many lines in a while for each identity, and for the room.
+"""The pace of the chat: limits for each identity and for a room within WINDOW_MS.
 
-Judged from the lines of the log, so it is the same on every node.
+They are checked against the lines of the log, so every node decides the same.
 """
 
 from server.protocol.codes import Code
 from server.rooms.model import CommandRejected, Room
 
+#: The window in which lines of chat are counted, in ms.
 WINDOW_MS = 10_000
 
 
 def check_pace(room: Room, identity: str, now_ms: int, lines: int, room_lines: int) -> None:
-    """CommandRejected, with the time to wait, when the identity has said `lines` or the room heard
-    `room_lines` within WINDOW_MS; 0 is no limit.
+    """Raises CommandRejected, with the time to wait, when a limit is reached within WINDOW_MS.
 
-    Lines that the clock says are more than WINDOW_MS ahead are passed over: a clock that was set
-    back mutes nobody.
+    `lines` is the limit of the identity and `room_lines` that of the room; 0 is no limit. Lines
+    more than WINDOW_MS in the future are ignored, so a clock that was set back mutes nobody.
     """
     near = [said for said in room.said if abs(now_ms - said.at_ms) < WINDOW_MS]
     own = [said for said in near if said.identity == identity]

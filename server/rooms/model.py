@@ -1,4 +1,4 @@
-"""What a room is: immutable values, folded from its log by `rules.evolve`."""
+"""The immutable values that make up a room. `rules.evolve` folds them from its log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,17 +18,18 @@ from server.protocol.messages import (
 )
 from server.settings import CHAT_JUDGED as CHAT_JUDGED
 
+#: Seats of a room.
 SEATS = 2
-#: Lines of chat that a snapshot carries; the log has them all.
+#: Lines of chat that a snapshot carries. The log has them all.
 CHAT_KEPT = 50
 
-#: The identity of AI seats and of all commands of the server: no client can be it, for theirs are
-#: random.
+#: The identity of AI seats and of the server's own commands. Clients' identities are random, so
+#: none can equal it.
 AI_IDENTITY = "ai"
 
 
 class CommandRejected(Exception):
-    """A command that changes nothing, with the code for it and what was expected."""
+    """The command is refused and changes nothing. Carries the error code and what was expected."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -38,7 +39,7 @@ class CommandRejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who gives a command: an identity with its name at this moment."""
+    """The identity that gives a command, with its name at that moment."""
 
     identity: str
     name: str
@@ -46,8 +47,9 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class ForcedPass:
-    """The server's own command: the person to move in the position of that digest can only pass,
-    with that move.
+    """The server's own command: passes for a person with no other move in that position.
+
+    `digest` identifies the position.
     """
 
     id: str
@@ -59,7 +61,7 @@ class ForcedPass:
 
 @dataclass(frozen=True, slots=True)
 class AiFailure:
-    """The server's own command: the AI seat could give no move in the position of that digest."""
+    """The server's own command: the AI seat found no move in the position with that digest."""
 
     id: str
     match: str
@@ -70,7 +72,7 @@ class AiFailure:
 
 @dataclass(frozen=True, slots=True)
 class AiMove:
-    """The server's own command: what an AI seat decided in the position of that digest."""
+    """The server's own command: the AI seat's move in the position with that digest."""
 
     id: str
     match: str
@@ -79,13 +81,13 @@ class AiMove:
     move: str
 
     def failed(self, reason: str) -> AiFailure:
-        """What becomes of a move that cannot be played: the match must not wait for it for ever."""
+        """The failure that replaces a move that cannot be played, so that the match ends."""
         return AiFailure(self.id, self.match, self.seat, self.digest, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class AiReply:
-    """The server's own command: what an AI seat says to the offer of a draw."""
+    """The server's own command: the AI seat's answer to an offer of a draw."""
 
     id: str
     match: str
@@ -93,12 +95,14 @@ class AiReply:
     accept: bool
 
 
+#: Every command that a room decides: the clients' and the server's own.
 Command = RoomCommand | AiMove | AiFailure | AiReply | ForcedPass
 
 
 class Match(Struct, frozen=True):
-    """One playing of the room's game. `position` is None when the rules are missing or changed:
-    then the moves are mere text.
+    """One match of the room's game.
+
+    `position` is None when the rules are missing or have changed; the moves are then mere text.
     """
 
     id: str
@@ -119,11 +123,11 @@ class Match(Struct, frozen=True):
 
     @property
     def ply(self) -> int:
-        """How many moves have been played."""
+        """The number of moves played."""
         return len(self.moves)
 
     def state(self) -> MatchState:
-        """The match as clients get it."""
+        """The match as clients receive it."""
         return MatchState(
             id=self.id, number=self.number, start=self.start, rules=self.rules,
             seats=self.seats, moves=self.moves, over=self.over,
@@ -131,15 +135,17 @@ class Match(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True):
-    """Who said something when, as the pace of the chat is judged by it."""
+    """The author and time of a line of chat, by which the pace of the chat is checked."""
 
     identity: str
     at_ms: int
 
 
 class Room(Struct, frozen=True):
-    """A room at v. `game` is None when this server does not have it; `frozen` then says why nothing
-    can be played.
+    """A room at version `v`.
+
+    `game` is None when this server does not have it; `frozen` then says why the room can only be
+    read.
     """
 
     id: str
@@ -155,17 +161,17 @@ class Room(Struct, frozen=True):
     match: Match | None = None
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
-    #: Who said the last CHAT_JUDGED lines.
+    #: Authors and times of the last CHAT_JUDGED lines of chat.
     said: tuple[Said, ...] = ()
     frozen: Code | None = None
 
     @property
     def playing(self) -> Match | None:
-        """The running match."""
+        """The running match, or None."""
         return self.match if self.match is not None and self.match.over is None else None
 
     def seat_of(self, identity: str) -> int | None:
-        """The seat that an identity holds; AI seats are nobody's."""
+        """The seat that an identity holds, or None. AI seats belong to no identity."""
         for number, occupant in enumerate(self.seats):
             if occupant is not None and occupant.identity == identity and occupant.kind != "ai":
                 return number
@@ -173,11 +179,11 @@ class Room(Struct, frozen=True):
 
     @property
     def has_ai(self) -> bool:
-        """Does an AI hold a seat?"""
+        """Whether an AI holds a seat."""
         return any(occupant is not None and occupant.kind == "ai" for occupant in self.seats)
 
     def ai_to_move(self) -> int | None:
-        """The seat to move, if the AI holds it and can be asked."""
+        """The seat to move if an AI holds it and the rules can be played, else None."""
         match = self.playing
         if match is None or match.position is None or self.frozen is not None:
             return None
@@ -185,7 +191,7 @@ class Room(Struct, frozen=True):
         return seat if match.seats[seat].kind == "ai" else None
 
     def ai_asked(self) -> int | None:
-        """The AI seat that has to answer an offer of a draw."""
+        """The AI seat that has to answer an offer of a draw, or None."""
         match = self.playing
         if match is None or not self.offers:
             return None
@@ -193,14 +199,14 @@ class Room(Struct, frozen=True):
         return seat if match.seats[seat].kind == "ai" else None
 
     def forced_pass(self) -> ForcedPass | None:
-        """The pass that the server plays for the person to move, who can play nothing else."""
+        """The pass that the server plays for a person to move who has no other move, or None."""
         match = self.playing
         if match is None or match.position is None or self.frozen is not None:
             return None
         seat = match.position.turn
         try:
             token = match.position.forced_pass() if match.seats[seat].kind != "ai" else None
-        except GameFault:  # rules that fail here are told where the moves are shown
+        except GameFault:  # the same fault is logged where the moves are listed
             return None
         return (
             ForcedPass(f"pass:{match.id}:{self.v}", match.id, seat, match.digest, token)
@@ -209,9 +215,7 @@ class Room(Struct, frozen=True):
         )
 
     def due_ms(self) -> int | None:
-        """When the room must be looked at though nobody sends a command: at once, for what an AI
-        owes or a pass.
-        """
+        """The room's wake-up time: `changed_ms` if an AI owes an answer or a pass is due."""
         owed = (
             self.ai_to_move() is not None
             or self.ai_asked() is not None

@@ -1,6 +1,7 @@
-"""What stands in a list of moves: each with its number and, in games that have one, its notation.
-The `moved` event has both; for older logs they are made here, so that all who show a match show the
-same. Pure.
+"""The entries of a move list: each move's number and, in games that have one, its notation.
+
+The `moved` event carries both. For logs from before it did, they are computed here, so that every
+client shows the same list. Pure.
 """
 
 from engine.game import Game, GameError, GameFault, Position
@@ -10,8 +11,9 @@ from server.rooms.model import Match
 
 
 def played(event: Moved, game: Game | None, after: Position | None) -> Played:
-    """The move of an event that led to the position `after`; without game or position what the
-    event has.
+    """The move of an event that led to the position `after`.
+
+    Without a game or a position, only what the event carries.
     """
     text, number = event.text, event.number
     if text is None and after is not None:
@@ -25,12 +27,12 @@ def played(event: Moved, game: Game | None, after: Position | None) -> Played:
 
 
 def length(game: Game | None, match: Match) -> str:
-    """How long a match is, in words; "" before its first move."""
+    """The length of a match in words; "" before its first move."""
     return length_text(game, match.ply, match.first) if match.ply else ""
 
 
 def first_seat(game: Game, start: str, options: dict[str, str]) -> int:
-    """The seat that begins from a position; the first one where the rules cannot read it any more."""
+    """The seat that moves first from a start position; 0 if the rules can no longer parse it."""
     try:
         return game.position(start, options).turn
     except (GameError, GameFault):

@@ -1,8 +1,7 @@
-"""The room's rule book: what a command makes happen, and what an event changes.
+"""The room's rule book: which events a command makes, and how an event changes a room.
 
-`decide` turns a command into events or rejects it and changes nothing; `evolve` applies one event
-and is total: whatever is in a stored log loads, if need be as a frozen room that can be read but
-not played.
+`decide` turns a command into events, or rejects it and changes nothing. `evolve` applies one event
+and is total: every stored log loads, if necessary as a frozen room that can only be read.
 """
 
 import unicodedata
@@ -44,25 +43,27 @@ from server.rooms.model import (
     Said,
 )
 
+#: Returns a new id for a match.
 NewId = Callable[[], str]
+#: Returns the game with an id, or raises UnknownGame.
 FindGame = Callable[[str], Game]
 
-#: A player may abort a match until this many moves have been played.
+#: Plies after which a player can no longer abort a match.
 ABORT_PLIES = 2
 
-#: Who has offered a draw may offer it again after so many moves: offers are not to wear anybody
+#: Plies before a player may repeat an offer of a draw, so that offers cannot wear the opponent
 #: down.
 OFFER_AGAIN_PLIES = 10
 
 
 def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> list[wire.RoomEvent]:
-    """The first events of a new room; CommandRejected for options, levels or seats that cannot be."""
+    """The first events of a new room. Raises CommandRejected for invalid options or seats."""
     try:
         start = game.start(command.options)
     except OptionError as error:
         raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
     if sum(isinstance(seat, wire.MySeat) for seat in command.seats) > 1:
-        raise CommandRejected(Code.SEAT_ALREADY, "one may sit on one seat only")
+        raise CommandRejected(Code.SEAT_ALREADY, "a player may take one seat only")
     events: list[wire.RoomEvent] = [
         wire.Created(game.id, dict(start.options), command.visibility, actor.identity)
     ]
@@ -85,8 +86,9 @@ def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> lis
 
 
 def decide(room: Room, actor: Actor, command: Command, new_id: NewId) -> list[wire.RoomEvent]:
-    """The events that a command makes, at least one; CommandRejected says why there are none.
-    GameFault: the rules are broken.
+    """The events that a command makes, at least one.
+
+    Raises CommandRejected when it is refused and GameFault when the rules fail.
     """
     match command:
         case wire.Move():
@@ -130,7 +132,7 @@ def decide(room: Room, actor: Actor, command: Command, new_id: NewId) -> list[wi
             )
 
 
-# --- moves ------------------------------------------------------------------------------------------------------------
+# --- moves --------------------------------------------------------------------------------------
 
 
 def _move(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
@@ -166,10 +168,10 @@ def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.Roo
     match = _running(room)
     position = _playable(room, match)
     if actor.identity != AI_IDENTITY:
-        raise CommandRejected(Code.SEAT_NONE, "only the server passes for others")
+        raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
     wanted = room.forced_pass()
-    asked = (command.match, command.seat, command.digest, command.move)
-    if wanted is None or (wanted.match, wanted.seat, wanted.digest, wanted.move) != asked:
+    given = (command.match, command.seat, command.digest, command.move)
+    if wanted is None or (wanted.match, wanted.seat, wanted.digest, wanted.move) != given:
         raise CommandRejected(Code.MOVE_STALE, "the pass is for another position")
     return _play(match, position, command.seat, command.move, forced=True)
 
@@ -177,7 +179,7 @@ def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.Roo
 def _ai_turn(
     room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str
 ) -> Position:
-    """The position, if an answer for that match, seat and digest still belongs to it."""
+    """The position, if the AI's answer for that match, seat and digest is still current."""
     position = _playable(room, match)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
@@ -233,7 +235,7 @@ def _abort(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     return [wire.Finished(match.id, None, "abort", "the match was aborted")]
 
 
-# --- draws ------------------------------------------------------------------------------------------------------------
+# --- draws --------------------------------------------------------------------------------------
 
 
 def _claim(room: Room, actor: Actor) -> list[wire.RoomEvent]:
@@ -244,7 +246,7 @@ def _claim(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     if reason is None:
         raise CommandRejected(
             Code.CLAIM_NONE,
-            "there is no draw to claim: it takes your turn and a reason in the rules",
+            "there is no draw to claim: it must be your turn, and the rules must allow it",
         )
     return [wire.Finished(match.id, None, "claim", reason)]
 
@@ -265,7 +267,7 @@ def _offer_draw(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 def _accept(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     if 1 - seat not in room.offers:
-        raise CommandRejected(Code.OFFER_NONE, "the other side offers nothing")
+        raise CommandRejected(Code.OFFER_NONE, "the other side has not offered anything")
     return [_agreed(room.playing)] if room.playing is not None else _rematch(room, actor, new_id)
 
 
@@ -282,12 +284,12 @@ def _agreed(match: Match) -> wire.Finished:
     return wire.Finished(match.id, None, "agreement", "both sides agreed to it")
 
 
-# --- seats ------------------------------------------------------------------------------------------------------------
+# --- seats --------------------------------------------------------------------------------------
 
 
 def _sit(room: Room, actor: Actor, seat: int, new_id: NewId) -> list[wire.RoomEvent]:
     if room.seats[seat] is not None:
-        raise CommandRejected(Code.SEAT_TAKEN, "somebody sits there already")
+        raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
     if room.seat_of(actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "you have a seat already")
     return _take(room, seat, Occupant(actor.identity, actor.name), new_id)
@@ -305,7 +307,7 @@ def _stand(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 def _add_ai(room: Room, actor: Actor, command: wire.AddAi, new_id: NewId) -> list[wire.RoomEvent]:
     _host(room, actor)
     if room.seats[command.seat] is not None:
-        raise CommandRejected(Code.SEAT_TAKEN, "somebody sits there already")
+        raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
     return _take(room, command.seat, _ai(_game(room), command.level, command.persona), new_id)
 
 
@@ -320,7 +322,7 @@ def _remove_ai(room: Room, actor: Actor, seat: int) -> list[wire.RoomEvent]:
 
 
 def _take(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list[wire.RoomEvent]:
-    """The seat is taken, and the match starts if it was the last free one."""
+    """The events of taking a seat, and of starting the match if it was the last free one."""
     game = _game(room)
     seats = [*room.seats[:seat], occupant, *room.seats[seat + 1 :]]
     events: list[wire.RoomEvent] = [wire.SeatTaken(seat, occupant)]
@@ -343,7 +345,7 @@ def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     if seat is None and not (actor.identity == room.host and _only_ai(room)):
         raise CommandRejected(
             Code.SEAT_NONE,
-            "only players may ask for a rematch, or the host of a match between AI seats",
+            "only a player may offer a rematch, or the host of a match between AI seats",
         )
     if seat is not None and filled[1 - seat].kind != "ai" and (1 - seat) not in room.offers:
         if seat in room.offers:
@@ -360,7 +362,10 @@ def _decline(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 
 
 def _start(room: Room, game: Game) -> Position:
-    """Where a match of this room starts; its options may be those of an older version of the game."""
+    """The start position of this room's matches.
+
+    Its options may be those of an older version of the game.
+    """
     try:
         return game.start(room.options)
     except OptionError as error:
@@ -385,21 +390,22 @@ def _ai(game: Game, level: int | None, persona: Persona | None) -> Occupant:
     return Occupant(AI_IDENTITY, f"AI level {level}", "ai", level)
 
 
-# --- chat -------------------------------------------------------------------------------------------------------------
+# --- chat ---------------------------------------------------------------------------------------
 
 
 def _chat(room: Room, actor: Actor, command: wire.Chat) -> list[wire.RoomEvent]:
     text = clean_text(command.text)
     if not text:
-        raise CommandRejected(Code.CHAT_EMPTY, "there is nothing to say in that")
+        raise CommandRejected(Code.CHAT_EMPTY, "the line is empty")
     if command.to == "spectators" and room.seat_of(actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
     return [wire.Said(actor.identity, actor.name, text, command.to)]
 
 
 def clean_text(text: str) -> str:
-    """The text on one line without control, bidirectional and other format characters, which can
-    make a page lie.
+    """The text on one line, without invisible characters.
+
+    Control, bidirectional and other format characters could falsify a page.
     """
     kept = "".join(
         c if unicodedata.category(c)[0] not in "CZ" else " " if c.isspace() else "" for c in text
@@ -407,7 +413,7 @@ def clean_text(text: str) -> str:
     return " ".join(kept.split())
 
 
-# --- what commands ask of a room --------------------------------------------------------------------------------------
+# --- preconditions of commands ------------------------------------------------------------------
 
 
 def _game(room: Room) -> Game:
@@ -430,7 +436,7 @@ def _playable(room: Room, match: Match) -> Position:
     if room.frozen is not None or match.position is None:
         raise CommandRejected(
             room.frozen or Code.ROOM_FROZEN,
-            "the rules of this match are not those that this server has; it can only be read",
+            "this match was played by other rules than this server has; it can only be read",
         )
     return match.position
 
@@ -463,12 +469,13 @@ def _side(room: Room, seat: int) -> str:
         return ("the first player", "the second player")[seat]
 
 
-# --- events -----------------------------------------------------------------------------------------------------------
+# --- events -------------------------------------------------------------------------------------
 
 
 def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) -> Room:
-    """The room after the first event of its log, which is `created`; ValueError for a log that
-    starts otherwise.
+    """The room after the first event of its log, which is `created`.
+
+    Raises ValueError for any other event.
     """
     if not isinstance(event, wire.Created):
         raise ValueError(
@@ -480,19 +487,20 @@ def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) 
         game.check_options(event.options)
     except GameError:
         frozen = Code.GAME_UNKNOWN if game is None else Code.OPTION_UNKNOWN
-    except (
-        Exception
-    ):  # a plug-in's file may raise anything while it is imported; the log must load all the same
+    except Exception:
+        # A plug-in's file may raise anything while it is imported. The log must load all the same.
         frozen = Code.GAME_FAULT
     return Room(
-        id=room_id, v=1, game=game, game_id=event.game, options=event.options, visibility=event.visibility,
-        host=event.host, created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
+        id=room_id, v=1, game=game, game_id=event.game, options=event.options,
+        visibility=event.visibility, host=event.host,
+        created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
     )  # fmt: skip
 
 
 def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
-    """The room after one more event. Total: a log that this server cannot play any more makes a
-    frozen room.
+    """The room after one more event.
+
+    Total: a log that this server can no longer play makes a frozen room.
     """
     room = replace(room, v=room.v + 1, changed_ms=max(at_ms, room.changed_ms))
     match event:
@@ -532,11 +540,11 @@ def _evolve_started(room: Room, event: wire.Started) -> Room:
     except (GameError, GameFault) as error:
         position, frozen = None, _frozen_by(error)
     match = Match(
-        event.match, event.number, event.start, event.rules, event.seats, position, digest, room.v, room.changed_ms,
-        first=position.turn if position is not None else 0,
+        event.match, event.number, event.start, event.rules, event.seats, position, digest,
+        room.v, room.changed_ms, first=position.turn if position is not None else 0,
     )  # fmt: skip
-    # A new match is played by today's rules, so what froze an older one is over; a missing game
-    # stays missing.
+    # A new match is played by today's rules, so a freeze caused by an older match ends. A missing
+    # game stays missing.
     return replace(
         room,
         seats=(*event.seats, *(None,) * SEATS)[:SEATS],
@@ -564,21 +572,21 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
     if position is not None:
         try:
             position = _check_start(position.replay(event.move), match.seats)
-            # Rules that have changed since the match began may go on only as long as they lead to
-            # the same positions.
+            # A match may continue under changed rules only as long as they lead to the same
+            # positions.
             if match.rules != position.game.digest and position.digest() != event.digest:
                 position, frozen = None, Code.GAME_CHANGED
         except (GameError, GameFault) as error:
             position, frozen = None, _frozen_by(error)
     moves = (*match.moves, notation.played(event, room.game, position))
     match = replace(match, moves=moves, position=position, digest=event.digest)
-    if room.offers:  # an offer stands until the side that got it moves on
+    if room.offers:  # an offer stands until the other side moves
         room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))
     return replace(room, match=match, frozen=frozen)
 
 
 def _check_start(position: Position, seats: Sequence[Occupant]) -> Position:
-    """The position, if it is the turn of one of these seats."""
+    """The position, if it is the turn of one of these seats. Raises PositionError otherwise."""
     if len(seats) != SEATS or position.turn not in range(SEATS):
         raise PositionError(f"seat {position.turn} of {len(seats)} is to move")
     return position

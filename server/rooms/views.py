@@ -1,6 +1,4 @@
-"""What a viewer gets of a room besides its events: the description, the snapshot, the picture, the
-legal moves.
-"""
+"""What a viewer receives of a room besides events: description, snapshot, board, legal moves."""
 
 from msgspec.structs import replace
 
@@ -11,7 +9,7 @@ from server.rooms.model import Match, Room
 
 
 def description(room: Room) -> wire.RoomDescription:
-    """What stays the same for as long as the room lives."""
+    """The room's description, which never changes."""
     board: BoardView | None = None
     if room.game is not None:
         try:
@@ -19,14 +17,15 @@ def description(room: Room) -> wire.RoomDescription:
         except GameFault:
             board = None
     return wire.RoomDescription(
-        game=room.game_id, title=room.game.title if room.game else room.game_id, options=dict(room.options),
-        visibility=room.visibility, host=room.host, created_ms=room.created_ms,
+        game=room.game_id, title=room.game.title if room.game else room.game_id,
+        options=dict(room.options), visibility=room.visibility,
+        host=room.host, created_ms=room.created_ms,
         levels=room.game.levels if room.game else 1, view=board,
     )  # fmt: skip
 
 
 def snapshot(room: Room, player: bool) -> wire.Snapshot:
-    """The whole room as players, or everybody else, may see it."""
+    """The whole room as a player, or as a spectator, may see it."""
     chat = tuple(line for line in room.chat if line.to == "room" or not player)
     match = room.match.state() if room.match else None
     return wire.Snapshot(
@@ -35,22 +34,28 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
 
 
 def view(room: Room, match: Match) -> wire.View | None:
-    """What to draw; None for a match that this server cannot play. GameFault: the rules are broken."""
+    """The board; None for a match that this server cannot play.
+
+    Raises GameFault when the rules fail.
+    """
     if match.position is None:
         return None
-    picture = match.position.view()
-    if match.over is not None and picture.turn is not None:
-        picture = _without_turn(picture, match.over)
-    return wire.View(room=room.id, v=room.v, match=match.id, ply=match.ply, view=picture)
+    position_view = match.position.view()
+    if match.over is not None and position_view.turn is not None:
+        position_view = _without_turn(position_view, match.over)
+    return wire.View(room=room.id, v=room.v, match=match.id, ply=match.ply, view=position_view)
 
 
-def _without_turn(picture: PositionView, over: wire.MatchResult) -> PositionView:
-    """The picture of a match that ended off the board: nobody is to move, and the line says why."""
-    return replace(picture, turn=None, text=over.reason)
+def _without_turn(position_view: PositionView, over: wire.MatchResult) -> PositionView:
+    """The view of a match that ended off the board: no seat to move, the reason as text."""
+    return replace(position_view, turn=None, text=over.reason)
 
 
 def turn(room: Room, match: Match) -> wire.Turn | None:
-    """The legal moves of the seat to move, if a person holds it. GameFault: the rules are broken."""
+    """The legal moves of the seat to move, if a person holds it.
+
+    Raises GameFault when the rules fail.
+    """
     position = match.position
     if position is None or match.over is not None or room.frozen is not None:
         return None

@@ -1,1 +1,1 @@
-"""What runs: one runner a room, the hub that starts them, the lobby."""
+"""The live side of a node: one runner for each room, the hub that owns them, and the lobby."""

@@ -1,6 +1,4 @@
-"""The frames that show a room: the picture for all its viewers, and the legal moves for the side to
-move.
-"""
+"""The frames that show a board: the view for every viewer, the legal moves for the side to move."""
 
 import structlog
 
@@ -14,8 +12,9 @@ log = structlog.get_logger()
 
 
 def view_frame(room: Room) -> bytes:
-    """What everybody sees of the running or last match; empty before the first one, or when the
-    rules fail.
+    """The board of the running or last match as a frame.
+
+    It is empty before the first match, and when the rules fail.
     """
     try:
         view = views.view(room, room.match) if room.match else None
@@ -26,7 +25,10 @@ def view_frame(room: Room) -> bytes:
 
 
 def turn_frame(room: Room) -> tuple[bytes, str | None]:
-    """The legal moves and the identity whose they are; empty and nobody's when there are none."""
+    """The legal moves as a frame, and the identity that receives it.
+
+    Without legal moves it is (b"", None).
+    """
     match = room.playing
     try:
         turn = views.turn(room, match) if match else None

@@ -1,10 +1,9 @@
-"""Nothing stays for ever: guests who never sat at a table, and rooms that never had a match, go
-when nobody has seen them for long.
+"""Deletes guests who never took a seat, and rooms that never had a match, when unseen for long.
 
-Every node looks over both tables, a page at a time and all over again, and notes the day of what is
-open on it. So a room that is open on some node, or a guest who is connected to one, was seen
-yesterday at the latest. What a node deletes, another one may delete at the same moment: it goes
-once.
+Every node scans both tables again and again, a page at a time, and once a day marks the rooms that
+are open on it as seen. So a room that is open on any node, or a guest who is connected to one, was
+seen yesterday at the latest. Two nodes may try to delete the same row at the same moment; it is
+deleted once.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,23 +16,26 @@ from server.store.base import DaySpan, RoomHead, StoredEvent, batched, day_of
 
 log = structlog.get_logger()
 
-#: A guest who never sat goes when unseen for so many days.
+#: Days without being seen after which a guest who never sat is deleted.
 GUEST_DAYS = 30
-#: A room without a match goes when unseen for so many days.
+#: Days without being seen after which a room without a match is deleted.
 ROOM_DAYS = 7
-#: Rows of each table in one look.
+#: Rows of each table in one step of the scan.
 PAGE = 500
-#: How the log entry of a match that begins begins.
+#: The first bytes of the log entry of a `started` event.
 STARTED = b'{"kind":"started"'
-#: Between two looks: 720,000 rows of each table a day.
+#: Time between two steps, in seconds: 720,000 rows of each table a day.
 LOOK_S = 60.0
 
 
 async def note_opened(
     ports: Ports, room: str, head: RoomHead, events: Sequence[StoredEvent]
 ) -> bool:
-    """Whether the room, of which these were read, is still there; from here on it stays, as those
-    with a match do.
+    """Marks a room that was just read as seen today.
+
+    Returns False if it has been deleted meanwhile.
+
+    Rooms with a match are kept for ever and need no mark.
     """
     if any(event.body.startswith(STARTED) for event in events):
         return True
@@ -44,14 +46,14 @@ async def note_opened(
 
 
 async def note_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
-    """Before these events are written: no seat that they give belongs to a guest who goes."""
+    """Marks the players whom these events seat as permanent, before the events are written."""
     for event in events:
         if isinstance(event, wire.SeatTaken) and event.occupant.kind != "ai":
             await ports.store.mark_sat(event.occupant.identity)
 
 
 class Expiry:
-    """One node's part in it; `look` is one step."""
+    """One node's share of the expiry. `look` is one step of it."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -60,9 +62,10 @@ class Expiry:
         self._noted_day: int | None = None
 
     async def look(self, open_rooms: Collection[str], clock_ahead_ms: int) -> tuple[str, ...]:
-        """Notes the rooms that are open here, once a day, then looks over a page of guests and one
-        of rooms; returns the rooms that are gone. StoreError when the store fails: the next look
-        goes on from there.
+        """Marks the open rooms as seen once a day, then scans a page of guests and a page of rooms.
+
+        Returns the ids of the deleted rooms. Raises StoreError when the store fails; the next step
+        continues from there.
         """
         store = self._ports.store
         today = day_of(self._ports.now_ms() - clock_ahead_ms)

@@ -1,4 +1,4 @@
-"""Who follows a room: the connections here, and what the other nodes say of theirs."""
+"""The followers of a room: connections to this node, and the presence that other nodes report."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -10,27 +10,26 @@ from server.protocol.codec import format_message
 from server.protocol.frames import text_frame
 from server.rooms.model import Room
 
-#: Comings and goings within so long are told at once.
+#: Changes of presence within this time are sent together, in seconds.
 PRESENCE_DELAY_S = 0.1
 
 
 class Followers:
-    """The followers of a room on this node, and the presence that they and the other nodes are
-    told.
+    """The followers of a room on this node, and the presence frames that they receive.
 
-    `room` gives the room as last seen here, None before it is loaded; `changed` is called after
-    presence was told.
+    `room` returns the room as last seen here, None before it is loaded. `changed` is called after a
+    presence frame was sent.
     """
 
     __slots__ = (
         "_changed",
         "_elsewhere",
         "_followers",
+        "_last_presence",
         "_ports",
         "_room",
         "_room_id",
         "_timer",
-        "_told",
     )
 
     def __init__(
@@ -44,80 +43,85 @@ class Followers:
         self._ports = ports
         self._room = room
         self._changed = changed
-        self._followers: dict[Follower, bool] = {}  # whether it holds a seat
+        #: The followers here, and whether each holds a seat.
+        self._followers: dict[Follower, bool] = {}
         self._elsewhere: dict[str, PresenceReport] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._told = b""
+        self._last_presence = b""
 
     def __len__(self) -> int:
         return len(self._followers)
 
     def __iter__(self) -> Iterator[tuple[Follower, bool]]:
-        """The followers here, each with whether it holds a seat; they may come and go meanwhile."""
+        """The followers here, each with whether it holds a seat.
+
+        They may come and go during the iteration.
+        """
         return iter(tuple(self._followers.items()))
 
     @property
     def watching(self) -> int:
-        """How many follow the room without a seat, on all nodes."""
+        """The number of followers without a seat, on all nodes."""
         return self._watching_here() + sum(here.watching for here in self._elsewhere.values())
 
     @property
     def nodes(self) -> Iterable[str]:
-        """The other nodes that said who is there."""
+        """The other nodes that have reported presence."""
         return self._elsewhere
 
-    # --- who comes and goes ---
+    # --- changes ---
 
     def add(self, follower: Follower, player: bool) -> None:
+        """Adds a follower; `player` says whether it holds a seat."""
         self._followers[follower] = player
 
     def remove(self, follower: Follower) -> bool:
-        """Whether it was there."""
+        """Removes a follower. Returns whether it was there."""
         if self._followers.pop(follower, None) is None:
             return False
         self.presence_changed()
         return True
 
     def seats_changed(self, room: Room) -> None:
-        """Looks anew who holds a seat."""
+        """Updates which followers hold a seat."""
         for follower in self._followers:
             self._followers[follower] = room.seat_of(follower.identity) is not None
         self.presence_changed()
 
-    def heard(self, here: PresenceReport) -> None:
-        """Another node says who is there, and may ask who is here."""
-        unheard_of = here.node not in self._elsewhere
+    def on_presence(self, here: PresenceReport) -> None:
+        """Takes another node's report, and answers it if that node is new or asks."""
+        is_new = here.node not in self._elsewhere
         self._elsewhere[here.node] = here
-        self.presence_changed(publish=unheard_of or here.asks)
+        self.presence_changed(publish=is_new or here.asks)
 
     def node_gone(self, node: str) -> None:
-        """Nobody is here on that node any more."""
+        """Drops the report of a node that has gone."""
         if self._elsewhere.pop(node, None) is not None:
             self.presence_changed(publish=False)
 
-    # --- telling ---
+    # --- sending ---
 
     def presence_changed(self, publish: bool = True) -> None:
-        """Tells it soon here, and at once to the other nodes."""
+        """Schedules a presence frame for the followers here, and reports to other nodes at once."""
         if publish:
-            self._say_here()
+            self._publish_here()
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(
-                PRESENCE_DELAY_S, self._tell_presence
+                PRESENCE_DELAY_S, self._send_presence
             )
 
-    def say_here(self, asks: bool = False) -> None:
-        """Tells the other nodes once more who is here, in case they have not heard."""
+    def publish_presence(self, asks: bool = False) -> None:
+        """Reports this node's followers again, in case the other nodes missed it."""
         if self._followers:
-            self._say_here(asks)
+            self._publish_here(asks)
 
-    def tell_ephemeral(self, frame: bytes) -> None:
-        """Sends what a slow reader may miss."""
+    def send_ephemeral_to_all(self, frame: bytes) -> None:
+        """Sends a frame that a slow reader may miss."""
         for follower in tuple(self._followers):
             follower.send_ephemeral(frame)
 
     def presence(self, room: Room) -> bytes:
-        """The frame that says which seats have somebody connected, and how many watch."""
+        """The frame that says which seats are connected and how many spectators watch."""
         elsewhere = (other.identities for other in self._elsewhere.values())
         here = {follower.identity for follower in self._followers}.union(*elsewhere)
         seats = tuple(
@@ -128,14 +132,14 @@ class Followers:
         )
 
     def close(self) -> None:
-        """Nothing more is told."""
+        """Cancels the presence frame that is scheduled."""
         if self._timer is not None:
             self._timer.cancel()
 
     def _watching_here(self) -> int:
         return sum(not player for player in self._followers.values())
 
-    def _say_here(self, asks: bool = False) -> None:
+    def _publish_here(self, asks: bool = False) -> None:
         seated = frozenset(
             follower.identity for follower, player in self._followers.items() if player
         )
@@ -143,14 +147,14 @@ class Followers:
             PresenceReport(self._room_id, self._ports.node, seated, self._watching_here(), asks)
         )
 
-    def _tell_presence(self) -> None:
-        """Tells everybody who is here, if that is news."""
+    def _send_presence(self) -> None:
+        """Sends the presence to the followers here if it differs from what they have."""
         self._timer = None
         room = self._room()
         if room is None:
             return
         frame = self.presence(room)
-        if frame != self._told:
-            self._told = frame
-            self.tell_ephemeral(frame)
+        if frame != self._last_presence:
+            self._last_presence = frame
+            self.send_ephemeral_to_all(frame)
             self._changed(self._room_id)

@@ -1,5 +1,7 @@
-"""The rooms of one node: opened when somebody needs them, put away when nobody does, woken when
-they are due.
+"""The rooms of one node.
+
+The hub opens a room when a request needs it, closes idle rooms, and takes over rooms whose wake-up
+is due.
 """
 
 import asyncio
@@ -30,23 +32,25 @@ from server.store.base import Append, CommandKey, NewRoom, StoredEvent, StoreErr
 
 log = structlog.get_logger()
 
+#: Time between two sweeps over the open rooms, in seconds.
 SWEEP_S = 5.0
-#: A room that was just made keeps its place for so long (or as long as idle rooms stay, if that is
-#: shorter), so that whoever made it can join it.
+#: Time for which a new room keeps its place so that its creator can join, in seconds. If idle rooms
+#: are closed sooner, that time counts.
 PROMISED_S = 10.0
-#: So many sweeps are between two times that a room says who is there.
+#: Sweeps between two presence reports of a room.
 REFRESHES = 6
-#: How often heads are compared with the store while the bus does not flow.
+#: Time between two comparisons of the heads with the store while the bus is stalled, in seconds.
 STALLED_POLL_S = 1.0
-#: A node that has not been heard of for so long is not there.
+#: Silence after which a node counts as gone, in seconds.
 SILENT_NODE_S = 4.0
-#: So long after the database ended the last statement of a node that is gone, its rooms are looked
-#: at once more.
+#: Margin after the database's statement timeout before a node that is gone can no longer commit, in
+#: seconds.
 GOODBYE_S = 1.0
-#: How often due rooms are looked for while the heartbeat of a node that is gone runs out.
+#: Time between two searches for due rooms while the heartbeat of a node that is gone runs out, in
+#: seconds.
 COMPARE_HEADS_S = 0.2
 
-#: An answer of the store that took longer says little of its clock.
+#: A round trip to the store that takes longer says too little of its clock, in ms.
 QUICK_MS = 200
 
 
@@ -59,34 +63,34 @@ class Hub:
         self._tasks = tasks
         self._runners: dict[str, RoomRunner] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._made: dict[str, Bucket] = {}
+        self._create_buckets: dict[str, Bucket] = {}
         self.limits = Limits(ports.settings)
-        self._promised_s: dict[
-            str, float
-        ] = {}  # rooms that were just made, and until when they keep their place
-        self._heard_s: dict[str, float] = {}  # the other nodes, by when they were last heard of
-        self._doubted_s: dict[
-            str, float
-        ] = {}  # nodes that may commit what the bus does not bring, since when
-        self._hasty_until_s = 0.0
+        #: New rooms, and the loop time until which each keeps its place.
+        self._reserved_until_s: dict[str, float] = {}
+        #: The other nodes, and the loop time of the last message from each.
+        self._last_heard_s: dict[str, float] = {}
+        #: Nodes that may commit events that the bus does not deliver, and since when.
+        self._doubted_since_s: dict[str, float] = {}
+        self._frequent_until_s = 0.0
         self._sweeps = 0
         self._expiry = Expiry(ports)
-        self._lapsed: set[str] | None = set()
-        self._gap_handlers = asyncio.Event()
-        #: How far this node's clock is ahead of the store's; behind it, when negative.
+        self._gap_rooms: set[str] | None = set()
+        self._gap_seen = asyncio.Event()
+        #: Lead of this node's clock over the store's, in ms; negative when it lags.
         self.clock_ahead_ms = 0
 
     def __len__(self) -> int:
-        """The rooms in memory."""
+        """The number of rooms in memory."""
         return len(self._runners)
 
     def runner(self, room_id: str) -> RoomRunner | None:
-        """The room's runner, if the room is open here."""
+        """The room's runner, or None if the room is not open here."""
         return self._runners.get(room_id)
 
     def submit(self, room_id: str, request: Request, address: str = "") -> bool:
-        """Hands a request, which came from that address, to its room, which answers it; False when
-        it was refused at once.
+        """Hands a request from that address to its room, which answers it.
+
+        Returns False when it was refused at once.
         """
         try:
             runner = self._runners.get(room_id) or self._open(room_id, address)
@@ -94,37 +98,44 @@ class Hub:
             _refuse(request, limit.code, limit.message)
             return False
         if not runner.submit(request):
-            _refuse(request, Code.ROOM_BUSY, "too many commands wait for this room; send it again")
+            _refuse(
+                request,
+                Code.ROOM_BUSY,
+                "too many commands are waiting for this room; send it again",
+            )
             return False
         return True
 
     def forget(self, follower: Follower, rooms: set[str]) -> None:
-        """A connection is gone, from these rooms and the lobby."""
+        """Removes a closed connection from these rooms and from the lobby."""
         self.lobby.leave(follower)
         for room_id in rooms:
             if runner := self._runners.get(room_id):
                 runner.forget(follower)
-                self._promised_s.pop(room_id, None)
+                self._reserved_until_s.pop(room_id, None)
 
     async def create(self, actor: Actor, command: wire.Create, address: str = "") -> wire.Ack:
-        """Makes a room, once for each (author, id), and keeps a place for it until its maker has
-        joined; CommandRejected or StoreError says why there is none.
+        """Creates a room, once for each identity and command id.
+
+        Its place is reserved until its creator has joined. Raises CommandRejected or StoreError
+        when there is no room.
         """
-        # Not the author's own key: that belongs to the author's commands in the new room, which may
-        # have the same id.
+        # This key is not the author's own: that belongs to their commands in the new room, which
+        # may have the same id.
         key = CommandKey(f"create {actor.identity}", command.id)
         now_ms = self.ports.now_ms()
         try:
             room, entries, events = self._first_events(actor, command, now_ms, address)
         except CommandRejected:
-            # What was acknowledged once is acknowledged again, whatever the limits say by now.
+            # A command that was acknowledged once is acknowledged again, whatever the limits say
+            # now.
             earlier = await self.ports.store.created_room(actor.identity, command.id)
             if earlier is None:
                 raise
-            return await self._made_before(earlier, key)
+            return await self._created_before(earlier, key)
         append = Append(
-            room=room.id, expected_v=0, events=entries, node=self.ports.node, due_ms=room.due_ms(), command=key,
-            projections=projections(room, events, None),
+            room=room.id, expected_v=0, events=entries, node=self.ports.node,
+            due_ms=room.due_ms(), command=key, projections=projections(room, events, None),
         )  # fmt: skip
         new = NewRoom(
             append, room.game_id, room.visibility == "public", actor.identity, command.id, now_ms
@@ -137,21 +148,26 @@ class Hub:
             raise
         if earlier is not None:
             self.limits.places.free(room.id)
-            return await self._made_before(earlier, key)
-        self._promised_s[room.id] = asyncio.get_running_loop().time() + PROMISED_S
+            return await self._created_before(earlier, key)
+        self._reserved_until_s[room.id] = asyncio.get_running_loop().time() + PROMISED_S
         self._open(room.id, address, room)
         self.lobby.changed(room.id)
         if room.has_ai:
             self.ports.engines.expect(room.game_id)
         return wire.Ack(command.id, room.v, room.id)
 
-    async def _made_before(self, room: str, key: CommandKey) -> wire.Ack:
+    async def _created_before(self, room: str, key: CommandKey) -> wire.Ack:
+        """The ack of a room that this command created earlier."""
         made = await self.ports.store.find_command(room, key)
         return wire.Ack(key.id, made[1] if made else None, room)
 
     def _first_events(
         self, actor: Actor, command: wire.Create, now_ms: int, address: str
     ) -> tuple[Room, tuple[StoredEvent, ...], list[wire.RoomEvent]]:
+        """The new room with its log entries and events, after checking every limit.
+
+        Takes its place in memory.
+        """
         try:
             game = self.ports.find_game(command.game)
             events = rules.create(actor, command, game, self.ports.new_id)
@@ -159,9 +175,7 @@ class Hub:
             raise CommandRejected(Code.GAME_UNKNOWN, str(error)) from error
         except CommandRejected:
             raise
-        except (
-            Exception
-        ) as fault:  # GameFault, or whatever a plug-in's file raises while it is imported
+        except Exception as fault:  # a plug-in's file may raise anything while it is imported
             log.error("game fault", game=command.game, fault=str(fault), exc_info=True)
             raise CommandRejected(
                 Code.GAME_FAULT, "the rules of this game failed at the start"
@@ -178,11 +192,12 @@ class Hub:
         return room, tuple(entries), events
 
     def _limit(self, identity: str) -> None:
+        """Takes a token for creating a room. Raises LimitExceeded if the identity has none."""
         settings = self.ports.settings
         now_s = self.ports.now_ms() / 1000
-        bucket = self._made.get(identity)
+        bucket = self._create_buckets.get(identity)
         if bucket is None:
-            bucket = self._made[identity] = Bucket(
+            bucket = self._create_buckets[identity] = Bucket(
                 settings.rooms_per_minute / 60, settings.rooms_burst, now_s
             )
         if not bucket.take(now_s):
@@ -194,8 +209,9 @@ class Hub:
     # --- opening and closing rooms ---
 
     def _make_place(self, address: str) -> None:
-        """Puts idle rooms away if need be; LimitExceeded when there is no place for a room all the
-        same.
+        """Closes idle rooms if there is no place for another one.
+
+        Raises LimitExceeded if that is not enough.
         """
         places = self.limits.places
         if places.is_full():
@@ -205,8 +221,9 @@ class Hub:
         places.check(address, math.ceil(self.ports.settings.room_idle_s))
 
     def _open(self, room_id: str, address: str, known: Room | None = None) -> RoomRunner:
-        """The room's runner; LimitExceeded when there is no place for the room, and it has none
-        yet.
+        """The room's runner, started if need be.
+
+        Raises LimitExceeded when there is no place for the room.
         """
         if room_id in self._runners:
             return self._runners[room_id]
@@ -219,57 +236,60 @@ class Hub:
         return runner
 
     async def _run(self, runner: RoomRunner) -> None:
+        """Runs a room and frees its place at the end."""
         try:
             await runner.run()
         except Exception:
             log.exception("room failed", room=runner.room_id)
         finally:
             if self._runners.get(runner.room_id) is runner:
-                self._let_go(runner.room_id)
+                self._close(runner.room_id)
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         return self._tasks.create_task(work, name=name)
 
     def put_idle_away(self, after_s: float) -> None:
-        """Lets rooms leave memory that nobody has needed for so long."""
+        """Closes the rooms that have been idle for `after_s` seconds."""
         now_ms = self.ports.now_ms()
         for room_id, runner in tuple(self._runners.items()):
-            # Since later than now: the clock was set back.
+            # A time in the future means that the clock was set back.
             needed_lately = now_ms - after_s * 1000 < runner.idle_since_ms <= now_ms
             if runner.idle and not needed_lately:
-                self._let_go(room_id).cancel()
+                self._close(room_id).cancel()
 
     def _clear(self, rooms: Iterable[str]) -> None:
-        """Lets those of the rooms leave memory that nobody needs now, but for those that are
-        promised a place.
-        """
+        """Closes those of the rooms that are idle, except new ones whose place is reserved."""
         now_s = asyncio.get_running_loop().time()
         for room_id in tuple(rooms):
             runner = self._runners.get(room_id)
-            if runner is not None and runner.idle and self._promised_s.get(room_id, now_s) <= now_s:
-                self._let_go(room_id).cancel()
+            if (
+                runner is not None
+                and runner.idle
+                and self._reserved_until_s.get(room_id, now_s) <= now_s
+            ):
+                self._close(room_id).cancel()
 
-    def _let_go(self, room_id: str) -> "asyncio.Task[None]":
-        """The room has no place in memory any more; returns the task that ran it."""
+    def _close(self, room_id: str) -> "asyncio.Task[None]":
+        """Frees the room's place in memory and returns its task, which the caller cancels."""
         self.limits.places.free(room_id)
-        self._promised_s.pop(room_id, None)
+        self._reserved_until_s.pop(room_id, None)
         del self._runners[room_id]
         return self._running.pop(room_id)
 
-    # --- what happens by itself ---
+    # --- periodic duties ---
 
     async def beat(self) -> None:
-        """Says that this node is alive, and compares its clock with the store's."""
+        """Writes this node's heartbeat and compares its clock with the store's."""
         before_ms = self.ports.now_ms()
         theirs_ms = await self.ports.store.heartbeat(
             self.ports.node, int(3000 * self.ports.settings.heartbeat_s)
         )
         after_ms = self.ports.now_ms()
-        if after_ms - before_ms <= QUICK_MS:  # a slow answer tells the time too vaguely
+        if after_ms - before_ms <= QUICK_MS:  # a slow answer says too little of the store's clock
             self.clock_ahead_ms = (before_ms + after_ms) // 2 - theirs_ms
 
     async def take_due_rooms(self, all_nodes: bool) -> int:
-        """Takes over the rooms whose wake-up has come and whose node is gone; returns how many."""
+        """Takes over due rooms whose node is gone, or those of all nodes. Returns their number."""
         rooms = await self.ports.store.due_rooms(self.ports.now_ms(), self.ports.node, all_nodes)
         for room_id in rooms:
             with suppress(LimitExceeded):
@@ -277,8 +297,9 @@ class Hub:
         return len(rooms)
 
     async def take_all_due_rooms(self) -> None:
-        """Takes over what is due, whatever node had it: at the start of one that is alone, and
-        beside it, for however many they are players need not wait for them.
+        """Takes over every due room, whichever node had it.
+
+        Runs beside the start of a node that is alone, so players do not wait for it.
         """
         while True:
             try:
@@ -290,7 +311,7 @@ class Hub:
                 await asyncio.sleep(self.ports.settings.heartbeat_s)
 
     async def look_at_heads(self, rooms: set[str] | None = None) -> None:
-        """Compares open rooms (None: all) with the store, in case the bus has lost a message."""
+        """Compares open rooms (None: all of them) with the store, in case the bus lost events."""
         looked_at = self._runners if rooms is None else rooms & self._runners.keys()
         heads = await self.ports.store.heads(list(looked_at))
         for room_id, head in heads.items():
@@ -299,8 +320,9 @@ class Hub:
                 runner.submit(Resync())
 
     async def every(self, period_s: float, name: str) -> None:
-        """Runs one of the hub's duties now and again, until cancelled; a store that fails is tried
-        again next time.
+        """Runs one of the hub's duties periodically until cancelled.
+
+        After a store failure it tries again the next time.
         """
         while True:
             try:
@@ -316,18 +338,20 @@ class Hub:
                         self.put_idle_away(self.ports.settings.room_idle_s)
                         self._refresh_presence()
                         now_s = self.ports.now_ms() / 1000
-                        self._made = {
+                        self._create_buckets = {
                             one: bucket
-                            for one, bucket in self._made.items()
+                            for one, bucket in self._create_buckets.items()
                             if not bucket.full(now_s)
                         }
             except StoreError as error:
                 log.warning("store unavailable", duty=name, error=str(error))
-            hasty = name == "heartbeat" and asyncio.get_running_loop().time() < self._hasty_until_s
-            await asyncio.sleep(min(period_s, COMPARE_HEADS_S) if hasty else period_s)
+            frequent = (
+                name == "heartbeat" and asyncio.get_running_loop().time() < self._frequent_until_s
+            )
+            await asyncio.sleep(min(period_s, COMPARE_HEADS_S) if frequent else period_s)
 
     async def expire(self) -> None:
-        """Lets go for good what nobody has seen for long, a page at a time, until cancelled."""
+        """Deletes guests and rooms unseen for long, a page at a time, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
             try:
@@ -336,7 +360,7 @@ class Hub:
                 log.warning("store unavailable", duty="expiry", error=str(error))
 
     async def look_for_old(self) -> None:
-        """One look of the expiry; StoreError when the store fails."""
+        """One step of the expiry. Raises StoreError when the store fails."""
         played_none = [
             one.room_id
             for one in self._runners.values()
@@ -347,20 +371,20 @@ class Hub:
     # --- the other nodes ---
 
     def on_node(self, message: NodeMessage) -> None:
-        """What another node says of itself, or the bus of it."""
+        """Takes a message about another node, from that node or from the broker."""
         node = message.node
         if node == self.ports.node:
             return
         if isinstance(message, NodeDown):
             self._forget_node(node)
-            self._hasty_until_s = (
+            self._frequent_until_s = (
                 asyncio.get_running_loop().time() + 4 * self.ports.settings.heartbeat_s
             )
             return
-        if node not in self._heard_s:
+        if node not in self._last_heard_s:
             for runner in self._runners.values():
-                runner.say_who_is_here(asks=True)
-        self._heard_s[node] = asyncio.get_running_loop().time()
+                runner.publish_presence(asks=True)
+        self._last_heard_s[node] = asyncio.get_running_loop().time()
         match message:
             case LobbyChanged():
                 self.lobby.heard(message)
@@ -370,71 +394,77 @@ class Hub:
                 pass
 
     def _forget_node(self, node: str) -> None:
-        self._heard_s.pop(node, None)
+        """Drops a node that is gone."""
+        self._last_heard_s.pop(node, None)
         for runner in self._runners.values():
             runner.node_gone(node)
         self._doubt(node)
 
     def _doubt(self, node: str) -> None:
-        """What that node committed last may not have been told: heads are compared at once, and
-        every second until it can commit nothing more, or is heard of.
+        """Marks a node as doubtful: its last commits may not have been announced on the bus.
+
+        The hub compares the heads at once and then every second, until the node can commit nothing
+        more or is heard again.
         """
         log.info("node in doubt", of=node)
-        self._doubted_s[node] = asyncio.get_running_loop().time()
-        self._lapsed = None
-        self._gap_handlers.set()
+        self._doubted_since_s[node] = asyncio.get_running_loop().time()
+        self._gap_rooms = None
+        self._gap_seen.set()
 
     async def _compare_nodes(self) -> None:
-        """Doubts the nodes that live by the store's word and that the bus does not bring, and no
-        longer those that are heard of, or whose heartbeat has run out; each for as long at least as
-        the database may go on with a statement of a node that is gone.
+        """Doubts nodes that are alive in the store but unheard on the bus, and clears other doubts.
+
+        A doubt lasts at least as long as the database may still run a statement of a node that is
+        gone. It ends when the node is heard again, or when its heartbeat has run out.
         """
         alive = await self.ports.store.alive_nodes()
-        unheard = alive - self._heard_s.keys() - {self.ports.node}
-        for node in unheard - self._doubted_s.keys():
+        unheard = alive - self._last_heard_s.keys() - {self.ports.node}
+        for node in unheard - self._doubted_since_s.keys():
             self._doubt(node)
         before_s = (
             asyncio.get_running_loop().time() - self.ports.settings.database_statement_s - GOODBYE_S
         )
-        for node, since_s in tuple(self._doubted_s.items()):
+        for node, since_s in tuple(self._doubted_since_s.items()):
             if since_s < before_s and node not in unheard:
-                del self._doubted_s[node]
+                del self._doubted_since_s[node]
 
     def _forget_silent_nodes(self) -> None:
-        """Of a node that was killed there may be nothing but its silence; without a bus everybody
-        is silent.
+        """Drops nodes that have fallen silent: a killed node may leave nothing but silence.
+
+        While the bus is down, silence says nothing.
         """
         now_s = asyncio.get_running_loop().time()
         if not self.ports.bus.flows:
-            self._heard_s = dict.fromkeys(self._heard_s, now_s)
-        for node, last_heard_s in tuple(self._heard_s.items()):
+            self._last_heard_s = dict.fromkeys(self._last_heard_s, now_s)
+        for node, last_heard_s in tuple(self._last_heard_s.items()):
             if last_heard_s < now_s - SILENT_NODE_S:
                 self._forget_node(node)
 
     def _refresh_presence(self) -> None:
-        """Says again who is here, in every sixth room each time: what was lost on the bus is not
-        lost for ever.
-        """
+        """Reports presence again, for every sixth room each time, in case the bus lost a report."""
         self._sweeps += 1
         now_s = asyncio.get_running_loop().time()
         for number, runner in enumerate(self._runners.values()):
             for node in runner.nodes_here:
-                self._heard_s.setdefault(node, now_s)
-            if self._heard_s and number % REFRESHES == self._sweeps % REFRESHES:
-                runner.say_who_is_here()
+                self._last_heard_s.setdefault(node, now_s)
+            if self._last_heard_s and number % REFRESHES == self._sweeps % REFRESHES:
+                runner.publish_presence()
 
     def on_gap(self, rooms: frozenset[str] | None) -> None:
-        """The bus may have missed messages about these rooms, or all."""
-        self._lapsed = None if rooms is None or self._lapsed is None else self._lapsed | rooms
+        """The bus may have lost messages about these rooms, or about all (None)."""
+        self._gap_rooms = (
+            None if rooms is None or self._gap_rooms is None else self._gap_rooms | rooms
+        )
         for room_id in self._runners if rooms is None else rooms:
             if runner := self._runners.get(room_id):
-                runner.say_who_is_here(asks=True)
-        self._gap_handlers.set()
+                runner.publish_presence(asks=True)
+        self._gap_seen.set()
 
     async def watch_heads(self) -> None:
-        """Looks at the heads of rooms that the bus is in doubt of at once, and at all of them now
-        and then: every second while nothing flows, while a node is in doubt, or after the store
-        failed.
+        """Compares the heads of rooms with the store, after a gap and periodically.
+
+        The period is `poll_s`, or a second while the bus is down, while a node is in doubt, or
+        after the store failed.
         """
         rooms: set[str] | None = None
         while True:
@@ -447,32 +477,33 @@ class Hub:
             rooms = await self._doubtful_rooms(failed)
 
     async def _doubtful_rooms(self, failed: bool) -> set[str] | None:
-        """Waits until heads must be compared; returns the rooms (None: all)."""
+        """Waits until heads must be compared. Returns the rooms (None: all of them)."""
         poll_s = self.ports.settings.poll_s
-        unsure = failed or bool(self._doubted_s) or not self.ports.bus.flows
+        unsure = failed or bool(self._doubted_since_s) or not self.ports.bus.flows
         with suppress(TimeoutError):
             async with asyncio.timeout(min(poll_s, STALLED_POLL_S) if unsure else poll_s):
-                await self._gap_handlers.wait()
-        called = self._gap_handlers.is_set()
+                await self._gap_seen.wait()
+        called = self._gap_seen.is_set()
         if not (called or unsure):
             self.ports.metrics.polls += 1
-        rooms = self._lapsed if called and not failed else None
-        self._lapsed = set()
-        self._gap_handlers.clear()
+        rooms = self._gap_rooms if called and not failed else None
+        self._gap_rooms = set()
+        self._gap_seen.clear()
         return rooms
 
 
 @asynccontextmanager
 async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
-    """A hub with its tasks; at the end every room is let go of,
-    in the middle of whatever it did (the log is the truth).
+    """A hub with its tasks.
+
+    At the end every room is cancelled, whatever it is doing: the log is the truth.
     """
     failure: Exception | None = None
     async with asyncio.TaskGroup() as tasks:
         hub = Hub(ports, tasks)
         settings = ports.settings
         duties: list[asyncio.Task[None]] = []
-        deaf = (ports.bus.listen(hub.on_node), ports.bus.on_gap(hub.on_gap))
+        unsubscribes = (ports.bus.listen(hub.on_node), ports.bus.on_gap(hub.on_gap))
         try:
             await hub.beat()
             if settings.alone:
@@ -486,16 +517,15 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         except Exception as error:
             failure = error  # raised below as itself: a task group would wrap it
         finally:
-            for unsubscribe in deaf:
+            for unsubscribe in unsubscribes:
                 unsubscribe()
             for task in [*duties, *hub._running.values()]:
                 task.cancel()
             ports.bus.publish(NodeDown(ports.node))
     if not ports.settings.alone:
         with suppress(StoreError):
-            await ports.store.heartbeat(
-                ports.node, -1
-            )  # other nodes need not wait to take over what was due here
+            # Other nodes may take over this node's due rooms at once.
+            await ports.store.heartbeat(ports.node, -1)
     if failure is not None:
         raise failure
 

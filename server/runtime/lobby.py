@@ -1,4 +1,4 @@
-"""The list of public rooms, and those who watch it."""
+"""The list of public rooms, and the connections that watch it."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -21,39 +21,40 @@ log = structlog.get_logger()
 #: Rooms in the list.
 LISTED = 100
 
-#: Entries that a node remembers of what it and others told.
+#: Entries that a node remembers of what it and other nodes reported.
 KEPT = 4 * LISTED
 
-#: How often the list is compared with the store while somebody watches it.
+#: Time between two comparisons of the list with the store while it is watched, in seconds.
 COMPARE_S = 5.0
-#: Changes within so long are told at once.
+#: Changes within this time are sent together, in seconds.
 PERIOD_S = 0.25
 
 _decode = msgspec.json.Decoder(wire.RoomSummary).decode
 
 
 class Lobby:
-    """Tells its watchers about public rooms, on whatever node they are; `run` is its task."""
+    """Sends changes of public rooms on any node to its watchers. `run` is its task."""
 
     def __init__(self, ports: Ports, runner: Callable[[str], RoomRunner | None]) -> None:
         self._ports = ports
         self._runner = runner
         self._watchers: set[Follower] = set()
-        self._joining: list[list[bytes]] = []  # what was told while somebody's list was being read
+        #: For each watcher whose list is still being read, the frames to send after it.
+        self._joining: list[list[bytes]] = []
         self._changed: set[str] = set()
-        self._shown: dict[
-            str, wire.RoomSummary
-        ] = {}  # what was told last of each room, here or by another node
+        #: The entry last reported for each room, by this node or another one.
+        self._shown: dict[str, wire.RoomSummary] = {}
         self._wake = asyncio.Event()
 
     async def rooms(self) -> tuple[wire.RoomSummary, ...]:
-        """The public rooms that are open or being played, those first that changed last."""
+        """The public rooms that are open or being played, most recently changed first."""
         found = [_decode(row.summary) for row in await self._ports.store.rooms(LISTED)]
         return tuple(self._live(one) for one in found)
 
     async def watch(self, follower: Follower, ack: bytes) -> None:
-        """Sends the ack and the list now, and its changes from now on; StoreError when there is
-        none to send.
+        """Sends the ack and the list, and from then on every change.
+
+        Raises StoreError when the list cannot be read.
         """
         late: list[bytes] = []
         self._joining.append(late)
@@ -67,28 +68,28 @@ class Lobby:
             follower.send(ack + full + b"".join(late))
 
     def leave(self, follower: Follower) -> None:
-        """The follower wants no more of it."""
+        """Stops sending the list to a follower."""
         self._watchers.discard(follower)
 
     def changed(self, room_id: str) -> None:
-        """The room's entry may be different now."""
+        """Schedules an update of the room's entry."""
         if self._watchers or self._joining or not self._ports.settings.alone:
             self._changed.add(room_id)
             self._wake.set()
 
     def gone(self, rooms: Sequence[str]) -> None:
-        """The rooms are not there any more."""
+        """Removes the entries of deleted rooms."""
         if rooms:
             self._ports.bus.publish(LobbyChanged(self._ports.node, (), tuple(rooms)))
             self._show((), rooms)
 
     def heard(self, listed: LobbyChanged) -> None:
-        """What another node says of rooms; of one that is open here this node knows better."""
+        """Takes another node's entries, except for rooms that are open here."""
         rooms = [one for one in listed.rooms if not self._is_open(one.room)]
         self._show(rooms, [one for one in listed.gone if not self._is_open(one)])
 
     async def run(self) -> None:
-        """Tells of changes, until cancelled."""
+        """Sends changes until cancelled."""
         loop = asyncio.get_running_loop()
         compared_s = loop.time()
         while True:
@@ -107,16 +108,14 @@ class Lobby:
                     log.warning("store unavailable", duty="lobby", error=str(error))
 
     async def _compare(self) -> None:
-        """Reads the list, in case the bus has lost a change of it, and tells how it differs from
-        what was shown.
-        """
+        """Compares the list with the store, in case the bus lost a change, and sends changes."""
         if not self._watchers or self._ports.settings.alone:
             return
         before = self._shown
         rooms = {one.room: one for one in await self.rooms()}
 
         def is_news(room_id: str) -> bool:
-            """Not if it was told meanwhile, or is about to be."""
+            """Whether the entry was not sent meanwhile and is not about to be."""
             return before.get(room_id) is self._shown.get(room_id) and room_id not in self._changed
 
         different = [
@@ -127,7 +126,7 @@ class Lobby:
         self._show(different, gone)
 
     def _tell(self, changed: set[str]) -> None:
-        """Tells the watchers here and the other nodes about rooms that are open here."""
+        """Sends the entries of rooms that are open here to the watchers and to the other nodes."""
         rooms: list[wire.RoomSummary] = []
         gone: list[str] = []
         for room_id in sorted(changed):
@@ -144,6 +143,7 @@ class Lobby:
             self._show(rooms, gone)
 
     def _show(self, rooms: Sequence[wire.RoomSummary], gone: Sequence[str]) -> None:
+        """Remembers these entries and sends them to the watchers."""
         if not (rooms or gone):
             return
         shown = {room_id: one for room_id, one in self._shown.items() if room_id not in gone}
@@ -165,18 +165,16 @@ class Lobby:
         return runner is not None and runner.room is not None
 
     def _live(self, one: wire.RoomSummary) -> wire.RoomSummary:
-        """The entry with what only a node knows that has the room open: this one, or one that told
-        of it.
-        """
+        """The entry with the ply, length and watchers that only a node with the open room knows."""
         runner = self._runner(one.room)
         if runner is not None and runner.room is not None:
             live = summary(runner.room)
             return msgspec.structs.replace(
                 one, ply=live.ply, length=live.length, watching=runner.watching
             )
-        told = self._shown.get(one.room)
-        if told is not None and (told.state, told.seats) == (one.state, one.seats):
+        reported = self._shown.get(one.room)
+        if reported is not None and (reported.state, reported.seats) == (one.state, one.seats):
             return msgspec.structs.replace(
-                one, ply=told.ply, length=told.length, watching=told.watching
+                one, ply=reported.ply, length=reported.length, watching=reported.watching
             )
         return one

@@ -1,5 +1,6 @@
-"""A bounded queue with one reader: what asyncio.Queue does,
-in a quarter of its memory (a live match has a room's worth).
+"""A bounded queue with one reader.
+
+It behaves like asyncio.Queue in a quarter of its memory, since every open room has one.
 """
 
 import asyncio
@@ -9,11 +10,11 @@ T = TypeVar("T")
 
 
 class Full(Exception):
-    """The mailbox holds as much as it may."""
+    """The mailbox is at its limit."""
 
 
 class Mailbox(Generic[T]):
-    """First in, first out, up to `limit` items; `get` is for one task only."""
+    """A first-in, first-out queue of up to `limit` items. Only one task may call `get`."""
 
     __slots__ = ("_items", "_limit", "_waiter")
 
@@ -26,7 +27,7 @@ class Mailbox(Generic[T]):
         return len(self._items)
 
     def put(self, item: T, beyond_limit: bool = False) -> None:
-        """Adds an item; Full when there is no place, unless it must go in all the same."""
+        """Adds an item. Raises Full at the limit, unless `beyond_limit`."""
         if len(self._items) >= self._limit and not beyond_limit:
             raise Full
         self._items.append(item)
@@ -34,7 +35,7 @@ class Mailbox(Generic[T]):
             self._waiter.set_result(None)
 
     async def get(self) -> T:
-        """Waits for the next item and takes it."""
+        """Waits for the next item and removes it."""
         while not self._items:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
@@ -44,5 +45,5 @@ class Mailbox(Generic[T]):
         return self._items.pop(0)
 
     def take(self) -> T | None:
-        """The next item, or None."""
+        """Removes and returns the next item, or None."""
         return self._items.pop(0) if self._items else None

@@ -1,5 +1,6 @@
-"""The rows that change with a room's events, in the same transaction:
-the lobby's list, the list of matches, what the AI saw.
+"""The rows that change in the same transaction as a room's events.
+
+They are the lobby's list, the list of matches, and the AI's analyses.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def stored(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
-    """The log entry of the event that made this room."""
+    """The log entry of the event that led to this room."""
     spectators_only = isinstance(event, wire.Said) and event.to == "spectators"
     return StoredEvent(
         room.v, at_ms, SPECTATORS if spectators_only else EVERYBODY, format_event_body(event)
@@ -33,26 +34,28 @@ def stored(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
 
 
 def summary(room: Room) -> wire.RoomSummary:
-    """The room as the lobby lists it; ply and watchers are added by whoever has the room open."""
+    """The room as the lobby lists it. A node that has it open adds the number of watchers."""
     match = room.match
     return wire.RoomSummary(
         room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,
         options=dict(room.options), seats=room.seats,
         state="open" if match is None else "finished" if match.over else "playing",
-        created_ms=room.created_ms, ply=match.ply if match else 0, length=length(room.game, match) if match else "",
+        created_ms=room.created_ms, ply=match.ply if match else 0,
+        length=length(room.game, match) if match else "",
     )  # fmt: skip
 
 
 def listed(room: Room) -> bool:
-    """Public rooms are in the list until their match is over."""
+    """Whether the room is in the lobby's list: public, and its match not over."""
     return room.visibility == "public" and (room.match is None or room.match.over is None)
 
 
 def projections(
     room: Room, events: Sequence[wire.RoomEvent], thought: bytes | None
 ) -> tuple[Projection, ...]:
-    """What changes with these events, which led to this room; `thought` is what the AI saw at the
-    move among them.
+    """The rows that change with these events, which led to this room.
+
+    `thought` is the AI's analysis of the move among them.
     """
     changes: list[Projection] = []
     relist = False
@@ -65,8 +68,9 @@ def projections(
                 relist = True
                 changes.append(
                     MatchStarted(
-                        match=event.match, game=room.game_id, number=event.number, options=_encode(room.options),
-                        seats=_encode(event.seats), start=event.start, rules=event.rules, v=v, at_ms=room.changed_ms,
+                        match=event.match, game=room.game_id, number=event.number,
+                        options=_encode(room.options), seats=_encode(event.seats),
+                        start=event.start, rules=event.rules, v=v, at_ms=room.changed_ms,
                         public=room.visibility == "public",
                     )
                 )  # fmt: skip

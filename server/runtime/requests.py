@@ -1,4 +1,4 @@
-"""What waits in a room's mailbox besides the bus, and how whoever asked is answered."""
+"""The items of a room's mailbox besides the bus messages, and their answers."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 
 class Request(Struct, frozen=True):
-    """A command with whoever waits for the answer; `thought` goes with an AI's move."""
+    """A command with the follower that waits for its answer. `thought` accompanies an AI's move."""
 
     actor: Actor
     command: Command | wire.Join | wire.Leave
@@ -26,7 +26,7 @@ class Request(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """This node is responsible for the room's wake-ups from now on."""
+    """This node becomes responsible for the room's wake-ups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Resync:
     """The store's head may be ahead of what this node has seen."""
 
 
-def asked(item: object) -> str | None:
-    """The id of the command that a request carries."""
+def command_id(item: object) -> str | None:
+    """The id of the command in a mailbox item, None for other items."""
     return item.command.id if isinstance(item, Request) else None
 
 
 def reply(request: Request, message: wire.Outgoing) -> None:
-    """Answers whoever asked; the AI's own commands have nobody to tell."""
+    """Answers the follower that waits. Refusals of the server's own commands are logged."""
     if request.follower is not None:
         request.follower.send(text_frame(format_message(message)))
     elif isinstance(message, wire.Error):
@@ -53,6 +53,6 @@ def reply(request: Request, message: wire.Outgoing) -> None:
 
 
 def refuse(item: object, code: Code, message: str) -> None:
-    """Answers with an error what was asked; nobody waits for anything else."""
+    """Answers a request with an error. Other items need no answer."""
     if isinstance(item, Request):
         reply(item, wire.Error(item.command.id, code, message))

@@ -1,8 +1,8 @@
-"""One room on one node: a mailbox, and one task that decides, commits, evolves and tells, in that
-order.
+"""Runs one room on one node: one task that decides, commits, evolves and sends, in that order.
 
-Any node may run any room. The store arbitrates: an append that finds the head moved reads the newer
-events and decides again. Nothing is acknowledged or shown before it is committed.
+Any node may run any room, and the store arbitrates: when an append finds that the head has moved,
+the runner reads the newer events and decides again. Nothing is acknowledged or shown before it is
+committed.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from server.runtime.expiry import note_opened, note_seated
 from server.runtime.followers import Followers
 from server.runtime.mailbox import Full, Mailbox
 from server.runtime.projections import projections, stored
-from server.runtime.requests import Request, Resync, TakeOver, asked, refuse, reply
+from server.runtime.requests import Request, Resync, TakeOver, command_id, refuse, reply
 from server.seats import ai
 from server.store.base import (
     SPECTATORS,
@@ -48,31 +48,33 @@ from server.store.base import (
 
 log = structlog.get_logger()
 
-#: Requests that may wait for a room.
+#: Mailbox capacity, in requests.
 MAILBOX_CAPACITY = 256
 
-#: How often a command is decided again because another node was faster.
+#: Retries after losing the compare-and-set on the room's head.
 TRIES = 5
 
-#: Command keys that a room remembers; the store has them all.
+#: Command keys that a runner remembers. The store has them all.
 KEYS = 256
 
-#: Events that a room keeps for those who reconnect; the store has them all.
+#: Newest events that a runner keeps for clients that reconnect. The store has them all.
 TAIL = 64
 
-#: Events that are read from the store at once.
+#: Events in one page read from the store.
 PAGE = 1000
 
-#: Who is further behind than so many events gets a snapshot.
+#: A client that is more than this many events behind receives a snapshot instead of the events.
 RESUME_LIMIT = 500
 
-#: How long after the store failed a room looks again by itself.
+#: Delay after a store failure before the room resyncs, in seconds.
 RESYNC_S = 1.0
 
+#: Commands that concern following and change nothing in the room.
 FOLLOWING = (wire.Join, wire.Leave)
 
+#: The first bytes of log entries that change the board.
 BOARD = (b'{"kind":"moved"', b'{"kind":"started"', b'{"kind":"finished"')
-#: How the log entries begin that change the picture, and those that change who sits where.
+#: The first bytes of log entries that change who sits where.
 SEATING = (b'{"kind":"seat_taken"', b'{"kind":"seat_left"', b'{"kind":"started"')
 
 
@@ -81,8 +83,9 @@ class RoomGone(Exception):
 
 
 class RoomRunner:
-    """See the module. `run` is its task; the other public methods are called from the event loop
-    and return at once.
+    """Runs one room.
+
+    `run` is its task; the other public methods return at once and must be called in the event loop.
     """
 
     __slots__ = (
@@ -142,17 +145,17 @@ class RoomRunner:
 
     @property
     def watching(self) -> int:
-        """How many follow the room without a seat, on all nodes."""
+        """The number of followers without a seat, on all nodes."""
         return self._followers.watching
 
     @property
     def nodes_here(self) -> Iterable[str]:
-        """The other nodes that said who is there."""
+        """The other nodes that have reported presence in this room."""
         return self._followers.nodes
 
     @property
     def idle(self) -> bool:
-        """Whether nobody would notice if the room left memory."""
+        """Whether the room can leave memory without anyone noticing."""
         return not (
             len(self._followers)
             or self._busy
@@ -162,7 +165,7 @@ class RoomRunner:
         )
 
     def submit(self, request: Request | TakeOver | Resync) -> bool:
-        """Queues a request; False when too many wait already."""
+        """Puts a request into the mailbox. Returns False when the mailbox is full."""
         try:
             self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver))
         except Full:
@@ -171,7 +174,7 @@ class RoomRunner:
         return True
 
     def receive(self, message: RoomMessage) -> None:
-        """What another node says of this room."""
+        """Takes another node's message about this room from the bus."""
         if message.node == self._ports.node:
             return
         match message:
@@ -180,26 +183,27 @@ class RoomRunner:
                     self._is_behind = True
             case Ephemeral(frame=frame):
                 self._thinking = frame
-                self._followers.tell_ephemeral(frame)
+                self._followers.send_ephemeral_to_all(frame)
             case PresenceReport():
-                self._followers.heard(message)
+                self._followers.on_presence(message)
 
     def node_gone(self, node: str) -> None:
-        """Nobody is here on that node any more."""
+        """Drops the presence that a node reported before it went."""
         self._followers.node_gone(node)
 
-    def say_who_is_here(self, asks: bool = False) -> None:
-        """Tells the other nodes once more who follows the room here, in case they have not heard."""
-        self._followers.say_here(asks)
+    def publish_presence(self, asks: bool = False) -> None:
+        """Reports this node's followers again, in case the other nodes missed it."""
+        self._followers.publish_presence(asks)
 
     def forget(self, follower: Follower) -> None:
-        """A connection is gone."""
+        """Removes the follower of a connection that has closed."""
         if self._followers.remove(follower):
             self.idle_since_ms = self._ports.now_ms()
 
     async def run(self) -> None:
-        """Serves the mailbox until cancelled; returns when there is no such room, or when it cannot
-        be read.
+        """Serves the mailbox until cancelled.
+
+        Returns when the room does not exist or cannot be read.
         """
         unsubscribe = self._ports.bus.subscribe(self.room_id, self.receive)
         try:
@@ -219,13 +223,15 @@ class RoomRunner:
             for task in (self._ai[1] if self._ai is not None else None, self._readiness):
                 if task is not None:
                     task.cancel()
-            self._refuse_all(Code.ROOM_BUSY, "this server lets go of the room; send it again")
+            self._refuse_all(Code.ROOM_BUSY, "this server is closing the room; send it again")
 
     # --- loading and catching up ---
 
     async def _opened(self) -> bool:
-        """Whether the room is there and could be read; otherwise all who wait have been told why
-        not.
+        """Loads the room.
+
+        Returns False, after refusing every waiting request, when it does not exist or cannot be
+        read.
         """
         due = False
         while True:
@@ -240,7 +246,7 @@ class RoomRunner:
                 log.warning("store unavailable", room=self.room_id, error=str(error))
                 message = "the store does not answer; send the same command again"
                 due = self._refuse_all(Code.STORE_RETRY, message) or due
-                if due:  # nobody else would ask for it again
+                if due:  # no client would retry it
                     await asyncio.sleep(RESYNC_S)
                     continue
             except Exception:
@@ -251,6 +257,7 @@ class RoomRunner:
             return False
 
     async def _load(self) -> None:
+        """Reads the room's whole log. Raises RoomGone when there is none."""
         head = await self._ports.store.head(self.room_id)
         if head is None:
             raise RoomGone(self.room_id)
@@ -265,6 +272,7 @@ class RoomRunner:
         self._responsible = head.node == self._ports.node
 
     def _apply(self, events: list[StoredEvent]) -> None:
+        """Evolves the room by these events."""
         happened = [parse_event_body(event.body) for event in events]
         for event, what in zip(events, happened, strict=True):
             if self._room is None:
@@ -274,24 +282,26 @@ class RoomRunner:
         self._keep(events)
 
     def _keep(self, events: list[StoredEvent]) -> None:
-        """The newest events stay at hand for those who reconnect."""
+        """Keeps the newest events in memory for clients that reconnect."""
         self._tail += events
         if len(self._tail) > 2 * TAIL:
             del self._tail[:-TAIL]
 
     async def _catch_up(self) -> None:
-        """Reads, applies and tells what was written behind this room's back: by another node, which
-        is responsible for what follows from it then, or by itself when the store could not say so:
-        that nobody else has heard of.
+        """Reads, applies and sends the events that the store has and this runner has not seen.
+
+        They come from another node, which is then responsible for what follows, or from this one
+        when the store failed before it confirmed the append. No other node has seen the latter, so
+        they are published on the bus.
         """
         while page := await self._ports.store.events(self.room_id, self._loaded.v, PAGE):
             head = await self._ports.store.head(self.room_id)
-            # From here to the telling nothing waits and nothing fails: what was applied and not
-            # told would be a gap.
+            # Nothing below waits or fails before the events are sent: events that were applied but
+            # not sent would be a gap.
             self._apply(page)
             self._responsible = head is not None and head.node == self._ports.node
             self._tell(page)
-            if self._responsible:  # whoever lacks more than the newest reads the log
+            if self._responsible:  # a node that lacks more than these reads the log
                 self._ports.bus.publish(
                     EventsAppended(self.room_id, self._ports.node, tuple(page[-TAIL:]))
                 )
@@ -302,7 +312,7 @@ class RoomRunner:
     # --- serving ---
 
     async def _serve(self, item: Request | EventsAppended | TakeOver | Resync) -> None:
-        """Serves one item; a defect of ours costs that item, not the room."""
+        """Serves one mailbox item. A bug of ours costs that item, not the room."""
         try:
             if self._is_behind:
                 await self._catch_up()
@@ -339,7 +349,7 @@ class RoomRunner:
             self._resync_later()
             self._ports.metrics.store_failures += 1
             log.warning(
-                "store unavailable", room=self.room_id, command=asked(item), error=str(error)
+                "store unavailable", room=self.room_id, command=command_id(item), error=str(error)
             )
             refuse(item, Code.STORE_RETRY, "the store does not answer; send the same command again")
         except Exception:
@@ -349,11 +359,12 @@ class RoomRunner:
                 "room request failed",
                 room=self.room_id,
                 request=type(item).__name__,
-                command=asked(item),
+                command=command_id(item),
             )
-            refuse(item, Code.SERVER_FAULT, "the server made a mistake with this; it is in its log")
+            refuse(item, Code.SERVER_FAULT, "the server failed on this command; its log says why")
 
     def _resync_later(self) -> None:
+        """Schedules a resync, for when the store may answer again."""
         if self._resync_timer is None:
             self._resync_timer = asyncio.get_running_loop().call_later(RESYNC_S, self._resync)
 
@@ -362,6 +373,7 @@ class RoomRunner:
         self.submit(Resync())
 
     async def _grown(self, grown: EventsAppended) -> None:
+        """Applies and sends the events that another node appended."""
         room = self._loaded
         self._ports.metrics.bus_lag_s.observe(
             max(0, self._ports.now_ms() - grown.events[-1].at_ms) / 1000
@@ -376,8 +388,10 @@ class RoomRunner:
         self._tell(list(grown.events))
 
     async def _command(self, request: Request) -> None:
-        """Answers a command exactly once: with an ack after the commit, the ack that it had before,
-        or an error.
+        """Answers a command exactly once.
+
+        The answer is an ack after the commit, the ack of an earlier commit of the same key, or an
+        error.
         """
         command = request.command
         assert not isinstance(command, FOLLOWING), "those change nothing"
@@ -410,8 +424,8 @@ class RoomRunner:
             except GameFault as fault:
                 self._ports.metrics.faults += 1
                 log.error(
-                    "game fault", room=self.room_id, command=command.id, game=self._loaded.game_id, fault=str(fault),
-                    exc_info=True,
+                    "game fault", room=self.room_id, command=command.id,
+                    game=self._loaded.game_id, fault=str(fault), exc_info=True,
                 )  # fmt: skip
                 if isinstance(command, AiMove):
                     command = command.failed("the rules of this game failed on its move")
@@ -429,7 +443,7 @@ class RoomRunner:
             except Conflict:
                 self._ports.metrics.conflicts += 1
                 await self._catch_up()
-                checked = False  # perhaps it was this very command that another node has committed
+                checked = False  # another node may have committed this very command
             except Duplicate as made:
                 self._ports.metrics.repeated += 1
                 self._remember(key, made.last_v)
@@ -440,8 +454,9 @@ class RoomRunner:
         )
 
     def _decide(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
-        """The events that a command makes now; CommandRejected or GameFault says why there are
-        none.
+        """The events that a command makes now.
+
+        Raises CommandRejected or GameFault when there are none.
         """
         if isinstance(command, wire.Chat):
             limits = self._ports.settings.limit_chat, self._ports.settings.limit_chat_room
@@ -449,14 +464,15 @@ class RoomRunner:
         return rules.decide(self._loaded, actor, command, self._ports.new_id)
 
     async def _was_behind(self, key: CommandKey) -> bool:
-        """Before a rejection is sent: whether the store knows more than this room did when it
-        decided.
+        """Whether the store knew more than this runner did when it rejected the command.
+
+        Catches up if so.
         """
         head = await self._ports.store.head(self.room_id)
         behind = head is not None and head.v > self._loaded.v
         if behind:
             await self._catch_up()
-        # After the head, for what was committed between the two is found here.
+        # This lookup comes after the head's, so it finds what was committed between the two.
         made = await self._ports.store.find_command(self.room_id, key)
         if made is not None:
             self._remember(key, made[1])
@@ -467,6 +483,7 @@ class RoomRunner:
     async def _append(
         self, events: list[wire.RoomEvent], key: CommandKey, request: Request
     ) -> None:
+        """Commits the events of a command with its key, then applies, sends and publishes them."""
         before = self._loaded
         await note_seated(self._ports, events)
         at_ms = max(self._ports.now_ms(), before.changed_ms)
@@ -480,8 +497,9 @@ class RoomRunner:
         begun = time.perf_counter()
         await self._ports.store.append(
             Append(
-                room=self.room_id, expected_v=before.v, events=tuple(entries), node=self._ports.node,
-                due_ms=after.due_ms(), command=key, projections=projections(after, events, request.thought),
+                room=self.room_id, expected_v=before.v, events=tuple(entries),
+                node=self._ports.node, due_ms=after.due_ms(), command=key,
+                projections=projections(after, events, request.thought),
             )
         )  # fmt: skip
         self._ports.reached("after_append")
@@ -497,15 +515,17 @@ class RoomRunner:
         self._ports.bus.publish(EventsAppended(self.room_id, self._ports.node, tuple(entries)))
 
     def _remember(self, key: CommandKey, v: int) -> None:
+        """Remembers the version at which a command was committed."""
         self._keys[key] = v
         if len(self._keys) > KEYS:
             del self._keys[next(iter(self._keys))]
 
-    # --- telling ---
+    # --- sending ---
 
     def _tell(self, events: list[StoredEvent], request: Request | None = None) -> None:
-        """Sends committed events to all who follow, with the new picture,
-        the moves for whoever is to move, and the ack.
+        """Sends committed events to every follower.
+
+        The new board, the legal moves for the player to move, and the ack go with them.
         """
         room = self._loaded
         moved = seating = False
@@ -516,9 +536,9 @@ class RoomRunner:
             self._followers.seats_changed(room)
             if room.has_ai:
                 self._ports.engines.expect(room.game_id)
-        picture = view_frame(room) if moved else b""
+        board = view_frame(room) if moved else b""
         frames = {
-            player: self._frames(events, player) + picture
+            player: self._frames(events, player) + board
             for player in {player for _, player in self._followers}
         }
         moves, mover = turn_frame(room) if moved else (b"", None)
@@ -543,6 +563,7 @@ class RoomRunner:
             self._changed(self.room_id)
 
     def _frames(self, events: list[StoredEvent], player: bool) -> bytes:
+        """The events as frames for players or for spectators."""
         return b"".join(
             text_frame(
                 event_frame(
@@ -554,7 +575,7 @@ class RoomRunner:
         )  # fmt: skip
 
     async def _join(self, join: wire.Join, follower: Follower) -> None:
-        """Sends what the follower lacks, and everything from then on."""
+        """Adds a follower and sends what it lacks, as events or as a snapshot."""
         same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
         if join.since > self._loaded.v and same_epoch:
             await self._catch_up()
@@ -566,8 +587,8 @@ class RoomRunner:
         if follower.closed:
             return
         joined = wire.Joined(
-            room=room.id, v=room.v, epoch=self._ports.store.epoch, description=views.description(room),
-            seat=seat, frozen=room.frozen,
+            room=room.id, v=room.v, epoch=self._ports.store.epoch,
+            description=views.description(room), seat=seat, frozen=room.frozen,
         )  # fmt: skip
         moves, mover = turn_frame(room)
         parts = [
@@ -584,6 +605,7 @@ class RoomRunner:
         self._followers.presence_changed()
 
     async def _since(self, v: int) -> list[StoredEvent]:
+        """The events after version `v`, from memory or from the store."""
         room = self._loaded
         if v == room.v:
             return []
@@ -596,9 +618,7 @@ class RoomRunner:
     # --- the AI's turn ---
 
     def _wake(self) -> None:
-        """Starts the search or the forced pass that is due, and stops one that is not wanted any
-        more.
-        """
+        """Starts the search or the forced pass that is due, and cancels one that no longer is."""
         room = self._loaded
         seat = room.ai_to_move() if self._responsible else None
         forced = room.forced_pass() if self._responsible else None
@@ -614,7 +634,7 @@ class RoomRunner:
                 self._ai = (wanted, self._spawn(self._answer(room, seat), f"ai {self.room_id}"))
 
     async def _answer_offer(self) -> None:
-        """An AI seat answers the offer of a draw at once, from what it saw before its last move."""
+        """Answers an offer of a draw for an AI seat, from the analysis of its last move."""
         room = self._loaded
         seat = room.ai_asked() if self._responsible else None
         if seat is None or room.match is None:
@@ -623,13 +643,13 @@ class RoomRunner:
             thoughts = await self._ports.store.thoughts(room.match.id)
             reply = ai.reply(room, room.match, seat, thoughts)
             await self._command(Request(Actor(AI_IDENTITY, "AI"), reply))
-        except StoreError as error:  # whoever made the offer has their answer already
+        except StoreError as error:  # the offer itself has been acknowledged already
             self._is_behind = True
             self._resync_later()
             log.warning("store unavailable", room=self.room_id, error=str(error))
 
     async def _pass(self, room: Room, forced: ForcedPass) -> None:
-        """Passes for a person who can do nothing else, once people have had a moment to see it."""
+        """Plays the forced pass after a pause in which people can see the position."""
         pause_ms = self._ports.settings.forced_pass_ms
         left_ms = room.changed_ms + pause_ms - self._ports.now_ms()
         if left_ms > 0:
@@ -637,12 +657,12 @@ class RoomRunner:
         self._mailbox.put(Request(Actor(AI_IDENTITY, "server"), forced), beyond_limit=True)
 
     async def _answer(self, room: Room, seat: int) -> None:
-        """Searches and puts the answer into the mailbox."""
+        """Searches for the AI seat and puts its answer into the mailbox."""
         assert room.match is not None, "an AI moves in a match"
         was_cold = self._ports.engines.warm_percent(room.game_id) < 100
         try:
             command, thought = await ai.answer(
-                self._ports, room, room.match, seat, self._tell_ephemeral
+                self._ports, room, room.match, seat, self._send_ephemeral
             )
         except Exception:
             log.exception("AI seat failed", room=self.room_id, game=room.game_id)
@@ -655,34 +675,36 @@ class RoomRunner:
             log.error(
                 "AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason
             )
-        # There is at most one such request at a time, and a match waits for it: it may go beyond
-        # the limit.
+        # There is at most one such request at a time and a match waits for it, so it may exceed the
+        # limit.
         self._mailbox.put(
             Request(Actor(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True
         )
         was_cold = was_cold or b'"ready":' in self._thinking
         if self._readiness is not None:
-            was_cold = was_cold or not self._readiness.done()  # it still owes the last word
+            was_cold = was_cold or not self._readiness.done()  # its last frame is still to come
             self._readiness.cancel()
         if not was_cold:
             return
-        telling = ai.tell_readiness(self._ports, room, room.match, seat, self._tell_ephemeral)
-        self._readiness = self._spawn(telling, f"readiness {self.room_id}")
+        reports = ai.tell_readiness(self._ports, room, room.match, seat, self._send_ephemeral)
+        self._readiness = self._spawn(reports, f"readiness {self.room_id}")
 
-    def _tell_ephemeral(self, frame: bytes) -> None:
-        """Tells it here and on the other nodes; who comes later hears the latest."""
+    def _send_ephemeral(self, frame: bytes) -> None:
+        """Sends a frame here and to the other nodes, and keeps it for clients that join later."""
         self._thinking = frame
-        self._followers.tell_ephemeral(frame)
+        self._followers.send_ephemeral_to_all(frame)
         self._ports.bus.publish(Ephemeral(self.room_id, self._ports.node, frame))
 
-    # --- small things ---
+    # --- helpers ---
 
     @property
     def _loaded(self) -> Room:
+        """The room, once it is loaded."""
         assert self._room is not None, "the log is read before anything is served"
         return self._room
 
     def _try_put(self, item: EventsAppended) -> bool:
+        """Puts bus events into the mailbox. Returns False when it is full."""
         try:
             self._mailbox.put(item)
         except Full:
@@ -690,7 +712,7 @@ class RoomRunner:
         return True
 
     def _refuse_all(self, code: Code, message: str) -> bool:
-        """Whether a node's responsibility for the room was among what waited."""
+        """Refuses every waiting request. Returns whether a TakeOver was among them."""
         due = False
         while (item := self._mailbox.take()) is not None:
             due = due or isinstance(item, TakeOver)

@@ -1,1 +1,1 @@
-"""Seats that are not people: AI seats, later engines and chat-bots."""
+"""Seats that are not held by people: AI seats, and engine workers that search for them."""

@@ -1,4 +1,4 @@
-"""The AI's seat: asks a search engine for a move and tells the room what it is thinking meanwhile."""
+"""An AI seat: requests a move from a search engine and reports the search to the room meanwhile."""
 
 import asyncio
 import hashlib
@@ -16,10 +16,10 @@ from server.protocol.frames import text_frame
 from server.rooms.model import AiFailure, AiMove, AiReply, Match, Room
 from server.store.base import Thought
 
-#: The room hears of a search at most so often, and of its end always.
+#: Shortest time between two reports of a running search, in ms. The end is always reported.
 THINKING_EVERY_MS = 100
 
-#: Where there is no engine at all, one is looked for so often.
+#: Time between two attempts while no engine is connected, in seconds.
 AWAY_S = 0.5
 
 log = structlog.get_logger()
@@ -28,20 +28,22 @@ _encode = msgspec.json.Encoder().encode
 
 
 def command_id(match: Match, v: int) -> str:
-    """The id of the AI's answer at v, so that two nodes that both ask make one move.
-    v and not the ply: a takeback repeats plies.
+    """The id of the AI's answer at version `v`, so that two nodes that both search make one move.
+
+    It holds `v` rather than the ply because a takeback repeats plies.
     """
     return f"ai:{match.id}:{v}"
 
 
 def question(match: str, digest: str) -> str:
-    """What an AI is asked begins so: its answer names the same match and position."""
+    """The first part of a search's key: an AI's answer names the same match and position."""
     return f"{match}:{digest}:"
 
 
 def job_for(room: Room, match: Match, seat: int) -> Job:
-    """The search for the seat to move; its seed is the same wherever and whenever it is asked
-    again.
+    """The search job for the seat to move.
+
+    Its seed depends only on the match and the ply, so a repeated search is the same.
     """
     assert room.game is not None, "a room without rules has no AI to move"
     occupant = match.seats[seat]
@@ -55,7 +57,7 @@ def job_for(room: Room, match: Match, seat: int) -> Job:
 
 
 class Thoughts:
-    """Turns the infos of one search into `thinking` frames, not more often than anybody can read."""
+    """Turns the infos of one search into `thinking` frames, at most one every THINKING_EVERY_MS."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class Thoughts:
         match: Match,
         seat: int,
         now_ms: Callable[[], int],
-        tell: Callable[[bytes], None],
+        send: Callable[[bytes], None],
         percent: Callable[[], int] = lambda: 100,
     ) -> None:
         assert room.game is not None, "a room without rules has no AI to move"
@@ -77,67 +79,69 @@ class Thoughts:
         }
         self._now_ms = now_ms
         self._percent = percent
-        self._tell = tell
-        self._told_ms = 0
+        self._send_frame = send
+        self._sent_ms = 0
 
     def waiting(self, warm: bool) -> None:
-        """The search is asked for: it waits for a free worker, or for an engine that has its game."""
+        """The search waits for a free worker, or for an engine that has compiled the game."""
         self._send(wire.Thinking(**self._fixed, state="queued" if warm else "warming"))  # type: ignore[arg-type]
 
     def readiness(self) -> None:
-        """How far the game is compiled, and nothing else: what the AI saw before stays to be read."""
+        """Reports only how far the game is compiled. Clients keep the last analysis."""
         self._send(wire.Thinking(**self._fixed, state="done"))  # type: ignore[arg-type]
 
     def absent(self) -> None:
-        """There is nobody who could search; the match waits for somebody to come."""
+        """No engine is connected. The match waits for one."""
         self._send(wire.Thinking(**self._fixed, state="absent"))  # type: ignore[arg-type]
 
     def info(self, info: Info) -> None:
-        """The search goes on."""
+        """The search has made progress."""
         now_ms = self._now_ms()
-        if now_ms - self._told_ms >= THINKING_EVERY_MS:
-            self._told_ms = now_ms
+        if now_ms - self._sent_ms >= THINKING_EVERY_MS:
+            self._sent_ms = now_ms
             self._send(self._thinking(info, "searching"))
 
     def done(self, info: Info) -> None:
-        """The search is over, and this is what it thought at the end."""
+        """The search has ended with this info."""
         self._send(self._thinking(info, "done"))
 
     def _thinking(self, info: Info, state: str) -> wire.Thinking:
         return wire.Thinking(
-            **self._fixed, state=state, depth=info.depth, score=info.score, nodes=info.nodes, nps=info.nps,  # type: ignore[arg-type]
+            **self._fixed, state=state,  # type: ignore[arg-type]
+            depth=info.depth, score=info.score, nodes=info.nodes, nps=info.nps,
             time_ms=info.time_ms, pv=info.pv, moves=info.moves, warming=info.warming,
         )  # fmt: skip
 
     def _send(self, thinking: wire.Thinking) -> None:
-        """With how far the game is compiled, as long as it is not."""
+        """Sends a frame, with the percentage of the compilation until the game is compiled."""
         percent = self._percent()
         if percent < 100:
             thinking = msgspec.structs.replace(thinking, ready=percent)
-        self._tell(text_frame(format_message(thinking)))
+        self._send_frame(text_frame(format_message(thinking)))
 
 
-#: A room hears so often how far its game is compiled, between the AI's moves as well.
+#: Time between two reports of the compilation after the AI's move, in seconds.
 READY_EVERY_S = 1.0
 
 
 def thoughts_of(
-    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
+    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> Thoughts:
-    """What tells the room of the AI's search at this seat."""
+    """The reporter of the AI's search at this seat."""
     return Thoughts(
-        room, match, seat, ports.now_ms, tell, lambda: ports.engines.warm_percent(room.game_id)
+        room, match, seat, ports.now_ms, send, lambda: ports.engines.warm_percent(room.game_id)
     )
 
 
 async def answer(
-    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
+    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> tuple[AiMove | AiFailure, bytes | None]:
-    """The command that the AI seat gives in this position, and what it saw;
-    a search that fails is tried again before it gives up.
+    """The AI seat's command in this position, with its analysis.
+
+    Retries a search that fails before giving up.
     """
     job = job_for(room, match, seat)
-    thoughts = thoughts_of(ports, room, match, seat, tell)
+    thoughts = thoughts_of(ports, room, match, seat, send)
     key = command_id(match, room.v)
     reason, tries, is_absent = "", 0, False
     while tries < max(1, ports.settings.ai_tries):
@@ -167,9 +171,7 @@ async def answer(
 
 
 def _reason(error: SearchError) -> str:
-    """Why there is no move, in words for the room: what an engine says of it stands in the log
-    only.
-    """
+    """Why there is no move, in words for the room. An engine's own message goes to the log only."""
     match error:
         case RulesChanged():
             return "the rules of this game have changed since the match began"
@@ -180,13 +182,14 @@ def _reason(error: SearchError) -> str:
 
 
 async def tell_readiness(
-    ports: Ports, room: Room, match: Match, seat: int, tell: Callable[[bytes], None]
+    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> None:
-    """Tells a room after the AI's move how far its game is compiled, until there is nothing to wait
-    for: of a game that was not when the AI was asked, so that the last word is always that it is
-    ready.
+    """Reports how far the game is compiled after the AI's move, until it is compiled.
+
+    It runs for a game that was not compiled when the search started, so the last report is always
+    that it is ready.
     """
-    thoughts = thoughts_of(ports, room, match, seat, tell)
+    thoughts = thoughts_of(ports, room, match, seat, send)
     is_ready = False
     while not is_ready:
         await asyncio.sleep(READY_EVERY_S)
@@ -194,7 +197,7 @@ async def tell_readiness(
         thoughts.readiness()
 
 
-#: An AI accepts no draw before so many plies: until then its score says little.
+#: Plies before which an AI accepts no draw, because its score says too little until then.
 DRAW_PLIES = 40
 
 
@@ -203,8 +206,9 @@ class _Score(msgspec.Struct):
 
 
 def reply(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> AiReply:
-    """What the AI says to the offer of a draw: yes where it saw no advantage for itself when it
-    last moved.
+    """The AI's answer to an offer of a draw.
+
+    It accepts if it saw no advantage for itself at its last move, from ply DRAW_PLIES on.
     """
     last = max(thoughts, key=lambda thought: thought.ply, default=None)
     score = msgspec.json.decode(last.body, type=_Score).score if last is not None else None
@@ -213,14 +217,14 @@ def reply(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> A
 
 
 def _seen(result: Result) -> dict[str, object]:
-    """What is kept of a search beside its move."""
+    """The part of a result that is stored beside the move."""
     seen = msgspec.to_builtins(result.info)
     assert isinstance(seen, dict), "a struct becomes an object"
     return {**seen, "move": result.move}
 
 
 async def _pace(ports: Ports, match: Match, last_ms: int) -> None:
-    """Waits until people have had time to see the move before."""
+    """Waits until people have had time to see the previous move."""
     duel = all(occupant.kind == "ai" for occupant in match.seats)
     pace_ms = ports.settings.ai_duel_pace_ms if duel else ports.settings.ai_pace_ms
     left_ms = last_ms + pace_ms - ports.now_ms()

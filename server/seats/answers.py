@@ -1,5 +1,6 @@
-"""Checks what an engine worker says of a search, against the uncompiled rules: nothing that it says
-reaches a room or a client unchecked. Pure.
+"""Checks an engine worker's statements about a search against the uncompiled rules.
+
+Nothing from a worker reaches a room or a client unchecked. Pure.
 """
 
 from msgspec.structs import replace
@@ -7,25 +8,28 @@ from msgspec.structs import replace
 from engine.game import Game, GameError, GameFault, Position
 from engine.search.job import MATE, Info, Job, Result, SearchFailed
 
-#: Moves of a line of play that are checked, and shown, while a search goes on: each costs a list of
-#: moves.
+#: Moves of the principal variation that are checked and shown during a search. Each costs a move
+#: generation.
 LINE_LIVE = 8
-#: Moves of the line of play of an answer.
+#: Moves of the principal variation that are kept with an answer.
 LINE_KEPT = 16
+#: Greatest depth that is believed, in plies.
 MAX_DEPTH = 1000
-#: Above this, numbers in JSON are not exact in a browser.
+#: Greatest count that is believed: a browser reads larger numbers in JSON inexactly.
 MAX_COUNT = 2**53 - 1
+#: Longest search time that is believed: a day, in ms.
 MAX_TIME_MS = 86_400_000
 
 
 class Untrue(Exception):
-    """A worker said what cannot be so; the message is ours and quotes nothing of the worker's."""
+    """A worker's statement is impossible.
+
+    The message is the server's own and quotes nothing of the worker's.
+    """
 
 
 def position_of(job: Job, game: Game) -> Position:
-    """The position that a job of this node names, its moves replayed unchecked; SearchFailed when
-    it names none.
-    """
+    """The position of a job, its moves replayed unchecked. Raises SearchFailed when it has none."""
     try:
         position = game.position(job.start, job.options)
         for token in job.moves:
@@ -38,8 +42,9 @@ def position_of(job: Job, game: Game) -> Position:
 
 
 class Checker:
-    """Checks what is said of one search of one position. All methods raise Untrue, and SearchFailed
-    when the rules themselves fail.
+    """Checks the statements about one search of one position.
+
+    Its methods raise Untrue, or SearchFailed when the rules fail.
     """
 
     def __init__(self, position: Position) -> None:
@@ -48,21 +53,18 @@ class Checker:
             self._tokens = frozenset(position.tokens())
         except GameFault as error:
             raise SearchFailed(str(error)) from error
-        #: Positions on the lines that were checked last: the next line begins like the one before.
+        #: Positions on the variation that was checked last. The next variation usually begins the
+        #: same.
         self._after: dict[tuple[str, ...], Position] = {}
 
     def result(self, result: Result) -> Result:
-        """The answer, with a move that is legal here, written as this game writes it, and an info
-        that can be so.
-        """
+        """The result, after checking that its move is a legal token and its info is possible."""
         if result.move not in self._tokens:
             raise Untrue("an illegal move")
         return replace(result, info=self.info(result.info, LINE_KEPT))
 
     def info(self, info: Info, line: int = LINE_LIVE) -> Info:
-        """The info with at most `line` moves of its line of play, which ends before the first one
-        that is not legal.
-        """
+        """The info with at most `line` moves of its variation, cut before the first illegal one."""
         for number, most in (
             (info.depth, MAX_DEPTH),
             (info.nodes, MAX_COUNT),
@@ -82,7 +84,7 @@ class Checker:
         return replace(info, pv=self._legal(info.pv[:line]))
 
     def _legal(self, line: tuple[str, ...]) -> tuple[str, ...]:
-        """The beginning of a line that can be played."""
+        """The longest prefix of a variation that is legal."""
         before, known, here = self._after, {}, self._root
         for length, token in enumerate(line, 1):
             prefix = line[:length]
@@ -95,7 +97,7 @@ class Checker:
                     break
                 except GameFault as error:
                     raise SearchFailed(str(error)) from error
-                if plain != token:  # another way to write a move: those who answer write tokens
+                if plain != token:  # another spelling of a move: workers must answer with tokens
                     line = line[: length - 1]
                     break
             known[prefix] = here = after

@@ -1,13 +1,13 @@
-"""Searches by engine workers elsewhere, and by the pool here when there is one.
+"""Searches by remote engine workers, and by the local pool if there is one.
 
-A server owns its searches: it picks the worker, watches it, and asks another one when it dies or
-falls silent, at most TRIES times, with the time that is left; then the pool here has its turn. An
-answer counts if it bears the search's id and its present try, and no other does.
+The server owns its searches. It picks a worker, watches it, and moves the search to another one
+when the worker dies or falls silent, at most TRIES times and within the time that is left; then the
+local pool searches. An answer counts only if it carries the search's id and current attempt.
 
-Workers are not believed. What they say of a search is checked (`server.seats.answers`); one that
-says what cannot be, or that a game is in quarantine, gets no more searches of that game under these
-rules for as long as it lives (a worker that starts again has another name). Its words stay in this
-node's log.
+Workers are not trusted. `server.seats.answers` checks what they say of a search. A worker that says
+something impossible, or that it has a game in quarantine, gets no more searches of that game under
+these rules. That lasts for the worker's life; a restarted worker has another name. What it said
+stays in this node's log.
 """
 
 import asyncio
@@ -32,29 +32,32 @@ from server.seats.answers import Checker, Untrue, position_of
 
 log = structlog.get_logger()
 
+#: Workers that may lose a search before it falls back to the local pool or fails.
 TRIES = 3
-#: A worker says within this time that it has a search, or it is lost.
+#: Time in which a worker must confirm a search, in seconds. Otherwise the attempt is lost.
 TAKE_S = 1.0
-#: So long a worker that searches may be silent; it says something twice a second.
+#: Longest silence of a searching worker, in seconds. It reports twice a second.
 SILENCE_S = 1.5
-#: How late an answer may be.
+#: Grace period after the search's own time, in seconds.
 GRACE_S = 0.5
-#: Nobody waits longer for one try: a game may have to be compiled first.
+#: Deadline of one attempt, in seconds. A game may have to be compiled first.
 DEADLINE_S = 120.0
-#: A worker whose advert is older is not asked.
+#: Age after which a worker's advert no longer counts, in seconds.
 ADVERT_S = 3.5
-#: A worker that refused for want of room is left alone for so long.
+#: Pause before a worker that was busy gets a search again, in seconds.
 BUSY_S = 0.25
-#: After so many there is no hope.
+#: Attempts after which a search fails.
 REFUSALS = 200
-#: With less time left than this the best move so far is the answer.
+#: Time left below which the best move so far is the answer, in seconds.
 WORTH_A_TRY_S = 0.1
-HOMES = 10_000
-#: News of progress are read no more often: a worker sends them ten times a second.
+#: Rooms whose last worker is remembered.
+AFFINITIES = 10_000
+#: Shortest time between two progress messages that are read, in seconds. A worker sends ten a
+#: second.
 PROGRESS_S = 0.08
 #: Workers whose faults are remembered.
 DISTRUSTED = 1000
-#: So much of what a worker says stands in the log.
+#: Longest quotation of a worker's words in the log, in characters.
 QUOTED = 200
 
 
@@ -63,20 +66,21 @@ class _Lost(Exception):
 
 
 class _Busy(Exception):
-    """The worker has no room."""
+    """The worker has no free capacity."""
 
 
 class _Changed(Exception):
-    """The worker has other rules than it said."""
+    """The worker has other rules than it advertised."""
 
 
 class _Failed(Exception):
     """The worker gave no answer to this search."""
 
 
-class _Bad(Exception):
-    """The worker is not fit to search this game: what it said is false, no message, or that it will
-    not.
+class _Untrusted(Exception):
+    """The worker is unfit to search this game.
+
+    Its message was false or malformed, or it has the game in quarantine.
     """
 
 
@@ -87,23 +91,23 @@ class _Worker:
     advert: Advert
     last_heard_s: float
     busy_until_s: float = 0.0
-    #: Searches that this server has given it and that are not answered yet.
-    mine: int = 0
+    #: Searches that this server has sent to it and that are not answered yet.
+    own_searches: int = 0
 
     @property
     def load(self) -> float:
-        """Searches a core."""
-        return max(self.mine, self.advert.running + self.advert.waiting) / self.advert.cores
+        """Searches per core."""
+        return max(self.own_searches, self.advert.running + self.advert.waiting) / self.advert.cores
 
     def nps(self, game_id: str) -> int:
-        """The speed that it says it has reached; 0 for none."""
+        """The speed that the worker advertises for a game, in nodes per second; 0 for none."""
         offer = self.advert.games.get(game_id)
         return offer.nps if offer is not None else 0
 
 
 @dataclass(eq=False, slots=True)
-class _Ticket:
-    """A search on its way through workers."""
+class _PendingSearch:
+    """A search with its attempts at workers."""
 
     id: str
     job: Job
@@ -114,22 +118,25 @@ class _Ticket:
     losses: int = 0
     begun_s: float | None = None
     latest: Info | None = None
-    #: Workers that lost it: they are asked again when there are no others.
-    shunned: set[str] = field(default_factory=set)
-    #: Workers that gave it up: they are not asked again.
-    excluded: set[str] = field(default_factory=set)
-    #: Why the pool here has no answer.
+    #: Workers that lost the search. They are tried again only when there are no others.
+    lost_by: set[str] = field(default_factory=set)
+    #: Workers that failed at the search. They are not tried again.
+    failed_at: set[str] = field(default_factory=set)
+    #: Why the local pool has no answer.
     local_error: SearchFailed | None = None
     checker: Checker | None = None
 
     def check(self) -> Checker:
-        """What checks the answers; SearchFailed for a job that cannot be searched."""
+        """The checker of this search's answers.
+
+        Raises SearchFailed for a job that cannot be searched.
+        """
         if self.checker is None:
             self.checker = Checker(position_of(self.job, self.game))
         return self.checker
 
     def left_s(self, now_s: float) -> float | None:
-        """What is left of the job's own time, which begins with its first search."""
+        """The rest of the job's own time in seconds, from its first search on, or None."""
         if self.level.limit.time_ms is None:
             return None
         return self.level.limit.time_ms / 1000 - (
@@ -139,14 +146,14 @@ class _Ticket:
 
 @dataclass(eq=False, slots=True)
 class _Attempt:
-    """One try at one worker."""
+    """One attempt at one worker."""
 
-    ticket: _Ticket
+    pending: _PendingSearch
     worker: str
     answer: asyncio.Future[Result]
     silent_at_s: float
-    #: From when on progress is read again.
-    heed_at_s: float = 0.0
+    #: The loop time from which progress is read again.
+    progress_at_s: float = 0.0
     is_compiled: bool = True
 
     def fail(self, error: Exception) -> None:
@@ -156,9 +163,9 @@ class _Attempt:
 
 @dataclass(slots=True)
 class Counts:
-    """Since the start: searches answered by workers, tries lost with theirs, news that came too
-    late or twice, and payloads that were no news. What workers said falsely is in
-    `Metrics.bad_answers`.
+    """Counts since the start: answered searches, lost attempts, late and malformed messages.
+
+    `Metrics.bad_answers` counts false statements.
     """
 
     answered: int = 0
@@ -168,8 +175,9 @@ class Counts:
 
 
 class RemoteEngines:
-    """See `server.ports.Engines`. `node` is who this server is; `local` its own pool, if it has
-    one.
+    """Implements `server.ports.Engines`.
+
+    `node` is this server's name and `local` its own pool, if it has one.
     """
 
     def __init__(
@@ -188,15 +196,15 @@ class RemoteEngines:
         self._local = local
         self._workers: dict[str, _Worker] = {}
         self._attempts: dict[str, _Attempt] = {}
-        self._home: dict[str, str] = {}
-        #: By the worker's name: games, each with the digest of its rules. It outlives adverts,
-        #: which come and go.
+        self._affinity: dict[str, str] = {}
+        #: For each worker's name, the games it is not trusted with, each with its rules' digest.
+        #: Outlives adverts, which come and go.
         self._distrusted: dict[str, set[tuple[str, str]]] = {}
         link.subscribe(f"{work.WORKERS}/+", self._on_advert)
         link.subscribe(work.news_topic(node), self._on_news)
         link.on_gap(self._on_gap)
 
-    # --- what the house calls
+    # --- the Engines interface
 
     def is_warm(self, game_id: str) -> bool:
         remote = any(
@@ -231,28 +239,31 @@ class RemoteEngines:
             raise RulesChanged(
                 f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}"
             )
-        ticket = _Ticket(secrets.token_hex(12), job, game, level_for(job, game), on_info)
-        if time_ms is not None and ticket.level.limit.time_ms is not None:
-            ticket.begun_s = _now_s() - max(0, ticket.level.limit.time_ms - time_ms) / 1000
+        pending = _PendingSearch(secrets.token_hex(12), job, game, level_for(job, game), on_info)
+        if time_ms is not None and pending.level.limit.time_ms is not None:
+            pending.begun_s = _now_s() - max(0, pending.level.limit.time_ms - time_ms) / 1000
         while True:
-            worker, here = self._choose(ticket), self._here(ticket)
+            worker, here = self._choose(pending), self._local_engines(pending)
             if worker is not None:
-                if (result := await self._ask(ticket, worker)) is not None:
+                if (result := await self._ask(pending, worker)) is not None:
                     return result
             elif here is not None:
                 try:
-                    return await self._search_here(ticket, here)
+                    return await self._search_locally(pending, here)
                 except SearchFailed as error:
-                    ticket.local_error = error
+                    pending.local_error = error
             else:
-                self._check_hope(ticket)
+                self._check_answerable(pending)
                 await asyncio.sleep(BUSY_S)
 
-    async def _ask(self, ticket: _Ticket, worker: _Worker) -> Result | None:
-        """One try: the answer, or None to ask somebody else; SearchFailed after the last one."""
-        name, game = worker.advert.worker, ticket.game
+    async def _ask(self, pending: _PendingSearch, worker: _Worker) -> Result | None:
+        """Makes one attempt.
+
+        Returns the answer, or None to try elsewhere. Raises SearchFailed after the last attempt.
+        """
+        name, game = worker.advert.worker, pending.game
         try:
-            return await self._attempt(ticket, worker)
+            return await self._attempt(pending, worker)
         except _Busy:
             worker.busy_until_s = _now_s() + BUSY_S
         except _Changed:
@@ -264,21 +275,21 @@ class RemoteEngines:
                 game=game.id,
                 reason=_quoted(str(failed)),
             )
-            ticket.excluded.add(name)
-        except _Bad as bad:
+            pending.failed_at.add(name)
+        except _Untrusted as bad:
             self._distrust(name, game, str(bad))
         except _Lost as lost:
             self.counts.lost += 1
-            ticket.losses += 1
+            pending.losses += 1
             log.warning("search lost", worker=_quoted(name), game=game.id, reason=str(lost))
-            ticket.shunned.add(name)
-            return self._give_up(ticket)
-        if ticket.attempt >= REFUSALS:
+            pending.lost_by.add(name)
+            return self._give_up(pending)
+        if pending.attempt >= REFUSALS:
             raise SearchFailed("no worker has room for this search")
         return None
 
     def _distrust(self, name: str, game: Game, reason: str) -> None:
-        """The worker gets no more searches of this game; the log says so once."""
+        """Gives the worker no more searches of this game. Logs that once."""
         self._metrics.bad_answers += 1
         offered = (game.id, game.digest)
         if offered in self._distrusted.setdefault(name, set()):
@@ -293,7 +304,7 @@ class RemoteEngines:
     # --- choosing
 
     def _present(self) -> list[_Worker]:
-        """The workers that one can count on."""
+        """The workers with a recent advert; none while the broker is away."""
         if not self._link.flows:
             return []
         since_s = _now_s() - ADVERT_S
@@ -302,124 +313,140 @@ class RemoteEngines:
     def _offers(
         self, worker: _Worker, offer: Offer | Warming | None, game_id: str, rules: str | None = None
     ) -> bool:
-        """Whether that offer of a worker is for the game, with these rules, and believed."""
+        """Whether a worker's offer is for the game, with these rules if given, and trusted."""
         if offer is None or rules not in (None, offer.rules):
             return False
         return (game_id, offer.rules) not in self._distrusted.get(worker.advert.worker, ())
 
-    def _able(self, ticket: _Ticket) -> list[_Worker]:
-        """Those that have exactly these rules compiled and may still answer."""
-        return [one for one in self._asked(ticket) if self._is_for(ticket, one, one.advert.games)]
+    def _able(self, pending: _PendingSearch) -> list[_Worker]:
+        """The eligible workers that have exactly these rules compiled."""
+        return [
+            one for one in self._eligible(pending) if self._is_for(pending, one, one.advert.games)
+        ]
 
-    def _warming(self, ticket: _Ticket) -> list[_Worker]:
-        """Those with exactly these rules that have not compiled them yet; they search levels all
-        the same.
+    def _warming(self, pending: _PendingSearch) -> list[_Worker]:
+        """The eligible workers that have exactly these rules but have not compiled them yet.
+
+        They can search levels meanwhile.
         """
-        return [one for one in self._asked(ticket) if self._is_for(ticket, one, one.advert.warming)]
+        return [
+            one for one in self._eligible(pending) if self._is_for(pending, one, one.advert.warming)
+        ]
 
-    def _asked(self, ticket: _Ticket) -> list[_Worker]:
-        """The workers that this search has not failed at."""
-        return [worker for worker in self._present() if worker.advert.worker not in ticket.excluded]
+    def _eligible(self, pending: _PendingSearch) -> list[_Worker]:
+        """The workers that have not failed at this search."""
+        return [
+            worker for worker in self._present() if worker.advert.worker not in pending.failed_at
+        ]
 
     def _is_for(
-        self, ticket: _Ticket, worker: _Worker, offers: Mapping[str, Offer | Warming]
+        self, pending: _PendingSearch, worker: _Worker, offers: Mapping[str, Offer | Warming]
     ) -> bool:
-        job = ticket.job
+        job = pending.job
         return self._offers(worker, offers.get(job.game), job.game, job.rules)
 
-    def _here(self, ticket: _Ticket) -> Engines | None:
-        """The pool here, if there is one and it has not failed."""
-        return self._local if ticket.local_error is None else None
+    def _local_engines(self, pending: _PendingSearch) -> Engines | None:
+        """The local pool, if there is one and it has not failed at this search."""
+        return self._local if pending.local_error is None else None
 
-    def _check_hope(self, ticket: _Ticket) -> None:
-        """Raises what ends a search that nobody can answer now: EnginesAway when nobody offers the
-        game at all.
+    def _check_answerable(self, pending: _PendingSearch) -> None:
+        """Raises the error of a search that no engine can answer now.
+
+        It is EnginesAway when none offers the game.
         """
-        if self._able(ticket) or self._warming(ticket):
+        if self._able(pending) or self._warming(pending):
             return
-        if ticket.local_error is not None:
-            raise ticket.local_error
-        job = ticket.job
+        if pending.local_error is not None:
+            raise pending.local_error
+        job = pending.job
         adverts = [worker.advert for worker in self._present()]
         offers = [one.games.get(job.game) or one.warming.get(job.game) for one in adverts]
         if any(offer is not None and offer.rules == job.rules for offer in offers):
             raise SearchFailed(f"no worker that offers {job.game} gives an answer that can be used")
         raise EnginesAway(f"no engine is there for {job.game}")
 
-    def _choose(self, ticket: _Ticket) -> _Worker | None:
-        """The worker to ask: the room's own if it has a free core, else the least loaded, the
-        fastest of those; None for the pool here, or when all are full. One that has the game
-        compiled comes before the pool here, unless that has too, and that before one that has not.
+    def _choose(self, pending: _PendingSearch) -> _Worker | None:
+        """The worker to try, or None for the local pool or when all are busy.
+
+        The room's last worker comes first if it has a free core, then the least loaded one, then
+        the fastest. Workers that have compiled the game come before a local pool that has not. That
+        pool comes before workers that have not.
         """
-        here = self._here(ticket)
-        if ticket.losses >= TRIES and here is not None:
+        here = self._local_engines(pending)
+        if pending.losses >= TRIES and here is not None:
             return None
         now_s = _now_s()
-        able = self._able(ticket)
+        able = self._able(pending)
         if not able and here is None:
-            able = self._warming(ticket)
-        is_ready_here = here is not None and (not able or here.is_warm(ticket.job.game))
+            able = self._warming(pending)
+        is_ready_here = here is not None and (not able or here.is_warm(pending.job.game))
         able = [worker for worker in able if worker.busy_until_s <= now_s]
-        able = [worker for worker in able if worker.advert.worker not in ticket.shunned] or able
+        able = [worker for worker in able if worker.advert.worker not in pending.lost_by] or able
         free = [worker for worker in able if worker.load < 1]
-        if not free and is_ready_here and self._has_room_here():
+        if not free and is_ready_here and self._local_is_idle():
             return None
-        home = self._workers.get(self._home.get(ticket.job.affinity, ""))
-        if home is not None and home in free:
-            return home
+        preferred = self._workers.get(self._affinity.get(pending.job.affinity, ""))
+        if preferred is not None and preferred in free:
+            return preferred
         return min(
-            free or able, key=lambda one: (one.load, -one.nps(ticket.job.game)), default=None
+            free or able, key=lambda one: (one.load, -one.nps(pending.job.game)), default=None
         )
 
-    def _has_room_here(self) -> bool:
-        """Is a process of the pool here idle?"""
+    def _local_is_idle(self) -> bool:
+        """Whether a process of the local pool is idle."""
         load = self._local.load() if self._local is not None else Load(0, 0, 0)
         return load.running + load.waiting < load.workers
 
-    # --- one try
+    # --- one attempt
 
-    async def _attempt(self, ticket: _Ticket, worker: _Worker) -> Result:
-        ticket.attempt += 1
+    async def _attempt(self, pending: _PendingSearch, worker: _Worker) -> Result:
+        pending.attempt += 1
         name, now_s = worker.advert.worker, _now_s()
-        left_s = ticket.left_s(now_s)
+        left_s = pending.left_s(now_s)
         order = work.Search(
-            id=ticket.id, attempt=ticket.attempt, server=self._node, job=_nameless(ticket.job),
+            id=pending.id, attempt=pending.attempt, server=self._node, job=_anonymous(pending.job),
             deadline_ms=int(DEADLINE_S * 1000),
-            time_ms=None if left_s is None or ticket.begun_s is None else max(1, round(left_s * 1000)),
+            time_ms=(
+                None if left_s is None or pending.begun_s is None
+                else max(1, round(left_s * 1000))
+            ),
         )  # fmt: skip
         payload = work.encode(order)
         if len(payload) > work.MAX_BYTES:
             raise SearchFailed(f"a search has at most {work.MAX_BYTES} bytes, not {len(payload)}")
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        attempt = self._attempts[ticket.id] = _Attempt(
-            ticket, name, answer, now_s + TAKE_S, is_compiled=ticket.job.game in worker.advert.games
+        attempt = self._attempts[pending.id] = _Attempt(
+            pending, name, answer, now_s + TAKE_S,
+            is_compiled=pending.job.game in worker.advert.games
         )  # fmt: skip
-        self._move_in(ticket.job.affinity, name)
-        worker.mine += 1
+        self._prefer(pending.job.affinity, name)
+        worker.own_searches += 1
         self._link.publish(work.order_topic(name), payload, kept=True)
         try:
-            return await self._watched(attempt, now_s)
+            return await self._await_answer(attempt, now_s)
         except (_Lost, asyncio.CancelledError):
             self._link.publish(
-                work.order_topic(name), work.encode(work.Stop(ticket.id, ticket.attempt)), kept=True
+                work.order_topic(name),
+                work.encode(work.Stop(pending.id, pending.attempt)),
+                kept=True,
             )
-            if ticket.begun_s is None:
-                ticket.begun_s = now_s  # what was lost here is not given to the next try
+            if pending.begun_s is None:
+                pending.begun_s = now_s  # the next attempt does not get the lost time back
             raise
         finally:
-            worker.mine -= 1
-            del self._attempts[ticket.id]
+            worker.own_searches -= 1
+            del self._attempts[pending.id]
             if not answer.cancel():
-                answer.exception()  # it may have come when nobody waited any more
+                answer.exception()  # it may have arrived after the wait ended
 
-    async def _watched(self, attempt: _Attempt, ordered_s: float) -> Result:
-        """The answer, or _Lost when the worker is silent for too long, or late."""
-        ticket = attempt.ticket
+    async def _await_answer(self, attempt: _Attempt, ordered_s: float) -> Result:
+        """Waits for the answer. Raises _Lost when the worker is late or silent for too long."""
+        pending = attempt.pending
         while True:
             end_s = ordered_s + DEADLINE_S
-            left_s = ticket.left_s(now_s := _now_s())
-            is_compiled = attempt.is_compiled  # what is played in full uncompiled may take longer
-            if left_s is not None and ticket.begun_s is not None and is_compiled:
+            left_s = pending.left_s(now_s := _now_s())
+            is_compiled = attempt.is_compiled  # an uncompiled game may take longer
+            if left_s is not None and pending.begun_s is not None and is_compiled:
                 end_s = min(end_s, max(now_s + left_s, ordered_s + WORTH_A_TRY_S) + GRACE_S)
             until_s = min(attempt.silent_at_s, end_s)
             if until_s <= now_s:
@@ -428,27 +455,27 @@ class RemoteEngines:
             if attempt.answer.done():
                 return attempt.answer.result()
 
-    def _give_up(self, ticket: _Ticket) -> Result | None:
-        """After a lost try: the best so far when there is no time or no try left; None to go on."""
-        left_s = ticket.left_s(_now_s())
-        is_last = ticket.losses >= TRIES and self._here(ticket) is None
+    def _give_up(self, pending: _PendingSearch) -> Result | None:
+        """After a lost attempt, the best move so far if no time or attempt is left, else None."""
+        left_s = pending.left_s(_now_s())
+        is_last = pending.losses >= TRIES and self._local_engines(pending) is None
         is_late = left_s is not None and left_s < WORTH_A_TRY_S
-        if ticket.latest is not None and ticket.latest.pv and (is_last or is_late):
-            return best_so_far(ticket.job, ticket.game, ticket.latest)
+        if pending.latest is not None and pending.latest.pv and (is_last or is_late):
+            return best_so_far(pending.job, pending.game, pending.latest)
         if is_last:
-            raise SearchFailed(f"{ticket.losses} workers died or fell silent over this search")
+            raise SearchFailed(f"{pending.losses} workers died or fell silent over this search")
         return None
 
-    async def _search_here(self, ticket: _Ticket, local: Engines) -> Result:
-        left_s = ticket.left_s(_now_s()) if ticket.begun_s is not None else None
+    async def _search_locally(self, pending: _PendingSearch, local: Engines) -> Result:
+        left_s = pending.left_s(_now_s()) if pending.begun_s is not None else None
         time_ms = None if left_s is None else round(max(left_s, WORTH_A_TRY_S) * 1000)
-        return await local.search(ticket.job, ticket.on_info, time_ms)
+        return await local.search(pending.job, pending.on_info, time_ms)
 
-    def _move_in(self, affinity: str, worker: str) -> None:
-        self._home.pop(affinity, None)
-        self._home[affinity] = worker
-        if len(self._home) > HOMES:
-            del self._home[next(iter(self._home))]
+    def _prefer(self, affinity: str, worker: str) -> None:
+        self._affinity.pop(affinity, None)
+        self._affinity[affinity] = worker
+        if len(self._affinity) > AFFINITIES:
+            del self._affinity[next(iter(self._affinity))]
 
     # --- from the broker
 
@@ -482,7 +509,7 @@ class RemoteEngines:
                     attempt.fail(_Lost("gone"))
 
     def _on_gap(self, topics: frozenset[str] | None) -> None:
-        """Without a broker no answer comes; the pool here need not wait for that."""
+        """Fails the attempts when the broker is away, so that the local pool can search at once."""
         if topics is None and not self._link.flows and self._local is not None:
             for attempt in tuple(self._attempts.values()):
                 attempt.fail(_Lost("the broker is away"))
@@ -494,11 +521,11 @@ class RemoteEngines:
             self._refuse(topic, error)
             if (head := work.news_head(payload)) is not None:
                 attempt = self._attempts.get(head.id)
-                if attempt is not None and attempt.ticket.attempt == head.attempt:
-                    attempt.fail(_Bad("an answer that is no message"))
+                if attempt is not None and attempt.pending.attempt == head.attempt:
+                    attempt.fail(_Untrusted("an answer that is no message"))
             return
         attempt = self._attempts.get(news.id)
-        if attempt is None or attempt.ticket.attempt != news.attempt or attempt.answer.done():
+        if attempt is None or attempt.pending.attempt != news.attempt or attempt.answer.done():
             self.counts.late += 1
             return
         attempt.silent_at_s = _now_s() + SILENCE_S
@@ -513,27 +540,27 @@ class RemoteEngines:
                 attempt.fail(_refusal(reason, message))
 
     def _progress(self, attempt: _Attempt, info: Info) -> None:
-        ticket, now_s = attempt.ticket, _now_s()
-        if now_s < attempt.heed_at_s:
+        pending, now_s = attempt.pending, _now_s()
+        if now_s < attempt.progress_at_s:
             return
-        attempt.heed_at_s = now_s + PROGRESS_S
+        attempt.progress_at_s = now_s + PROGRESS_S
         try:
-            info = ticket.check().info(info)
-            ticket.latest = info
-            if ticket.begun_s is None:
-                ticket.begun_s = now_s - info.time_ms / 1000
-            ticket.on_info(info)
+            info = pending.check().info(info)
+            pending.latest = info
+            if pending.begun_s is None:
+                pending.begun_s = now_s - info.time_ms / 1000
+            pending.on_info(info)
         except Untrue as untrue:
-            attempt.fail(_Bad(str(untrue)))
+            attempt.fail(_Untrusted(str(untrue)))
         except Exception as error:
             attempt.fail(error)
 
     def _answered(self, attempt: _Attempt, result: Result) -> None:
         try:
-            attempt.answer.set_result(attempt.ticket.check().result(result))
+            attempt.answer.set_result(attempt.pending.check().result(result))
             self.counts.answered += 1
         except Untrue as untrue:
-            attempt.fail(_Bad(str(untrue)))
+            attempt.fail(_Untrusted(str(untrue)))
         except SearchFailed as error:
             attempt.fail(error)
 
@@ -557,22 +584,18 @@ def _refusal(reason: str, message: str) -> Exception:
         case "game.changed":
             return _Changed(message)
         case "quarantined":
-            return _Bad(f"it has the game in quarantine: {message}")
+            return _Untrusted(f"it has the game in quarantine: {message}")
         case _:
             return _Failed(message)
 
 
 def _quoted(text: str) -> str:
-    """The words of a worker as they may stand in a log: without control and format characters, and
-    cut.
-    """
+    """A worker's words for the log: cut, and without control and format characters."""
     return "".join(c if c.isprintable() else "?" for c in text[:QUOTED])
 
 
-def _nameless(job: Job) -> Job:
-    """The job for somebody who need not know the room: whoever knows an unlisted room's name may
-    enter it.
-    """
+def _anonymous(job: Job) -> Job:
+    """The job without the room's name, by which anyone could enter an unlisted room."""
     return msgspec.structs.replace(
         job, affinity=hashlib.blake2b(job.affinity.encode(), digest_size=8).hexdigest()
     )

@@ -1,6 +1,7 @@
-"""Engine workers that lie, over a real broker: what server/seats/answers.py and
-server/seats/remote.py promise of them. Nothing that a worker says reaches a room unchecked, and a
-bad one ends no match while somebody else can search.
+"""Engine workers that lie, over a real broker: server/seats/answers.py and server/seats/remote.py.
+
+Nothing from a worker reaches a room unchecked, and a bad worker ends no match while another engine
+can search.
 """
 
 import asyncio
@@ -23,14 +24,14 @@ from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.ports import EnginesAway, OnInfo
 from server.seats import remote
 from server.seats.answers import LINE_KEPT, LINE_LIVE, Checker, Untrue
-from tests.server.test_engine_workers import AI1, Duel, Hand, hire, node
+from tests.server.test_engine_workers import AI1, Duel, WorkerHandle, node, start_worker
 from tests.server.test_remote_engines import (
     GAME,
-    House,
+    Network,
     Pool,
     ScriptedWorker,
     answers,
-    house,
+    broker_network,
     info,
     job,
     refuses,
@@ -39,7 +40,7 @@ from tests.server.test_remote_engines import (
 from tests.support.clock import until
 from tests.support.fake_server import World
 
-#: What a worker would like people to read.
+#: A text that a bad worker wants people to read.
 POISON = "ev\u202eil\x1b[2J<b>words</b>"
 
 Script = Callable[[work.Search], list[work.News]]
@@ -82,9 +83,9 @@ LIES: dict[str, Script] = {
 }
 
 
-async def first_and_second(here: House) -> tuple[ScriptedWorker, ScriptedWorker]:
-    """Two workers, of which the first one is asked as long as it is believed."""
-    first, second = await here.hire(), await here.hire(cores=2)
+async def first_and_second(here: Network) -> tuple[ScriptedWorker, ScriptedWorker]:
+    """Two workers, of which the first one gets the searches as long as it is trusted."""
+    first, second = await here.add_worker(), await here.add_worker(cores=2)
     second.advertise(running=1)
     await here.until(lambda: here.engines._workers[second.name].load > 0)
     second.news = answers("e")
@@ -93,10 +94,11 @@ async def first_and_second(here: House) -> tuple[ScriptedWorker, ScriptedWorker]
 
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -> None:
-    """The search goes to the good one; the liar gets no more of that game, as the log says once,
-    without its words.
+    """The search moves to the good worker.
+
+    The liar gets no more of that game, which the log says once, without its words.
     """
-    async with house(tmp_path) as here:
+    async with broker_network(tmp_path) as here:
         bad, _ = await first_and_second(here)
         bad.news = LIES[lie]
         seen: list[Info] = []
@@ -114,8 +116,8 @@ async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("broken", ["a wrong field", "too long"])
 async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None:
-    """Another worker is asked at once: nobody waits for the first one to fall silent."""
-    async with house(tmp_path) as here:
+    """A malformed answer moves the search to another worker at once."""
+    async with broker_network(tmp_path) as here:
         bad, good = await first_and_second(here)
 
         def speak(order: work.Search) -> list[work.News]:
@@ -136,9 +138,9 @@ async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None
 
 
 async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: Path) -> None:
-    """Only what bears the search's id and its present try can speak against a worker."""
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    """Only a message with the search's id and current attempt can discredit a worker."""
+    async with broker_network(tmp_path) as here:
+        worker = await here.add_worker()
 
         def speak(order: work.Search) -> list[work.News]:
             for search, attempt in (("another", 1), (order.id, 2)):
@@ -154,13 +156,13 @@ async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: 
 
 
 async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path) -> None:
-    """At once, and for every later search, until a worker comes that is believed; for other games
-    it still is.
+    """Without a trusted worker this search and later ones fail at once, in our words, until another
+    one comes. Other games still work.
     """
     sticks = load_game("sticks")
     games = {GAME.id: Offer(GAME.digest), sticks.id: Offer(sticks.digest)}
-    async with house(tmp_path) as here:
-        bad = await here.hire(games=games)
+    async with broker_network(tmp_path) as here:
+        bad = await here.add_worker(games=games)
         bad.news = LIES["a quarantine"]
         for number in range(2):
             with pytest.raises(
@@ -175,16 +177,19 @@ async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path)
         bad.news = answers(token)
         assert (await here.search(job(game=sticks.id, level=3))).move == token
         bad.advertise(running=0)
-        good = await here.hire()
+        good = await here.add_worker()
         good.news = answers("c")
         assert (await here.search()).move == "c"
         assert len(bad.orders) == 2
 
 
 async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
-    """Its advert may go and come: it is the same process. What starts again has another name."""
-    async with house(tmp_path) as here:
-        bad = await here.hire()
+    """A worker whose advert goes and returns is the same process and stays untrusted.
+
+    A restarted worker has another name.
+    """
+    async with broker_network(tmp_path) as here:
+        bad = await here.add_worker()
         bad.news = says("h")
         with pytest.raises(SearchFailed):
             await here.search()
@@ -202,26 +207,29 @@ async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
 
 
 async def test_after_a_liar_the_pool_here(tmp_path: Path) -> None:
-    """It plays the move where no other worker is left."""
-    async with house(tmp_path, pool := Pool()) as here:
-        bad = await here.hire()
+    """The local pool plays the move when no other worker is left."""
+    async with broker_network(tmp_path, pool := Pool()) as here:
+        bad = await here.add_worker()
         bad.news = LIES["a quarantine"]
         assert [(await here.search()).move for _ in range(2)] == ["g", "g"]
         assert (len(bad.orders), len(pool.jobs)) == (1, 2)
 
 
 async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
-    """Workers that are busy are asked all the same; without them it is what the search fails of."""
+    """After a quarantine of the local pool, even busy workers are used.
+
+    Without workers the search fails with it.
+    """
 
     class Quarantined(Pool):
         async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
             self.jobs.append(job)
             raise GameQuarantined("three failed in a row")
 
-    async with house(tmp_path, pool := Quarantined()) as here:
+    async with broker_network(tmp_path, pool := Quarantined()) as here:
         with pytest.raises(GameQuarantined):
             await here.search()
-        worker = await here.hire()
+        worker = await here.add_worker()
         worker.news = answers("d")
         worker.advertise(running=1)
         await here.until(lambda: here.engines._workers[worker.name].load == 1)
@@ -233,10 +241,10 @@ async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
 
 
 async def test_a_worker_that_gives_up_one_search_keeps_the_others(tmp_path: Path) -> None:
-    """A search that failed at one worker is done by another one; the first gets the next search as
+    """A search that fails at one worker moves to another; the first one gets the next search as
     before.
     """
-    async with house(tmp_path) as here:
+    async with broker_network(tmp_path) as here:
         first, _ = await first_and_second(here)
         first.news = refuses("failed")
         assert (await here.search(job("r1"))).move == "e"
@@ -248,11 +256,11 @@ async def test_a_worker_that_gives_up_one_search_keeps_the_others(tmp_path: Path
 async def test_a_flood_of_progress_is_read_ten_times_a_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker may send as often as it likes: the node checks and tells no more than people can
+    """However often a worker sends progress, the node checks and forwards no more than people can
     see.
     """
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with broker_network(tmp_path) as here:
+        worker = await here.add_worker()
         clock_s = remote._now_s()
         monkeypatch.setattr(remote, "_now_s", lambda: clock_s)
         worker.news = progress(GOOD)
@@ -281,8 +289,8 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(
 
 
 def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
-    """What is shown can be played: no move after the end of the match, none that is not allowed, no
-    other spelling.
+    """A shown variation can be played: it has no move after the end, illegal move or other
+    spelling.
     """
     checker = Checker(GAME.start())
     full = ("d",) * 6
@@ -302,8 +310,8 @@ def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
 
 
 def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
-    """Each move of it costs a list of moves: a line has an end, and a shorter one while the search
-    goes on.
+    """A variation is cut at a fixed length, shorter during a search, because checking a move costs
+    a move generation.
     """
     long = ("a", "b") * 2 + ("b", "a") + ("c", "d") * 2 + ("d", "c") + ("e", "f") * 2 + ("f", "e")
     checker = Checker(GAME.start())
@@ -312,13 +320,11 @@ def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
     assert LINE_LIVE < LINE_KEPT < len(long)
 
 
-# --- matches ----------------------------------------------------------------------------------------------------------
+# --- matches --------------------------------------------------------------------------------------
 
 
 async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script) -> ScriptedWorker:
-    """A worker that joins the broker, with many cores and a great speed: whoever chooses by adverts
-    asks it first.
-    """
+    """A worker with many cores and a great speed: a server that trusts adverts picks it first."""
     link = await stack.enter_async_context(open_link(broker.address, name, work.worker_topic(name)))
     worker = ScriptedWorker(link, 64, {GAME.id: Offer(GAME.digest, 10**9)})
     worker.news = news
@@ -326,8 +332,9 @@ async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script
 
 
 async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
-    """Two AI seats play to the end, move by move, by the one good worker; what people see and what
-    is stored has not a word of the others.
+    """Two AI seats finish their match with the one good worker.
+
+    Nothing of the liars' words is shown or stored.
     """
     world = World()
     world.settings = settings_with(world.settings, ai_duel_pace_ms=0)
@@ -343,7 +350,7 @@ async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
         liars = [
             await liar(stack, broker, f"liar{number}", LIES[lie]) for number, lie in enumerate(lies)
         ]
-        good: Hand = hire(broker, "good")
+        good: WorkerHandle = start_worker(broker, "good")
         stack.push_async_callback(good.kill)
         await until(lambda: len(engines._workers) == 1 + len(lies))
         duel = Duel(hub, "host")
@@ -360,7 +367,7 @@ async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
 
 
 async def test_a_match_that_only_a_liar_could_play(tmp_path: Path) -> None:
-    """It is over as a failure, and the reason is ours."""
+    """The match ends as a failure with a reason in our words."""
     world = World()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))

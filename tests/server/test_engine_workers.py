@@ -1,5 +1,5 @@
-"""The worker's side: what server/worker.py promises, with a pool that only pretends to search; and
-AI matches on two nodes while such workers die.
+"""server/worker.py with a pool that pretends to search, and AI matches on two nodes while such
+workers die.
 """
 
 import asyncio
@@ -33,8 +33,9 @@ AI1 = wire.AiSeat(level=1)
 
 
 class PretendingPool(Pool):
-    """Any legal move after a moment, with some progress before; told to hang, it only ends when it
-    is cancelled.
+    """Plays any legal move after a moment, with some progress before.
+
+    When set to hang, it ends only when cancelled.
     """
 
     def __init__(self, delay_s: float = 0.1) -> None:
@@ -75,8 +76,8 @@ class PretendingPool(Pool):
         return Result(move, info)
 
 
-class Hand:
-    """A worker in this process, and how to kill it."""
+class WorkerHandle:
+    """A worker in this process, and a way to kill it."""
 
     def __init__(
         self, worker: EngineWorker, pool: PretendingPool, tasks: list["asyncio.Task[None]"]
@@ -86,26 +87,30 @@ class Hand:
         self._tasks = tasks
 
     async def kill(self) -> None:
-        """What the others see of SIGKILL: the connection ends without a word, and nothing comes any
-        more.
+        """Does what others see of SIGKILL: the connection ends without a message and nothing more
+        comes.
         """
-        self.worker.link._flows = False  # no farewell
+        self.worker.link._flows = False  # no goodbye message
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
         await self.worker.close()
 
 
-def hire(broker: Mosquitto, name: str, cores: int = 1, games: tuple[str, ...] = (GAME.id,)) -> Hand:
+def start_worker(
+    broker: Mosquitto, name: str, cores: int = 1, games: tuple[str, ...] = (GAME.id,)
+) -> WorkerHandle:
     """A worker that joins the broker."""
     link = Link(broker.address, name, work.worker_topic(name))
     pool = PretendingPool()
     worker = EngineWorker(link, pool, cores, games)
-    return Hand(worker, pool, [asyncio.create_task(link.run()), asyncio.create_task(worker.run())])
+    return WorkerHandle(
+        worker, pool, [asyncio.create_task(link.run()), asyncio.create_task(worker.run())]
+    )
 
 
 class Server:
-    """A server as a worker hears it: `news` is what came back."""
+    """A server as a worker sees it: `news` are the messages that it received."""
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -144,26 +149,31 @@ class Server:
 
 
 @asynccontextmanager
-async def workshop(folder: Path, cores: int = 1) -> AsyncIterator[tuple[Server, Hand]]:
+async def server_and_worker(
+    folder: Path, cores: int = 1
+) -> AsyncIterator[tuple[Server, WorkerHandle]]:
     """A server and a worker that know each other."""
     async with (
         mosquitto(folder) as broker,
         open_link(broker.address, "s1", "plyroom/1/nodes/s1") as link,
     ):
         server = Server(link)
-        hand = hire(broker, "w1", cores)
+        handle = start_worker(broker, "w1", cores)
         try:
             await server.until(
-                lambda: bool(link.flows and "w1" in server.adverts and hand.worker.link.flows)
+                lambda: bool(link.flows and "w1" in server.adverts and handle.worker.link.flows)
             )
-            yield server, hand
+            yield server, handle
         finally:
-            await hand.kill()
+            await handle.kill()
 
 
 async def test_an_order_is_served(tmp_path: Path) -> None:
-    """Taken at once, progress, one answer; the same order a second time is the same order."""
-    async with workshop(tmp_path) as (server, hand):
+    """An order is confirmed at once, then has progress and one answer.
+
+    A repeated order is the same order.
+    """
+    async with server_and_worker(tmp_path) as (server, handle):
         for _ in range(3):
             server.order("w1", "a")
         await server.until(lambda: bool(server.of(work.Answered, "a")))
@@ -173,16 +183,16 @@ async def test_an_order_is_served(tmp_path: Path) -> None:
         assert isinstance(server.news[0], work.Taken)
         assert server.of(work.Progress, "a")
         assert len(server.of(work.Answered, "a")) == 1
-        assert len(hand.pool.jobs) == 2
+        assert len(handle.pool.jobs) == 2
         await server.until(lambda: server.adverts["w1"].games[GAME.id].nps == 1000)
 
 
 async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) -> None:
-    """At most ten times a second."""
-    async with workshop(tmp_path) as (server, hand):
+    """Progress is sent at most ten times a second."""
+    async with server_and_worker(tmp_path) as (server, handle):
         told: list[Info] = []
         order = work.Search("a", 1, "s1", job(), 1000)
-        tell = hand.worker._teller(order)
+        tell = handle.worker._progress_reporter(order)
         for _ in range(100):
             tell(Info(1, 0, 1, 1, 1, ("d",)))
         await asyncio.sleep(0.11)
@@ -193,8 +203,8 @@ async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) 
 
 
 async def test_what_it_refuses(tmp_path: Path) -> None:
-    """Other rules, another game, another position, and more than it can queue."""
-    async with workshop(tmp_path) as (server, hand):
+    """A worker refuses other rules, another game, another position, and more than it can queue."""
+    async with server_and_worker(tmp_path) as (server, handle):
         server.order("w1", "rules", msgspec.structs.replace(job(), rules="0" * 16))
         server.order("w1", "game", job(game="sticks"))
         server.order("w1", "digest", msgspec.structs.replace(job(), digest="0" * 16))
@@ -209,43 +219,44 @@ async def test_what_it_refuses(tmp_path: Path) -> None:
             "digest": "failed",
             "moves": "failed",
         }
-        hand.pool.hang = True
+        handle.pool.hang = True
         for number in range(4):
             server.order("w1", f"many{number}")
         await server.until(lambda: bool(server.of(work.Refused, "many3")))
         assert server.of(work.Refused, "many3")[0].reason == "busy"
-        assert hand.worker.advert().running == 3
+        assert handle.worker.advert().running == 3
         for payload in (b"", b"{", b"[" * 9000, b'{"type":"Search"}', b"x" * (work.MAX_BYTES + 1)):
             server.link.publish(work.order_topic("w1"), payload, kept=True)
-        await server.until(lambda: hand.worker.link.counts.refused == 5)
+        await server.until(lambda: handle.worker.link.counts.refused == 5)
 
 
 async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
-    """And so do its deadline and the end of its server; a stop that overtakes its search holds it
-    up as well.
+    """A stop, the deadline, and the end of its server end a search.
+
+    So does a stop that arrives before its search.
     """
-    async with workshop(tmp_path, cores=4) as (server, hand):
-        hand.pool.hang = True
+    async with server_and_worker(tmp_path, cores=4) as (server, handle):
+        handle.pool.hang = True
         server.order("w1", "a")
         server.order("w1", "b", deadline_ms=50)
         server.order("w1", "c")
-        await server.until(lambda: hand.pool.cancelled == 1)
+        await server.until(lambda: handle.pool.cancelled == 1)
         server.link.publish(work.order_topic("w1"), work.encode(work.Stop("a", 2)), kept=True)
         server.link.publish(work.order_topic("w1"), work.encode(work.Stop("a", 1)), kept=True)
-        await server.until(lambda: hand.pool.cancelled == 2)
+        await server.until(lambda: handle.pool.cancelled == 2)
         server.link.publish(work.order_topic("w1"), work.encode(work.Stop("late", 1)), kept=True)
         server.order("w1", "late")
         server.link.publish("plyroom/1/nodes/s1", b"", kept=True)
-        await server.until(lambda: hand.pool.cancelled == 3)
-        await server.until(lambda: hand.worker.advert().running == 0)
-        assert len(hand.pool.jobs) == 3
+        await server.until(lambda: handle.pool.cancelled == 3)
+        await server.until(lambda: handle.worker.advert().running == 0)
+        assert len(handle.pool.jobs) == 3
 
 
-# --- matches ----------------------------------------------------------------------------------------------------------
+# --- matches --------------------------------------------------------------------------------------
 
 
 class Duel:
-    """Two AI seats in a room, and when they moved; a rematch begins by itself."""
+    """Two AI seats in a room, and the times of their moves. A rematch starts by itself."""
 
     def __init__(self, hub: Hub, name: str) -> None:
         self.host = Client(hub, name)
@@ -256,14 +267,17 @@ class Duel:
         await self.host.ack(self.host.join(self.room))
 
     async def play(self) -> None:
-        """One match after the other."""
+        """Plays one match after another."""
         while True:
             since = len(self.host.messages)
             await self.host.event("finished", since)
             await self.host.ack(wire.Rematch(id=self.host.new_id(), room=self.room))
 
     def judge(self) -> int:
-        """Every ply once and in order, no match that failed; returns how many moves there were."""
+        """Checks that every ply came once and in order and that no match failed.
+
+        Returns the number of moves.
+        """
         ply = 0
         for event in self.host.events():
             match event["kind"]:
@@ -281,7 +295,7 @@ class Duel:
 async def node(
     world: World, broker: Mosquitto, name: str
 ) -> AsyncIterator[tuple[Hub, RemoteEngines]]:
-    """A hub that has its searches done by workers."""
+    """A hub whose searches are done by workers."""
     async with open_mqtt_bus(broker.address, name, KEY) as bus:
         engines = RemoteEngines(bus.link, name, load_game, None)
         await flowing(bus)
@@ -293,8 +307,9 @@ async def node(
     "kills", [20, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 )
 async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
-    """R12, I16: two nodes, four duels, three workers that die in the middle of a search again and
-    again: every turn gets one move, no match fails, and all go on.
+    """R12, I16: on two nodes with four duels, three workers die again and again during a search.
+
+    Every turn gets one move, no match fails, and all continue.
     """
     world, chance = World(), random.Random(3)
     world.settings = replace(world.settings, rooms_burst=100, ai_duel_pace_ms=0)
@@ -303,16 +318,16 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
         nodes = [
             await stack.enter_async_context(node(world, broker, name)) for name in ("n1", "n2")
         ]
-        hands = {name: hire(broker, name) for name in ("w0", "w1", "w2")}
+        handles = {name: start_worker(broker, name) for name in ("w0", "w1", "w2")}
         duels = [Duel(nodes[number % 2][0], f"host{number}") for number in range(4)]
         for one in duels:
             await one.begin()
         playing = [asyncio.create_task(one.play()) for one in duels]
         for number in range(kills):
-            name = await busy(hands)
+            name = await busy(handles)
             await asyncio.sleep(chance.random() * 0.1)
-            await hands.pop(name).kill()
-            hands[f"w{number + 3}"] = hire(broker, f"w{number + 3}")
+            await handles.pop(name).kill()
+            handles[f"w{number + 3}"] = start_worker(broker, f"w{number + 3}")
         moves = [len(one.host.events()) for one in duels]
         async with asyncio.timeout(PATIENCE_S):
             while any(
@@ -324,13 +339,13 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
             task.cancel()
         assert sum(one.judge() for one in duels) > kills
         assert sum(engines.counts.lost for _, engines in nodes) >= kills // 2
-        for hand in hands.values():
-            await hand.kill()
+        for handle in handles.values():
+            await handle.kill()
 
 
-async def busy(hands: dict[str, Hand]) -> str:
-    """One of them that searches."""
+async def busy(handles: dict[str, WorkerHandle]) -> str:
+    """One of the workers that is searching."""
     async with asyncio.timeout(PATIENCE_S):
-        while not (found := [name for name, hand in hands.items() if hand.worker._running]):
+        while not (found := [name for name, handle in handles.items() if handle.worker._running]):
             await asyncio.sleep(0.002)
     return found[0]

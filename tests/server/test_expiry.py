@@ -1,4 +1,4 @@
-"""Nothing stays for ever: which guests and rooms go, and above all which ones do not."""
+"""The expiry: which guests and rooms are deleted, and above all which are not."""
 
 import asyncio
 import math
@@ -22,7 +22,7 @@ from tests.support.two_players import ME, OPEN
 
 
 class Later(World):
-    """A world whose clock, with that of its store, the test can set on."""
+    """A world whose clock, with its store's, a test can advance."""
 
     ahead_ms = 0
 
@@ -38,7 +38,7 @@ class Later(World):
 
 
 async def left_alone(hub: Hub, **fields: Any) -> str:
-    """A room that Ada made, said something in and left; a look of the expiry has seen it."""
+    """A room that Ada created, wrote in and left, and that the expiry has seen once."""
     ada = Client(hub, "ada")
     room = await ada.create(**fields)
     await ada.ack(ada.join(room))
@@ -49,13 +49,14 @@ async def left_alone(hub: Hub, **fields: Any) -> str:
     return room
 
 
-# --- rooms ------------------------------------------------------------------------------------------------------------
+# --- rooms ----------------------------------------------------------------------------------------
 
 
 @virtual
 async def test_a_room_without_a_match_goes() -> None:
-    """After seven whole days without anybody in it, by itself; the lobby's watchers are told, and
-    who comes then.
+    """A room is deleted after seven whole days without anyone in it.
+
+    The lobby's watchers and later visitors learn of it.
     """
     world = Later()
     async with world.hub() as hub:
@@ -74,9 +75,7 @@ async def test_a_room_without_a_match_goes() -> None:
 
 @virtual
 async def test_a_visit_begins_the_days_anew() -> None:
-    """Nobody needs to say anything: to look in is enough, on any node, also when the bus tells
-    nothing.
-    """
+    """A visit without a command restarts the days, on any node, even if the bus carries nothing."""
     world = Later()
     async with world.hub("n1") as hub, world.hub("n2") as other:
         room = await left_alone(hub)
@@ -97,8 +96,8 @@ async def test_a_visit_begins_the_days_anew() -> None:
 
 @virtual
 async def test_a_room_that_is_open_stays() -> None:
-    """Somebody waits for weeks in a room on one node: no node lets it go, and what they then do is
-    kept.
+    """A room in which a player waits for weeks on one node is deleted by no node, and what they
+    then do is kept.
     """
     world = Later()
     async with world.hub("n1") as hub, world.hub("n2") as other:
@@ -115,7 +114,7 @@ async def test_a_room_that_is_open_stays() -> None:
 
 @virtual
 async def test_a_room_with_a_match_stays_for_ever() -> None:
-    """Running or aborted: it is somebody's match."""
+    """A room with a match, running or aborted, is never deleted."""
     world = Later()
     async with world.hub() as hub:
         room = await left_alone(hub)
@@ -132,8 +131,8 @@ async def test_a_room_with_a_match_stays_for_ever() -> None:
 
 @virtual
 async def test_somebody_opens_a_room_as_it_goes() -> None:
-    """Between the first read of its log and the last: then it is gone, and they are told; nothing
-    of it is opened.
+    """A room that is deleted between the first and the last read of its log is room.unknown and is
+    not opened.
     """
     world = Later()
     async with world.hub("n1") as hub, world.hub("n2") as other:
@@ -154,7 +153,9 @@ async def test_somebody_opens_a_room_as_it_goes() -> None:
 
 @virtual
 async def test_somebody_opens_a_room_before_it_goes() -> None:
-    """Once the log is read for good, no node lets the room go: what is acknowledged then is kept."""
+    """Once a log has been read completely, no node deletes the room, so what it acknowledges is
+    kept.
+    """
     world = Later()
     async with world.hub("n1") as hub, world.hub("n2") as other:
         room = await left_alone(hub)
@@ -168,7 +169,7 @@ async def test_somebody_opens_a_room_before_it_goes() -> None:
 
 @virtual
 async def test_a_clock_that_is_ahead_lets_nothing_go() -> None:
-    """The days are those of the store's clock, which the heartbeat compares with the node's."""
+    """Days are counted by the store's clock, which the heartbeat compares with the node's."""
     world = Later()
     async with world.hub() as hub:
         room = await left_alone(hub)
@@ -182,7 +183,7 @@ async def test_a_clock_that_is_ahead_lets_nothing_go() -> None:
 
 @virtual
 async def test_a_store_that_fails_is_asked_again() -> None:
-    """The next look does it; the look before that failed has changed nothing."""
+    """A step that failed has changed nothing, and the next one does its work."""
     world = Later()
     async with world.hub() as hub:
         room = await left_alone(hub)
@@ -194,19 +195,19 @@ async def test_a_store_that_fails_is_asked_again() -> None:
         assert await world.store.heads([room]) == {}
 
 
-# --- guests -----------------------------------------------------------------------------------------------------------
+# --- guests ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class PresenceReport:
-    """A session as far as it is asked here."""
+    """The part of a session that is used here."""
 
     identity: str
     last_heard_s: float = math.inf
 
 
 async def let_go(world: World, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:
-    """So many days pass without anybody; returns who goes then."""
+    """Lets that many days pass without anyone. Returns what is deleted."""
     cast(Later, world).pass_days(days)
     today = world.now_ms() // DAY_MS
     return (await world.store.expire_identities("", DaySpan(today, today - GUEST_DAYS), 500)).gone
@@ -214,7 +215,9 @@ async def let_go(world: World, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:
 
 @virtual
 async def test_guests_who_sat_stay() -> None:
-    """A seat taken, or a room made: the rest goes after thirty days, by the looks of any node."""
+    """A guest who took a seat or created a room stays; the others are deleted after thirty days, by
+    any node.
+    """
     world = Later()
     async with world.hub() as hub:
         limits = Limits(world.settings)
@@ -243,7 +246,7 @@ async def test_guests_who_sat_stay() -> None:
 @pytest.mark.parametrize("call", ["create", "sit"])
 @virtual
 async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
-    """Who sits is noted before the seat is theirs: when that fails, nothing happened."""
+    """A guest is marked before the seat is theirs. If marking fails, nothing has happened."""
     world = Later()
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -260,9 +263,7 @@ async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
 
 @virtual
 async def test_a_day_is_noted_once() -> None:
-    """However often a guest says hello: a new guest was noted with its making, and then once on
-    each other day.
-    """
+    """A guest is marked once a day however often they say hello, and when they are created."""
     world = Later()
     async with world.hub() as hub:
         _, token = await new_guest(hub.ports, Limits(world.settings), "", None)
@@ -275,9 +276,7 @@ async def test_a_day_is_noted_once() -> None:
 
 @virtual
 async def test_who_stays_connected_is_seen() -> None:
-    """Who said hello weeks ago and has been here ever since does not go; a store that fails is
-    asked again.
-    """
+    """A guest who said hello weeks ago and is still connected stays. A failing store is retried."""
     world = Later()
     async with world.hub() as hub:
         identity, token = await new_guest(hub.ports, Limits(world.settings), "", None)
@@ -299,7 +298,7 @@ async def test_who_stays_connected_is_seen() -> None:
 
 
 async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
-    """The identity, and the token if there is a new one."""
+    """The identity, and the token if it is new."""
     answer = await http.request(
         "/api/guest", "POST", {"Cookie": f"plyroom={cookie}"} if cookie else {}
     )
@@ -310,8 +309,9 @@ async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
 
 
 async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
-    """Without a word, by HTTP and by a socket's hello; a hello with a token is told so, and may say
-    hello without.
+    """A deleted guest's cookie makes a new guest, over HTTP and in a hello.
+
+    A deleted token is refused, and hello without one works.
     """
     world = Later()
     async with serve(world) as node, node.http() as http:
@@ -334,7 +334,9 @@ async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
 
 
 async def test_a_guest_who_says_hello_at_that_moment() -> None:
-    """Found by the token and gone before the day was noted: as if the token had never been."""
+    """A guest who is deleted between the lookup of the token and the mark gets the answer of an
+    unknown token.
+    """
     world = Later()
     async with serve(world) as node, node.http() as http:
         before, token = await guest(http)

@@ -1,5 +1,6 @@
-"""What server/rooms/notation.py promises: numbers and notation are decided once, in the event; old
-logs get them when they are shown, in every place the same.
+"""server/rooms/notation.py: an event's number and notation are decided once.
+
+Old logs get the same ones wherever they are shown.
 """
 
 import json
@@ -53,7 +54,7 @@ def written(moves: Any) -> list[tuple[str | None, str | None]]:
 
 
 def test_a_move_is_written_as_players_write_it() -> None:
-    """In the event, and so in the room: 3. Bc4 Nf6."""
+    """The event and the room have the notation of players: 3. Bc4 Nf6."""
     chess = seated(game="chess")
     chess.moves(" ".join(CHESS))
     events = [parse_event_body(body) for _, body in chess.log]
@@ -66,7 +67,7 @@ def test_a_move_is_written_as_players_write_it() -> None:
 
 @pytest.mark.parametrize("game", game_ids())
 def test_old_logs_are_shown_like_new_ones(game: str) -> None:
-    """In every game: what clients get of a match does not depend on when it was played."""
+    """In every game, what clients receive of a match does not depend on when it was played."""
     chance, new = random.Random(1), seated(game=game)
     for ply in range(12):
         if new.match.over is not None:
@@ -84,7 +85,7 @@ def test_old_logs_are_shown_like_new_ones(game: str) -> None:
 
 
 def test_a_log_whose_game_is_gone_or_broken_still_loads() -> None:
-    """Its moves stand there as they were stored, or without a notation."""
+    """The moves of a game that is missing or broken are shown as stored, or without a notation."""
 
     def gone(game_id: str) -> Any:
         raise LookupError(game_id)
@@ -101,7 +102,9 @@ def test_a_log_whose_game_is_gone_or_broken_still_loads() -> None:
 
 
 async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A replay and the list of matches: of a new log, of an old one, and of one whose game is gone."""
+    """A replay and the list of matches show a new log, an old one, and one of a missing game in the
+    same way.
+    """
     for age in ("new", "old", "gone"):
         world = World()
         if age != "new":
@@ -138,8 +141,8 @@ async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> 
 
 @virtual
 async def test_the_lobby_and_the_thinking_say_the_number_too() -> None:
-    """What is live comes with the words of the game: the move that the AI thinks about, and how
-    long a match is.
+    """The lobby and `thinking` use the game's words: a match's length, and the number of the move
+    that the AI searches.
     """
     world = World()
     async with against_ai(world) as (hub, room, ada):

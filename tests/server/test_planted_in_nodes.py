@@ -1,6 +1,4 @@
-"""Faults planted where nodes die, take over and have clocks: each is found by the test that is
-named beside it.
-"""
+"""Planted faults in the death of nodes, take-over and clocks: the test beside each one finds it."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,12 +20,12 @@ Patch = pytest.MonkeyPatch
 
 
 def first_of(*values: Any) -> Any:
-    """Instead of the greatest."""
+    """Replaces `max`: returns the first value."""
     return values[0]
 
 
 async def nothing(*_: object) -> None:
-    """Instead of a duty."""
+    """Replaces a duty: does nothing."""
 
 
 def a_death_is_no_news(patch: Patch) -> None:
@@ -152,7 +150,7 @@ SET_BACK = partial(
 def test_it_is_found(
     fault: Callable[[Patch], None], test: Callable[[], None], monkeypatch: Patch
 ) -> None:
-    """The test, which is green where it stands, turns red with the fault."""
+    """The test, which passes without the fault, fails with it."""
     fault(monkeypatch)
     with pytest.raises((AssertionError, TimeoutError)):
         test()

@@ -1,5 +1,6 @@
-"""A green test of limits and expiry counts only after a planted fault turned it red: each fault
-here is found.
+"""Planted faults in limits and expiry: the test beside each one finds it.
+
+A passing test counts only after a planted fault has made it fail.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ Patch = pytest.MonkeyPatch
 
 
 def nothing(*_arguments: Any, **_options: Any) -> None:
-    """In place of what should have been done."""
+    """Replaces an action: does nothing."""
 
 
 def a_hello_is_not_counted(patch: Patch) -> None:
@@ -39,9 +40,7 @@ def every_address_is_kept(patch: Patch) -> None:
 
 
 def the_oldest_is_kept(patch: Patch) -> None:
-    """So the one that is at it all the time is forgotten: who uses a bucket does not move it to the
-    end.
-    """
+    """Using a bucket does not move it to the end, so an address in constant use is forgotten."""
 
     def take(self: Rates, address: str, now_s: float) -> None:
         self._buckets.setdefault(address, Bucket(self._per_minute / 60, self._burst, now_s))
@@ -62,12 +61,12 @@ def rooms_that_went_count(patch: Patch) -> None:
 
 
 def only_makers_count(patch: Patch) -> None:
-    """Who opens old rooms is not limited."""
-    sound = Hub._make_place
+    """Opening old rooms is not limited."""
+    real = Hub._make_place
 
     def lenient(self: Hub, address: str) -> None:
         caller = inspect.stack()[1].function
-        sound(self, "" if caller == "_open" else address)
+        real(self, "" if caller == "_open" else address)
 
     patch.setattr(Hub, "_make_place", lenient)
 
@@ -77,21 +76,21 @@ def no_place_is_promised(patch: Patch) -> None:
 
 
 def places_are_taken_after_the_commit(patch: Patch) -> None:
-    sound = Places.take
+    real = Places.take
 
     def late(self: Places, room: str, address: str) -> None:
         if inspect.stack()[1].function == "_open":
-            sound(self, room, address)
+            real(self, room, address)
 
     patch.setattr(Places, "take", late)
 
 
 def a_place_is_not_given_back(patch: Patch) -> None:
-    sound = Places.free
+    real = Places.free
 
     def forgetful(self: Places, room: str) -> None:
         if inspect.stack()[1].function != "create":
-            sound(self, room)
+            real(self, room)
 
     patch.setattr(Places, "free", forgetful)
 
@@ -101,10 +100,10 @@ def chat_is_not_judged(patch: Patch) -> None:
 
 
 def chat_is_judged_for_all_together(patch: Patch) -> None:
-    sound = chat.check_pace
+    real = chat.check_pace
 
     def lenient(room: Room, _identity: str, now_ms: int, lines: int, room_lines: int) -> None:
-        sound(room, "", now_ms, lines, room_lines)
+        real(room, "", now_ms, lines, room_lines)
 
     patch.setattr(chat, "check_pace", lenient)
 
@@ -114,19 +113,19 @@ def a_room_is_opened_without_a_note(patch: Patch) -> None:
 
 
 def open_rooms_are_not_noted(patch: Patch) -> None:
-    sound = Expiry.look
+    real = Expiry.look
 
     async def careless(self: Expiry, _open_rooms: Any, clock_ahead_ms: int) -> Any:
-        return await sound(self, (), clock_ahead_ms)
+        return await real(self, (), clock_ahead_ms)
 
     patch.setattr(Expiry, "look", careless)
 
 
 def the_nodes_own_clock_counts(patch: Patch) -> None:
-    sound = Expiry.look
+    real = Expiry.look
 
     async def careless(self: Expiry, open_rooms: Any, _clock_ahead_ms: int) -> Any:
-        return await sound(self, open_rooms, 0)
+        return await real(self, open_rooms, 0)
 
     patch.setattr(Expiry, "look", careless)
 
@@ -140,17 +139,17 @@ def who_stays_connected_is_not_noted(patch: Patch) -> None:
 
 def nobody_is_noted_to_have_sat(patch: Patch) -> None:
     async def careless(_self: MemoryStore, _identity: str) -> None:
-        """Notes nothing."""
+        """Marks nobody."""
 
     patch.setattr(FaultyStore, "mark_sat", careless)
 
 
 def who_has_gone_is_known(patch: Patch) -> None:
-    """The note of a day is believed to have found its guest."""
-    sound = MemoryStore.saw_identities
+    """Marking a guest as seen always seems to succeed."""
+    real = MemoryStore.saw_identities
 
     async def believing(self: MemoryStore, identities: Any, day: int) -> frozenset[str]:
-        await sound(self, identities, day)
+        await real(self, identities, day)
         return frozenset(identities)
 
     patch.setattr(MemoryStore, "saw_identities", believing)
@@ -192,7 +191,7 @@ def run(test: Callable[[], Any]) -> None:
 def test_the_fault_is_found(
     fault: Callable[[Patch], None], test: Callable[[], Any], monkeypatch: Patch
 ) -> None:
-    """The test fails with it, and it is green in its own module without."""
+    """The test fails with the fault. It passes in its own module without it."""
     fault(monkeypatch)
     with pytest.raises((AssertionError, pytest.fail.Exception, TimeoutError, BaseExceptionGroup)):
         run(test)

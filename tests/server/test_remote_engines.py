@@ -1,6 +1,7 @@
-"""What server/seats/remote.py promises, with workers that follow a script over a real broker: a
-search is owned by its server, is asked again elsewhere when its worker dies or falls silent, and
-takes one answer, from the try that it is at.
+"""server/seats/remote.py with scripted workers over a real broker.
+
+The server owns a search, moves it elsewhere when its worker dies or falls silent, and takes one
+answer, from the current attempt.
 """
 
 import asyncio
@@ -36,7 +37,7 @@ DEPLOYED = Path(work.__file__).parents[1] / "deploy" / "mosquitto.conf"
 def job(
     affinity: str = "r1", game: str = GAME.id, moves: tuple[str, ...] = (), level: int | None = None
 ) -> Job:
-    """A search that takes a second, unless it is that of a level."""
+    """A search of one second, unless it is for a level."""
     rules = load_game(game)
     limit = Limit(time_ms=1000) if level is None else Limit()
     return Job(
@@ -53,7 +54,7 @@ def info(move: str = "d", time_ms: int = 50, depth: int = 3) -> Info:
 
 
 class ScriptedWorker:
-    """A worker that says what a test wants; `orders` is what it was told."""
+    """A worker that sends what a test wants; `orders` are the orders that it received."""
 
     def __init__(self, link: Link, cores: int, games: dict[str, Offer]) -> None:
         self.link = link
@@ -80,20 +81,20 @@ class ScriptedWorker:
         self._heard.set()
 
     def say(self, order: work.Search, news: work.News) -> None:
-        """Says something to the server that sent the order."""
+        """Sends a message to the server that sent the order."""
         self.link.publish(work.news_topic(order.server), work.encode(news), kept=True)
 
     def advertise(
         self, running: int = 0, waiting: int = 0, games: dict[str, Offer] | None = None
     ) -> None:
-        """Shows another advert."""
+        """Publishes another advert."""
         self.advert = Advert(
             self.name, self.advert.cores, games or self.advert.games, running, waiting
         )
         self.link.set_status(work.encode(self.advert))
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Waits until what it was told makes that so."""
+        """Waits until the orders it received make the condition true."""
         async with asyncio.timeout(PATIENCE_S):
             while not holds():
                 self._heard.clear()
@@ -136,7 +137,7 @@ class Pool(ScriptedEngines):
 
 
 @dataclass
-class House:
+class Network:
     """A broker, a server's engines and workers."""
 
     stack: AsyncExitStack
@@ -145,8 +146,10 @@ class House:
     link: Link
     workers: list[ScriptedWorker] = field(default_factory=list)
 
-    async def hire(self, cores: int = 1, games: dict[str, Offer] | None = None) -> ScriptedWorker:
-        """A worker that the engines know of."""
+    async def add_worker(
+        self, cores: int = 1, games: dict[str, Offer] | None = None
+    ) -> ScriptedWorker:
+        """A worker that the engines know."""
         name = f"worker-{secrets.token_hex(3)}"
         link = await self.connect(name, work.worker_topic(name))
         worker = ScriptedWorker(link, cores, games or {GAME.id: Offer(GAME.digest, 1000)})
@@ -164,7 +167,7 @@ class House:
             return await self.engines.search(one or job(), lambda info: None)
 
     async def keep_alive(self) -> None:
-        """Adverts like those of workers who live; a script has none of its own."""
+        """Repeats the adverts of live workers, since a script sends none by itself."""
         while True:
             for worker in self.workers:
                 worker.link.set_status(work.encode(worker.advert))
@@ -172,14 +175,14 @@ class House:
 
 
 @dataclass
-class BrokerHouse(House):
-    """With a real broker."""
+class BrokerNetwork(Network):
+    """A Network with a real broker."""
 
     broker: Mosquitto = field(kw_only=True)
 
 
 @asynccontextmanager
-async def house(folder: Path, local: Pool | None = None) -> AsyncIterator[BrokerHouse]:
+async def broker_network(folder: Path, local: Pool | None = None) -> AsyncIterator[BrokerNetwork]:
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(folder))
 
@@ -188,7 +191,7 @@ async def house(folder: Path, local: Pool | None = None) -> AsyncIterator[Broker
 
         link = await connect("server-1", "plyroom/1/nodes/server-1")
         engines = RemoteEngines(link, "server-1", load_game, local)
-        one = BrokerHouse(stack, connect, engines, link, broker=broker)
+        one = BrokerNetwork(stack, connect, engines, link, broker=broker)
         await one.until(lambda: link.flows)
         beating = asyncio.create_task(one.keep_alive())
         stack.callback(beating.cancel)
@@ -196,26 +199,28 @@ async def house(folder: Path, local: Pool | None = None) -> AsyncIterator[Broker
 
 
 @asynccontextmanager
-async def timeless_house(broker: MemoryBroker, local: Pool | None = None) -> AsyncIterator[House]:
-    """For virtual time: a message takes none."""
+async def memory_network(broker: MemoryBroker, local: Pool | None = None) -> AsyncIterator[Network]:
+    """A Network in virtual time, in which messages take no time."""
 
     async def connect(name: str, status_topic: str) -> Link:
         return broker.link(name, status_topic)
 
     async with AsyncExitStack() as stack:
         link = await connect("server-1", "plyroom/1/nodes/server-1")
-        one = House(stack, connect, RemoteEngines(link, "server-1", load_game, local), link)
+        one = Network(stack, connect, RemoteEngines(link, "server-1", load_game, local), link)
         beating = asyncio.create_task(one.keep_alive())
         stack.callback(beating.cancel)
         yield one
 
 
 async def test_a_worker_answers(tmp_path: Path) -> None:
-    """Progress comes while it searches, then the answer; the order is the job, with the try and
-    without the room's name: whoever knows that may enter an unlisted room.
+    """Progress arrives during the search, then the answer.
+
+    The order is the job with the attempt, without the room's name, by which anyone could enter an
+    unlisted room.
     """
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with broker_network(tmp_path) as here:
+        worker = await here.add_worker()
         worker.news = answers("d")
         seen: list[Info] = []
         result = await here.engines.search(wanted := job("unlisted-room"), seen.append)
@@ -231,8 +236,9 @@ async def test_a_worker_answers(tmp_path: Path) -> None:
 
 
 async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nagle's algorithm is off at both ends, also at the broker that we ship: with it an answer
-    waits 40 ms twice for the acknowledgement of the packet before.
+    """Nagle's algorithm is off at both ends, also in our own broker.
+
+    With it an answer waits twice for 40 ms for the previous packet's acknowledgement.
     """
     clients: list[aiomqtt.Client] = []
     client = Link._client
@@ -242,26 +248,26 @@ async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.M
         return clients[-1]
 
     monkeypatch.setattr(Link, "_client", remembered)
-    async with house(tmp_path):
+    async with broker_network(tmp_path):
         connected: Any = clients[0]._client.socket()
         assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
     assert "set_tcp_nodelay true" in DEPLOYED.read_text("utf-8").splitlines()
 
 
 async def test_nobody_is_there(tmp_path: Path) -> None:
-    """EnginesAway, at once: without workers, with those of other games or other rules, and when the
-    broker is away.
+    """EnginesAway is raised at once without workers, with workers of other games or rules only, and
+    while the broker is away.
     """
-    async with house(tmp_path) as here:
+    async with broker_network(tmp_path) as here:
         with pytest.raises(EnginesAway):
             await here.search()
-        await here.hire(games={"othello": Offer("x")})
-        await here.hire(games={GAME.id: Offer("another digest")})
+        await here.add_worker(games={"othello": Offer("x")})
+        await here.add_worker(games={GAME.id: Offer("another digest")})
         with pytest.raises(EnginesAway):
             await here.search()
         with pytest.raises(RulesChanged):
             await here.search(Job(GAME.id, "old", {}, "", (), "r1"))
-        worker = await here.hire()
+        worker = await here.add_worker()
         worker.news = answers("d")
         assert (await here.search()).move == "d"
         await here.broker.kill()
@@ -271,22 +277,22 @@ async def test_nobody_is_there(tmp_path: Path) -> None:
 
 
 async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> None:
-    """I16: only the present try of a search that is waited for can answer it, once."""
-    async with house(tmp_path) as here:
-        first, second = await here.hire(), await here.hire()
+    """I16: only the current attempt of a search answers it, and only once."""
+    async with broker_network(tmp_path) as here:
+        first, second = await here.add_worker(), await here.add_worker()
         first.news = taken
         second.news = taken
         searching = asyncio.create_task(here.search())
         await here.until(lambda: bool(first.orders or second.orders))
         lost, other = (first, second) if first.orders else (second, first)
         order = lost.orders[0]
-        here.engines._gone(work.worker_topic(lost.name))  # as its will says
+        here.engines._gone(work.worker_topic(lost.name))  # what its will causes
         await other.until(lambda: bool(other.orders))
         again = other.orders[0]
         assert (again.id, again.attempt) == (order.id, 2)
         lost.say(
             order, work.Answered(order.id, 1, Result("a", info("a")))
-        )  # it was not dead after all
+        )  # it was alive after all
         other.say(again, work.Answered(again.id, 3, Result("b", info("b"))))
         other.say(again, work.Answered("another search", 2, Result("c", info("c"))))
         for _ in range(2):
@@ -299,9 +305,9 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
 
 @virtual
 async def test_a_worker_that_dies_is_replaced_at_once() -> None:
-    """Its will tells, in no time; the next one gets what is left of the time."""
-    async with timeless_house(broker := MemoryBroker()) as here:
-        first = await here.hire()
+    """A dead worker's will moves the search at once. The next worker gets the rest of the time."""
+    async with memory_network(broker := MemoryBroker()) as here:
+        first = await here.add_worker()
         first.news = lambda order: [
             *taken(order),
             work.Progress(order.id, order.attempt, info(time_ms=400)),
@@ -309,7 +315,7 @@ async def test_a_worker_that_dies_is_replaced_at_once() -> None:
         searching = asyncio.create_task(here.search())
         await first.until(lambda: bool(first.orders))
         begun_s = now_s()
-        second = await here.hire()
+        second = await here.add_worker()
         second.news = answers("e")
         await asyncio.sleep(0.35)
         died_s = now_s()
@@ -324,17 +330,17 @@ async def test_a_worker_that_dies_is_replaced_at_once() -> None:
 @pytest.mark.parametrize("has_begun", [False, True])
 @virtual
 async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
-    """SIGSTOP: within the time plus 3 s another one has answered, or the best so far is the answer
-    (R13).
+    """R13: after SIGSTOP another worker answers, or the best move so far does, within the time plus
+    3 s.
     """
-    async with timeless_house(MemoryBroker()) as here:
-        first = await here.hire()
+    async with memory_network(MemoryBroker()) as here:
+        first = await here.add_worker()
         if has_begun:
             first.news = lambda order: [
                 *taken(order),
                 work.Progress(order.id, order.attempt, info("c")),
             ]
-        second = await here.hire(cores=4)
+        second = await here.add_worker(cores=4)
         second.advertise(running=8)
         second.news = answers("e")
         await here.until(lambda: here.engines._workers[second.name].load > 1)
@@ -349,12 +355,12 @@ async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
 async def test_at_most_three_tries_then_the_pool_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R12: three workers lose the search; the pool of this server plays the move, without it the
-    search has failed.
+    """R12: after three workers lose the search, the local pool plays the move; without it the
+    search fails.
     """
     monkeypatch.setattr(remote, "TAKE_S", 0.15)
-    async with house(tmp_path, pool := Pool()) as here:
-        workers = [await here.hire() for _ in range(4)]
+    async with broker_network(tmp_path, pool := Pool()) as here:
+        workers = [await here.add_worker() for _ in range(4)]
         assert (await here.search()).move == "g"
         assert sorted(len(one.orders) for one in workers) == [0, 1, 1, 1]
         assert pool.times[0] is not None
@@ -367,11 +373,9 @@ async def test_at_most_three_tries_then_the_pool_here(
 
 @virtual
 async def test_without_a_broker_the_pool_here_goes_on() -> None:
-    """A search under way elsewhere is taken up here in the moment in which the broker is known to
-    be away.
-    """
-    async with timeless_house(broker := MemoryBroker(), Pool()) as here:
-        worker = await here.hire()
+    """The local pool takes over a remote search as soon as the broker is known to be away."""
+    async with memory_network(broker := MemoryBroker(), Pool()) as here:
+        worker = await here.add_worker()
         worker.news = taken
         searching = asyncio.create_task(here.search())
         await worker.until(lambda: bool(worker.orders))
@@ -382,9 +386,9 @@ async def test_without_a_broker_the_pool_here_goes_on() -> None:
 
 
 async def test_cancelling_stops_the_worker(tmp_path: Path) -> None:
-    """Nobody waits any more: the worker is told so."""
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    """Cancelling a search sends a stop to the worker."""
+    async with broker_network(tmp_path) as here:
+        worker = await here.add_worker()
         worker.news = taken
         searching = asyncio.create_task(here.search())
         await worker.until(lambda: bool(worker.orders))
@@ -396,11 +400,12 @@ async def test_cancelling_stops_the_worker(tmp_path: Path) -> None:
 
 
 async def test_who_is_asked(tmp_path: Path) -> None:
-    """The room's own worker if it has a free core; else the least loaded; the pool here before a
-    queue elsewhere.
+    """The room's last worker comes first if it has a free core, then the least loaded one.
+
+    The local pool comes before a queue elsewhere.
     """
-    async with house(tmp_path, pool := Pool()) as here:
-        big, small = await here.hire(cores=4), await here.hire()
+    async with broker_network(tmp_path, pool := Pool()) as here:
+        big, small = await here.add_worker(cores=4), await here.add_worker()
         big.news, small.news = answers("b"), answers("c")
         big.advertise(running=1)
         await here.until(lambda: here.engines._workers[big.name].load > 0)
@@ -420,11 +425,13 @@ async def test_who_is_asked(tmp_path: Path) -> None:
 
 
 async def test_refusals(tmp_path: Path) -> None:
-    """Busy: another one is asked, or the same again later. Other rules: another one. Failed:
-    another one, and when there is none it has, in our words.
+    """A busy worker is replaced, or asked later.
+
+    One with other rules is replaced. One that failed is replaced, and without another the search
+    fails in our words.
     """
-    async with house(tmp_path) as here:
-        first, second = await here.hire(), await here.hire(cores=2)
+    async with broker_network(tmp_path) as here:
+        first, second = await here.add_worker(), await here.add_worker(cores=2)
         second.advertise(running=1)
         await here.until(lambda: here.engines._workers[second.name].load > 0)
         known = here.engines._workers
@@ -450,10 +457,13 @@ async def test_refusals(tmp_path: Path) -> None:
 
 
 async def test_two_workers_with_different_games(tmp_path: Path) -> None:
-    """Each gets what it can play."""
-    async with house(tmp_path) as here:
+    """Each worker receives games that it can play."""
+    async with broker_network(tmp_path) as here:
         sticks = load_game("sticks")
-        fours, other = await here.hire(), await here.hire(games={"sticks": Offer(sticks.digest)})
+        fours, other = (
+            await here.add_worker(),
+            await here.add_worker(games={"sticks": Offer(sticks.digest)}),
+        )
         (token, *_) = sticks.start().tokens()
         fours.news, other.news = answers("f"), answers(token)
         for _ in range(3):
@@ -462,16 +472,19 @@ async def test_two_workers_with_different_games(tmp_path: Path) -> None:
 
 
 async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
-    """Broken, huge and foreign adverts and news; the search goes on."""
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    """Malformed, huge and foreign adverts and messages are counted and dropped, and the search
+    continues.
+    """
+    async with broker_network(tmp_path) as here:
+        worker = await here.add_worker()
         worker.news = taken
         searching = asyncio.create_task(here.search())
         await worker.until(lambda: bool(worker.orders))
         order = worker.orders[0]
         good = work.encode(work.Answered(order.id, 1, Result("a", info("a"))))
         other = good.replace(order.id.encode(), b"another")
-        bad = [b"", b"{", b"null", b"[" * 5000, b"\xff", good[:-1], other.replace(b'"depth":3', b'"depth":"3"'),
+        bad = [b"", b"{", b"null", b"[" * 5000, b"\xff", good[:-1],
+               other.replace(b'"depth":3', b'"depth":"3"'),
                b'{"type":"Answered","x":1}', b" " * (work.MAX_BYTES + 1) + other]  # fmt: skip
         for payload in bad:
             worker.link.publish(work.news_topic("server-1"), payload, kept=True)
@@ -488,9 +501,9 @@ async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
 async def test_a_worker_whose_advert_grows_old_is_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever is frozen says nothing, and his will does not speak either."""
-    async with house(tmp_path) as here:
-        await here.hire()
+    """A frozen worker, whose will does not fire, gets no searches once its advert is old."""
+    async with broker_network(tmp_path) as here:
+        await here.add_worker()
         here.workers.clear()
         monkeypatch.setattr(remote, "ADVERT_S", 0.1)
         await here.until(lambda: not here.engines.is_warm(GAME.id))

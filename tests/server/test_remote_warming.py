@@ -1,5 +1,5 @@
 """Workers on the broker that have not compiled a game yet: who searches meanwhile, and what a room
-is told of it.
+learns of it.
 """
 
 import asyncio
@@ -19,19 +19,21 @@ from server.seats import remote
 from server.worker import EngineWorker
 from tests.server.test_remote_engines import (
     GAME,
-    House,
+    Network,
     Pool,
     ScriptedWorker,
     answers,
-    house,
+    broker_network,
     info,
     job,
 )
 
 
-async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) -> ScriptedWorker:
-    """A worker that has the game, not compiled, and no other."""
-    worker = await here.hire(games={"othello": Offer("x")})
+async def add_cold_worker(
+    here: Network, rules: str = GAME.digest, percent: int = 30
+) -> ScriptedWorker:
+    """A worker that has only this game and has not compiled it."""
+    worker = await here.add_worker(games={"othello": Offer("x")})
     worker.advert = work.Advert(worker.name, 1, {}, warming={GAME.id: Warming(rules, percent)})
     worker.link.set_status(work.encode(worker.advert))
     await here.until(lambda: bool(here.engines._workers[worker.name].advert.warming))
@@ -39,33 +41,34 @@ async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) ->
 
 
 async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) -> None:
-    """It searches uncompiled; one with other rules is not asked, and one that has the game compiled
-    goes before it.
+    """A worker searches uncompiled if there is no other one.
+
+    One with other rules is not used, and one with the game compiled comes first.
     """
-    async with house(tmp_path) as here:
-        await hire_cold(here, rules="another digest")
+    async with broker_network(tmp_path) as here:
+        await add_cold_worker(here, rules="another digest")
         with pytest.raises(EnginesAway):
             await here.search()
-        cold = await hire_cold(here)
+        cold = await add_cold_worker(here)
         cold.news = answers("c")
         assert (await here.search()).move == "c"
         assert not here.engines.is_warm(GAME.id)
-        warm = await here.hire()
+        warm = await here.add_worker()
         warm.news = answers("a")
         assert (await here.search()).move == "a"
         assert len(cold.orders) == 1
 
 
 async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
-    """With no worker that has the game compiled this server's own pool searches, compiled or not;
-    one that has it compiled is waited for rather than a pool here that has not.
+    """The local pool comes before workers that have not compiled the game, and after busy ones that
+    have unless it has too.
     """
-    async with house(tmp_path, pool := Pool()) as here:
+    async with broker_network(tmp_path, pool := Pool()) as here:
         pool.warm = False
-        cold = await hire_cold(here)
+        cold = await add_cold_worker(here)
         assert (await here.search()).move == "g"
         assert cold.orders == []
-        warm = await here.hire()
+        warm = await here.add_worker()
         warm.news = answers("a")
         warm.advertise(running=1)
         await here.until(lambda: here.engines._workers[warm.name].load > 0)
@@ -77,22 +80,23 @@ async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
 
 
 async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
-    """As far as it is where it is farthest; 100 only where it is ready."""
-    async with house(tmp_path, pool := Pool()) as here:
+    """The progress is that of the most advanced engine, and 100 only when one is ready."""
+    async with broker_network(tmp_path, pool := Pool()) as here:
         pool.warm, pool.percent = False, 10
         assert here.engines.warm_percent(GAME.id) == 10
-        await hire_cold(here, percent=30)
+        await add_cold_worker(here, percent=30)
         assert here.engines.warm_percent(GAME.id) == 30
-        await here.hire()
+        await here.add_worker()
         assert here.engines.warm_percent(GAME.id) == 100
 
 
 async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) -> None:
-    """The pool here hears of it, and the workers that have it not; a worker of before is told
-    nothing new.
+    """The announcement reaches the local pool and the workers that have not compiled the game.
+
+    Older workers receive nothing new.
     """
-    async with house(tmp_path, pool := Pool()) as here:
-        warm, cold = await here.hire(), await hire_cold(here)
+    async with broker_network(tmp_path, pool := Pool()) as here:
+        warm, cold = await here.add_worker(), await add_cold_worker(here)
         here.engines.expect(GAME.id)
         await cold.until(lambda: cold.expected == [GAME.id])
         assert pool.expected == [GAME.id]
@@ -103,27 +107,25 @@ async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) ->
 async def test_a_cold_search_may_take_longer_than_its_time(
     tmp_path: Path, is_compiled: bool
 ) -> None:
-    """As long as its worker says that it lives: what is played in full uncompiled is not late, and
-    not lost.
-    """
-    async with house(tmp_path) as here:
+    """An uncompiled search may exceed its time as long as its worker shows signs of life."""
+    async with broker_network(tmp_path) as here:
         now_s = asyncio.get_running_loop().time()
         wanted = replace(job(), level=1)
-        ticket = remote._Ticket(
+        pending = remote._PendingSearch(
             "t", wanted, GAME, level_for(wanted, GAME), lambda info: None, begun_s=now_s - 60
         )
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         answer.set_result(Result("d", info("d")))
-        attempt = remote._Attempt(ticket, "w", answer, now_s + 60, is_compiled=is_compiled)
+        attempt = remote._Attempt(pending, "w", answer, now_s + 60, is_compiled=is_compiled)
         if is_compiled:
             with pytest.raises(remote._Lost, match="late"):
-                await here.engines._watched(attempt, now_s - 60)
+                await here.engines._await_answer(attempt, now_s - 60)
         else:
-            assert (await here.engines._watched(attempt, now_s - 60)).move == "d"
+            assert (await here.engines._await_answer(attempt, now_s - 60)).move == "d"
 
 
 class Link:
-    """What a worker needs of a link to say what it has."""
+    """The part of a link that a worker needs for its advert."""
 
     name = "w1"
 
@@ -132,7 +134,7 @@ class Link:
 
 
 class States(Pool):
-    """A pool in which each game has the state that a test gives it."""
+    """A pool in which a test sets the state of each game."""
 
     def __init__(self, states: dict[str, str]) -> None:
         super().__init__()
@@ -149,8 +151,9 @@ class States(Pool):
 
 
 def test_a_worker_says_what_is_compiled_and_what_is_not() -> None:
-    """Games that have failed it does not offer; once all are compiled the advert is what it was
-    before there was anything else.
+    """The advert lists compiled games and games in compilation, not failed ones.
+
+    With all compiled, it has the format of earlier versions.
     """
     games = ("chess", "hex", "gomoku", "sticks")
     pool = States(dict(zip(games, ("warm", "warming", "cold", "failed"), strict=True)))

@@ -1,4 +1,4 @@
-"""The pace of chat: so many lines for each, so many for the room, told from the log and thus the
+"""The pace of the chat: a limit for each identity and one for the room, from the log and so the
 same on every node.
 """
 
@@ -14,12 +14,12 @@ from tests.support.fake_server import Client, Message, World, virtual
 from tests.support.room_log import ADA, BEN, CYD, Played, attempt
 from tests.support.two_players import playing
 
-#: What `Played` lets pass with each command.
+#: Time that passes with each command of `Played`.
 STEP_MS = 7
 
 
 def say(played: Played, *times_ms: int) -> None:
-    """Ada says something at those times."""
+    """Says something as Ada at those times."""
     for at_ms in times_ms:
         played.now_ms = at_ms - STEP_MS
         played.do(ADA, wire.Chat(id=played.new_id(), room="r1", text="x"))
@@ -28,7 +28,7 @@ def say(played: Played, *times_ms: int) -> None:
 def wait_of(
     played: Played, now_ms: int, lines: int = 4, room_lines: int = 20, identity: str = "ada"
 ) -> str | None:
-    """What the refusal of a line says at that time; None when it may be said."""
+    """What the refusal of a line at that time says; None when the line is accepted."""
     found = attempt(lambda: chat.check_pace(played.room, identity, now_ms, lines, room_lines))
     if found is None:
         return None
@@ -45,8 +45,8 @@ def played() -> Played:
 
 
 def test_four_lines_in_ten_seconds(played: Played) -> None:
-    """The fifth may be said when the first of them is ten seconds old; the refusal says how long
-    that is.
+    """The fifth line is accepted once the first is ten seconds old, and its refusal says how long
+    that takes.
     """
     say(played, 20_000, 22_000, 24_000)
     assert wait_of(played, 25_000) is None
@@ -58,7 +58,7 @@ def test_four_lines_in_ten_seconds(played: Played) -> None:
 
 
 def test_all_together(played: Played) -> None:
-    """The room has a limit of its own, whoever fills it."""
+    """The room has a limit of its own, whoever speaks."""
     say(played, *range(20_000, 20_020))
     assert (
         wait_of(played, 21_000, identity="ben")
@@ -68,15 +68,16 @@ def test_all_together(played: Played) -> None:
 
 
 def test_nought_is_no_limit(played: Played) -> None:
-    """Each can be switched off."""
+    """0 switches off each limit."""
     say(played, *range(20_000, 20_064))
     assert wait_of(played, 21_000, lines=0, room_lines=0) is None
     assert wait_of(played, 21_000, lines=64, room_lines=0) is not None
 
 
 def test_a_clock_that_goes_back_mutes_nobody(played: Played) -> None:
-    """Set back by an hour: one may speak at once; set back by a little, or another node's: as if it
-    stood still.
+    """A clock set back by an hour mutes nobody.
+
+    Set back a little, or another node's, it counts as standing still.
     """
     say(played, 10_000_000, 10_000_001, 10_000_002, 10_000_003)
     assert wait_of(played, 10_000_000 - 3_600_000) is None
@@ -84,7 +85,7 @@ def test_a_clock_that_goes_back_mutes_nobody(played: Played) -> None:
 
 
 def test_the_fold_keeps_the_last_64(played: Played) -> None:
-    """Not more; what the wire tells of a line does not have them."""
+    """The fold keeps the authors of the last 64 lines, and the wire does not show them."""
     say(played, *range(20_000, 20_100))
     assert [said.at_ms for said in played.room.said] == list(range(20_036, 20_100))
     assert {said.identity for said in played.room.said} == {ADA.identity}
@@ -92,7 +93,7 @@ def test_the_fold_keeps_the_last_64(played: Played) -> None:
 
 
 def test_everybody_counts_alone(played: Played) -> None:
-    """Lines of spectators among themselves count as well, each for who said it."""
+    """Lines to spectators count as well, each for its author."""
     played.now_ms = 20_000
     for actor in (BEN, CYD):
         for _ in range(3):
@@ -101,19 +102,20 @@ def test_everybody_counts_alone(played: Played) -> None:
     assert wait_of(played, 20_000, identity="ben", lines=3) is not None
 
 
-# --- on nodes ---------------------------------------------------------------------------------------------------------
+# --- on nodes -------------------------------------------------------------------------------------
 
 
 async def refusal(client: Client, room: str, text: str = "x") -> Message | None:
-    """The error that answers a line, if one does."""
+    """The error that answers a line, or None."""
     answer = await client.ask(client.chat(room, text))
     return answer if answer["t"] == "error" else None
 
 
 @virtual
 async def test_a_flood_is_refused() -> None:
-    """Four lines, and the fifth when it is said; nothing of the rest is in the log, and the others
-    may speak. A line that was acknowledged is acknowledged again.
+    """Lines beyond the fourth are refused and not logged, and others may speak.
+
+    A repeated acknowledged line is acknowledged again.
     """
     async with playing() as (world, _, room, ada, ben):
         await ada.ack(ada.chat(room, "x", key="first"))
@@ -133,8 +135,8 @@ async def test_a_flood_is_refused() -> None:
 
 @virtual
 async def test_it_holds_across_nodes_and_restarts() -> None:
-    """Two lines here and two there are four, also when the bus tells nothing; a node that opens the
-    room later knows of them, too.
+    """Lines on two nodes count together, even when the bus carries nothing, and for a node that
+    opens the room later.
     """
     async with playing() as (world, _, room, ada, _):
         world.bus.cut = True  # type: ignore[attr-defined]
@@ -151,7 +153,7 @@ async def test_it_holds_across_nodes_and_restarts() -> None:
 
 @virtual
 async def test_a_crowd_is_refused() -> None:
-    """Twenty lines of many are as much as a room hears in ten seconds."""
+    """A room accepts twenty lines of many people in ten seconds."""
     async with playing() as (_, hub, room, *_):
         people = [Client(hub, f"guest{number}") for number in range(22)]
         answers = [await refusal(one, room) for one in people]
@@ -160,7 +162,7 @@ async def test_a_crowd_is_refused() -> None:
 
 @virtual
 async def test_the_settings_hold() -> None:
-    """Other numbers, and none."""
+    """The settings change the limits or switch them off."""
     world = World().unlimited()
     async with playing(world=world) as (_, _, room, ada, _):
         for _ in range(70):

@@ -1,4 +1,4 @@
-"""Random commands from several people and the AI, stale, double and senseless ones among them: what
+"""Random commands from several people and the AI, also stale, repeated and senseless ones, and what
 must always hold.
 
 The invariants I1, I2, … are listed in tests/oracle/history.py.
@@ -52,7 +52,7 @@ SEATS = st.tuples(*[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat
 
 
 class Watcher:
-    """A client that joined at some v as a player or a spectator and follows from there."""
+    """A client that joined at some version as a player or a spectator and follows from there."""
 
     def __init__(self, room: Room, player: bool) -> None:
         self.player = player
@@ -66,7 +66,7 @@ class Watcher:
         self.model = apply(self.model, message)
 
     def check(self, room: Room) -> None:
-        """A snapshot and the events after it make the same picture as a later snapshot."""
+        """Checks that a snapshot and the events after it lead to the same state as a later one."""
         seen, now = self.model, views.snapshot(room, self.player)
         assert (seen.v, seen.in_step, seen.seats, seen.match, seen.offers) == (
             now.v,
@@ -79,7 +79,7 @@ class Watcher:
 
 
 class RoomMachine(RuleBasedStateMachine):
-    """One room and everybody who sends commands to it."""
+    """One room and everyone who sends commands to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class RoomMachine(RuleBasedStateMachine):
             self._observe(event)
         self._shadow()
 
-    # --- what people do ---
+    # --- commands ---
 
     @rule(actor=st.sampled_from(PEOPLE), seat=st.integers(0, 1))
     def sit(self, actor: Actor, seat: int) -> None:
@@ -116,9 +116,7 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from(DRAWS), accept=st.booleans())
     def draw(self, actor: Actor, kind: Any, accept: bool) -> None:
-        """Offered, accepted and claimed by anybody, answered by the AI that was asked and by people
-        who were not.
-        """
+        """Draws offered, accepted and claimed by anyone, answered by the AI seat and by others."""
         if kind is not AiReply:
             self._give(actor, kind(id="p", room=ROOM))
             return
@@ -144,13 +142,13 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), back=st.integers(-1, 2))
     def move_about_now(self, actor: Actor, token: str, back: int) -> None:
-        """Often from the player on turn, at a ply just played or just ahead."""
+        """A move, often by the player to move, at a ply just played or just ahead."""
         ply = max(0, self.played.room.match.ply - back) if self.played.room.match else 0
         self._give(actor, wire.Move(id="m", room=ROOM, ply=ply, move=token))
 
     @rule(pick=st.integers(0, 50))
     def legal_move(self, pick: int) -> None:
-        """By whoever is to move, AI or person."""
+        """A legal move by the side to move, AI or person."""
         self._play_on(pick)
 
     @rule(pick=st.integers(0, 50))
@@ -164,14 +162,14 @@ class RoomMachine(RuleBasedStateMachine):
         kind=st.sampled_from([wire.Rematch, wire.Rematch, wire.Resign, wire.Stand]),
     )
     def a_player(self, seat: int, kind: type[wire.RoomCommand]) -> None:
-        """Somebody who has a seat, more often than chance would have it."""
+        """A person who has a seat, more often than by chance."""
         occupant = self.played.room.seats[seat]
         if occupant is not None and occupant.kind == "guest":
             self._give(Actor(occupant.identity, occupant.name), kind(id="p", room=ROOM))
 
     @rule(token=st.sampled_from(TOKENS))
     def a_search_begins(self, token: str) -> None:
-        """Its answer comes later, perhaps too late."""
+        """Starts a search whose answer comes later, perhaps too late."""
         if self.played.room.ai_to_move() is not None and self.umpire is not None:
             self.searches.append(
                 self.played.ai_move(self.umpire.moves()[0] if len(token) < 2 else token)
@@ -183,7 +181,7 @@ class RoomMachine(RuleBasedStateMachine):
             self._give(AI, self.searches[pick % len(self.searches)])
 
     def _play_on(self, pick: int) -> bool:
-        """Whether there was somebody to move."""
+        """Plays a legal move. Returns whether a side was to move."""
         match = self.played.room.playing
         if match is None or self.umpire is None:
             return False
@@ -198,7 +196,7 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(pick=st.integers(0, 1000))
     def send_again(self, pick: int) -> None:
-        """Something that was sent before, by people or the AI, word for word."""
+        """Sends an earlier command of a person or the AI again, unchanged."""
         if self.sent:
             self._give(*self.sent[pick % len(self.sent)])
 
@@ -223,7 +221,7 @@ class RoomMachine(RuleBasedStateMachine):
         if len(self.watchers) < 5:
             self.watchers.append(Watcher(self.played.room, player))
 
-    # --- what then must hold ---
+    # --- invariants ---
 
     def _give(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
         note(f"{actor.identity}: {command}")
@@ -243,7 +241,7 @@ class RoomMachine(RuleBasedStateMachine):
         return events
 
     def _check_author(self, actor: Actor, before: Room, events: list[wire.RoomEvent]) -> None:
-        """I12 and I13: who may cause what."""
+        """I12 and I13: checks that the author may cause the events."""
         own = before.seat_of(actor.identity)
         only_ai = all(seat is not None and seat.kind == "ai" for seat in before.seats)
         for event in events:
@@ -281,8 +279,8 @@ class RoomMachine(RuleBasedStateMachine):
     def _check_command(
         self, actor: Actor, before: Room, command: Command, events: list[wire.RoomEvent]
     ) -> None:
-        """What happens is what was asked for: that move at that ply, and a rematch only when both
-        want it (I18).
+        """Checks that the events match the command: that move at that ply, and a rematch only when
+        both want it (I18).
         """
         match command:
             case wire.Move(ply=ply, move=move):
@@ -339,7 +337,7 @@ class RoomMachine(RuleBasedStateMachine):
                 pass
 
     def _shadow(self, count: int | None = None) -> None:
-        """Folds the newest events from their JSON, and lets the watchers see them."""
+        """Folds the newest events from their JSON and passes them to the watchers."""
         log = self.played.log[-count:] if count else self.played.log
         for at_ms, body in log:
             event = parse_event_body(body)
@@ -353,7 +351,7 @@ class RoomMachine(RuleBasedStateMachine):
 
     @invariant()
     def counted(self) -> None:
-        """I3: v counts the events."""
+        """I3: the version counts the events."""
         if self.shadow is not None:
             assert self.played.room.v == len(self.played.log)
 
@@ -399,7 +397,7 @@ TestRoomMachine.settings = settings(
 )
 
 
-# --- any log loads ----------------------------------------------------------------------------------------------------
+# --- arbitrary logs -------------------------------------------------------------------------------
 
 NUMBERS = st.sampled_from([0, 1, 2, -1, 7])
 TEXTS = st.sampled_from(
@@ -458,8 +456,8 @@ def test_any_log_loads(
     game: str,
     command: wire.RoomCommand,
 ) -> None:
-    """`evolve` is total: whatever stands in a log, and whatever the game does, the room loads, can
-    be looked at, and answers commands with events or with typed errors.
+    """`evolve` is total: any log loads with any game, can be viewed, and answers commands with
+    events or typed errors.
     """
 
     def find(game_id: str) -> Game:
@@ -478,7 +476,7 @@ def test_any_log_loads(
 
 
 def looks(room: Room, command: wire.RoomCommand) -> None:
-    """Everything that a joining client gets."""
+    """Everything that a joining client receives."""
     msgspec.json.encode(views.snapshot(room, player=False))
     msgspec.json.encode(views.description(room))
     match: Match | None = room.match
@@ -493,7 +491,7 @@ def decides(room: Room, command: wire.RoomCommand) -> None:
 
 
 def test_hidden_events_count() -> None:
-    """A player who may not see an event counts it all the same."""
+    """A hidden event counts for a player who may not see it."""
     played = Played()
     played.create(ADA)
     watcher = Watcher(played.room, player=True)

@@ -1,6 +1,4 @@
-"""What a room promises of the AI's seat: one move a turn, of the node that is responsible, whatever
-happens.
-"""
+"""The AI's seat in a room: the responsible node makes one move a turn, whatever happens."""
 
 import asyncio
 import json
@@ -21,14 +19,14 @@ from server.store.base import CommandKey
 from tests.support.fake_server import Client, Fault, World, first_legal, settle, virtual
 from tests.support.two_players import AI1, ME
 
-# --- the AI's seat ----------------------------------------------------------------------------------------------------
+# --- the AI's seat --------------------------------------------------------------------------------
 
 
 @asynccontextmanager
 async def against_ai(
     world: World, seats: Any = (ME, AI1)
 ) -> AsyncIterator[tuple[Hub, str, Client]]:
-    """Ada, who follows, against the AI."""
+    """A match of Ada, who follows the room, against the AI."""
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(seats=seats)
@@ -38,7 +36,9 @@ async def against_ai(
 
 @virtual
 async def test_the_ai_moves() -> None:
-    """After a person's move, with the job of that position; its thoughts are stored with the move."""
+    """The AI answers a person's move with a search of that position, and its analysis is stored
+    with the move.
+    """
     world = World()
     async with against_ai(world) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
@@ -62,8 +62,8 @@ async def test_the_ai_moves() -> None:
 def test_the_ai_answers_an_offered_draw(
     score: int, plies: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once, with what it saw at its last move: yes where that is no advantage and the match is
-    not young.
+    """The AI answers at once from the analysis of its last move: it accepts without an advantage,
+    unless the match is young.
     """
     monkeypatch.setattr(ai, "DRAW_PLIES", plies)
 
@@ -84,8 +84,9 @@ def test_the_ai_answers_an_offered_draw(
 
 @virtual
 async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
-    """The offer is acknowledged once; the answer comes when the store is back, or from whoever
-    takes the room over.
+    """The offer is acknowledged once.
+
+    The answer comes when the store is back, or from the node that takes the room over.
     """
     for restart in (False, True):
         world = World()
@@ -115,7 +116,7 @@ async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
 
 @virtual
 async def test_two_ais_play_to_the_end() -> None:
-    """By themselves, each turn asked once."""
+    """Two AI seats play by themselves, with one search a turn."""
     world = World()
     async with against_ai(world, (AI1, AI1)) as (_, _room, ada):
         over = await ada.event("finished")
@@ -127,7 +128,10 @@ async def test_two_ais_play_to_the_end() -> None:
 
 @virtual
 async def test_an_ai_that_fails_ends_the_match() -> None:
-    """After a second try, with the reason; a rules mismatch is not tried again."""
+    """A search that fails twice ends the match with the reason.
+
+    A mismatch of the rules is not retried.
+    """
     for error, tries in (
         (SearchFailed("the worker died"), 2),
         (RulesChanged("other rules"), 1),
@@ -153,7 +157,7 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
 @pytest.mark.parametrize("move", ["z9", "b2", "", "\u202e"])
 @virtual
 async def test_an_ai_that_answers_nonsense_ends_the_match(move: str) -> None:
-    """A move that cannot be played, though it is the AI's turn, must not leave people waiting."""
+    """An AI's move that cannot be played ends the match instead of leaving people waiting."""
     world = World()
 
     async def nonsense(job: Job) -> str:
@@ -167,8 +171,8 @@ async def test_an_ai_that_answers_nonsense_ends_the_match(move: str) -> None:
 
 @virtual
 async def test_an_answer_to_an_old_position_is_refused() -> None:
-    """I16: the match ends while the AI thinks: the search is stopped, and an answer that comes all
-    the same changes nothing.
+    """I16: when the match ends during a search, the search is stopped, and a late answer changes
+    nothing.
     """
     world = World()
     answer = asyncio.Event()
@@ -200,7 +204,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
 
 @virtual
 async def test_a_search_that_is_not_wanted_is_stopped() -> None:
-    """Resigning cancels it."""
+    """A resignation cancels the search."""
     world = World()
     never = asyncio.Event()
 
@@ -226,8 +230,8 @@ async def test_a_search_that_is_not_wanted_is_stopped() -> None:
 
 @virtual
 async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
-    """Its move that could not be written is asked for again, by itself; one that was written all
-    the same is found.
+    """After a store failure the search is repeated by itself, unless the move had been written;
+    then it is found.
     """
     for fault in (Fault(), Fault(after=True)):
         world = World()
@@ -241,7 +245,7 @@ async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
 
 @virtual
 async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
-    """R6: a person's move whose write seemed to fail but did not: the AI answers it, by itself."""
+    """R6: the AI answers a person's move whose write only seemed to fail."""
     world = World()
     async with against_ai(world) as (_, room, ada):
         world.store.fail("append", Fault(after=True))
@@ -251,7 +255,7 @@ async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
 
 @virtual
 async def test_only_the_node_that_is_responsible_asks() -> None:
-    """Of two nodes with the room open, the one that wrote last asks for the AI's move."""
+    """Of two nodes with the room open, the one that wrote last runs the AI's search."""
     world = World()
     async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
         again = Client(other, "ada")
@@ -268,7 +272,7 @@ async def test_only_the_node_that_is_responsible_asks() -> None:
 
 @virtual
 async def test_two_nodes_that_both_ask_make_one_move() -> None:
-    """I16: their answers have one id; the second one finds it used."""
+    """I16: when two nodes search, their answers have one id and the second one finds it used."""
     world = World()
     world.bus.cut = True  # type: ignore[attr-defined]
     answers = asyncio.Event()
@@ -295,7 +299,7 @@ async def test_two_nodes_that_both_ask_make_one_move() -> None:
 
 @virtual
 async def test_the_ai_does_not_answer_at_once() -> None:
-    """A person has time to see the move before: 350 ms, between AIs 700 ms."""
+    """The AI leaves 350 ms to see the previous move, and 700 ms between two AI seats."""
     world = World()
     world.settings = type(world.settings)(sole_node=False)
     async with against_ai(world) as (_, room, ada):
@@ -309,7 +313,9 @@ async def test_the_ai_does_not_answer_at_once() -> None:
 
 @virtual
 async def test_thinking_goes_to_all_and_to_late_comers() -> None:
-    """On every node; not to those who come after the move."""
+    """`thinking` reaches every follower on every node and those who join later, but not after the
+    move.
+    """
     world = World()
     answers = asyncio.Event()
 
@@ -337,7 +343,10 @@ async def test_thinking_goes_to_all_and_to_late_comers() -> None:
 
 @virtual
 async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
-    """With the AI's search and, between moves too, until it is; the short look is marked."""
+    """The room receives the progress of the compilation with the search and between moves.
+
+    A shortened search is marked.
+    """
     world = World()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):
@@ -358,7 +367,9 @@ async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
 
 @virtual
 async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
-    """A room with an AI seat asks for its game when it is made, one without when an AI sits down."""
+    """A room announces its game to the engines when it is created with an AI seat, or when an AI
+    sits down.
+    """
     world = World()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -374,9 +385,7 @@ async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
 
 @virtual
 async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
-    """It was not ready when the AI was asked, and is when the move is there: the last word is that
-    it is ready.
-    """
+    """A game that becomes ready together with the AI's move is reported ready last."""
     world = World()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):
@@ -389,7 +398,7 @@ async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
 
 @virtual
 async def test_who_comes_back_hears_that_the_game_is_compiled() -> None:
-    """Nobody was there when it was; the last thing that they had heard was that it is not."""
+    """A player who was away when the game became ready is sent that it is."""
     world = World()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):

@@ -1,6 +1,4 @@
-"""What a socket promises: hello first, one answer for each message, limits, and nobody waits for a
-slow one.
-"""
+"""One socket: hello first, one answer for each message, limits, no waiting for a slow reader."""
 
 import asyncio
 import json
@@ -26,17 +24,17 @@ ME, OPEN, AI1 = {"who": "me"}, {"who": "open"}, {"who": "ai", "level": 1}
 
 
 def session_of(node: Node, identity: str) -> Session:
-    """The server's end of somebody's socket."""
+    """The server's end of a client's socket."""
     (found,) = [one for one in node.running.sessions._open if one.identity == identity]
     return found
 
 
-# --- hello ------------------------------------------------------------------------------------------------------------
+# --- hello ----------------------------------------------------------------------------------------
 
 
 async def test_hello_makes_a_guest() -> None:
-    """The welcome has the identity, its name, the store's epoch, the time, and the secret token
-    this once.
+    """`welcome` carries the identity, its name, the store's epoch, the time and, only this once,
+    the secret token.
     """
     async with serve() as node, node.socket() as one:
         welcome = await one.hello(name="  Ada\u202e ")
@@ -51,8 +49,9 @@ async def test_hello_makes_a_guest() -> None:
 
 
 async def test_a_token_gives_the_identity_back() -> None:
-    """Under a new name if one is said; the token is not sent again, and stands nowhere in the
-    store.
+    """A token restores its identity, under a new name if hello has one.
+
+    The token is not sent again and the store does not contain it.
     """
     async with serve() as node, node.guest(name="Ada") as one:
         assert one.token
@@ -82,7 +81,7 @@ async def test_a_token_gives_the_identity_back() -> None:
     ],
 )
 async def test_a_hello_that_is_refused(first: str | bytes, code: Code) -> None:
-    """A typed error, then 1008: nobody is served who has not said who they are."""
+    """A refused hello gets a typed error, then 1008."""
     async with serve() as node, node.socket() as one:
         await one.send(first)
         assert (await one.expect("error"))["code"] == code
@@ -91,14 +90,14 @@ async def test_a_hello_that_is_refused(first: str | bytes, code: Code) -> None:
 
 
 async def test_hello_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who says nothing is closed with 1008."""
+    """A client that sends no hello in time is closed with 1008."""
     monkeypatch.setattr(session_module, "HELLO_TIMEOUT_S", 0.05)
     async with serve() as node, node.socket() as one:
         assert await one.closed() == (Close.POLICY, "say hello")
 
 
 async def test_hello_once() -> None:
-    """A second one is an error, and the socket stays what it was."""
+    """A second hello is an error, and the connection keeps its identity."""
     async with serve() as node, node.guest() as one:
         await one.send(wire.Hello(protocol=1, name="Somebody else"))
         assert (await one.expect("error"))["code"] == Code.HELLO_TWICE
@@ -107,7 +106,7 @@ async def test_hello_once() -> None:
 
 
 async def test_hello_without_a_store() -> None:
-    """store.retry, and 1012: come back in a moment."""
+    """Without the store, hello gets store.retry and 1012."""
     world = World()
     async with serve(world) as node, node.socket() as one:
         world.store.fail("add_identity")
@@ -116,7 +115,7 @@ async def test_hello_without_a_store() -> None:
         assert (await one.closed())[0] == Close.RESTARTING
 
 
-# --- messages ---------------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -133,7 +132,7 @@ async def test_hello_without_a_store() -> None:
     ],
 )
 async def test_a_bad_message_is_answered(frame: str | bytes, code: Code, key: str | None) -> None:
-    """With its code and id; the socket lives on and nothing has changed."""
+    """A bad message gets an error with its id; the connection lives on and nothing changes."""
     async with serve() as node, node.guest() as one:
         await one.send(frame)
         error = await one.receive()
@@ -144,15 +143,15 @@ async def test_a_bad_message_is_answered(frame: str | bytes, code: Code, key: st
 
 
 async def test_a_frame_that_is_too_big_closes() -> None:
-    """1009, before it is read to its end."""
+    """A frame that is too big closes the connection with 1009 before it is read completely."""
     async with serve() as node, node.guest() as one:
         await one.send('{"t":"ping","x":"' + "x" * wire.MAX_FRAME_BYTES + '"}')
         assert (await one.closed())[0] == Close.TOO_BIG
 
 
 async def test_every_command_is_answered_once() -> None:
-    """I19: a hundred at once, good and bad, for several rooms: one answer each, in the order of
-    each room.
+    """I19: a hundred commands at once, good and bad, for several rooms, get one answer each, in
+    order for each room.
     """
     async with serve() as node, node.guest() as one:
         rooms = [(await one.ack("create", game="sticks"))["room"] for _ in range(3)]
@@ -172,7 +171,9 @@ async def test_every_command_is_answered_once() -> None:
 
 
 async def test_a_match_by_socket() -> None:
-    """Two play, a third watches: each hears every event in order, the players their moves."""
+    """Two clients play and a third watches: all receive every event in order, the players their
+    moves.
+    """
     async with (
         serve() as node,
         node.guest(name="Ada") as ada,
@@ -196,7 +197,9 @@ async def test_a_match_by_socket() -> None:
 
 
 async def test_a_socket_that_closes_is_forgotten() -> None:
-    """Its rooms, its place in the lobby and its session are gone; presence says so to the others."""
+    """A closed socket loses its rooms, its place in the lobby and its session, and presence reports
+    it.
+    """
     async with serve() as node, node.guest() as ada:
         room = (await ada.ack("create", game="sticks"))["room"]
         await ada.ack("join", room=room)
@@ -210,7 +213,9 @@ async def test_a_socket_that_closes_is_forgotten() -> None:
 
 
 async def test_the_lobby_by_socket() -> None:
-    """The ack, the list, its changes; nothing after it was switched off; no ack without a list."""
+    """The lobby sends the ack, the list and its changes, nothing after unsubscribing, and no ack
+    without a list.
+    """
     async with serve() as node, node.guest() as ada, node.guest() as eve:
         await eve.ack("watch_lobby")
         assert (await eve.expect("lobby"))["full"] is True
@@ -228,11 +233,14 @@ async def test_the_lobby_by_socket() -> None:
         assert [m["t"] for m in eve.messages[heard:]] == ["error", "ack"]
 
 
-# --- limits -----------------------------------------------------------------------------------------------------------
+# --- limits ---------------------------------------------------------------------------------------
 
 
 async def test_too_many_messages() -> None:
-    """Beyond the burst each is refused with its id; after a while they are served again."""
+    """Each message beyond the burst is refused with its id.
+
+    After a while messages are served again.
+    """
     async with serve(messages_burst=20, messages_per_s=50) as node, node.guest() as one:
         for n in range(60):
             await one.send(wire.Ping(id=f"p{n}"))
@@ -246,7 +254,7 @@ async def test_too_many_messages() -> None:
 
 
 async def test_far_too_many_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever does not slow down is closed with 1008."""
+    """A client that does not slow down is closed with 1008."""
     monkeypatch.setattr(session_module, "EXCESS", 30)
     async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
         for _ in range(100):
@@ -257,7 +265,7 @@ async def test_far_too_many_messages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_bad_frames_count_as_messages() -> None:
-    """Nonsense is limited like sense."""
+    """Malformed frames count for the limits."""
     async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
         for _ in range(10):
             await one.send("nonsense")
@@ -266,8 +274,9 @@ async def test_bad_frames_count_as_messages() -> None:
 
 
 async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One connection follows a number of rooms; leaving one makes place; joining one again needs
-    none.
+    """A connection follows a limited number of rooms.
+
+    Leaving one makes place; joining the same one again needs none.
     """
     monkeypatch.setattr(session_module, "ROOMS", 2)
     async with serve() as node, node.guest() as one:
@@ -281,7 +290,7 @@ async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_leave_that_was_refused_is_no_leave() -> None:
-    """Who could not leave because the room is busy is still forgotten when the connection ends."""
+    """A client whose leave a busy room refused is still removed when its connection closes."""
     world = World()
     async with serve(world, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
         room = (await ada.ack("create", game="sticks"))["room"]
@@ -303,8 +312,8 @@ async def test_a_leave_that_was_refused_is_no_leave() -> None:
 
 @asynccontextmanager
 async def deaf(node: Node) -> AsyncIterator[Session]:
-    """The server's end of a connection that has said hello and then reads nothing; the buffers
-    between are small.
+    """The server's end of a connection that has said hello and then reads nothing, with small
+    buffers between.
     """
     reader, writer = await asyncio.open_connection("127.0.0.1", node.running.port, limit=1024)
     writer.get_extra_info("socket").setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
@@ -328,8 +337,8 @@ async def deaf(node: Node) -> AsyncIterator[Session]:
 
 
 async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
-    """R17: above 64 KiB unsent ephemeral frames are skipped, above 256 KiB it is gone; others
-    notice nothing.
+    """R17: ephemeral frames are skipped above 64 KiB unsent and the client is cut off above 256
+    KiB. Others notice nothing.
     """
     async with serve() as node, node.guest() as fine, deaf(node) as session:
         transport, frame = session._transport, wire_frame("x" * 4000)
@@ -353,9 +362,7 @@ async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_the_end_does_not_wait_for_a_slow_reader(loop: str) -> None:
-    """R20: a connection that reads nothing and has something to read does not hold up the server's
-    end.
-    """
+    """R20: a client that does not read does not delay the server's end."""
 
     async def main() -> None:
         async with AsyncExitStack() as clients, AsyncExitStack() as nodes:
@@ -374,8 +381,8 @@ def wire_frame(text: str) -> bytes:
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_silence_is_closed_and_pings_are_not(loop: str) -> None:
-    """A connection from which nothing comes is closed with 1008 (the reason says why), on either
-    event loop.
+    """A silent connection is closed with 1008 and a reason, on either event loop; one that pings is
+    not.
     """
 
     async def main() -> None:
@@ -405,7 +412,7 @@ def run_on(loop: str, main: Any) -> None:
 
 
 async def test_no_secret_is_logged_or_told() -> None:
-    """I14: tokens are in no log line, no message but the one welcome, and no error."""
+    """I14: a token is in no log line, in no message except its `welcome`, and in no error."""
     with structlog.testing.capture_logs() as logs:
         async with serve() as node, node.guest(name="Ada") as ada, node.guest() as ben:
             assert ada.token

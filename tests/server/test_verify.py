@@ -1,4 +1,4 @@
-"""`plyroom verify` finds what is wrong with a store, and nothing where nothing is."""
+"""`plyroom verify` finds every problem in a store, and none in a sound one."""
 
 from pathlib import Path
 
@@ -18,9 +18,7 @@ async def check(database: Database) -> Report:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRequest) -> None:
-    """Finished matches, a rematch, an AI's, a private one, one in the middle, one that waits: all
-    is well.
-    """
+    """Finished, repeated, AI, private, running and waiting matches have no problem."""
     async with empty_database(kind, request) as database:
         async with database.open() as store:
             rooms = await play_matches(store)
@@ -31,7 +29,7 @@ async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRe
 
 
 FAULTS = {
-    # A gap, a head that is elsewhere, a time that goes back.
+    # A gap, a wrong head, a time that goes back.
     "DELETE FROM events WHERE room = '{full}' AND v = 4": ("I3", "no entry 4"),
     "DELETE FROM events WHERE room = '{full}' AND v = 1": ("I3", "no entry 1"),
     "UPDATE rooms SET head = head + 1 WHERE id = '{full}'": ("I3", "the head is"),
@@ -40,31 +38,24 @@ FAULTS = {
         "I3",
         "time is before",
     ),
-    # Moves that are illegal, or another's, or lead elsewhere; an end that is missing or wrong.
-    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"a2"', '"move":"b1"') WHERE room = '{full}'""": (
-        "I9",
-        "is illegal",
-    ),
-    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"b2"', '"move":"c2"') WHERE room = '{full}'""": (
-        "I9",
-        "another position",
-    ),
+    # Moves that are illegal, of the wrong seat, or with another position; an end that is missing or
+    # wrong.
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"a2"', '"move":"b1"')
+       WHERE room = '{full}'""": ("I9", "is illegal"),
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"b2"', '"move":"c2"')
+       WHERE room = '{full}'""": ("I9", "another position"),
     """UPDATE events SET body = replace(CAST(body AS TEXT), '"ply":2,"seat":0', '"ply":2,"seat":1')
        WHERE room = '{full}'""": ("I9", "turn of seat 0"),
-    """UPDATE events SET body = replace(CAST(body AS TEXT), '"winner":0', '"winner":1') WHERE room = '{full}'""": (
-        "I11",
-        "does not say so",
-    ),
-    # Entries that are no entries.
-    "UPDATE events SET body = CAST('{{\"kind\":\"danced\"}}' AS BLOB) WHERE room = '{full}' AND v = 5": (
-        "I8",
-        "cannot be read",
-    ),
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"winner":0', '"winner":1')
+       WHERE room = '{full}'""": ("I11", "does not say so"),
+    # Entries that cannot be parsed.
+    """UPDATE events SET body = CAST('{{"kind":"danced"}}' AS BLOB)
+       WHERE room = '{full}' AND v = 5""": ("I8", "cannot be read"),
     "UPDATE events SET audience = 1 WHERE room = '{full}' AND v = 5": (
         "I8",
         "not as this program writes it",
     ),
-    # Command keys out of range, of others' events, or missing.
+    # Command keys that are out of range, cover another's events, or are missing.
     "UPDATE commands SET last_v = 99 WHERE room = '{full}' AND first_v > 3": (
         "I1",
         "not in the log",
@@ -82,10 +73,8 @@ FAULTS = {
         "I8",
         "listed of the room's row",
     ),
-    "UPDATE rooms SET summary = replace(CAST(summary AS TEXT), 'open', 'finished') WHERE id = '{waiting}'": (
-        "I8",
-        "entry in the lobby",
-    ),
+    """UPDATE rooms SET summary = replace(CAST(summary AS TEXT), 'open', 'finished')
+       WHERE id = '{waiting}'""": ("I8", "entry in the lobby"),
     "UPDATE rooms SET host = 'mallory' WHERE id = '{waiting}'": ("I8", "host of the room's row"),
     "UPDATE rooms SET due_ms = 5 WHERE id = '{waiting}'": ("I8", "due_ms of the room's row"),
     "UPDATE matches SET plies = plies + 1 WHERE room = '{full}' AND plies > 0": (
@@ -96,15 +85,18 @@ FAULTS = {
     "DELETE FROM matches WHERE room = '{half}'": ("I8", "not in the list of matches"),
     "UPDATE matches SET room = '{waiting}' WHERE room = '{half}'": ("I8", "the log started none"),
     "UPDATE thoughts SET ply = ply + 1": ("I8", "no such move"),
-    # Rows of nothing.
-    "DELETE FROM rooms WHERE id = '{half}'": ("I3", "events of a room are kept"),
-    "DELETE FROM matches WHERE room = '{against_ai}'": ("I3", "thoughts about a match are kept"),
+    # Rows of rooms that do not exist.
+    "DELETE FROM rooms WHERE id = '{half}'": ("I3", "events of a room that does not exist"),
+    "DELETE FROM matches WHERE room = '{against_ai}'": (
+        "I3",
+        "thoughts about a match that does not exist",
+    ),
 }
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, str]]:
-    """A store full of matches as a file, and the names of its rooms."""
+def sound_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, str]]:
+    """A store full of matches as a file, and the ids of its rooms."""
     import asyncio
 
     async def make() -> list[str]:
@@ -119,19 +111,19 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, st
 
 
 @pytest.fixture
-def store_file(sound: tuple[bytes, dict[str, str]], tmp_path: Path) -> SqliteDatabase:
+def store_file(sound_store: tuple[bytes, dict[str, str]], tmp_path: Path) -> SqliteDatabase:
     path = tmp_path / "store.sqlite3"
-    path.write_bytes(sound[0])
+    path.write_bytes(sound_store[0])
     return SqliteDatabase(path)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_what_is_wrong_is_found(
-    store_file: SqliteDatabase, sound: tuple[bytes, dict[str, str]], fault: str
+    store_file: SqliteDatabase, sound_store: tuple[bytes, dict[str, str]], fault: str
 ) -> None:
     """Each planted fault is found under its invariant, in its room."""
     invariant, words = FAULTS[fault]
-    statement = fault.format(**sound[1])
+    statement = fault.format(**sound_store[1])
     assert (
         await store_file.run(lambda connection: connection.exec_driver_sql(statement).rowcount) > 0
     )
@@ -140,9 +132,7 @@ async def test_what_is_wrong_is_found(
 
 
 async def test_what_cannot_be_judged_is_counted(store_file: SqliteDatabase) -> None:
-    """A game that is gone, or whose rules have changed to something else: its moves are not called
-    illegal.
-    """
+    """The moves of a missing game, or of rules that have changed, are not reported as illegal."""
 
     def without(game_id: str) -> Game:
         if game_id == "connect-four":
