@@ -1,19 +1,26 @@
-"""Reads what clients sent and received, and says which promises were broken. It knows nothing of
-the server's code.
+"""Checks the messages that clients sent and received against the promises of the server.
 
-The invariants that it checks (I7 and I10 need a clock of their own and are checked elsewhere):
+The checker knows nothing of the server's code. It checks these invariants (I7 and I10 need a clock
+of their own and are checked elsewhere):
 
-I1 acknowledged means in the log exactly once, at that v. I2 refused means never in the log. I3 v
-counts 1, 2, 3, … and the epoch stays. I4 each connection sees one contiguous slice of the log, the
-same for all. I5 nothing is shown that was not committed. I6 nobody goes back in time by changing
-nodes. I8 a snapshot is the log so far. I9 every move is legal by an independent referee, and so are
-the moves that are offered. I11 a result is final. I12 a seat has one identity, changed only by an
-event. I13 nobody moves for another. I14 what is not for players reaches no player. I16 one move for
-each ply. I18 no rematch without an offer. I19 each command has exactly one answer within 10 s, or
-the connection closes.
+- I1: an acknowledged command is in the log exactly once, at the v in its ack.
+- I2: a refused command is never in the log.
+- I3: v counts 1, 2, 3, … and the epoch stays.
+- I4: each connection sees one contiguous slice of the log, the same for all.
+- I5: nothing is shown that was not committed.
+- I6: a client that changes nodes does not go back in time.
+- I8: a snapshot equals the log up to its v.
+- I9: every move is legal by an independent referee, and so are the offered moves.
+- I11: a result is final.
+- I12: a seat has one identity, changed only by an event.
+- I13: nobody moves for another player.
+- I14: a message for spectators reaches no player.
+- I16: each ply has one move.
+- I18: no rematch starts without an offer.
+- I19: each command has exactly one answer within 10 s, or the connection closes.
 
-The last word on what was committed has the client called READER, which joins every room at the very
-end, on a node that was not there before.
+The client called READER determines what was committed: it joins every room at the very end, on a
+node that was not there before.
 """
 
 from collections import Counter, defaultdict
@@ -24,16 +31,15 @@ from typing import Any, Literal
 from tests.oracle.referee import Foul, Referee, referee
 
 READER = "reader"
-#: A server answers within 10 s or closes; the rest is what a busy machine may add.
+#: Seconds for an answer: a server answers within 10 s or closes; a busy machine may add the rest.
 ANSWER_S = 60.0
-#: What arrives within so long was sent at once.
+#: Messages that arrive within this many seconds of each other count as sent together.
 TOGETHER_S = 0.1
 
 Message = dict[str, Any]
 Way = Literal["open", "close", "out", "in"]
 
-#: Answers that do not say for certain that nothing was done, or that ask for the same command
-#: again.
+#: Error codes that leave the outcome unknown or request the same command again.
 UNKNOWN = {"store.retry", "server.fault", "room.busy"}
 
 NOT_LOGGED = {"join", "leave", "hello", "ping", "watch_lobby"}
@@ -44,9 +50,7 @@ DRAWS = ("agreement", "claim")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that happened to a client: a connection opened or closed, a message went out or
-    came in.
-    """
+    """One record of a client: a connection opened or closed, or a message sent or received."""
 
     at_s: float
     client: str
@@ -57,7 +61,7 @@ class Entry:
 
 @dataclass
 class History:
-    """Everything that all clients recorded, in the order in which it happened."""
+    """The records of all clients in their order of time."""
 
     entries: list[Entry] = field(default_factory=list)
 
@@ -69,7 +73,7 @@ class History:
 
 @dataclass(slots=True)
 class State:
-    """A room after some v, folded from its log by this file alone."""
+    """A room at some v, folded from its log by this file alone."""
 
     seats: list[str | None]
     match: str | None = None
@@ -81,17 +85,17 @@ class State:
     to_move: str | None = None
 
     def player(self, seat: int) -> str | None:
-        """Who plays that side."""
+        """The identity that plays a side, or None."""
         return self.players[seat] if seat in range(len(self.players)) else None
 
     @property
     def seen(self) -> tuple[object, ...]:
-        """What a snapshot shows of it."""
+        """The part of the state that a snapshot shows."""
         return (tuple(self.seats), self.match, self.moves, self.over, self.offers)
 
 
 class RoomLog:
-    """One room as the reader found it, and what is wrong with it by itself."""
+    """One room as the reader found it, and the faults of its log."""
 
     def __init__(self, room: str, joined: Message) -> None:
         self.room = room
@@ -103,7 +107,9 @@ class RoomLog:
         self.faults: list[str] = []
 
     def fold(self) -> None:
-        """Makes the states, and finds faults of the log itself: I3, I9, I11, I12, I16, I18."""
+        """Computes the states, and finds the faults of the log itself: I3, I9, I11, I12,
+        I16, I18.
+        """
         self.head = max([self.head, *self.events])  # an AI may have moved while the reader read
         umpire: Referee | None = None
         finished: set[str] = set()
@@ -227,7 +233,7 @@ class RoomLog:
 
 
 def check(history: History) -> list[str]:
-    """Every broken promise, each beginning with its invariant; an empty list is what one hopes for."""
+    """Every broken promise, each beginning with its invariant; empty when all were kept."""
     entries = history.entries
     identities = {
         one.client: one.message["identity"] for one in entries if _is(one, "in", "welcome")
@@ -266,7 +272,7 @@ def _read_logs(entries: list[Entry]) -> tuple[dict[str, RoomLog], list[str]]:
     return logs, [f"I5: room {room} is gone" for room in sorted(rooms - logs.keys())]
 
 
-# --- what each connection saw -----------------------------------------------------------------------------------------
+# --- what each connection saw
 
 
 @dataclass(slots=True)
@@ -280,7 +286,7 @@ class Following:
 def _check_sessions(
     entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]
 ) -> Iterator[str]:
-    """I4, I5, I6, I8, I14 and the offered moves of I9."""
+    """Checks I4, I5, I6, I8, I14 and the offered moves of I9."""
     following: dict[tuple[int, str], Following] = defaultdict(Following)
     leaks: dict[tuple[int, str], list[tuple[int, float, str]]] = defaultdict(list)
     joins: dict[tuple[int, str], Message] = {}
@@ -314,8 +320,8 @@ def _check_sessions(
                     yield f"I4: {here} saw v {message['v']} of room {room} after v {follow.v}"
                 follow.v = message["v"]
                 yield from (f"{fault}, {here}" for fault in _check_event(message, log))
-                # Whoever has left the seat may hear of the time before, and that news is on its
-                # way, too.
+                # A player who has left the seat may see earlier messages for spectators, and the
+                # news of leaving may still be on its way.
                 waiting = leaks.pop((one.session, room), [])
                 yield from (
                     leak
@@ -391,11 +397,11 @@ def _check_snapshot(message: Message, log: RoomLog, identity: str) -> Iterator[s
             yield f"I14: a snapshot of room {log.room} for a player has what spectators said at v {line['v']}"
 
 
-# --- what became of each command --------------------------------------------------------------------------------------
+# --- the outcome of each command
 
 
 def _check_answers(entries: list[Entry]) -> Iterator[str]:
-    """I19: as many answers as commands, each within its time, unless the connection closed."""
+    """Checks I19: every command has an answer in time, unless the connection closed."""
     sent: dict[tuple[int, str], list[float]] = defaultdict(list)
     answered: Counter[tuple[int, str]] = Counter()
     closed = {one.session: one.at_s for one in entries if one.way == "close"}
@@ -426,7 +432,7 @@ def _check_answers(entries: list[Entry]) -> Iterator[str]:
 
 @dataclass
 class Command:
-    """A command with everything that became of it, over all connections of its author."""
+    """A command with all its answers, over all connections of its author."""
 
     identity: str
     message: Message
@@ -437,7 +443,7 @@ class Command:
 
     @property
     def certainly_refused(self) -> bool:
-        """Every time that it was sent it was refused, for certain."""
+        """Whether the server definitely refused it every time it was sent."""
         certain = [error for error in self.errors if error["code"] not in UNKNOWN]
         return not self.acks and len(certain) == self.sends
 
@@ -470,8 +476,9 @@ def _commands(entries: Iterable[Entry], identities: dict[str, str]) -> list[Comm
 def _check_commands(
     entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]
 ) -> Iterator[str]:
-    """I1, I2, I13: what was acknowledged is in the log once, what was refused is not, and every
-    move has its author.
+    """Checks I1, I2 and I13.
+
+    An acknowledged command is in the log once, a refused one is not, and every move has its author.
     """
     commands = _commands(entries, identities)
     moves: dict[tuple[str, str, int, str], list[Command]] = defaultdict(list)
@@ -522,7 +529,7 @@ KINDS = {
 
 
 def _check_effect(command: Command, log: RoomLog, v: int | None, what: str) -> Iterator[str]:
-    """I1: what stands at v is what the command asked for, by whoever asked."""
+    """Checks I1: the event at v is the effect of the command, by its author."""
     message = command.message
     event = log.events.get(v) if v is not None else None
     if v is None or event is None:

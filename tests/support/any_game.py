@@ -1,4 +1,4 @@
-"""Somebody who plays any game by its legal moves: on a page by clicks on the board, on a terminal
+"""Players that play any game by its legal moves: in a browser by clicks, in a terminal
 by typing.
 """
 
@@ -7,8 +7,9 @@ from playwright.async_api import expect
 from tests.support.browsers import Person
 from tests.support.pseudo_terminal import Screen
 
-# Runs in the page. A move is its path of cells, each pressed where it is drawn, then whatever is
-# asked; labels without cells are buttons. Only what every board has is known here.
+# This script runs in the page and uses only what every board has. A move is its path of cells; the
+# script presses each where it is drawn, then answers the choice that the page may ask for. Labels
+# without cells are buttons.
 DRIVER = """async ([seed, most, patience]) => {
     const board = document.querySelector("ply-board");
     board.setPointerCapture = () => {}; // there is no such pointer, for these are events of a script
@@ -57,13 +58,14 @@ DRIVER = """async ([seed, most, patience]) => {
 
 
 async def play_on(person: Person, most: int, seed: int = 1) -> int:
-    """Plays so many legal moves by clicks, or to the end if that comes sooner; returns how many."""
+    """Plays up to `most` legal moves by clicks, or until the match ends; returns their number."""
     return int(await person.page.evaluate(DRIVER, [seed, most, 60_000]))
 
 
 async def play_by_hand(person: Person, moves: int) -> None:
-    """The first moves by a real mouse or finger: any cells that may be clicked, until it is a move;
-    or to the end.
+    """Plays the first moves with a real mouse or finger, or until the match ends.
+
+    It clicks any clickable cells until they make a move.
     """
     over = person.page.locator(".state.over")
     tap = bool(await person.page.evaluate("matchMedia('(pointer: coarse)').matches"))
@@ -91,7 +93,7 @@ async def play_by_hand(person: Person, moves: int) -> None:
 
 
 def type_on(screen: Screen, most: int) -> int:
-    """Plays on a terminal by typing moves that it lists, to the end or so many; returns how many."""
+    """Types moves that the terminal lists, up to `most` or to the end; returns their number."""
     played = 0
     while played < most:
         asked = screen.expect_one("Your move (or help)", "rematch or quit")

@@ -1,6 +1,4 @@
-"""Seeded nonsense of every layer: bytes that are no request, handshakes that are none, broken
-frames and messages.
-"""
+"""Seeded malformed input for every layer: bytes, handshakes, frames and messages."""
 
 import json
 import random
@@ -15,14 +13,14 @@ from tests.support.raw_websocket import BINARY, CLOSE, PING, PONG, TEXT, frame, 
 Json = dict[str, Any]
 
 BIG = 10**30
-#: Values that stand where others belong.
+#: Values of wrong types and at the limits, to put into fields.
 STRANGE: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2, 3, 0.5, -0.0, 2**31, 2**53 - 1, 2**53, 2**63, 2**64, BIG, -BIG, "", " ", "0", "\0",
     "x", "x" * 36, "x" * 37, "x" * 5000, "../../etc/passwd", "'; DROP TABLE rooms; --", "%00", "\ud800", "\u202e",
     "🎲" * 9, "ai", "hello", [], [[]], [None], {}, {"t": "move"}, {"": ""}, [1, [2, [3, [4, [5, [6, [7, [8]]]]]]]],
 )  # fmt: skip
 
-#: Text that stands where a JSON value belongs and is none, or a strange one.
+#: Text in the place of a JSON value that is invalid or unusual.
 RAW = (
     b"NaN",
     b"-Infinity",
@@ -39,8 +37,8 @@ RAW = (
 
 
 class Nonsense:
-    """What a hostile client may send; `rooms` are those that it would like to disturb. Same seed,
-    same nonsense.
+    """The input of a hostile client, reproducible by its seed; `rooms` are the rooms it tries to
+    disturb.
     """
 
     def __init__(self, seed: int, rooms: list[str]) -> None:
@@ -50,7 +48,7 @@ class Nonsense:
     # --- messages
 
     def command(self) -> Json:
-        """A well-formed command, mostly for a room where one has no business."""
+        """A well-formed command, mostly for a room in which the client has no rights."""
         one = self._random
         room = one.choice([*self._rooms, *self._rooms, "abcdefghijkm", "x"])
         sits = one.randrange(2)
@@ -84,7 +82,7 @@ class Nonsense:
         return made_json
 
     def message(self) -> bytes:
-        """A text frame's payload: a command that is out of place, or was broken in some way."""
+        """A text frame's payload: an inappropriate or a broken command."""
         one = self._random
         breaks = (
             self._as_it_is,
@@ -102,7 +100,7 @@ class Nonsense:
         return _encode(command)
 
     def _field(self, command: Json) -> bytes:
-        """A field is missing, strange, or another's."""
+        """Removes fields, or gives them strange values or those of other commands."""
         one = self._random
         for _ in range(one.choice((1, 1, 1, 2, 3))):
             name = one.choice([*command, "t", "id", "room", "seat", "kind"])
@@ -115,9 +113,7 @@ class Nonsense:
         return _encode(command)
 
     def _bytes(self, command: Json) -> bytes:
-        """Some bytes are changed, missing or too many; what is left is UTF-8 (see `bad_frames` for
-        what is not).
-        """
+        """Changes, removes or adds bytes; the result is UTF-8 (`bad_frames` has invalid UTF-8)."""
         one = self._random
         data = bytearray(_encode(command))
         for _ in range(one.choice((1, 1, 2, 8))):
@@ -139,7 +135,7 @@ class Nonsense:
         return _encode(command)
 
     def _depth(self, command: Json) -> bytes:
-        """Nested deeper than anybody needs; not always closed again."""
+        """Nests values deeper than any message needs, sometimes without closing them."""
         one = self._random
         depth = one.choice((7, 8, 9, 10, 100, 1000, 4000))
         opening, closing = one.choice(((b"[", b"]"), (b'{"x":', b"}")))
@@ -157,7 +153,7 @@ class Nonsense:
         )
 
     def _keys(self, command: Json) -> bytes:
-        """The same key twice, a thousand keys, or keys that nobody knows."""
+        """Adds a second copy of a key, a thousand keys, or unknown keys."""
         whole = _encode(command)
         more = self._random.choice(
             (
@@ -171,7 +167,9 @@ class Nonsense:
         return whole[:-1] + b"," + more + b"}"
 
     def _harmless(self, payload: bytes) -> bytes:
-        """The message, unless anybody may give it in these rooms: to chat is no crime."""
+        """The message, unless everybody may send it in these rooms; an accepted chat becomes an
+        empty one.
+        """
         try:
             found = parse_message(payload)
         except ProtocolError:
@@ -183,9 +181,7 @@ class Nonsense:
     # --- frames
 
     def bad_frames(self) -> bytes:
-        """Bytes after a handshake that no server may take for messages: it has to close the
-        connection.
-        """
+        """Bytes after a handshake that break the protocol: the server must close the connection."""
         one = self._random
         text = _encode(self.command())
         return one.choice(
@@ -216,7 +212,7 @@ class Nonsense:
         )()
 
     def odd_frames(self) -> bytes:
-        """Frames that are allowed and seldom seen: fragments with pings in between, pongs unasked,
+        """Frames that are valid but rare: fragments with pings between them, unsolicited pongs,
         binary.
         """
         one = self._random
@@ -238,7 +234,7 @@ class Nonsense:
     # --- connections
 
     def greeting(self) -> bytes:
-        """The first bytes of a connection that is no client of ours."""
+        """The first bytes of a connection that is not a Plyroom client."""
         one = self._random
         host = one.choice(
             (
@@ -317,7 +313,7 @@ def _request(line: str, *headers: str) -> bytes:
 
 
 def _encode(command: Json) -> bytes:
-    """JSON in ASCII, raw values as they are, lone surrogates as escapes."""
+    """JSON in ASCII, with raw values as they are and lone surrogates escaped."""
     parts = (
         json.dumps(name).encode() + b":" + _encode_value(value) for name, value in command.items()
     )

@@ -1,6 +1,4 @@
-"""Time that passes only when everybody waits: a test of hours takes milliseconds, and the same each
-time.
-"""
+"""Time that passes only when every task waits: a test of hours takes milliseconds, reproducibly."""
 
 import asyncio
 import selectors
@@ -11,7 +9,9 @@ T = TypeVar("T")
 
 
 class _Jumping(selectors.BaseSelector):
-    """Never sleeps: where a loop would wait for its next timer, time jumps there."""
+    """A selector that never sleeps: where a loop would wait for its next timer, it advances the
+    time.
+    """
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -39,7 +39,7 @@ class _Jumping(selectors.BaseSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop on virtual time, for code that touches no network and no threads."""
+    """An event loop on virtual time, for code that uses no network and no threads."""
 
     def __init__(self) -> None:
         self._jumping = _Jumping()
@@ -50,6 +50,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end on virtual time, of which it has twelve hours."""
+    """Runs a coroutine to its end on virtual time, with a limit of twelve hours."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(asyncio.wait_for(main, 12 * 3600))

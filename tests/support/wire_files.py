@@ -1,7 +1,8 @@
-"""Writes what the browser client has from `server.protocol`: its types in TypeScript's words, and
-the golden frames.
+"""Writes the browser client's files derived from `server.protocol`: types and golden frames.
 
-python -m tests.support.wire_files      after any change of the wire; the tests say when it is due
+    python -m tests.support.wire_files
+
+Run it after any change to the protocol; a test fails when it is due.
 """
 
 from collections.abc import Iterator
@@ -29,9 +30,7 @@ export type Message = ServerMessage | EventMessage | HiddenMessage;
 
 
 def typescript() -> str:
-    """The file protocol.d.ts: an interface for every struct; a question mark where a field may be
-    left out.
-    """
+    """The file protocol.d.ts: one interface per struct; optional fields have a question mark."""
     structs: dict[str, str] = {}
     unions = {
         "ClientMessage": inspect.type_info(wire.ClientMessage),
@@ -44,7 +43,7 @@ def typescript() -> str:
 
 
 def _type(info: inspect.Type, structs: dict[str, str]) -> str:
-    """A type in TypeScript's words; the structs in it are added to `structs`."""
+    """A type in TypeScript; the structs in it are added to `structs`."""
     match info:
         case inspect.Metadata(type=inner_type):
             return _type(inner_type, structs)
@@ -105,7 +104,7 @@ def _fields(info: inspect.StructType, structs: dict[str, str]) -> Iterator[str]:
 
 
 def write() -> None:
-    """Writes all files; nothing else is touched."""
+    """Writes all files; touches nothing else."""
     TYPES.write_text(typescript(), "utf-8")
     GOLDEN.mkdir(parents=True, exist_ok=True)
     for name, frame in frames().items():
