@@ -22,14 +22,30 @@ from engine.rules import overflow
 TESTS = Path(__file__).parent
 #: The modules that take a quarter of a minute or more, in the order in which they begin.
 LONGEST = (
-    "cluster/test_faults.py", "system/test_every_game.py", "engine/test_conformance.py", "system/test_browser.py",
-    "system/test_terminal.py", "engine/games/test_gomoku.py", "engine/match/test_ladders.py", "engine/test_pool.py",
-    "engine/games/test_chess.py", "system/test_browser_rooms.py", "cluster/test_cluster.py",
-    "engine/match/test_ablations.py", "engine/games/test_draughts_tables.py", "system/test_stop.py",
-    "system/test_kill.py", "engine/games/test_breakthrough.py", "system/test_browser_pages.py",
-    "system/test_slow.py", "system/test_workers.py", "system/test_failpoints.py",
-    "server/test_checker_finds_faults.py", "system/test_remote_workers.py", "system/test_resend.py",
-)  # fmt: skip
+    "cluster/test_faults.py",
+    "system/test_every_game.py",
+    "engine/test_conformance.py",
+    "system/test_browser.py",
+    "system/test_terminal.py",
+    "engine/games/test_gomoku.py",
+    "engine/match/test_ladders.py",
+    "engine/test_pool.py",
+    "engine/games/test_chess.py",
+    "system/test_browser_rooms.py",
+    "cluster/test_cluster.py",
+    "engine/match/test_ablations.py",
+    "engine/games/test_draughts_tables.py",
+    "system/test_stop.py",
+    "system/test_kill.py",
+    "engine/games/test_breakthrough.py",
+    "system/test_browser_pages.py",
+    "system/test_slow.py",
+    "system/test_workers.py",
+    "system/test_failpoints.py",
+    "server/test_checker_finds_faults.py",
+    "system/test_remote_workers.py",
+    "system/test_resend.py",
+)
 
 WARM_S = 600
 

@@ -173,7 +173,7 @@ def _marks(board: BoardView, position: PositionView) -> dict[str, list[tuple[str
 
 
 def _marked(position: PositionView) -> dict[str, tuple[str, ...]]:
-    """Cells and labels by mark; the last move's path counts as its mark when the game gives none."""
+    """Cells and labels by mark; without a mark for the last move, its path is marked."""
     return {
         "last": position.last,
         **{mark: cells for mark, cells in position.marks.items() if cells},

@@ -10,7 +10,7 @@ from engine.view import MoveView, cell_ids
 
 
 class Word(Enum):
-    """The commands; each value is the word that always works, even where a move has its short form."""
+    """The commands; a command's value always works, even where a move has its short form."""
 
     BOARD = "board"
     MOVES = "moves"

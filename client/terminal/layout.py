@@ -100,7 +100,7 @@ def _sites(board: Sites) -> Layout:
 
 
 def _scale(gap: float, extent: float, room: int, wanted: tuple[int, ...]) -> float:
-    """Characters per unit: the first wanted step across the smallest gap that fits, else the last."""
+    """Characters per unit: the smallest gap gets the first wanted step that fits, or the last."""
     fitting = [step / gap for step in wanted if extent * step / gap <= room]
     return fitting[0] if fitting else wanted[-1] / gap
 

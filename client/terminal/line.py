@@ -272,7 +272,7 @@ class LineMode:
                 pass
 
     def _print_moves(self, drawn: View | None = None) -> None:
-        """Prints the moves and the result that waited for the view, which has the moves' notation."""
+        """Prints the moves and the result that waited for the view with their notation."""
         for ply, seat, played in self._unprinted:
             after = drawn.view if drawn is not None and drawn.ply == ply + 1 else None
             self._out.say(words.move_line(self._board, ply, seat, played, after))
@@ -450,7 +450,7 @@ class LineMode:
             await self._changed.wait()
 
     async def _send(self, command: Command) -> int | None:
-        """Sends a command and returns the v of its last event; prints a refusal and returns None."""
+        """Sends a command; returns the v of its last event, or prints a refusal, returning None."""
         try:
             return (await self._c.command(command)).v
         except Refused as refused:

@@ -31,7 +31,7 @@ def title_lines(record: MatchRecord) -> list[str]:
 
 
 def length(record: MatchRecord) -> str:
-    """The length of the match: in moves as its game counts, or in plies if the server does not say."""
+    """The length in moves as the game counts, or in plies if the server does not say."""
     return record.length or f"{len(record.moves)} plies"
 
 
@@ -41,7 +41,7 @@ def numbers(record: MatchRecord) -> list[str]:
 
 
 def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False) -> list[str]:
-    """One position: the move that led to it, the AI's search, the board, and at the end the result."""
+    """One position: the last move, the AI's search, the board, and at the end the result."""
     after = views[ply] if ply < len(views) else None
     lines = ["Start"]
     if ply > 0:
@@ -77,7 +77,7 @@ def print_match(record: MatchRecord, views: Views, output: Output, only: int | N
 
 
 def print_json(record: MatchRecord, views: Views, output: Output, only: int | None = None) -> None:
-    """Prints the match as a line of JSON, then a line for each position (or for `only` that one)."""
+    """Prints the match as a line of JSON, then each position (or only one) as a line."""
     output.say(msgspec.json.encode(record).decode())
     for ply in range(len(record.moves) + 1) if only is None else [only]:
         played = record.moves[ply - 1] if ply else None

@@ -119,9 +119,15 @@ class RoomLog:
         for v in range(2, self.head + 1):
             before, event = self.states[v - 1], self.events[v]
             now = State(
-                list(before.seats), before.match, before.moves, before.over, before.players, before.offers,
-                before.legal, before.to_move,
-            )  # fmt: skip
+                list(before.seats),
+                before.match,
+                before.moves,
+                before.over,
+                before.players,
+                before.offers,
+                before.legal,
+                before.to_move,
+            )
             match event["kind"]:
                 case "seat_taken":
                     self._take(v, now, event)
@@ -177,13 +183,8 @@ class RoomLog:
             people = {one for one in now.seats if one != "ai"}
             if len(people) > 1 and not waiting:
                 self._fault("I18", f"a rematch started at v {v} that nobody had offered")
-        now.match, now.moves, now.over, now.players, now.offers = (
-            event["match"],
-            (),
-            None,
-            players,
-            (),
-        )
+        now.match, now.moves, now.over = event["match"], (), None
+        now.players, now.offers = players, ()
         now.seats = list(players)
         return referee(self.game, self.options)
 
@@ -311,7 +312,10 @@ def _check_sessions(
             case "joined":
                 follow.v = follow.since
                 if message["v"] < follow.since <= log.head:
-                    yield f"I6: {here} had seen v {follow.since} of room {room}, and its head was v {message['v']}"
+                    yield (
+                        f"I6: {here} had seen v {follow.since} of room {room}, "
+                        f"and its head was v {message['v']}"
+                    )
             case "snapshot":
                 follow.v = message["v"]
                 yield from (f"{fault}, {here}" for fault in _check_snapshot(message, log, identity))
@@ -343,9 +347,15 @@ def _check_sessions(
             case "turn":
                 state = log.states.get(message["v"])
                 if state is None or state.to_move != identity or state.match != message["match"]:
-                    yield f"I13: {here} was offered moves at v {message['v']} of room {room} that are not theirs"
+                    yield (
+                        f"I13: {here} was offered moves at v {message['v']} of room {room} "
+                        "that are not theirs"
+                    )
                 elif tuple(sorted(move["id"] for move in message["moves"])) != state.legal:
-                    yield f"I9: {here} was offered other moves than the legal ones at v {message['v']} of room {room}"
+                    yield (
+                        f"I9: {here} was offered other moves than the legal ones "
+                        f"at v {message['v']} of room {room}"
+                    )
     yield from (leak for waiting in leaks.values() for _, _, leak in waiting)
 
 
@@ -385,16 +395,24 @@ def _check_snapshot(message: Message, log: RoomLog, identity: str) -> Iterator[s
         tuple(message.get("offers", ())),
     )
     if seen != state.seen:
-        yield f"I8: the snapshot of room {log.room} at v {message['v']} says {seen} and the log {state.seen}"
+        yield (
+            f"I8: the snapshot of room {log.room} at v {message['v']} says {seen} "
+            f"and the log {state.seen}"
+        )
     for line in message.get("chat", ()):
         said = log.events.get(line["v"])
         if said is None or (said.get("text"), said.get("to", "room")) != (
             line["text"],
             line.get("to", "room"),
         ):
-            yield f"I8: the snapshot of room {log.room} has a line at v {line['v']} that nobody said"
+            yield (
+                f"I8: the snapshot of room {log.room} has a line at v {line['v']} that nobody said"
+            )
         elif line.get("to") == "spectators" and identity in state.seats:
-            yield f"I14: a snapshot of room {log.room} for a player has what spectators said at v {line['v']}"
+            yield (
+                f"I14: a snapshot of room {log.room} for a player "
+                f"has what spectators said at v {line['v']}"
+            )
 
 
 # --- the outcome of each command
@@ -517,15 +535,27 @@ def _check_commands(
                     and not event.get("forced")
                     and all(command.certainly_refused for command in sent)
                 ):
-                    yield f"I13: nobody asked for the move at v {v} of room {log.room}, or it was refused"
+                    yield (
+                        f"I13: nobody asked for the move at v {v} of room {log.room}, "
+                        "or it was refused"
+                    )
 
 
 KINDS = {
-    "move": {"moved", "finished"}, "chat": {"said"}, "sit": {"seat_taken", "started"}, "stand": {"seat_left"},
-    "add_ai": {"seat_taken", "started"}, "remove_ai": {"seat_left"}, "resign": {"finished"}, "abort": {"finished"},
-    "rematch": {"offered", "started"}, "decline": {"declined"}, "accept": {"finished", "started"},
-    "offer_draw": {"offered", "finished"}, "claim": {"finished"},
-}  # fmt: skip
+    "move": {"moved", "finished"},
+    "chat": {"said"},
+    "sit": {"seat_taken", "started"},
+    "stand": {"seat_left"},
+    "add_ai": {"seat_taken", "started"},
+    "remove_ai": {"seat_left"},
+    "resign": {"finished"},
+    "abort": {"finished"},
+    "rematch": {"offered", "started"},
+    "decline": {"declined"},
+    "accept": {"finished", "started"},
+    "offer_draw": {"offered", "finished"},
+    "claim": {"finished"},
+}
 
 
 def _check_effect(command: Command, log: RoomLog, v: int | None, what: str) -> Iterator[str]:

@@ -488,9 +488,15 @@ class World:
 
     def ports(self, node: str, **changes: Any) -> Ports:
         ports = Ports(
-            node=node, settings=self.settings, store=self._instead or self.store, bus=self.bus, engines=self.engines,
-            find_game=self.find_game, now_ms=self.now_ms, new_id=self.new_id,
-        )  # fmt: skip
+            node=node,
+            settings=self.settings,
+            store=self._instead or self.store,
+            bus=self.bus,
+            engines=self.engines,
+            find_game=self.find_game,
+            now_ms=self.now_ms,
+            new_id=self.new_id,
+        )
         return replace(ports, **changes)
 
     @asynccontextmanager

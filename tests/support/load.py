@@ -34,7 +34,7 @@ class Known:
     options: dict[str, str] = field(default_factory=dict)
     seats: list[str | None] = field(default_factory=lambda: [None, None])
     match: str = ""
-    umpire: Referee | None = None
+    referee: Referee | None = None
     over: bool = True
     offers: list[int] = field(default_factory=list)
     plies: int = 0
@@ -83,22 +83,22 @@ class Known:
 
     def _start(self, match: str) -> None:
         self.match, self.over, self.plies = match, False, 0
-        self.umpire = referee(self.game, self.options)
+        self.referee = referee(self.game, self.options)
 
     def _move(self, token: str) -> None:
         self.plies += 1
-        if self.umpire is not None:
+        if self.referee is not None:
             # A planted fault may have let an illegal move through; the checker must find that.
             with suppress(Exception):
-                self.umpire.play(token)
+                self.referee.play(token)
 
     def my_turn(self, identity: str) -> bool:
-        umpire = self.umpire
+        referee = self.referee
         return (
             not self.over
-            and umpire is not None
-            and not umpire.over
-            and self.seats[umpire.turn] == identity
+            and referee is not None
+            and not referee.over
+            and self.seats[referee.turn] == identity
         )
 
 
@@ -317,8 +317,8 @@ class CrowdClient:
 
         It sometimes sends the move twice, sends it to two nodes, or cuts the connection after it.
         """
-        assert known.umpire is not None
-        token = self.chance.choice(known.umpire.moves())
+        assert known.referee is not None
+        token = self.chance.choice(known.referee.moves())
         message = {
             "t": "move",
             "id": self.new_id(),
@@ -355,19 +355,29 @@ class CrowdClient:
             await self.command(link, chance.choice(["resign", "abort"]), room)
             return
         noise: list[Callable[[], object]] = [
-            lambda: self.command(link, "chat", room, text=f"{self.name} {len(self.sent)}", to=chance.choice(TO)),
-            lambda: self.command(link, "move", room, ply=max(0, known.plies - 1), move=self._token(known)),
+            lambda: self.command(
+                link, "chat", room, text=f"{self.name} {len(self.sent)}", to=chance.choice(TO)
+            ),
+            lambda: self.command(
+                link, "move", room, ply=max(0, known.plies - 1), move=self._token(known)
+            ),
             lambda: self.command(link, "move", room, ply=known.plies, move=self._token(known)),
             lambda: self.command(link, "move", room, ply=known.plies + 1, move=self._token(known)),
-            lambda: self.command(link, "move", room, ply=known.plies, move=chance.choice(["", "zz", "\u202e", "9x9"])),
+            lambda: self.command(
+                link, "move", room, ply=known.plies, move=chance.choice(["", "zz", "\u202e", "9x9"])
+            ),
             lambda: self.command(link, "sit", room, seat=chance.randrange(2)),
-            lambda: self.command(link, chance.choice(["decline", "offer_draw", "accept", "claim"]), room),
+            lambda: self.command(
+                link, chance.choice(["decline", "offer_draw", "accept", "claim"]), room
+            ),
             lambda: self.command(link, "add_ai", room, seat=chance.randrange(2), level=1),
-            lambda: self.again(link, chance.choice(self.sent[-60:] or [{"t": "abort", "id": "x", "room": room}])),
+            lambda: self.again(
+                link, chance.choice(self.sent[-60:] or [{"t": "abort", "id": "x", "room": room}])
+            ),
             lambda: self.command(link, chance.choice(["resign", "abort", "stand"]), room),
             lambda: self.join(link, room, chance.choice([0, known.v, max(1, known.v - 3)])),
             link.close,
-        ]  # fmt: skip
+        ]
         weights = [6, 4, 4, 2, 2, 1, 1, 1, 6, 1, 2, 1]
         await chance.choices(noise, weights)[0]()  # type: ignore[misc]
 

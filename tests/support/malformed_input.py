@@ -15,9 +15,10 @@ Json = dict[str, Any]
 BIG = 10**30
 #: Values of wrong types and at the limits, to put into fields.
 STRANGE: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1, 2, 3, 0.5, -0.0, 2**31, 2**53 - 1, 2**53, 2**63, 2**64, BIG, -BIG, "", " ", "0", "\0",
-    "x", "x" * 36, "x" * 37, "x" * 5000, "../../etc/passwd", "'; DROP TABLE rooms; --", "%00", "\ud800", "\u202e",
-    "🎲" * 9, "ai", "hello", [], [[]], [None], {}, {"t": "move"}, {"": ""}, [1, [2, [3, [4, [5, [6, [7, [8]]]]]]]],
+    None, True, False, 0, -1, 1, 2, 3, 0.5, -0.0, 2**31, 2**53 - 1, 2**53, 2**63, 2**64, BIG, -BIG,
+    "", " ", "0", "\0", "x", "x" * 36, "x" * 37, "x" * 5000, "../../etc/passwd",
+    "'; DROP TABLE rooms; --", "%00", "\ud800", "\u202e", "🎲" * 9, "ai", "hello",
+    [], [[]], [None], {}, {"t": "move"}, {"": ""}, [1, [2, [3, [4, [5, [6, [7, [8]]]]]]]],
 )  # fmt: skip
 
 #: Text in the place of a JSON value that is invalid or unusual.
@@ -265,22 +266,40 @@ class Nonsense:
         )
         odd_header = one.choice(
             (
-                "Origin: http://evil.example", "Origin: null", "Origin: http://[", "Origin: " + "x" * 5000,
-                "Origin: \udcff", "Cookie: plyroom=" + "x" * 4000, "Cookie: =;;=", "Cookie: plyroom=\udcff",
+                "Origin: http://evil.example",
+                "Origin: null",
+                "Origin: http://[",
+                "Origin: " + "x" * 5000,
+                "Origin: \udcff",
+                "Cookie: plyroom=" + "x" * 4000,
+                "Cookie: =;;=",
+                "Cookie: plyroom=\udcff",
                 'Cookie: plyroom="\\',
-                "Cookie: a[]=1; plyroom=x", "Upgrade: h2c", "Connection: close", "Sec-WebSocket-Version: 8",
-                "Sec-WebSocket-Key: x", "Sec-WebSocket-Extensions: permessage-deflate; x=\"", "Content-Length: 5",
-                "Content-Length: -1", "Transfer-Encoding: chunked", "Expect: 100-continue", "Host: again",
-                ": x", "x", "\0: \0",
+                "Cookie: a[]=1; plyroom=x",
+                "Upgrade: h2c",
+                "Connection: close",
+                "Sec-WebSocket-Version: 8",
+                "Sec-WebSocket-Key: x",
+                'Sec-WebSocket-Extensions: permessage-deflate; x="',
+                "Content-Length: 5",
+                "Content-Length: -1",
+                "Transfer-Encoding: chunked",
+                "Expect: 100-continue",
+                "Host: again",
+                ": x",
+                "x",
+                "\0: \0",
             )
-        )  # fmt: skip
+        )
         shake = handshake(host, odd_header, path=path)
         return one.choice(
             (
                 lambda: shake,
                 lambda: shake,
                 lambda: shake.replace(b"GET", one.choice((b"POST", b"get", b"G\0T", b"", b"PRI"))),
-                lambda: shake.replace(b"HTTP/1.1", one.choice((b"HTTP/1.0", b"HTTP/9.9", b"HTTQ/1.1", b""))),
+                lambda: shake.replace(
+                    b"HTTP/1.1", one.choice((b"HTTP/1.0", b"HTTP/9.9", b"HTTQ/1.1", b""))
+                ),
                 lambda: shake.replace(b"\r\n", one.choice((b"\n", b"\r", b"\r\n\r\n"))),
                 lambda: shake[: one.randrange(len(shake))],
                 lambda: self._scattered(shake),
@@ -291,15 +310,21 @@ class Nonsense:
                 lambda: _request("POST /api/guest", "Content-Length: 99999999") + b"{",
                 lambda: _request("POST /api/guest", "Transfer-Encoding: chunked") + b"zz\r\n",
                 lambda: _request("POST /api/guest", "Content-Length: 4000") + b"[" * 4000,
-                lambda: _request("GET /api/matches?limit=" + one.choice(("-1", "x", "9" * 99, "%ff"))),
-                lambda: _request("GET /api/matches?before=" + one.choice(("1", "-", "9" * 15 + "-", "%00-%00"))),
-                lambda: _request("GET /api/matches/" + one.choice(("x", "%00", "%2e%2e", "x" * 3000))),
+                lambda: _request(
+                    "GET /api/matches?limit=" + one.choice(("-1", "x", "9" * 99, "%ff"))
+                ),
+                lambda: _request(
+                    "GET /api/matches?before=" + one.choice(("1", "-", "9" * 15 + "-", "%00-%00"))
+                ),
+                lambda: _request(
+                    "GET /api/matches/" + one.choice(("x", "%00", "%2e%2e", "x" * 3000))
+                ),
                 lambda: _request("GET /static/../../server/app.py"),
                 lambda: _request("GET /livez") + shake,
                 lambda: b"\r\n\r\n",
                 lambda: b"\0" * 1000,
             )
-        )()  # fmt: skip
+        )()
 
     def _scattered(self, data: bytes) -> bytes:
         changed = bytearray(data)

@@ -134,17 +134,23 @@ class Played:
     def ai_move(self, token: str, **changes: Any) -> AiMove:
         """The AI's move in the current position, unless changed."""
         fields = {
-            "id": "ai", "match": self.match.id, "seat": self.match.position.turn, "digest": self.match.digest,
+            "id": "ai",
+            "match": self.match.id,
+            "seat": self.match.position.turn,
+            "digest": self.match.digest,
             "move": token,
-        }  # fmt: skip
+        }
         return AiMove(**{**fields, **changes})
 
     def ai_failure(self, **changes: Any) -> AiFailure:
         """The AI's failure in the current position, unless changed."""
         fields = {
-            "id": "ai", "match": self.match.id, "seat": self.match.position.turn, "digest": self.match.digest,
+            "id": "ai",
+            "match": self.match.id,
+            "seat": self.match.position.turn,
+            "digest": self.match.digest,
             "reason": "it broke",
-        }  # fmt: skip
+        }
         return AiFailure(**{**fields, **changes})
 
 

@@ -159,7 +159,8 @@ class ServerProcess:
                 sys.executable, "-m", "server",
                 "--host", self.host, "--port", str(self.port), "--data", str(self.data),
                 "--workers", str(self._workers), "--until-eof",  # in case the tests are killed
-                cwd=ROOT, env=environ | self._settings | _variables(settings or {}), start_new_session=True,
+                cwd=ROOT, env=environ | self._settings | _variables(settings or {}),
+                start_new_session=True,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors,
             )  # fmt: skip
 

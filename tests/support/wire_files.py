@@ -18,7 +18,10 @@ ROOT = Path(__file__).parents[2]
 TYPES = ROOT / "client/web/protocol.d.ts"
 GOLDEN = ROOT / "tests/data/messages"
 
-HEAD = "// The wire, version 1. Written by `python -m tests.support.wire_files` from server/protocol/messages.py.\n"
+HEAD = (
+    "// The wire, version 1. Written by `python -m tests.support.wire_files` "
+    "from server/protocol/messages.py.\n"
+)
 TAIL = """
 /** One event of a room: what its log says at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;
@@ -100,7 +103,8 @@ def _fields(info: inspect.StructType, structs: dict[str, str]) -> Iterator[str]:
     if info.tag_field is not None:
         yield f'    {info.tag_field}: "{info.tag}";'
     for field in info.fields:
-        yield f"    {field.encode_name}{'' if field.required else '?'}: {_type(field.type, structs)};"
+        optional = "" if field.required else "?"
+        yield f"    {field.encode_name}{optional}: {_type(field.type, structs)};"
 
 
 def write() -> None:

@@ -15,7 +15,7 @@ from playwright.async_api import Browser, expect
 from client.connection import connect
 from engine.rules.registry import game_ids, load_game
 from server.protocol.messages import AiSeat, Create
-from tests.support.any_game import play_by_hand, play_on, type_on
+from tests.support.any_game import play_with_pointer, play_by_clicks, play_by_typing
 from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.pseudo_terminal import environ, on_a_terminal, on_pipes, plyroom
@@ -87,11 +87,11 @@ async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
     """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.create(load_game(game).title, "The AI", level=1)
-        await play_by_hand(ada, 2)
-        await play_on(ada, 4)
+        await play_with_pointer(ada, 2)
+        await play_by_clicks(ada, 4)
         await fits(ada, down=True)
         assert await audit(ada.page) == []
-        await play_on(ada, 1000)
+        await play_by_clicks(ada, 1000)
         await expect(ada.status).to_have_text(RESULT)
         await is_as_the_rules_say(ada, game)
 
@@ -109,10 +109,10 @@ async def test_a_person_plays_the_second_side_to_the_end_on_a_phone(
         await ada.create(
             load_game(game).title, "The AI", level=min(2, load_game(game).levels), side=side
         )
-        await play_by_hand(ada, 2)
+        await play_with_pointer(ada, 2)
         await fits(ada, down=False)
         assert await audit(ada.page) == []
-        await play_on(ada, 1000, seed=7)
+        await play_by_clicks(ada, 1000, seed=7)
         await expect(ada.status).to_have_text(RESULT)
         await is_as_the_rules_say(ada, game)
 
@@ -140,7 +140,7 @@ async def test_a_person_plays_the_ai_to_the_end_on_a_terminal(
     """By typing moves that are listed."""
     command = plyroom("play", game, "--level", "1", "--url", server.url, "--side", "second")
     with on_a_terminal(command, environ(tmp_path)) as screen:
-        played = type_on(screen, 1000)
+        played = play_by_typing(screen, 1000)
         screen.type("quit")
         assert screen.end() == 0
         assert played > 0
