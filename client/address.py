@@ -14,9 +14,7 @@ _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
 
 
 class BadAddress(ValueError):
-    """The text is no server address and no link to a room or match; the message says what was
-    expected.
-    """
+    """The text is no server address and no room or match link; the message explains."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,9 +105,7 @@ Command = RoomCommand | Create | WatchLobby
 
 @dataclass(slots=True)
 class _Pending:
-    """A command without an answer: when it was last sent, how often, and since when the server is
-    busy.
-    """
+    """A command without an answer; `busy_since_s` is when the server first said that it is busy."""
 
     frame: str
     answer: "asyncio.Future[Ack]"
@@ -319,9 +317,7 @@ class Connection:
     # --- the life of the connection
 
     async def _run(self) -> None:
-        """Runs one socket after another until a failure that reconnecting cannot mend, then reports
-        it.
-        """
+        """Runs one socket after another until reconnecting is hopeless; reports the failure."""
         failure: PlyroomError = PlyroomError("the connection was closed")
         try:
             await self._reconnect_for_ever()
@@ -423,9 +419,7 @@ class Connection:
                 room.following.start_anew()
 
     def _resumed(self) -> "asyncio.Queue[str]":
-        """A new socket's outbox: it joins the rooms again, then repeats unanswered commands in
-        order.
-        """
+        """A new socket's outbox: joins of the followed rooms, then the unanswered commands."""
         outbox: asyncio.Queue[str] = (
             asyncio.Queue()
         )  # bounded by MAX_ROOMS, MAX_IN_FLIGHT and one ping at a time

@@ -32,9 +32,7 @@ class UnreadableFrame(Exception):
 
 
 class Refusal(Struct, frozen=True, tag_field="t", tag="error"):
-    """The server's `error`: it refused the command `id`, or (without an id) reports a connection
-    error.
-    """
+    """The server's `error`: a refusal of the command `id`, or without an id a connection error."""
 
     id: str | None
     code: str

@@ -34,9 +34,7 @@ class TokenFile:
         return self._read().get(server, {}).get(name or "")
 
     def keep(self, server: str, name: str | None, token: str) -> None:
-        """Stores a token in place of an earlier one; raises OSError when the file cannot be
-        written.
-        """
+        """Stores a token in place of an earlier one; raises OSError when writing fails."""
         known = self._read()
         known.setdefault(server, {})[name or ""] = token
         self._write(known)

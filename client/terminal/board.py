@@ -185,9 +185,7 @@ def _rank(mark: str) -> int:
 
 
 def _legend(board: BoardView, position: PositionView) -> list[str]:
-    """The meaning of the marks; a button has no cell, so its mark is spelled out: "pass: last
-    move".
-    """
+    """The meaning of the marks; a mark on a button is spelled out: "pass: last move"."""
     words = []
     for mark, places in sorted(_marked(position).items(), key=lambda one: _rank(one[0])):
         left, right, meaning = MARKS.get(mark, (*OTHER_MARK, mark))

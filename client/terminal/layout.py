@@ -64,9 +64,7 @@ def _grid(grid: Grid, flip: bool) -> Layout:
 
 
 def _row_ends(cells: dict[str, tuple[int, int]], right: int) -> Iterator[tuple[int, int, str]]:
-    """The first and the last name of each row, beside the row: pieces hide the names of their
-    cells.
-    """
+    """The first and the last cell name beside each row: pieces hide the names of their cells."""
     rows: dict[int, list[str]] = {}
     for name, (line, _) in sorted(cells.items(), key=lambda cell: cell[1]):
         rows.setdefault(line, []).append(name)
@@ -123,9 +121,7 @@ def _gaps_across(board: Sites) -> float:
 
 
 def _labelled(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], ...]) -> Layout:
-    """Adds column letters and row numbers if the ids consist of them; else the cells show their
-    ids.
-    """
+    """Adds column letters and row numbers if ids consist of them; else cells show their ids."""
     parts = {name: _parts(name) for name in cells}
     if not all(parts.values()):
         return Layout(cells, (), lines, named=True)
@@ -140,9 +136,7 @@ def _labelled(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], .
 def _column_words(
     cells: dict[str, tuple[int, int]], columns: dict[str, str]
 ) -> list[tuple[int, int, str]]:
-    """Column letters below the board, or beside the columns' top ends where columns lean (hex
-    boards).
-    """
+    """Column letters below the board, or at the columns' top ends where they lean (hex boards)."""
     if not all(letters.isalpha() for letters in columns.values()):
         return []
     upright = _common((cells[name][1], letters) for name, letters in columns.items())

@@ -283,9 +283,7 @@ class LineMode:
         self._result_due = False
 
     def _show_view(self, before: Model, message: View) -> None:
-        """Prints the board to spectators every time, to a player on turn, at the start and at the
-        end.
-        """
+        """Prints the board: for a spectator always, for a player on their turn and at both ends."""
         if self._model.view is not message.view or _is_repeat(before.drawn, message):
             return
         mine = self._model.my_seat

@@ -32,9 +32,7 @@ def player_text(board: BoardView | None, seat: int, occupant: Occupant | None) -
 
 
 def move_text(played: Played) -> str:
-    """A move in its notation; a pass that the server played because no other move was legal says
-    so.
-    """
+    """A move in its notation; a pass that the server played for lack of moves says so."""
     text = played.text or played.move
     return f"{text} (forced)" if played.forced else text
 
@@ -141,9 +139,7 @@ def room_title(model: Model) -> str:
 
 
 def seat_of_ply(model: Model, ply: int) -> int:
-    """The seat that played a ply, inferred without the rules by alternating back from the side to
-    move.
-    """
+    """The seat that played a ply: the seats alternate back from the side to move."""
     if model.view is not None and model.view.turn is not None:
         return (model.view.turn + model.ply - ply) % 2
     return ply % 2

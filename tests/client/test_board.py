@@ -1,4 +1,4 @@
-"""Boards as text: golden pictures for each game, and what must hold for all of them."""
+"""Boards as text: golden pictures for each game, and the properties of all of them."""
 
 import re
 from typing import Literal
@@ -203,9 +203,7 @@ def test_every_game_has_a_golden_picture() -> None:
 def test_any_position_fits_on_a_page_and_shows_all_its_pieces(
     game_id: str, data: st.DataObject
 ) -> None:
-    """At most 80 by 24, plain printable characters, the same picture with colour once the colour is
-    taken off.
-    """
+    """A page has at most 80 by 24 printable characters, and colour codes do not change it."""
     game = load_game(game_id)
     position = game.start({})
     for _ in range(data.draw(st.integers(0, 40))):
@@ -232,7 +230,7 @@ def test_any_position_fits_on_a_page_and_shows_all_its_pieces(
     assert all(f"{cell} {board.kinds[kind].name}" in spoken for cell, kind in view.pieces.items())
 
 
-# --- boards of games that are not here yet
+# --- boards of games that do not exist yet
 
 CHESSLIKE = BoardView(
     Grid(8, 8, style="checker"),
@@ -317,7 +315,7 @@ White to move"""
 
 
 def test_lines_and_turned_sticks_are_strokes() -> None:
-    """A kind without a letter of its own is a stroke that leans as the shape does."""
+    """A kind without a letter of its own is a stroke that leans as its shape does."""
     shapes: tuple[Literal["line", "stick"], ...] = ("line", "stick")
     kinds = {
         f"{shape}{angle}": Kind(shape, 0, shape, angle=angle)
@@ -337,7 +335,7 @@ def test_lines_and_turned_sticks_are_strokes() -> None:
 
 
 def test_a_mark_names_cells_labels_and_buttons() -> None:
-    """A label stands for its cells; a button is told in words, for it is nowhere on the board."""
+    """A label stands for its cells; a button, which has no cell, is spelled out."""
     board = BoardView(Grid(2, 2), {}, (), {"a": ("a1", "a2"), "pass": ()})
     marked = board_text(
         board, PositionView({}, 0, "go", marks={"win": ("a",), "last": ("pass",)}, last=("pass",))
@@ -346,7 +344,7 @@ def test_a_mark_names_cells_labels_and_buttons() -> None:
 
 
 def test_a_pass_is_told_as_the_last_move() -> None:
-    """Othello: nothing on the board has changed, and the line below it says what was played."""
+    """Othello: nothing on the board has changed, and the line below it names the pass."""
     position = load_game("othello").start()
     for token in ["e6", "f6", "d3", "e7", "e8", "d8", "g6", "f8", "pass"]:
         position = position.play(position.parse_move(token))
@@ -393,9 +391,7 @@ def test_whose_edges_are_whose_is_told() -> None:
 
 
 def test_a_board_is_turned_round_for_the_second_seat() -> None:
-    """Rows and columns both; cells that are numbered have the ends of their rows beside them, for
-    pieces hide them.
-    """
+    """Rows and columns are reversed; numbered cells show the ends of their rows."""
     board = BoardView(Grid(2, 2), {"r": Kind("red", 0, text="X")}, ())
     assert (
         board_text(board, PositionView({"a1": "r"}, 0, "go"), flip=True)
@@ -430,7 +426,7 @@ def test_a_piece_of_no_kind_is_a_question_mark() -> None:
     assert "?" in board_text(CHESSLIKE, PositionView({"a1": "dragon"}, 0, ""))
 
 
-# --- colour, words
+# --- colour and words
 
 
 @pytest.mark.parametrize(

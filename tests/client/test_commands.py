@@ -1,4 +1,4 @@
-"""What typed lines mean, and how things are said."""
+"""The meaning of typed lines, and the texts of the terminal."""
 
 import pytest
 
@@ -58,13 +58,13 @@ def test_a_move_that_can_be_several_asks_which() -> None:
 
 
 def test_an_exact_token_goes_before_a_loose_reading() -> None:
-    """Sticks writes 3x2, and x is what people put between cells."""
+    """Sticks writes 3x2, although players put x between cells."""
     assert read_line("3x2", STICKS) == Play(next(m for m in STICKS.moves if m.id == "3x2"))
     assert read_line("32", STICKS) == Play(next(m for m in STICKS.moves if m.id == "3x2"))
 
 
 def test_a_column_b_is_never_the_board() -> None:
-    """Where b is a move, the board is `board`, also when it is not this player's turn."""
+    """Where b is a move, the board command is `board`, even when it is not this player's turn."""
     assert isinstance(read_line("b", CONNECT_FOUR), Play)
     assert read_line("b", WAITING) == Unclear("It is not your turn.")
     assert read_line("board", CONNECT_FOUR) == read_line("BOARD", WAITING) == Do(Word.BOARD)

@@ -1,6 +1,4 @@
-"""What client.connection promises, against a server that follows a script and cuts at awkward
-moments.
-"""
+"""The promises of client.connection, against a scripted server that cuts at awkward moments."""
 
 import asyncio
 from collections.abc import Callable
@@ -141,7 +139,7 @@ def test_messages_from_the_future_are_passed_over(run: Callable[[Test], None]) -
 
 
 async def test_nobody_listening_is_unreachable() -> None:
-    """At once, and with the address in the message."""
+    """The error comes at once and names the address."""
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
         async with connect("http://127.0.0.1:1"):
             pass
@@ -282,7 +280,7 @@ def test_a_command_given_while_the_connection_is_down_goes_out_once_it_is_back()
 
 
 def test_a_command_that_stays_without_an_answer_moves_to_a_new_socket() -> None:
-    """Within 12 s, although the old socket still answers pings."""
+    """The client changes sockets within 12 s, although the old one still answers pings."""
 
     async def main() -> None:
         async def deaf(link: Link) -> None:
@@ -302,7 +300,7 @@ def test_a_command_that_stays_without_an_answer_moves_to_a_new_socket() -> None:
 
 
 def test_after_a_cut_a_command_has_its_time_again() -> None:
-    """The new socket is not blamed for what the old one left without an answer."""
+    """A command that the old socket left unanswered does not count against the new one."""
 
     async def main() -> None:
         states: list[State] = []

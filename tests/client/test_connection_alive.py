@@ -1,4 +1,4 @@
-"""What client.connection promises of staying alive: pings, silence, restarts, and when to give up."""
+"""How client.connection stays alive: pings, silence, restarts, and when it gives up."""
 
 import asyncio
 import json
@@ -177,7 +177,7 @@ def test_a_replaced_connection_does_not_fight_back(run: Callable[[Test], None]) 
 
 
 class BreaksAsItIsLeft:
-    """A socket that welcomes, and breaks in the moment in which whoever sends on it is cancelled."""
+    """A socket that sends a welcome, and breaks at the moment in which its sender is cancelled."""
 
     def __init__(self) -> None:
         self.sending = asyncio.Event()
@@ -200,9 +200,7 @@ class BreaksAsItIsLeft:
 
 
 def test_a_cut_in_the_moment_of_the_end_does_not_keep_it_alive() -> None:
-    """Leaving the connection ends it, though a task group tells of the cut and not of the
-    cancelling.
-    """
+    """Leaving ends the connection, although its task group raises the cut, not the cancellation."""
 
     async def main() -> None:
         dialled = 0

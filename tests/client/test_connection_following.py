@@ -1,6 +1,4 @@
-"""What client.connection promises of rooms that one follows, and of the lobby, through cuts and
-gaps.
-"""
+"""How client.connection follows rooms and the lobby through cuts and gaps."""
 
 import asyncio
 from collections.abc import Callable
@@ -64,7 +62,7 @@ def test_an_unknown_room_is_refused(run: Callable[[Test], None]) -> None:
 
 
 def test_after_a_cut_a_room_goes_on_where_it_was(run: Callable[[Test], None]) -> None:
-    """since and epoch say how far it got; what comes twice is dropped."""
+    """The client sends its position in `since` and `epoch`, and drops repeated events."""
 
     async def test(backend: Backend) -> None:
         async def first(link: Link) -> None:
@@ -91,7 +89,7 @@ def test_after_a_cut_a_room_goes_on_where_it_was(run: Callable[[Test], None]) ->
 
 
 def test_a_gap_brings_a_fresh_snapshot(run: Callable[[Test], None]) -> None:
-    """Whatever still comes from the old join is dropped."""
+    """The client drops the remaining messages of the old join."""
 
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
@@ -179,7 +177,7 @@ def test_a_busy_server_is_asked_again(run: Callable[[Test], None]) -> None:
 
 
 def test_a_reader_that_lags_gets_a_snapshot_instead_of_a_backlog_without_end() -> None:
-    """Commands are answered all the while, and thinking is dropped first."""
+    """Commands are answered meanwhile, and thinking is dropped first."""
 
     async def main() -> None:
         thinking = {

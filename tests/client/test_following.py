@@ -1,4 +1,4 @@
-"""What client.following promises, message by message."""
+"""The promises of client.following, message by message."""
 
 import json
 
@@ -23,7 +23,7 @@ def event(v: int) -> Happened:
 
 
 def started(v: int) -> Following:
-    """A room that was joined and is known at v."""
+    """A room that was joined and is known up to v."""
     following = Following("r")
     following.join("1")
     assert following.judge(joined_message(v)) is Verdict.PASS
@@ -41,7 +41,7 @@ def test_the_first_join_is_from_0_and_a_later_one_from_where_it_got() -> None:
 
 
 def test_what_belongs_to_an_earlier_join_is_dropped() -> None:
-    """Its snapshot too, which may be older than what was handed on."""
+    """Its snapshot is dropped too, which may be older than the passed events."""
     following = started(3)
     following.join("2")
     for message in (event(4), snapshot(2), Presence(room="r", seats=(), watching=1)):

@@ -23,7 +23,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 async def test_lines_come_one_by_one_however_they_were_written(pipe: tuple[int, int]) -> None:
-    """Split between a character's bytes, with and without carriage returns, not even UTF-8."""
+    """Lines may be split inside a character, end with CR LF or LF, or be invalid UTF-8."""
     reading, writing = pipe
     lines = Lines(reading)
     os.write(writing, b"one\r\ntwo\nthr\xe2\x99")
@@ -54,7 +54,7 @@ async def test_a_line_without_an_end_is_cut(pipe: tuple[int, int]) -> None:
 
 
 def test_the_loop_may_end_while_lines_are_waited_for(pipe: tuple[int, int]) -> None:
-    """The reading thread then ends without a word."""
+    """The reading thread then ends silently."""
     reading, writing = pipe
 
     async def main() -> None:

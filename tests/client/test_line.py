@@ -1,5 +1,6 @@
-"""What plain line mode shows and does, on a terminal and in a pipe, in a room that plays by the
-server's rule book.
+"""The output and the actions of plain line mode, on a terminal and in a pipe.
+
+The room is scripted and follows the server's rules.
 """
 
 import asyncio
@@ -33,9 +34,7 @@ ADDRESS = parse_address("http://script")
 
 
 class Typist:
-    """Lines for line mode; each takes half a second, in which all happens that can happen by
-    itself.
-    """
+    """Lines for line mode; each takes half a second, in which everything else can run."""
 
     def __init__(self, *lines: str) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -56,7 +55,7 @@ class Typist:
 
 
 class Run:
-    """What a run has printed."""
+    """The output of a run."""
 
     def __init__(self, interactive: bool) -> None:
         self.stdout, self.stderr = io.StringIO(), io.StringIO()
@@ -99,7 +98,7 @@ def play(
 
 
 def test_a_match_in_a_pipe() -> None:
-    """The whole transcript: data on stdout, messages on stderr, an end with the match."""
+    """The whole transcript: data on stdout, messages on stderr; the run ends with the match."""
     run = play(House(), Typist("b2", "c2", "a2"))
     assert (
         run.data
@@ -165,7 +164,7 @@ def test_the_end_of_the_input_leaves_on_a_terminal_and_fails_in_a_pipe() -> None
 
 
 def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
-    """So moves can be piped in at once although the AI moves in between; the AI begins here."""
+    """Moves can be piped in at once although the AI moves between them; here the AI begins."""
     run = play(House(seats=(AiSeat(1), MySeat())), Typist("b2", "c3", "b3", "c2"))
     assert re.findall(r"\d\. \w+: \w\d", run.data) == [
         "1. Crosses: a1",
@@ -306,7 +305,7 @@ def test_joining_takes_the_free_seat() -> None:
 
 
 def test_joining_where_a_match_is_over_waits_for_the_next() -> None:
-    """In a pipe too, where the end of a match is the end otherwise."""
+    """This holds in a pipe too, where the end of a match otherwise ends the run."""
     house = House(seats=(AiSeat(1), AiSeat(1)), host=BOB)
     house.play_out()
     house.decide(BOB, RemoveAi(id="1", room="r", seat=1))

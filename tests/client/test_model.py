@@ -1,6 +1,4 @@
-"""What client.model promises: the server's picture of a room, whatever comes twice, late or not at
-all.
-"""
+"""The model equals the server's room, even when messages are repeated, late or lost."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -59,9 +57,7 @@ HEAD = {"id": "x", "room": ROOM}
 
 
 def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room, Happened]]:
-    """Every event that a list of commands makes, as it reads on the wire, with the server's room
-    after it.
-    """
+    """The events of some commands as they are on the wire, each with the server's room after it."""
     ids = map(str, count())
     game = load_game("tic-tac-toe")
     opening = create(
@@ -84,7 +80,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
 
 
 def on_the_wire(room: Room, event: object) -> Happened:
-    """The event through the server's writer and the client's reader."""
+    """The event through the server's encoder and the client's decoder."""
     body = format_event_body(event)  # type: ignore[arg-type]
     message = parse_server_message(event_frame(ROOM, room.v, room.v, body))
     assert isinstance(message, Happened)
@@ -92,7 +88,7 @@ def on_the_wire(room: Room, event: object) -> Happened:
 
 
 def as_snapshot(model: Model) -> Snapshot:
-    """What the model knows, in the server's words."""
+    """The model as a snapshot of the server."""
     return Snapshot(
         room=model.room,
         v=model.v,
@@ -134,7 +130,7 @@ histories = st.builds(
 @given(histories)
 @settings(max_examples=200)
 def test_events_make_the_room_that_the_server_has(history: list[tuple[Room, Happened]]) -> None:
-    """After each single event."""
+    """The models agree after each event."""
     model = EMPTY
     for room, happened in history:
         model = apply(model, happened)
@@ -304,13 +300,13 @@ def test_presence_and_chat_are_kept_within_limits() -> None:
 
 
 def test_what_the_server_writes_the_client_reads() -> None:
-    """Each kind of message about a room, through both codecs."""
+    """Each kind of message about a room survives both codecs."""
     for message in (view(1, 0), turn(1, 0), Presence(room=ROOM, seats=(True,), watching=0)):
         assert parse_server_message(format_message(message)) == message
 
 
 def test_a_snapshot_may_take_v_back() -> None:
-    """A restored backup knows less than we did."""
+    """A restored backup has fewer events than the client knew."""
     model = play(
         at(1, started()), at(2, Hidden()), Snapshot(room=ROOM, v=1, seats=(None, None), match=None)
     )
@@ -323,7 +319,7 @@ def test_what_was_missing_comes_too_late_after_a_gap() -> None:
 
 
 def test_an_offer_of_a_draw_lapses_by_the_other_sides_move() -> None:
-    """As in the server's room, after every event; a move of the side that offered leaves it open."""
+    """The offer lapses as in the server's room; a move by the side that offered leaves it open."""
     ben = Actor("ben", "Ben")
     moves = [
         Move(id=str(ply), room=ROOM, ply=ply, move=cell)

@@ -1,4 +1,4 @@
-"""Replays on a terminal and in a pipe, and what comes over HTTP for them."""
+"""Replays on a terminal and in a pipe, and their HTTP requests."""
 
 import io
 import json
@@ -138,7 +138,7 @@ def test_the_end_of_input_ends_stepping() -> None:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with what the test has laid out: path to (status, body)."""
+    """Answers with the test's pages: path to (status, body)."""
 
     pages: ClassVar[dict[str, tuple[int, bytes]]] = {}
 
@@ -151,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Suppresses the log."""
 
 
 @contextmanager

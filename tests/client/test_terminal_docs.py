@@ -1,4 +1,4 @@
-"""docs/terminal.md tells of everything that the command can do."""
+"""docs/terminal.md describes everything that the command can do."""
 
 from pathlib import Path
 

@@ -107,9 +107,7 @@ class RoomLog:
         self.faults: list[str] = []
 
     def fold(self) -> None:
-        """Computes the states, and finds the faults of the log itself: I3, I9, I11, I12,
-        I16, I18.
-        """
+        """Computes the states and finds the log's own faults: I3, I9, I11, I12, I16, I18."""
         self.head = max([self.head, *self.events])  # an AI may have moved while the reader read
         umpire: Referee | None = None
         finished: set[str] = set()

@@ -130,9 +130,7 @@ class Journal:
 
 
 def _log_violations(log: RoomLog) -> list[str]:
-    """Checks that v counts 1, 2, 3, …, and that each match counts its plies, by the rules, to one
-    end.
-    """
+    """Checks that v counts 1, 2, 3, … and that each match follows the rules to one end."""
     found: list[str] = []
     if sorted(log.events) != list(range(1, log.head + 1)):
         found.append(f"{log.room}: the head is {log.head}, the events are {sorted(log.events)}")
@@ -183,9 +181,7 @@ def _ack_violations(ack: Acked, log: RoomLog | None) -> list[str]:
 
 
 def _seen_violations(messages: list[Happened | int], log: RoomLog | None) -> list[str]:
-    """Checks that a client saw each event once, without a gap, and as in the log; a snapshot may
-    jump.
-    """
+    """Checks that a client saw each event once, in order, as in the log; a snapshot may jump."""
     if log is None:
         return ["there is no such room"]
     found: list[str] = []

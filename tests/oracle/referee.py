@@ -45,9 +45,7 @@ class Referee:
         raise NotImplementedError
 
     def judge(self) -> None:
-        """Ends the match if the last move ended it; the turn has already passed to the
-        other side.
-        """
+        """Ends the match if the last move ended it; the turn has already passed on."""
         raise NotImplementedError
 
     def end(self, winner: int | None) -> None:

@@ -1,6 +1,4 @@
-"""Players that play any game by its legal moves: in a browser by clicks, in a terminal
-by typing.
-"""
+"""Players for any game by its legal moves: in a browser by clicks, in a terminal by typing."""
 
 from playwright.async_api import expect
 

@@ -1,6 +1,4 @@
-"""People with a browser: pages on a real server, used as people use them, that record
-their errors.
-"""
+"""People with a browser: pages on a real server, used as people use them."""
 
 import re
 from collections.abc import AsyncIterator

@@ -101,8 +101,6 @@ async def moment() -> None:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Polls a condition that no event signals; the time limit of all tests catches one
-    that hangs.
-    """
+    """Polls a condition that no event signals; the tests' time limit ends one that hangs."""
     while not holds():
         await moment()

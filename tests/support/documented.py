@@ -17,9 +17,7 @@ def documented_files() -> dict[str, str]:
 
 
 def install(folder: Path) -> None:
-    """Writes the files into a folder, with the metadata that an installer generates from
-    pyproject.toml.
-    """
+    """Writes the files into a folder, with the metadata that an installer generates."""
     files = documented_files()
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")

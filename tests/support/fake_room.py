@@ -140,9 +140,7 @@ class House:
                 await self._send(format_message(message))
 
     async def _ai(self) -> None:
-        """Plays the AI's moves while it is on turn: two thinking frames, then the first
-        legal move.
-        """
+        """Plays the AI's moves while it is on turn: two thinking frames, then the first move."""
         while (seat := self.room.ai_to_move()) is not None:
             match = self.room.match
             assert match is not None

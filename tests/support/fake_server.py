@@ -79,9 +79,7 @@ def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 
 def loop_ms() -> int:
-    """The time of the test server in milliseconds: the event loop's, from a fixed day in
-    the past.
-    """
+    """The test server's time in milliseconds: the event loop's, from a fixed past day."""
     return START_MS + int(asyncio.get_running_loop().time() * 1000)
 
 
@@ -90,9 +88,7 @@ def loop_ms() -> int:
 
 @dataclass
 class Fault:
-    """A failure of one call, before it does its work or after (when the caller cannot
-    know which).
-    """
+    """A failure of one call, before its work or after it (the caller cannot tell which)."""
 
     after: bool = False
     error: Exception = field(default_factory=lambda: StoreUnavailable("a fault of the test"))
@@ -114,9 +110,7 @@ class FaultyStore(MemoryStore):
         self.faults.setdefault(call, []).extend(faults or [Fault()])
 
     def hold(self, call: str) -> asyncio.Event:
-        """Makes calls of this name wait until the event is set; `waiting` is set while
-        one waits.
-        """
+        """Blocks calls of this name until the event is set; `waiting` is set by a blocked call."""
         self.waiting[call] = asyncio.Event()
         self.gates[call] = asyncio.Event()
         return self.gates[call]
@@ -197,9 +191,7 @@ class FaultyStore(MemoryStore):
 
 
 class UnreliableStore(FaultyStore):
-    """A store that fails at random, from a seed: before the work or, unless `after` is False, after
-    it.
-    """
+    """A store that fails at random, from a seed: before its work or, with `after`, after it."""
 
     def __init__(self, seed: int, rate: float, after: bool = True) -> None:
         super().__init__()

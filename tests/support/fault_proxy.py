@@ -167,9 +167,7 @@ class _Link:
 
 @asynccontextmanager
 async def fault_proxy(upstream_port: int) -> AsyncIterator[FaultProxy]:
-    """Opens a proxy on a free port of 127.0.0.1 before a server's port; it starts
-    without faults.
-    """
+    """Opens a proxy before a server's port, on a free port of 127.0.0.1 and without faults."""
     proxy = FaultProxy(upstream_port)
     tasks: set[asyncio.Task[None]] = set()
 

@@ -176,9 +176,7 @@ class Link:
             self._connection.transport.abort()
 
     async def ask(self, message: Message) -> Message | None:
-        """Sends a message and returns its answer; None when none arrived, which the
-        checker judges.
-        """
+        """Sends a message and returns its answer, or None; the checker judges a missing one."""
         return await patiently(await self.send(message))
 
     async def close(self) -> None:
@@ -234,9 +232,7 @@ class CrowdClient:
     # --- connections
 
     async def link(self, number: int) -> Link:
-        """The connection to a node, opened if necessary; it resumes all rooms from their last
-        event.
-        """
+        """The connection to a node, opened if necessary; it resumes all rooms."""
         link = self.links[number]
         async with asyncio.timeout(self._linked_s):
             while link is None or not link.open:
@@ -275,9 +271,7 @@ class CrowdClient:
         return link if link.open else None
 
     async def join(self, link: Link, room: str, since: int) -> None:
-        """Joins a room from a v, and repeats the join until it is acknowledged or the connection
-        closes.
-        """
+        """Joins a room from a v, again until it is acknowledged or the connection closes."""
         while link.open:
             answer = await link.ask(
                 {"t": "join", "id": self.new_id(), "room": room, "since": since}
@@ -400,9 +394,7 @@ class CrowdClient:
 
 
 async def read_everything(url: str, rooms: list[str], history: History) -> None:
-    """Joins every room from its first event on a node that no client has used; records the final
-    logs.
-    """
+    """Records the final logs: joins every room from its first event on a fresh node."""
     reader = CrowdClient(READER, [url], history, 0)
     link = await reader.link(0)
     for room in rooms:

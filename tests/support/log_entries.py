@@ -1,6 +1,4 @@
-"""Log entries and rooms of no particular game, for tests of the store and the bus; new
-databases.
-"""
+"""Log entries and rooms of no particular game, and new databases, for store and bus tests."""
 
 import asyncio
 import tempfile

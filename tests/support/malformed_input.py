@@ -38,9 +38,7 @@ RAW = (
 
 
 class Nonsense:
-    """The input of a hostile client, reproducible by its seed; `rooms` are the rooms it tries to
-    disturb.
-    """
+    """A hostile client's input, reproducible by its seed; `rooms` are the rooms to disturb."""
 
     def __init__(self, seed: int, rooms: list[str]) -> None:
         self._random = random.Random(seed)
@@ -168,9 +166,7 @@ class Nonsense:
         return whole[:-1] + b"," + more + b"}"
 
     def _harmless(self, payload: bytes) -> bytes:
-        """The message, unless everybody may send it in these rooms; an accepted chat becomes an
-        empty one.
-        """
+        """The message, unless anybody may send it in these rooms: chat becomes an empty line."""
         try:
             found = parse_message(payload)
         except ProtocolError:
@@ -213,9 +209,7 @@ class Nonsense:
         )()
 
     def odd_frames(self) -> bytes:
-        """Frames that are valid but rare: fragments with pings between them, unsolicited pongs,
-        binary.
-        """
+        """Valid but rare frames: fragments with pings between them, unsolicited pongs, binary."""
         one = self._random
         text = _encode({"t": "ping", "id": "p"})
         at = one.randrange(len(text))

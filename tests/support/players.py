@@ -180,9 +180,7 @@ async def ai_and_ai(
     journal: Journal,
     enough: asyncio.Event,
 ) -> Model:
-    """Lets the AI play itself until `enough` is set; returns the final model of a
-    watching client.
-    """
+    """Lets the AI play itself until `enough` is set; returns a spectator's final model."""
     async with connect(url, timing=HASTY) as ada:
         room = await make_room(ada, game, options, (AiSeat(level=level), AiSeat(level=level)))
         host = Player(ada, room, journal, 0, enough, host=True)

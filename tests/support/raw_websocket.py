@@ -1,6 +1,4 @@
-"""Low-level WebSockets, for clients that do what no library would: bad frames, no reads,
-no close.
-"""
+"""Low-level WebSockets for clients that do what no library would: bad frames, no reads."""
 
 import asyncio
 import os
@@ -106,9 +104,7 @@ class RawSocket:
         return head[0] & 15, await self.reader.readexactly(size)
 
     async def closed(self) -> int:
-        """Reads to the end of the connection; returns the close code, NO_CLOSE_FRAME if there was
-        none.
-        """
+        """Reads to the end of the connection; returns the close code or NO_CLOSE_FRAME."""
         code = NO_CLOSE_FRAME
         try:
             while True:

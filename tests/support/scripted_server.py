@@ -136,9 +136,7 @@ class Close(Exception):
 
 
 class Backend(Protocol):
-    """A place where scripts run, one connection each in sequence; a further connection is
-    refused.
-    """
+    """Runs scripts, one connection each in sequence, and refuses further connections."""
 
     def __call__(self, *scripts: Script, **settings: Any) -> Any: ...
 

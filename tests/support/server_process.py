@@ -131,9 +131,7 @@ class ServerProcess:
         self._running.send_signal(number)
 
     def send_signal_to_all(self, number: signal.Signals) -> None:
-        """Sends a signal to the server and all its processes, as Ctrl-C on a terminal and systemd
-        do.
-        """
+        """Sends a signal to the server's process group, as Ctrl-C on a terminal and systemd do."""
         os.killpg(self.pid, number)
 
     async def kill(self) -> None:

@@ -9,9 +9,7 @@ T = TypeVar("T")
 
 
 class _Jumping(selectors.BaseSelector):
-    """A selector that never sleeps: where a loop would wait for its next timer, it advances the
-    time.
-    """
+    """A selector that never sleeps: it advances the time to the loop's next timer instead."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

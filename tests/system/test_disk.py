@@ -1,4 +1,4 @@
-"""A disk that is full, and empty again; a log that cannot be written."""
+"""A disk that is full and then has space again; a log that cannot be written."""
 
 import asyncio
 import subprocess
@@ -20,7 +20,7 @@ SIZE = "4m"
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, so small that it is soon full."""
+    """A file system of its own, small enough to fill."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
@@ -35,7 +35,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> Path:
-    """Leaves no byte; returns the file to remove."""
+    """Fills the disk to the last byte; returns the file to remove."""
     ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:
@@ -46,7 +46,7 @@ def fill(folder: Path) -> Path:
 
 
 async def answer(socket: RawSocket, key: str) -> dict[str, object]:
-    """The ack or error with that id."""
+    """The ack or error with this id."""
     while True:
         message = await socket.message()
         if message.get("id") == key:
@@ -57,15 +57,17 @@ async def answer(socket: RawSocket, key: str) -> dict[str, object]:
 async def test_a_full_disk_is_told_and_heals_without_a_restart(
     tmp_path: Path, small_disk: Path
 ) -> None:
-    """While the disk is full, commands are refused with store.retry, nothing is acknowledged and
-    nothing happens, and what is known can still be read. Once there is space again, clients that
-    had waited get their acks and the AI moves on, by themselves and once each.
+    """While the disk is full, the server acknowledges nothing and refuses commands with
+    store.retry.
+
+    Existing rooms can still be read. Once there is space again, clients that waited get their acks
+    and the AI moves, without a restart and once each.
     """
     journal = Journal()
     data = tmp_path / "data"
     data.symlink_to(
         small_disk, target_is_directory=True
-    )  # so that the log of the server is not on that disk
+    )  # so that the server's log is not on that disk
     async with (
         serving(data, workers=1, ai_duel_pace_ms=0, **UNHURRIED) as server,
         raw_socket(server.port) as raw,
@@ -113,7 +115,7 @@ async def test_a_full_disk_is_told_and_heals_without_a_restart(
 
 
 async def _nobody_new(port: int) -> None:
-    """Nobody new can be remembered, which they are told."""
+    """Asserts that a newcomer is refused, because no identity can be stored."""
     async with raw_socket(port) as newcomer:
         assert " 101 " in await newcomer.upgrade()
         newcomer.say(Hello(protocol=1))
@@ -122,9 +124,7 @@ async def _nobody_new(port: int) -> None:
 
 
 async def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path, small_disk: Path) -> None:
-    """When standard error goes to a full disk, what the server has to say there is lost, and it
-    serves on.
-    """
+    """When standard error is on a full disk, the server loses its messages and keeps serving."""
     async with serving(small_disk / "data", **UNHURRIED) as server, raw_socket(server.port) as raw:
         await raw.hello()
         async with connect(server.url) as ada:

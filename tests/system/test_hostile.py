@@ -1,6 +1,4 @@
-"""Hostile clients: nonsense of every layer changes nothing, costs nothing that lasts, and surprises
-nobody.
-"""
+"""Hostile clients: malformed input changes nothing, costs nothing lasting, is never unexpected."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,13 +22,13 @@ ANSWERS = ("ack", "error", "pong")
 CLIENTS = 4
 PATIENCE_S = 60.0
 GROWTH_BYTES = 6 * 2**20
-#: Of each hundred inputs.
+#: Percent of the inputs.
 SHARES = {"messages": 80, "bad frames": 10, "odd frames": 2, "greetings": 8}
 
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """Two people with rooms of theirs in which nobody else may change anything."""
+    """Two people with rooms that nobody else may change."""
 
     ada: Connection
     bob: Connection
@@ -39,7 +37,7 @@ class Victims:
 
 @asynccontextmanager
 async def victims(server: ServerProcess) -> AsyncIterator[Victims]:
-    """Two matches under way, and one that was resigned."""
+    """Two matches in progress and one that was resigned."""
     async with connect(server.url) as ada, connect(server.url) as bob:
         rooms = [await make_room(ada, "tic-tac-toe") for _ in range(3)]
         for room in rooms:
@@ -50,7 +48,7 @@ async def victims(server: ServerProcess) -> AsyncIterator[Victims]:
 
 
 async def pictures(server: ServerProcess, rooms: list[str]) -> list[dict[str, Any]]:
-    """Each room's snapshot as a newcomer gets it."""
+    """The snapshot of each room as a newcomer receives it."""
     found = []
     async with raw_socket(server.port) as newcomer:
         await newcomer.hello()
@@ -63,14 +61,14 @@ async def pictures(server: ServerProcess, rooms: list[str]) -> list[dict[str, An
 
 
 class Attacker:
-    """Sends inputs one after the other, over as many connections as it takes."""
+    """Sends inputs in sequence, over as many connections as it needs."""
 
     def __init__(self, port: int, nonsense: Nonsense) -> None:
         self._port = port
         self._nonsense = nonsense
 
     async def attack(self, inputs: int) -> None:
-        """So many inputs in the proportions of SHARES; each one's effect is checked."""
+        """Sends `inputs` inputs in the proportions of SHARES, and checks the effect of each."""
         left = {kind: inputs * share // 100 for kind, share in SHARES.items()}
         for _ in range(left["greetings"]):
             await self._greet(self._nonsense.greeting())
@@ -90,7 +88,7 @@ class Attacker:
                 await self._break(self._nonsense.bad_frames())
 
     async def _answered(self, socket: RawSocket, messages: list[bytes]) -> None:
-        """Every message has exactly one answer."""
+        """Asserts that every message has exactly one answer."""
         socket.writer.write(b"".join(frame(message) for message in messages))
         socket.say(Ping(id="the last"))
         answers, last = 0, False
@@ -103,7 +101,7 @@ class Attacker:
                     answers += 1
 
     async def _break(self, frames: bytes) -> None:
-        """The server closes the connection, and says why if it still can."""
+        """Asserts that the server closes the connection, with a close frame if it still can."""
         async with raw_socket(self._port) as socket:
             await socket.hello()
             socket.writer.write(frames)
@@ -112,7 +110,7 @@ class Attacker:
             assert code in (1000, 1002, 1005, 1007, 1009, NO_CLOSE_FRAME), (code, frames[:80])
 
     async def _greet(self, greeting: bytes) -> None:
-        """The server answers what it will, and closes the connection when we do."""
+        """Asserts that the server closes the connection when the client does."""
         async with raw_socket(self._port) as socket:
             try:
                 socket.writer.write(greeting)
@@ -126,7 +124,7 @@ class Attacker:
 
 
 async def storm(server: ServerProcess, rooms: list[str], inputs: int, seed: int) -> None:
-    """Several attackers at once."""
+    """Runs several attackers at once."""
     async with asyncio.TaskGroup() as attackers:
         for n in range(CLIENTS):
             attacker = Attacker(server.port, Nonsense(seed * 100 + n, rooms))
@@ -134,7 +132,7 @@ async def storm(server: ServerProcess, rooms: list[str], inputs: int, seed: int)
 
 
 async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> int:
-    """Says one line after the other until then; returns how many were acknowledged."""
+    """Sends chat lines until `done`; returns how many were acknowledged."""
     lines = 0
     while not done.done():
         await who.command(Chat(id=who.new_id(), room=room, text="still there?"))
@@ -146,9 +144,11 @@ async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> 
     "inputs", [10_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])]
 )
 async def test_nonsense_of_every_kind_changes_nothing(tmp_path: Path, inputs: int) -> None:
-    """Thousands of random and mutated inputs, from garbage for a handshake to commands in others'
-    names: each message has one answer, each broken frame ends its connection; no room changes, no
-    traceback, memory stays flat, and a good client is served all the time.
+    """Thousands of random and mutated inputs change no room and disturb no other client.
+
+    They range from garbage handshakes to commands in others' names. Each message has one answer,
+    each broken frame ends its connection; there is no traceback, memory stays flat, and a good
+    client is served all the time.
     """
     settings = UNHURRIED | {"rooms_burst": 3, "rooms_per_minute": 1, "room_idle_s": 1}
     async with serving(tmp_path / "data", **settings) as server, victims(server) as people:
