@@ -86,7 +86,7 @@ async def own_server(data: Path | None) -> AsyncIterator[Address]:
 
 async def _announced(process: asyncio.subprocess.Process, log: Path) -> Address:
     """The address that the server prints when it is ready."""
-    assert process.stdout is not None, "it was asked for"
+    assert process.stdout is not None, "its standard output is a pipe"
     try:
         async with asyncio.timeout(START_S):
             while line := await process.stdout.readline():
@@ -104,7 +104,7 @@ def _last_lines(log: Path) -> str:
 
 
 async def _drain(process: asyncio.subprocess.Process) -> None:
-    assert process.stdout is not None, "it was asked for"
+    assert process.stdout is not None, "its standard output is a pipe"
     while await process.stdout.read(4096):
         pass
 

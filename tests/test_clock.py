@@ -7,7 +7,7 @@ import pytest
 from tests.support.clock import moment, stopped_clock, until
 
 
-async def test_time_stands_still_until_it_is_turned() -> None:
+async def test_time_stands_still_until_it_is_advanced() -> None:
     """A timer runs when its time has come, not before; other threads continue meanwhile."""
     loop = asyncio.get_running_loop()
     called: list[float] = []
@@ -29,7 +29,7 @@ async def test_time_stands_still_until_it_is_turned() -> None:
     assert before_s + 3600 <= loop.time()
 
 
-async def test_afterwards_time_goes_on() -> None:
+async def test_time_continues_afterwards() -> None:
     """Timers work again, and time has not gone back."""
     loop = asyncio.get_running_loop()
     async with stopped_clock() as clock:

@@ -6,7 +6,7 @@ from tests.conftest import LONGEST, TESTS
 
 
 @pytest.mark.parametrize("module", LONGEST)
-def test_a_long_module_is_one_that_there_is(module: str) -> None:
+def test_every_long_module_exists(module: str) -> None:
     """A renamed module would begin last without anybody noticing."""
     assert (TESTS / module).is_file()
 

@@ -119,7 +119,7 @@ def _limit(call: ast.Call, name: str, constants: Mapping[str, object]) -> float 
     return None
 
 
-def test_no_test_watches_a_clock_that_it_does_not_turn() -> None:
+def test_no_test_depends_on_a_clock_that_it_does_not_control() -> None:
     """No test reads real time or sets a reachable limit, but for those listed above."""
     found, used = [], set()
     for path in sorted(TESTS.rglob("*.py")):
@@ -151,7 +151,7 @@ def test_no_test_watches_a_clock_that_it_does_not_turn() -> None:
         "with pytest.raises(KeyError): time.monotonic()",
     ],
 )
-def test_a_watched_clock_is_seen(body: str) -> None:
+def test_a_real_clock_is_found(body: str) -> None:
     """The test above can fail."""
     header = "PROMPT_S = 1.5\nasync def test():\n    "
     assert [name for name, _ in clocks_watched(header + body)][:1] == ["test"]
@@ -167,6 +167,6 @@ def test_a_watched_clock_is_seen(body: str) -> None:
         "process.wait()",
     ],
 )
-def test_other_clocks_are_left_alone(body: str) -> None:
+def test_controlled_clocks_are_accepted(body: str) -> None:
     """Controlled clocks and limits for hanging tests are accepted."""
     assert list(clocks_watched(f"async def test():\n    {body}\n")) == []

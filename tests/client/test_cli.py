@@ -34,7 +34,7 @@ def test_every_command_of_the_server_has_help(command: str) -> None:
     assert done.stdout.lower().startswith("usage:")
 
 
-def test_the_commands_are_these() -> None:
+def test_the_commands() -> None:
     assert COMMANDS == ["games", "join", "play", "replay", "serve", "watch"]
 
 
@@ -84,10 +84,10 @@ def test_a_game_that_cannot_be_loaded_is_left_out(monkeypatch: pytest.MonkeyPatc
     assert "broken is left out: UnknownGame: there is no game 'broken'" in result.stderr
 
 
-def test_games_as_json_is_a_line_for_each() -> None:
+def test_games_as_json_prints_a_line_for_each() -> None:
     """The lines hold what the registry holds, with the rules for players."""
-    told = [json.loads(line) for line in plyroom("games", "--json").stdout.splitlines()]
-    for line, game in zip(told, map(load_game, game_ids()), strict=True):
+    lines = [json.loads(line) for line in plyroom("games", "--json").stdout.splitlines()]
+    for line, game in zip(lines, map(load_game, game_ids()), strict=True):
         options = {
             name: {
                 "title": option.title,
@@ -134,7 +134,7 @@ def test_games_as_json_is_a_line_for_each() -> None:
         (["play"], "Missing argument 'GAME'"),
     ],
 )
-def test_wrong_use_says_what_was_expected(arguments: list[str], words: str) -> None:
+def test_wrong_usage_is_explained(arguments: list[str], words: str) -> None:
     """The exit code is 2, and stdout is empty."""
     result = plyroom(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
@@ -151,7 +151,9 @@ def test_wrong_use_says_what_was_expected(arguments: list[str], words: str) -> N
         ["replay", "http://127.0.0.1:1/match/abc"],
     ],
 )
-def test_a_server_that_is_not_there_says_what_to_do(arguments: list[str], tmp_path: Path) -> None:
+def test_an_unreachable_server_is_reported_with_advice(
+    arguments: list[str], tmp_path: Path
+) -> None:
     """The exit code is 1, and stdout is empty."""
     result = plyroom(*arguments, XDG_STATE_HOME=str(tmp_path))
     assert (result.exit_code, result.stdout) == (1, "")

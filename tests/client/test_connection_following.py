@@ -25,7 +25,7 @@ from tests.support.virtual_time import run_virtual
 # --- following a room
 
 
-def test_following_begins_with_joined_and_snapshot_and_goes_on(run: Callable[[Test], None]) -> None:
+def test_following_begins_with_joined_and_snapshot_then_events(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -61,7 +61,7 @@ def test_an_unknown_room_is_refused(run: Callable[[Test], None]) -> None:
     run(test)
 
 
-def test_after_a_cut_a_room_goes_on_where_it_was(run: Callable[[Test], None]) -> None:
+def test_after_a_cut_a_room_resumes_at_its_last_event(run: Callable[[Test], None]) -> None:
     """The client sends its position in `since` and `epoch`, and drops repeated events."""
 
     async def test(backend: Backend) -> None:
@@ -162,7 +162,7 @@ def test_a_room_with_another_epoch_waits_for_its_snapshot(run: Callable[[Test], 
     run(test)
 
 
-def test_a_busy_server_is_asked_again(run: Callable[[Test], None]) -> None:
+def test_a_join_is_repeated_while_the_server_is_busy(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -176,7 +176,7 @@ def test_a_busy_server_is_asked_again(run: Callable[[Test], None]) -> None:
     run(test)
 
 
-def test_a_reader_that_lags_gets_a_snapshot_instead_of_a_backlog_without_end() -> None:
+def test_a_slow_reader_gets_a_snapshot_instead_of_an_endless_backlog() -> None:
     """Commands are answered meanwhile, and thinking is dropped first."""
 
     async def main() -> None:
@@ -245,7 +245,7 @@ def test_thinking_is_dropped_while_events_queue_up() -> None:
     run_virtual(main())
 
 
-def test_several_rooms_are_followed_apart_and_one_only_once(run: Callable[[Test], None]) -> None:
+def test_rooms_are_followed_separately_and_each_only_once(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -266,7 +266,7 @@ def test_several_rooms_are_followed_apart_and_one_only_once(run: Callable[[Test]
     run(test)
 
 
-def test_leaving_and_following_again_starts_afresh(run: Callable[[Test], None]) -> None:
+def test_leaving_and_following_again_starts_from_a_snapshot(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()

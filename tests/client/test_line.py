@@ -148,7 +148,7 @@ Crosses: Ada, Noughts: AI level 1
     )
 
 
-def test_a_match_on_a_terminal_goes_on_with_a_rematch_until_the_user_quits() -> None:
+def test_a_match_on_a_terminal_continues_with_a_rematch_until_the_user_quits() -> None:
     run = play(House(), Typist("b2", "resign", "rematch", "q"), interactive=True)
     assert "1. Crosses: b2\n" in run.data
     assert "Noughts win: Crosses resigned.\n" in run.data
@@ -157,7 +157,7 @@ def test_a_match_on_a_terminal_goes_on_with_a_rematch_until_the_user_quits() -> 
     assert run.data.endswith("Noughts to move\nYour move (or help) > ")
 
 
-def test_the_end_of_the_input_leaves_on_a_terminal_and_fails_in_a_pipe() -> None:
+def test_the_end_of_the_input_quits_on_a_terminal_and_fails_in_a_pipe() -> None:
     assert "Your move" in play(House(), Typist().end(), interactive=True).data
     with pytest.raises(InputEnded):
         play(House(), Typist("b2").end())
@@ -176,7 +176,7 @@ def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
     assert "Crosses win: three in a row." in run.data
 
 
-def test_what_is_no_move_is_told_on_stderr_and_asked_again() -> None:
+def test_an_invalid_line_is_reported_on_stderr_and_the_prompt_repeated() -> None:
     run = play(House(), Typist("d9", "b2", "b2", "c2", "a2"))
     assert run.messages.count("error: ") == 2
     assert "error: no: move.malformed. Moves: a1, b1, c1, a2, b2, c2, a3, b3, c3." in run.messages
@@ -212,7 +212,7 @@ def test_questions_are_answered_on_stdout() -> None:
     assert "<Ada> you too\n" in run.data
 
 
-def test_a_refusal_of_the_server_is_told() -> None:
+def test_a_refusal_by_the_server_is_printed() -> None:
     run = play(House(), Typist("abort", "abort", "rematch", "q"), interactive=True)
     assert "error: no: match.over\n" in run.messages
     assert "No result: the match was aborted.\n" in run.data
@@ -265,7 +265,7 @@ def test_two_people_meet() -> None:
     assert "Bob has lost the connection or left.\nBob is back.\n" in run.messages
 
 
-def test_offers_of_a_rematch_are_told_to_both() -> None:
+def test_both_players_see_offers_of_a_rematch() -> None:
     house = House(seats=(MySeat(), OpenSeat()))
     typist = Typist()
     run = Run(True)
@@ -334,7 +334,7 @@ def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
     assert run.data.endswith("Your move (or help) > \n<Bob> hello\nYour move (or help) > ")
 
 
-def test_a_room_that_is_not_there_is_refused() -> None:
+def test_a_room_that_does_not_exist_is_refused() -> None:
     async def script(link: Link) -> None:
         await link.hello()
         await link.refuse(await link.expect("join"), "room.unknown")

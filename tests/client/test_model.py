@@ -152,7 +152,7 @@ def test_a_snapshot_anywhere_and_the_events_after_it_make_the_same_room(
 
 
 @given(histories, st.data())
-def test_what_comes_twice_or_late_changes_nothing(
+def test_repeated_and_late_events_change_nothing(
     history: list[tuple[Room, Happened]], data: st.DataObject
 ) -> None:
     model = EMPTY
@@ -164,7 +164,7 @@ def test_what_comes_twice_or_late_changes_nothing(
 
 
 @given(histories, st.data())
-def test_after_a_gap_nothing_is_believed_until_a_snapshot(
+def test_after_a_gap_events_are_ignored_until_a_snapshot(
     history: list[tuple[Room, Happened]], data: st.DataObject
 ) -> None:
     missing = data.draw(st.integers(0, len(history) - 1))
@@ -235,7 +235,7 @@ def test_view_and_moves_are_those_of_the_last_move() -> None:
     assert play(view(1, 0), turn(1, 0), model=model) == model
 
 
-def test_chat_between_view_and_move_leaves_the_moves_alone() -> None:
+def test_chat_between_view_and_move_keeps_the_moves() -> None:
     model = play(at(1, started()), view(1, 0), turn(1, 0), at(2, Said("bob", "Bob", "hi")))
     assert model.moves
     assert model.chat[-1].text == "hi"
@@ -260,7 +260,7 @@ def test_nobody_moves_in_a_frozen_room() -> None:
     assert (frozen.epoch, frozen.description) == ("e", description)
 
 
-def test_a_snapshot_voids_what_was_drawn() -> None:
+def test_a_snapshot_voids_earlier_views() -> None:
     match = MatchState(id="m1", number=1, start="", rules="", seats=(), moves=(Played("a1"),))
     model = play(
         at(1, started()),
@@ -271,7 +271,7 @@ def test_a_snapshot_voids_what_was_drawn() -> None:
     assert (model.v, model.view, model.moves, model.ply) == (9, None, (), 1)
 
 
-def test_an_ai_seat_is_nobodys_even_if_the_names_agree() -> None:
+def test_an_ai_seat_is_never_mine_even_if_the_identities_agree() -> None:
     model = play(Snapshot(room=ROOM, v=1, seats=(Occupant("ada", "AI", "ai", 1), None), match=None))
     assert model.my_seat is None
 
@@ -284,7 +284,7 @@ def test_thinking_about_another_match_is_dropped(match: str, ply: int, kept: boo
     assert (play(at(1, started()), thinking).thinking is thinking) == kept
 
 
-def test_thinking_about_a_ply_gone_by_is_dropped() -> None:
+def test_thinking_about_an_earlier_ply_is_dropped() -> None:
     late = Thinking(room=ROOM, match="m1", ply=0, seat=0, state="done")
     assert play(at(1, started()), moved(2, 0), late).thinking is None
 
@@ -313,7 +313,7 @@ def test_a_snapshot_may_take_v_back() -> None:
     assert (model.v, model.match) == (1, None)
 
 
-def test_what_was_missing_comes_too_late_after_a_gap() -> None:
+def test_missing_events_come_too_late_after_a_gap() -> None:
     model = play(at(1, started()), moved(3, 1), moved(2, 0))
     assert (model.v, model.ply, model.in_step) == (1, 0, False)
 
@@ -325,14 +325,14 @@ def test_an_offer_of_a_draw_lapses_by_the_other_sides_move() -> None:
         Move(id=str(ply), room=ROOM, ply=ply, move=cell)
         for ply, cell in enumerate(("a1", "b1", "c1"))
     ]
-    told: list[tuple[Actor, Incoming]] = [
+    commands: list[tuple[Actor, Incoming]] = [
         (ADA, Sit(id="s", room=ROOM, seat=0)), (ben, Sit(id="s", room=ROOM, seat=1)),
         (ADA, OfferDraw(id="o", room=ROOM)), (ADA, moves[0]), (ben, moves[1]),
         (ben, OfferDraw(id="o", room=ROOM)), (ADA, moves[2]),
     ]  # fmt: skip
     model = Model(room=ROOM)
     seen = []
-    for room, happened in room_history(told):
+    for room, happened in room_history(commands):
         model = apply(model, happened)
         assert model.offers == room.offers
         seen.append(model.offers)

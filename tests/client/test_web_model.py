@@ -101,11 +101,11 @@ def as_snapshot(room: Room) -> dict[str, Any]:
 
 def as_known(room: Room) -> dict[str, Any]:
     """The room as the model should have it."""
-    told = as_snapshot(room)
+    seen = as_snapshot(room)
     return {
         "offers": [],
         "chat": [],
-        **{name: told[name] for name in told if name not in ("t", "room")},
+        **{name: seen[name] for name in seen if name not in ("t", "room")},
         "gap": False,
     }
 
@@ -128,29 +128,29 @@ async def test_events_make_the_room_that_the_server_has(page: Page) -> None:
 async def test_a_snapshot_anywhere_and_the_events_after_it_make_the_same_room(page: Page) -> None:
     """Some of the events before it are repeated in any order, as a resumed connection may do."""
     chance = random.Random(1)
-    told, expected = [], []
+    messages, expected = [], []
     for history in HISTORIES:
         at = chance.randrange(len(history))
         again = [event for _, event in chance.sample(history[: at + 1], min(5, at + 1))]
-        told.append(
+        messages.append(
             [as_snapshot(history[at][0]), *again, *(event for _, event in history[at + 1 :])]
         )
         expected.append(as_known(history[-1][0]))
-    folded = await page.evaluate(FOLD, told)
+    folded = await page.evaluate(FOLD, messages)
     assert [rooms[-1] for rooms in folded] == expected
 
 
-async def test_a_missing_event_is_noticed_and_a_snapshot_heals_it(page: Page) -> None:
+async def test_a_missing_event_is_noticed_and_a_snapshot_repairs_it(page: Page) -> None:
     """From any missing event to the snapshot, the room stays unchanged and reports a gap."""
     chance = random.Random(2)
-    told, gaps, expected = [], [], []
+    messages, gaps, expected = [], [], []
     for history in HISTORIES:
         missing = chance.randrange(1, len(history) - 1)
         events = [event for _, event in history]
-        told.append([*events[:missing], *events[missing + 1 :], as_snapshot(history[-1][0])])
+        messages.append([*events[:missing], *events[missing + 1 :], as_snapshot(history[-1][0])])
         gaps.append(missing)
         expected.append(as_known(history[-1][0]))
-    folded = await page.evaluate(FOLD, told)
+    folded = await page.evaluate(FOLD, messages)
     for rooms, missing, whole in zip(folded, gaps, expected, strict=True):
         assert [(room["v"], room["gap"]) for room in rooms[missing:-1]] == [(missing, True)] * (
             len(rooms) - missing - 1

@@ -109,7 +109,7 @@ class RoomLog:
     def fold(self) -> None:
         """Computes the states and finds the log's own faults: I3, I9, I11, I12, I16, I18."""
         self.head = max([self.head, *self.events])  # an AI may have moved while the reader read
-        umpire: Referee | None = None
+        referee: Referee | None = None
         finished: set[str] = set()
         if sorted(self.events) != list(range(2, self.head + 1)):
             self._fault("I3", f"v goes {sorted(self.events)}, and the head is {self.head}")
@@ -135,11 +135,11 @@ class RoomLog:
                     now.seats[event["seat"]] = None
                     now.offers = ()
                 case "started":
-                    umpire = self._start(v, now, event)
+                    referee = self._start(v, now, event)
                 case "moved":
-                    self._move(v, now, event, umpire)
+                    self._move(v, now, event, referee)
                 case "finished":
-                    self._finish(v, now, event, umpire, finished)
+                    self._finish(v, now, event, referee, finished)
                 case "offered":
                     if event["seat"] in now.offers:
                         self._fault("I18", f"a second offer of one seat at v {v}")
@@ -151,13 +151,13 @@ class RoomLog:
                 case kind:
                     self._fault("I3", f"an event of kind {kind} at v {v}")
             running = (
-                umpire is not None
+                referee is not None
                 and now.match is not None
                 and now.over is None
-                and not umpire.over
+                and not referee.over
             )
-            now.legal = tuple(sorted(umpire.moves())) if running and umpire is not None else ()
-            now.to_move = now.player(umpire.turn) if running and umpire is not None else None
+            now.legal = tuple(sorted(referee.moves())) if running and referee is not None else ()
+            now.to_move = now.player(referee.turn) if running and referee is not None else None
             self.states[v] = now
 
     def _take(self, v: int, now: State, event: Message) -> None:
@@ -186,32 +186,32 @@ class RoomLog:
         now.seats = list(players)
         return referee(self.game, self.options)
 
-    def _move(self, v: int, now: State, event: Message, umpire: Referee | None) -> None:
-        if now.match != event["match"] or umpire is None:
+    def _move(self, v: int, now: State, event: Message, referee: Referee | None) -> None:
+        if now.match != event["match"] or referee is None:
             self._fault("I11", f"a move of another match at v {v}")
             return
         if now.over is not None:
             self._fault("I11", f"a move after the end at v {v}")
         if event["ply"] != len(now.moves):
             self._fault("I16", f"ply {event['ply']} at v {v}, where {len(now.moves)} was due")
-        if event["seat"] != umpire.turn:
+        if event["seat"] != referee.turn:
             self._fault(
-                "I9", f"seat {event['seat']} moved at v {v}, and it was the turn of {umpire.turn}"
+                "I9", f"seat {event['seat']} moved at v {v}, and it was the turn of {referee.turn}"
             )
         try:
-            umpire.play(event["move"])
+            referee.play(event["move"])
         except Foul as foul:
             self._fault("I9", f"v {v}: {foul}")
         now.moves = (*now.moves, event["move"])
         now.offers = tuple(seat for seat in now.offers if seat == event["seat"])
 
     def _finish(
-        self, v: int, now: State, event: Message, umpire: Referee | None, finished: set[str]
+        self, v: int, now: State, event: Message, referee: Referee | None, finished: set[str]
     ) -> None:
         if event["match"] in finished or now.match != event["match"]:
             self._fault("I11", f"a second result at v {v}")
         finished.add(event["match"])
-        on_board = umpire is not None and umpire.over
+        on_board = referee is not None and referee.over
         if event["how"] == "agreement" and not now.offers:
             self._fault("I18", f"a draw was agreed at v {v} that nobody had offered")
         if event["how"] in DRAWS and event["winner"] is not None:
@@ -220,9 +220,9 @@ class RoomLog:
             self._fault(
                 "I9", f"finished by {event['how']} at v {v}, and the referee says {on_board}"
             )
-        elif on_board and umpire is not None and umpire.winner != event["winner"]:
+        elif on_board and referee is not None and referee.winner != event["winner"]:
             self._fault(
-                "I9", f"{event['winner']} has won at v {v}, and the referee says {umpire.winner}"
+                "I9", f"{event['winner']} has won at v {v}, and the referee says {referee.winner}"
             )
         now.over = (event["winner"], event["how"])
         now.offers = ()
@@ -296,10 +296,10 @@ def _check_sessions(
         if one.way != "in":
             continue
         here = f"{one.client} on connection {one.session}"
-        asked = joins.get((one.session, message["id"])) if message["t"] == "ack" else None
-        if asked is not None:
-            follow = following[one.session, asked["room"]]
-            follow.since, follow.v = asked.get("since", 0), None
+        join = joins.get((one.session, message["id"])) if message["t"] == "ack" else None
+        if join is not None:
+            follow = following[one.session, join["room"]]
+            follow.since, follow.v = join.get("since", 0), None
         if message["t"] not in ("joined", "snapshot", "event", "turn"):
             continue
         room = message["room"]

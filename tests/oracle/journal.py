@@ -138,29 +138,33 @@ def _log_violations(log: RoomLog) -> list[str]:
     created = log.events[1]
     if not isinstance(created, Created):
         return [f"{log.room}: the log starts with {created}"]
-    umpire: Referee | None = None
+    current: Referee | None = None
     match, ply = "", 0
     for v, event in sorted(log.events.items()):
         where = f"{log.room} v {v}"
         if isinstance(event, Started):
-            if umpire is not None:
+            if current is not None:
                 found.append(f"{where}: a match began before the one before it was over")
-            umpire, match, ply = referee(created.game, created.options), event.match, 0
+            current, match, ply = referee(created.game, created.options), event.match, 0
         elif isinstance(event, Moved):
-            if umpire is None or (event.match, event.ply, event.seat) != (match, ply, umpire.turn):
+            if current is None or (event.match, event.ply, event.seat) != (
+                match,
+                ply,
+                current.turn,
+            ):
                 return [*found, f"{where}: {event} where ply {ply} of {match} was to come"]
             try:
-                umpire.play(event.move)
+                current.play(event.move)
             except Foul as foul:
                 return [*found, f"{where}: {foul}"]
             ply += 1
         elif isinstance(event, Finished):
-            if umpire is None or event.match != match:
+            if current is None or event.match != match:
                 return [*found, f"{where}: {event}, but no such match was running"]
             on_board = event.how == "board"
-            if on_board != umpire.over or (on_board and event.winner != umpire.winner):
-                found.append(f"{where}: {event}, but the umpire says otherwise")
-            umpire = None
+            if on_board != current.over or (on_board and event.winner != current.winner):
+                found.append(f"{where}: {event}, but the referee says otherwise")
+            current = None
     return found
 
 

@@ -44,7 +44,7 @@ def watch_faults(page: Page) -> list[str]:
     page.on("pageerror", lambda error: faults.append(f"error: {error}"))
     page.on(
         "console",
-        lambda said: faults.append(f"{said.type}: {said.text}") if said.type in BAD else None,
+        lambda line: faults.append(f"{line.type}: {line.text}") if line.type in BAD else None,
     )
     return faults
 

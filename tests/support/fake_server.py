@@ -461,7 +461,7 @@ class World:
     ) -> None:
         self.settings = Settings(sole_node=False, ai_pace_ms=0, ai_duel_pace_ms=0, workers=1)
         self.store = FaultyStore()
-        self._instead = store
+        self._store_override = store
         self.bus: Bus = BadBus()
         self.engines = ScriptedEngines()
         self.find_game = find_game
@@ -482,7 +482,7 @@ class World:
         ports = Ports(
             node=node,
             settings=self.settings,
-            store=self._instead or self.store,
+            store=self._store_override or self.store,
             bus=self.bus,
             engines=self.engines,
             find_game=self.find_game,

@@ -320,14 +320,14 @@ class CrowdClient:
             "ply": known.plies,
             "move": token,
         }
-        luck = self.chance.random()
-        if luck < 0.88:
+        roll = self.chance.random()
+        if roll < 0.88:
             await self.again(link, message)
-        elif luck < 0.92:
+        elif roll < 0.92:
             self.commands += 1
             for future in [await link.send(message), await link.send(message)]:
                 await patiently(future)
-        elif luck < 0.96:
+        elif roll < 0.96:
             self.commands += 1
             links = [await self.link(number) for number in range(len(self.links))]
             for future in [await one.send(message) for one in links]:

@@ -43,13 +43,13 @@ def test_the_game_of_the_page_is_found_and_passes_the_kit() -> None:
     """The game is found by its entry point and passes all checks; perft prints the page's counts,
     and `plyroom games` lists it.
     """
-    told = run("engine.conformance", GAME).splitlines()
-    assert len(told) >= 16
-    assert all(line.startswith(f"{GAME}: ") and line.endswith(": passed") for line in told)
+    lines = run("engine.conformance", GAME).splitlines()
+    assert len(lines) >= 16
+    assert all(line.startswith(f"{GAME}: ") and line.endswith(": passed") for line in lines)
     counts = [line.split()[1] for line in run("engine.perft", GAME, "6").splitlines()]
-    said = re.search(r"For this game it prints ([\d, ]+)\.", PAGE.read_text("utf-8"))
-    assert said
-    assert said[1].split(", ") == counts
+    printed = re.search(r"For this game it prints ([\d, ]+)\.", PAGE.read_text("utf-8"))
+    assert printed
+    assert printed[1].split(", ") == counts
     assert f"{GAME}: Pong hau k'i, levels 1 to 2\n" in run("client", "games")
 
 

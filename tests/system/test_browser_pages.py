@@ -64,14 +64,14 @@ async def fits(person: Person, down: bool) -> None:
     assert not down or high <= 0, f"{person.page.url} is {high} px too high"
 
 
-async def test_axe_is_there() -> None:
+async def test_axe_is_installed() -> None:
     """`make check` installs axe; without it the tests below check less."""
     if not AXE.exists():
         pytest.skip("axe-core is not installed in this environment; `make check` does it")
 
 
 @pytest.mark.parametrize(("screen", "scheme"), LOOKS)
-async def test_every_page_fits_and_has_nothing_for_axe_to_find(
+async def test_every_page_fits_and_passes_axe(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any], scheme: str
 ) -> None:
     """From the lobby to the replay, axe finds nothing and the board needs no scrolling."""
@@ -157,17 +157,15 @@ async def test_pages_are_left_and_come_back_to_with_the_browser_s_own_buttons(
         assert await ada.page.evaluate("window.loadedOnce")
 
 
-async def test_nothing_but_the_server_itself_is_asked_for_anything(
-    chromium: Browser, server: ServerProcess
-) -> None:
+async def test_no_other_server_receives_a_request(chromium: Browser, server: ServerProcess) -> None:
     """The pages work without other servers, and contain no inline script or style."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
-        asked: list[str] = []
-        ada.page.on("request", lambda request: asked.append(request.url))
+        requested: list[str] = []
+        ada.page.on("request", lambda request: requested.append(request.url))
         ada.page.on(
-            "websocket", lambda socket: asked.append(socket.url.replace("ws://", "http://"))
+            "websocket", lambda socket: requested.append(socket.url.replace("ws://", "http://"))
         )
         await ada.create("Connect four", "The AI", level=1)
-        assert [url for url in asked if not url.startswith(server.url)] == []
+        assert [url for url in requested if not url.startswith(server.url)] == []
         inside = "document.querySelectorAll('style, script:not([src]), [onclick], [onload]').length"
         assert await ada.page.evaluate(inside) == 0

@@ -41,9 +41,7 @@ async def sit_together(ada: Person, bob: Person, game: str = "Tic-tac-toe") -> N
     await ada.turn()
 
 
-async def test_a_new_name_is_seen_by_everybody_from_then_on(
-    chromium: Browser, server: ServerProcess
-) -> None:
+async def test_a_new_name_is_visible_to_everybody(chromium: Browser, server: ServerProcess) -> None:
     """The name survives a reload; the server refuses an invalid name with the reason."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await ada.go("/")
@@ -57,9 +55,7 @@ async def test_a_new_name_is_seen_by_everybody_from_then_on(
         await expect(ada.button("Your name is Ada of Lovelace; change it")).to_be_visible()
 
 
-async def test_chat_and_names_are_text_whatever_they_say(
-    chromium: Browser, server: ServerProcess
-) -> None:
+async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerProcess) -> None:
     """Text that people write never becomes markup, for any viewer."""
     evil = '<img src=x onerror="window.broken=1">'
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
@@ -81,7 +77,7 @@ async def test_chat_and_names_are_text_whatever_they_say(
             assert await person.page.evaluate("window.broken === undefined")
 
 
-async def test_what_spectators_say_to_each_other_players_do_not_hear(
+async def test_players_do_not_see_chat_among_spectators(
     chromium: Browser, server: ServerProcess
 ) -> None:
     """The room continues for them without a gap."""
@@ -236,9 +232,7 @@ async def test_the_link_to_a_room_is_seen_and_copied(
         assert await ada.page.evaluate("navigator.clipboard.readText()") == ada.page.url
 
 
-async def test_what_is_refused_is_said_and_changes_nothing(
-    chromium: Browser, tmp_path: Path
-) -> None:
+async def test_a_refusal_is_shown_and_changes_nothing(chromium: Browser, tmp_path: Path) -> None:
     """A refused command shows its reason for a while; a missing room is reported."""
     async with (
         serving(tmp_path / "data", rooms_burst=1, rooms_per_minute=0.001) as server,
@@ -259,7 +253,7 @@ async def test_what_is_refused_is_said_and_changes_nothing(
         await expect(ada.button("Create the room")).to_be_visible()
 
 
-async def test_a_refused_connection_is_told(chromium: Browser, tmp_path: Path) -> None:
+async def test_a_refused_connection_is_explained(chromium: Browser, tmp_path: Path) -> None:
     """With too many guests or sockets from one address, the page says so and when to try again.
 
     It connects by itself once there is capacity.
@@ -268,19 +262,19 @@ async def test_a_refused_connection_is_told(chromium: Browser, tmp_path: Path) -
         tmp_path / "data", limit_guests=2, limit_guests_per_minute=1, limit_sockets=1
     ) as server:
         pages = [await (await chromium.new_context()).new_page() for _ in range(3)]
-        told = [page.get_by_role("alert").filter(has_text="Not connected") for page in pages]
+        banners = [page.get_by_role("alert").filter(has_text="Not connected") for page in pages]
         await pages[0].goto(server.url)
         await expect(pages[0].get_by_role("img", name=re.compile("^connected"))).to_be_visible()
         await pages[1].goto(server.url)
-        await expect(told[1]).to_contain_text(
+        await expect(banners[1]).to_contain_text(
             "your address has 1 connections open, as many as it may; try again in 10 s"
         )
         await pages[2].goto(server.url)
-        await expect(told[2]).to_contain_text(
+        await expect(banners[2]).to_contain_text(
             "your address may have 2 new guests at once and then 1 a minute; try again in"
         )
         await pages[0].close()
-        await expect(told[1]).to_have_count(0)
+        await expect(banners[1]).to_have_count(0)
         await expect(pages[1].get_by_role("img", name=re.compile("^connected"))).to_be_visible()
         for page in pages[1:]:
             await page.close()

@@ -37,7 +37,7 @@ def durable() -> Iterator[Postgres]:
 @pytest.mark.parametrize(
     "ends", [["kill"], pytest.param(["kill", "immediate", "fast"] * 8, marks=LONG)]
 )
-async def test_a_database_that_goes_under_load_costs_no_move(
+async def test_a_database_outage_under_load_costs_no_move(
     durable: Postgres, tmp_path: Path, ends: list[str]
 ) -> None:
     """R7: an outage of the database under two nodes with matches costs no acknowledged move.
@@ -76,10 +76,10 @@ async def test_a_database_that_goes_under_load_costs_no_move(
             for n, end in enumerate(ends):
                 await journal.more_acks(50)
                 await asyncio.to_thread(durable.kill if end == "kill" else _stopping(durable, end))
-                await asyncio.gather(*(_told_to_retry(raw, room, f"r{n}") for raw in raws))
+                await asyncio.gather(*(_assert_retry(raw, room, f"r{n}") for raw in raws))
                 await asyncio.to_thread(durable.start)
                 async with asyncio.timeout(SETTLED_S):
-                    await asyncio.gather(*(_taken(raw, room, f"r{n}") for raw in raws))
+                    await asyncio.gather(*(_send_until_acked(raw, room, f"r{n}") for raw in raws))
                     await journal.more_acks(2 * MATCHES)
             enough.set()
         models: list[Model] = [match.result() for match in matches]
@@ -123,19 +123,19 @@ async def _answer(raw: RawSocket, key: str) -> dict[str, object]:
             return message
 
 
-async def _told_to_retry(raw: RawSocket, room: str, key: str) -> None:
+async def _assert_retry(raw: RawSocket, room: str, key: str) -> None:
     """Asserts that a command is refused with store.retry while the database is away."""
     raw.say(Chat(id=key, room=room, text="is anybody there?"))
-    told = await _answer(raw, key)
-    assert (told["t"], told.get("code")) == ("error", Code.STORE_RETRY)
+    answer = await _answer(raw, key)
+    assert (answer["t"], answer.get("code")) == ("error", Code.STORE_RETRY)
 
 
-async def _taken(raw: RawSocket, room: str, key: str) -> None:
+async def _send_until_acked(raw: RawSocket, room: str, key: str) -> None:
     """Sends the same command again until it is acknowledged."""
     while True:
         raw.say(Chat(id=key, room=room, text="is anybody there?"))
-        told = await _answer(raw, key)
-        if told["t"] == "ack":
+        answer = await _answer(raw, key)
+        if answer["t"] == "ack":
             return
-        assert told.get("code") == Code.STORE_RETRY
+        assert answer.get("code") == Code.STORE_RETRY
         await asyncio.sleep(0.1)  # as clients do

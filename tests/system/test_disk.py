@@ -54,7 +54,7 @@ async def answer(socket: RawSocket, key: str) -> dict[str, object]:
 
 
 @pytest.mark.usefixtures("warm_engine")
-async def test_a_full_disk_is_told_and_heals_without_a_restart(
+async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
     tmp_path: Path, small_disk: Path
 ) -> None:
     """While the disk is full, the server acknowledges nothing and refuses commands with
@@ -84,14 +84,14 @@ async def test_a_full_disk_is_told_and_heals_without_a_restart(
             acked = []
             for chat in chats:
                 raw.say(chat)
-                told = await answer(raw, chat.id)
-                acked += [chat] if told["t"] == "ack" else []
-                if told["t"] == "error":
-                    assert told["code"] == Code.STORE_RETRY
+                reply = await answer(raw, chat.id)
+                acked += [chat] if reply["t"] == "ack" else []
+                if reply["t"] == "error":
+                    assert reply["code"] == Code.STORE_RETRY
             assert len(acked) < len(chats), "the disk was full in the end"
             before = read_logs(data)[room].head
             assert before == 4 + len(acked)
-            await _nobody_new(server.port)
+            await _assert_newcomers_refused(server.port)
             raw.say(Join(id="join", room=room))
             assert (await answer(raw, "join"))["t"] == "ack", "it can be read"
             refusals = server.errors.count(room)
@@ -99,14 +99,14 @@ async def test_a_full_disk_is_told_and_heals_without_a_restart(
             moving = asyncio.create_task(ada.command(move))
             await eventually(lambda: server.errors.count(room) > refusals, "the move is tried")
             assert not moving.done()
-            stuck = read_logs(data)[duel].head
+            stopped_at = read_logs(data)[duel].head
             ballast.unlink()
             async with asyncio.timeout(60):
                 journal.acked(ada.identity, move, (await moving).v)
             for chat in chats:
                 raw.say(chat)
                 assert (await answer(raw, chat.id))["t"] == "ack"
-            await eventually(lambda: read_logs(data)[duel].head > stuck + 2, "the AI moves on")
+            await eventually(lambda: read_logs(data)[duel].head > stopped_at + 2, "the AI moves on")
         assert await server.stop() == 0
     logs = read_logs(data)
     assert journal.violations(logs) == []
@@ -114,7 +114,7 @@ async def test_a_full_disk_is_told_and_heals_without_a_restart(
     assert_no_traceback(server)
 
 
-async def _nobody_new(port: int) -> None:
+async def _assert_newcomers_refused(port: int) -> None:
     """Asserts that a newcomer is refused, because no identity can be stored."""
     async with raw_socket(port) as newcomer:
         assert " 101 " in await newcomer.upgrade()
@@ -132,8 +132,8 @@ async def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path, small_d
             ballast = fill(small_disk)
             for n in range(60):
                 raw.say(Chat(id=f"c{n}", room=room, text="x" * 400))
-                told = await answer(raw, f"c{n}")
-            assert told["t"] == "error"
+                reply = await answer(raw, f"c{n}")
+            assert reply["t"] == "error"
             ballast.unlink()
             async with asyncio.timeout(60):
                 await ada.command(Chat(id="c", room=room, text="x"))

@@ -20,7 +20,7 @@ KILLS = 2
     "kills", [KILLS, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
 )
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_node_that_dies_at_a_place_loses_and_doubles_nothing(
+async def test_a_node_that_dies_at_a_failpoint_loses_and_doubles_nothing(
     tmp_path: Path, place: str, kills: int
 ) -> None:
     """Crashes at a failpoint lose and double nothing, however many.
@@ -57,7 +57,7 @@ async def die_at(server: ServerProcess, spec: str) -> None:
 @pytest.mark.parametrize(
     "spec", ["after", "after_append", "after_append:0", "after_append:x", "nowhere:1", ":1"]
 )
-def test_a_failpoint_that_there_is_not(spec: str) -> None:
+def test_an_unknown_failpoint_is_refused(spec: str) -> None:
     """The refusal lists the existing failpoints."""
     with pytest.raises(SettingError, match="before_append, after_append, before_ack"):
         kill_at(spec)

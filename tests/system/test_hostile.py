@@ -47,7 +47,7 @@ async def victims(server: ServerProcess) -> AsyncIterator[Victims]:
         yield Victims(ada, bob, rooms)
 
 
-async def pictures(server: ServerProcess, rooms: list[str]) -> list[dict[str, Any]]:
+async def snapshots(server: ServerProcess, rooms: list[str]) -> list[dict[str, Any]]:
     """The snapshot of each room as a newcomer receives it."""
     found = []
     async with raw_socket(server.port) as newcomer:
@@ -123,7 +123,7 @@ class Attacker:
                 return
 
 
-async def storm(server: ServerProcess, rooms: list[str], inputs: int, seed: int) -> None:
+async def attack_at_once(server: ServerProcess, rooms: list[str], inputs: int, seed: int) -> None:
     """Runs several attackers at once."""
     async with asyncio.TaskGroup() as attackers:
         for n in range(CLIENTS):
@@ -143,7 +143,7 @@ async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> 
 @pytest.mark.parametrize(
     "inputs", [10_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])]
 )
-async def test_nonsense_of_every_kind_changes_nothing(tmp_path: Path, inputs: int) -> None:
+async def test_malformed_input_of_every_kind_changes_nothing(tmp_path: Path, inputs: int) -> None:
     """Thousands of random and mutated inputs change no room and disturb no other client.
 
     They range from garbage handshakes to commands in others' names. Each message has one answer,
@@ -153,22 +153,22 @@ async def test_nonsense_of_every_kind_changes_nothing(tmp_path: Path, inputs: in
     settings = UNHURRIED | {"rooms_burst": 3, "rooms_per_minute": 1, "room_idle_s": 1}
     async with serving(tmp_path / "data", **settings) as server, victims(server) as people:
         before = read_logs(server.data)
-        seen = await pictures(server, people.rooms)
-        await storm(server, people.rooms, 2_000, seed=1)
+        seen = await snapshots(server, people.rooms)
+        await attack_at_once(server, people.rooms, 2_000, seed=1)
         warm = server.rss
-        storming = asyncio.create_task(storm(server, people.rooms, inputs, seed=2))
+        attack = asyncio.create_task(attack_at_once(server, people.rooms, inputs, seed=2))
         async with connect(server.url) as cyd:
-            lines = await chat_until(storming, cyd, await make_room(cyd, "tic-tac-toe"))
-        await storming
+            lines = await chat_until(attack, cyd, await make_room(cyd, "tic-tac-toe"))
+        await attack
         assert lines > inputs // 500, "between the inputs of others"
-        grown = server.rss - warm
+        growth = server.rss - warm
         after = read_logs(server.data)
         assert {room: after[room] for room in people.rooms} == {
             room: before[room] for room in people.rooms
         }
-        assert await pictures(server, people.rooms) == seen
+        assert await snapshots(server, people.rooms) == seen
         ack = await people.bob.command(Move(id="3", room=people.rooms[0], ply=1, move="a1"))
         assert ack.v == 6
-        assert grown < GROWTH_BYTES, f"{grown / 2**20:.1f} MiB"
+        assert growth < GROWTH_BYTES, f"{growth / 2**20:.1f} MiB"
         assert await server.stop() == 0
     assert_no_traceback(server)

@@ -39,7 +39,7 @@ def test_the_compose_file_is_valid() -> None:
     assert "8123" in done.stdout
 
 
-def test_everything_the_image_copies_exists_and_is_let_through() -> None:
+def test_everything_the_image_copies_exists_and_is_not_ignored() -> None:
     """Otherwise only building the image would reveal a renamed folder."""
     allowed = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text("utf-8"), re.MULTILINE)
     copied = [

@@ -79,7 +79,7 @@ async def test_a_server_without_engines_says_so_until_a_worker_comes(tmp_path: P
         assert_no_traceback(server)
 
 
-async def test_a_worker_that_is_frozen(tmp_path: Path) -> None:
+async def test_a_frozen_worker_does_not_stop_the_ai(tmp_path: Path) -> None:
     """SIGSTOP in the middle of a search: the AI moves, now and later, without the frozen worker."""
     async with (
         mosquitto(tmp_path) as broker,
@@ -104,7 +104,7 @@ async def test_a_worker_that_is_frozen(tmp_path: Path) -> None:
     assert_no_traceback(server)
 
 
-async def test_a_broker_that_comes_late_and_dies(tmp_path: Path) -> None:
+async def test_a_broker_that_starts_late_and_is_killed(tmp_path: Path) -> None:
     """The server starts without its broker and reports that without the password.
 
     With the broker the AI plays under the shipped access list. After SIGKILL of the broker it plays

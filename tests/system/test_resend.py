@@ -142,15 +142,15 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
             seen = journal.seen[room, "ada"]
             async with aclosing(ada.follow(room)) as messages:
 
-                async def hear() -> None:
+                async def receive_events() -> None:
                     async for message in messages:
                         if isinstance(message, Happened):
                             seen.append(message)
-                            heard.set()
+                            received.set()
 
                 seen.append(2)
-                heard = asyncio.Event()
-                hearing = asyncio.create_task(hear())
+                received = asyncio.Event()
+                receiving = asyncio.create_task(receive_events())
                 for toward in Toward:
                     for count in range(0, 400, 3):
                         proxy.cut_after(toward, count)
@@ -161,15 +161,15 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
                         journal.acked(ada.identity, command, ack.v)
                 async with asyncio.timeout(60):
                     while not (isinstance(seen[-1], Happened) and seen[-1].v == 2 + lines):
-                        heard.clear()
-                        await heard.wait()
-                hearing.cancel()
-                await asyncio.wait([hearing])
+                        received.clear()
+                        await received.wait()
+                receiving.cancel()
+                await asyncio.wait([receiving])
         assert await server.stop() == 0
     logs = read_logs(server.data)
     assert journal.violations(logs) == []
-    said = [event.text for event in logs[room].events.values() if isinstance(event, Said)]
-    assert said == [f"line {n + 1}" for n in range(lines)]
+    lines_seen = [event.text for event in logs[room].events.values() if isinstance(event, Said)]
+    assert lines_seen == [f"line {n + 1}" for n in range(lines)]
     assert_no_traceback(server)
 
 

@@ -90,7 +90,7 @@ async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: P
     assert_no_traceback(server)
 
 
-async def test_one_who_asks_for_much_and_reads_nothing_is_cut_off(tmp_path: Path) -> None:
+async def test_a_client_that_requests_much_and_reads_nothing_is_cut_off(tmp_path: Path) -> None:
     """A client that requests long answers without reading them cannot fill the server's memory."""
     async with serving(tmp_path / "data", **UNHURRIED) as server, AsyncExitStack() as sockets:
         async with connect(server.url) as ada:
@@ -117,30 +117,30 @@ async def test_silent_connections_are_closed(tmp_path: Path) -> None:
     """
     async with serving(tmp_path / "data", silence_s=SILENCE_S) as server:
         async with AsyncExitStack() as sockets:
-            mute, half, shy, silent, lively, page, form = [
+            no_request, half_request, no_hello, silent, pinging_client, page, form = [
                 await sockets.enter_async_context(raw_socket(server.port)) for _ in range(7)
             ]
-            half.writer.write(b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n")
+            half_request.writer.write(b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n")
             page.writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
             form.writer.write(
                 b"POST /api/guest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
             )
-            await shy.upgrade()
+            await no_hello.upgrade()
             await silent.hello()
-            await lively.hello()
+            await pinging_client.hello()
 
             async def pings() -> None:
                 while True:
-                    lively.say(Ping(id="p"))
-                    await lively.message()
+                    pinging_client.say(Ping(id="p"))
+                    await pinging_client.message()
                     await asyncio.sleep(SILENCE_S / 3)
 
             pinging = asyncio.create_task(pings())
             async with asyncio.timeout(60):
-                assert await shy.closed() == Close.POLICY
+                assert await no_hello.closed() == Close.POLICY
                 assert await silent.closed() == Close.POLICY
-                assert await mute.reader.read() == b""
-                assert await half.reader.read() == b""
+                assert await no_request.reader.read() == b""
+                assert await half_request.reader.read() == b""
                 assert b'"ok"' in await page.reader.read()
                 assert b" 408 " in await form.reader.read()
             assert not pinging.done()
@@ -163,7 +163,7 @@ async def test_a_client_that_pings_is_never_silent(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(psutil.Process, "rlimit"), reason="this system has no prlimit")
-async def test_more_connections_than_descriptors_hurt_only_the_new_ones(tmp_path: Path) -> None:
+async def test_more_connections_than_descriptors_affect_only_new_clients(tmp_path: Path) -> None:
     """Without descriptors the server keeps its clients and does not spin.
 
     Once some connections are gone, it accepts new clients without a restart.
@@ -178,8 +178,8 @@ async def test_more_connections_than_descriptors_hurt_only_the_new_ones(tmp_path
         used = process.cpu_times().user
         for n in range(10):
             early.say(Create(id=str(n), game="sticks"))
-            told = await early.message()
-            assert told["t"] == "ack", told
+            ack = await early.message()
+            assert ack["t"] == "ack", ack
             await asyncio.sleep(0.05)
         assert process.cpu_times().user - used < 0.3
         for one in crowd:

@@ -37,7 +37,7 @@ async def get(
         return (await one.reader.read()).decode()
 
 
-async def test_a_start_tells_the_address_and_serves_the_page_there(tmp_path: Path) -> None:
+async def test_a_start_prints_the_address_and_serves_the_page_there(tmp_path: Path) -> None:
     """The first line is the local address; the page is there, and the server is ready."""
     async with serving(tmp_path / "data", workers=1) as server:
         assert server.announced[0] == f"Plyroom is at http://127.0.0.1:{server.port}/"
@@ -61,7 +61,7 @@ async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> No
         assert await server.stop() == 0
 
 
-async def test_others_on_the_network_can_come_and_foreign_pages_cannot(tmp_path: Path) -> None:
+async def test_others_on_the_network_can_connect_and_foreign_pages_cannot(tmp_path: Path) -> None:
     """A server on all networks prints its network address; browsers with its page there may
     connect.
 
@@ -106,7 +106,7 @@ async def test_others_on_the_network_can_come_and_foreign_pages_cannot(tmp_path:
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
 @pytest.mark.parametrize("host", ["::1", "::"])
-async def test_an_address_of_ipv6_is_told_as_a_link(tmp_path: Path, host: str) -> None:
+async def test_an_ipv6_address_is_printed_as_a_link(tmp_path: Path, host: str) -> None:
     """The address is in brackets, and answers."""
     async with serving(tmp_path / "data", host=host) as server:
         assert server.announced[0] == f"Plyroom is at http://[::1]:{server.port}/"
@@ -116,7 +116,7 @@ async def test_an_address_of_ipv6_is_told_as_a_link(tmp_path: Path, host: str) -
         assert await server.stop() == 0
 
 
-async def test_a_host_that_is_not_ours_is_told(tmp_path: Path) -> None:
+async def test_a_foreign_host_is_reported(tmp_path: Path) -> None:
     """The error is one line, without advice about ports that would not help."""
     server = ServerProcess(tmp_path / "data", host="203.0.113.5")
     assert await server.end() == 1

@@ -32,7 +32,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
         serving(tmp_path / "data", workers=1, **UNHURRIED) as server,
         AsyncExitStack() as sockets,
     ):
-        mute, page, watcher = [
+        no_request, page, watcher = [
             await sockets.enter_async_context(raw_socket(server.port)) for _ in range(3)
         ]
         page.writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -52,7 +52,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
             server.send_signal_to_all(number)
             assert await server.wait() == 0
             assert await watcher.closed() == Close.RESTARTING
-            assert await mute.reader.read() == b""
+            assert await no_request.reader.read() == b""
             assert b'"ok"' in await page.reader.read()
             assert psutil.wait_procs(helpers, timeout=60)[1] == [], (
                 "the search workers end with the server"
@@ -82,7 +82,7 @@ async def test_a_signal_right_after_the_start_ends_it_as_cleanly(
     assert_no_traceback(server)
 
 
-async def test_a_port_in_use_is_told_and_nothing_else_happens(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported_and_nothing_else_happens(tmp_path: Path) -> None:
     """A second server on the same port prints one line of advice and exits with 1."""
     async with serving(tmp_path / "data") as server:
         second = ServerProcess(tmp_path / "other", port=server.port)
@@ -95,7 +95,7 @@ async def test_a_port_in_use_is_told_and_nothing_else_happens(tmp_path: Path) ->
         assert await server.stop() == 0
 
 
-async def test_data_in_use_is_told_and_nothing_else_happens(tmp_path: Path) -> None:
+async def test_data_in_use_is_reported_and_nothing_else_happens(tmp_path: Path) -> None:
     """A second server on the same data prints one line and exits with 1; the first continues.
 
     After kill -9 of the first, the data is free at once.

@@ -83,7 +83,7 @@ def all_gone(processes: list[psutil.Process]) -> bool:
 @pytest.mark.parametrize(
     "opponent", [("--level", "1"), ("--persona", "average")], ids=lambda given: given[0]
 )
-def test_a_match_in_a_pipe_on_a_server_of_ones_own(
+def test_a_match_in_a_pipe_on_the_users_own_server(
     env: dict[str, str], opponent: tuple[str, str]
 ) -> None:
     """The match ends with a result; no process remains."""
@@ -160,9 +160,9 @@ def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str)
                     mover.expect("error: ")
                     mover.expect("Your move (or help)")
                 mover.type(move)
-                side, told = ("White", "Black")[ply % 2], "Ng1" if move == "f3g1" else move
+                side, notation = ("White", "Black")[ply % 2], "Ng1" if move == "f3g1" else move
                 for screen in (mover, other):
-                    screen.expect(f"{ply // 2 + 1}{'...' if ply % 2 else '.'} {side}: {told}\n")
+                    screen.expect(f"{ply // 2 + 1}{'...' if ply % 2 else '.'} {side}: {notation}\n")
             assert " 8  r  n  b  q  k  b  n  r" in ada.text
             assert " 1  R  N  B  K  Q  B  N  R" in bob.text
             ada.expect("You may claim a draw (the same position 3 times): type claim.")
@@ -259,7 +259,7 @@ def test_ctrl_c_stops_the_match_and_its_server(env: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_client_that_is_told_to_stop_stops_its_server(
+def test_a_client_that_is_terminated_stops_its_server(
     env: dict[str, str], number: signal.Signals
 ) -> None:
     with on_pipes(plyroom("play", "tic-tac-toe"), env) as screen:
@@ -339,7 +339,7 @@ def test_watching_as_json(env: dict[str, str], tmp_path: Path, url: str) -> None
         assert player.end() == 0
 
 
-def test_the_same_user_in_a_second_terminal_is_told_so(env: dict[str, str], url: str) -> None:
+def test_a_second_terminal_of_the_same_user_says_so(env: dict[str, str], url: str) -> None:
     """A second terminal of the same user holds the same seat, unless it takes another name."""
     with on_a_terminal(plyroom("play", "tic-tac-toe", "--friend", "--url", url), env) as first:
         link = room_link(first)
@@ -376,9 +376,7 @@ def test_what_a_given_server_does_not_have(env: dict[str, str], url: str) -> Non
 # --- outages of the server
 
 
-def test_a_server_that_is_killed_and_comes_back_is_waited_for(
-    env: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_killed_server_is_awaited_until_it_returns(env: dict[str, str], tmp_path: Path) -> None:
     """After kill -9 during a match the terminal says so, and the match continues where it was."""
     data = tmp_path / "data"
     with serve(data) as (address, server):
