@@ -109,12 +109,12 @@ async def test_an_ai_whose_worker_dies_or_stops_moves(
                     ):
                         with suppress(psutil.NoSuchProcess):
                             victim.send_signal(number)
-                    lookup = asyncio.create_task(
+                    chat_ack = asyncio.create_task(
                         bob.command(Chat(id=bob.new_id(), room=other, text="still there?"))
                     )
                     await person.until(is_move)
-                    served += lookup.done()
-                    await lookup
+                    served += chat_ack.done()
+                    await chat_ack
         assert served > 0, "an AI without a worker held up another room"
         assert await server.stop() == 0
     assert Journal().violations(read_logs(server.data)) == []
