@@ -60,9 +60,9 @@ def parse_address(text: str) -> Address:
         parts = urlsplit(with_scheme.strip())
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise BadAddress(f"{text!r} is no address: {error}") from error
+        raise BadAddress(f"{text!r} is not an address: {error}") from error
     if parts.scheme not in _SCHEMES or not host:
-        raise BadAddress(f"{text!r} is no address of a server; one looks like {DEFAULT_SERVER}")
+        raise BadAddress(f"{text!r} is not the address of a server; an example is {DEFAULT_SERVER}")
     return Address(_SCHEMES[parts.scheme], parts.netloc.rpartition("@")[2])
 
 

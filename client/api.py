@@ -127,7 +127,7 @@ def _get(address: Address, path: str, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProtocolMismatch(f"what answers at {url} is no Plyroom server: {error}") from error
+        raise ProtocolMismatch(f"what answers at {url} is not a Plyroom server: {error}") from error
 
 
 def _refusal(error: urllib.error.HTTPError, url: str) -> PlyroomError:
@@ -137,4 +137,4 @@ def _refusal(error: urllib.error.HTTPError, url: str) -> PlyroomError:
             body = json.loads(error.read(MAX_BODY_BYTES))
             return Refused(str(body["code"]), str(body["message"]))
         except (ValueError, KeyError, TypeError):
-            return Unreachable(f"what answers at {url} is no Plyroom server (HTTP {error.code})")
+            return Unreachable(f"what answers at {url} is not a Plyroom server (HTTP {error.code})")

@@ -87,14 +87,13 @@ url_option = click.option(
 data_option = click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the matches of a server of one's own (without --url).  "
-    "[default: they are not kept]",
+    help="Folder for the matches of your own server (without --url).  [default: they are not kept]",
 )
 as_option = click.option(
     "--as", "name", metavar="NAME", help="Your name there; each name is a guest of its own."
 )
 plain_option = click.option(
-    "--plain", is_flag=True, help="Plain lines of text (at present always so)."
+    "--plain", is_flag=True, help="Plain lines of text (currently the only mode)."
 )
 brief_option = click.option(
     "--brief", is_flag=True, help="Print moves only; type b to see the board."
@@ -161,17 +160,20 @@ def _administer(name: str, summary: str) -> None:
 
 
 _administer("migrate", "Bring a database to the schema of this version.")
-_administer("worker", "Search for the servers of a broker, from this machine.")
+_administer("worker", "Run an engine worker for the servers of a broker.")
 _administer("backup", "Write everything to a file while servers run.")
 _administer("restore", "Fill an empty database from a backup.")
-_administer("verify", "Check every stored room: its log, its moves, what is kept beside it.")
+_administer("verify", "Check every stored room: its log, its moves, its other rows.")
 
 
 @main.command()
 @url_option
 @json_option
 def games(url: Address | None, as_json: bool) -> None:
-    """List the games with their options and levels: those on this machine, or those on --url."""
+    """List the games with their options and levels.
+
+    The games are those of this machine, or those of --url.
+    """
     import msgspec
 
     offered = _api(lambda: _games(url))
@@ -228,7 +230,7 @@ def _games(url: Address | None) -> "tuple[GameInfo, ...]":
 @click.option(
     "--persona",
     type=click.Choice(PERSONAS),
-    help="Play the AI as this character, which is no level.",
+    help="Play the AI with this persona instead of a level.",
 )
 @click.option("--friend", is_flag=True, help="Play a person: prints a link for them and waits.")
 @click.option(
@@ -275,7 +277,7 @@ def play(
         )
     if friend and url is None:
         raise click.UsageError(
-            "a friend needs a server that both can reach: "
+            "--friend needs a server that both players can reach: "
             f"start `plyroom serve`, then --url {DEFAULT_SERVER}"
         )
     info = _find_game(url, game)
@@ -353,7 +355,9 @@ def watch(
 
 @main.command()
 @click.argument("match", metavar="MATCH_OR_LINK")
-@click.option("--ply", type=click.IntRange(0), help="Only the position after so many plies.")
+@click.option(
+    "--ply", type=click.IntRange(0), help="Print only the position after this many plies."
+)
 @url_option
 @data_option
 @json_option
@@ -361,9 +365,9 @@ def watch(
 def replay(
     match: str, ply: int | None, url: Address | None, data: Path | None, as_json: bool, plain: bool
 ) -> None:
-    """Replay a match: step by step on a terminal, in a pipe from beginning to end.
+    """Replay a match.
 
-    With --data the match is looked up in that folder, without a running server.
+    On a terminal it goes step by step, in a pipe from beginning to end. With --data the match is looked up in that folder, without a running server.
     """
     linked, match_id = _parse_link(match)
     ply = linked_ply(match) if ply is None else ply

@@ -68,7 +68,7 @@ MAX_IN_FLIGHT = 64
 MAX_QUEUED = 1024
 MAX_ROOMS = 100
 #: Attempts at a first connection that is cut before the welcome.
-GREETINGS = 3
+MAX_FIRST_ATTEMPTS = 3
 
 #: Codes of join refusals that a later attempt can overcome.
 JOIN_AGAIN = frozenset({Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT})
@@ -185,7 +185,7 @@ async def connect(
         await connection._first_welcome
         yield connection
     finally:
-        connection._left = True
+        connection._closing = True
         running.cancel()
         await asyncio.wait({running})
         if not running.cancelled():
@@ -222,13 +222,13 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._first_welcome: asyncio.Future[None] = self._loop.create_future()
         self._failure: PlyroomError | None = None
-        self._places = asyncio.Semaphore(MAX_IN_FLIGHT)
+        self._in_flight = asyncio.Semaphore(MAX_IN_FLIGHT)
         self._pending: dict[str, _Pending] = {}
         self._rooms: dict[str, _Room] = {}
         self._lobbies: list[asyncio.Queue[Lobby | PlyroomError]] = []
         self._outbox: asyncio.Queue[str] | None = None
-        self._heard_s = 0.0
-        self._left = False
+        self._last_received_s = 0.0
+        self._closing = False
 
     # --- the public interface
 
@@ -242,17 +242,17 @@ class Connection:
         if len(frame.encode()) > MAX_FRAME_BYTES:
             raise Refused(Code.FRAME_TOO_BIG, f"a message has at most {MAX_FRAME_BYTES} bytes")
         try:
-            async with asyncio.timeout(timeout_s), self._places:
+            async with asyncio.timeout(timeout_s), self._in_flight:
                 return await self._answer(message.id, frame)
         except TimeoutError as error:
             raise Unanswered(
-                f"no answer within {timeout_s:g} s; whether it was carried out is not known"
+                f"no answer within {timeout_s:g} s; the server may have executed the command"
             ) from error
 
     async def _answer(self, command_id: str, frame: str) -> Ack:
         self._raise_failure()
         if command_id in self._pending:
-            raise ValueError(f"a command with the id {command_id} is on its way already")
+            raise ValueError(f"a command with the id {command_id} is already in flight")
         pending = self._pending[command_id] = _Pending(
             frame, self._loop.create_future(), self._loop.time()
         )
@@ -338,14 +338,14 @@ class Connection:
                     raise Replaced("another connection of the same identity took over") from cut
                 reason: PlyroomError = Unreachable(f"the connection to {self._url} was cut ({cut})")
                 state = State.RESTARTING if cut.code == Close.RESTARTING else State.LOST
-                if not self._welcomed and tries + 1 >= GREETINGS:
+                if not self._welcomed and tries + 1 >= MAX_FIRST_ATTEMPTS:
                     raise reason from cut
             except Unreachable as error:
                 if not self._welcomed:
                     raise
                 reason, state = error, State.LOST
             if (
-                self._left
+                self._closing
             ):  # A task group that is cancelled at the moment of a cut raises the cut only.
                 return
             if self._outbox is not None:
@@ -431,7 +431,7 @@ class Connection:
             pending.sent_now(self._loop.time())
             pending.busy_since_s = None
             outbox.put_nowait(pending.frame)
-        self._heard_s = self._loop.time()
+        self._last_received_s = self._loop.time()
         return outbox
 
     async def _write(self, socket: Socket, outbox: "asyncio.Queue[str]") -> None:
@@ -443,7 +443,7 @@ class Connection:
         while True:
             await asyncio.sleep(self._timing.ping_s)
             now = self._loop.time()
-            if now - self._heard_s >= self._timing.silence_s:
+            if now - self._last_received_s >= self._timing.silence_s:
                 raise Cut(1006, "silence")
             if any(self._is_overdue(pending, now) for pending in self._pending.values()):
                 raise Cut(1006, "no answer")
@@ -461,7 +461,7 @@ class Connection:
     async def _receive(self, socket: Socket) -> ServerMessage | None:
         try:
             frame = await socket.receive()
-            self._heard_s = self._loop.time()
+            self._last_received_s = self._loop.time()
             return parse_server_message(frame)
         except UnreadableFrame as error:
             raise ProtocolMismatch(str(error)) from error

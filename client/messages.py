@@ -97,7 +97,9 @@ def parse_server_message(frame: bytes | str) -> ServerMessage | None:
             )
         return _known.decode(frame) if t in _KNOWN else None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnreadableFrame(f"the server sent what this client cannot read: {error}") from error
+        raise UnreadableFrame(
+            f"this client cannot read a message of the server: {error}"
+        ) from error
 
 
 def format_client_message(message: Incoming) -> str:

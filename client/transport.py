@@ -86,7 +86,7 @@ async def dial(url: str) -> AsyncIterator[Socket]:
         retry_s = error.response.headers.get("Retry-After", "a few")
         raise Unreachable(_explain(url, error.response.status_code, retry_s)) from error
     except (InvalidHandshake, EOFError) as error:
-        raise Unreachable(f"what answers at {url} is no Plyroom server: {error}") from error
+        raise Unreachable(f"what answers at {url} is not a Plyroom server: {error}") from error
     except TimeoutError as error:
         raise Unreachable(f"{url} did not answer within {OPEN_S} s") from error
     except (OSError, WebSocketException) as error:
@@ -98,9 +98,11 @@ async def dial(url: str) -> AsyncIterator[Socket]:
 def _explain(url: str, status: int, retry_s: str) -> str:
     if status == 429:
         return (
-            f"the server at {url} takes no more connections from your address now; "
+            f"the server at {url} accepts no more connections from your address; "
             f"try again in {retry_s} s"
         )
     if status == 503:
         return f"the server at {url} is starting, stopping or full; try again"
-    return f"what answers at {url} is no Plyroom server, or does not let us in (HTTP {status})"
+    return (
+        f"what answers at {url} is not a Plyroom server, or refuses the connection (HTTP {status})"
+    )

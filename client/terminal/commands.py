@@ -166,7 +166,7 @@ HELP = (
     ("l", Word.LAST, "repeat the last move"),
     ("p", Word.PIECES, "name the pieces in words; pieces c: only the cells with a c"),
     ("t", Word.THINKING, "what the AI thinks of each move"),
-    ("", Word.RESIGN, "give the match up"),
+    ("", Word.RESIGN, "resign the match"),
     ("", Word.ABORT, "end it without a result, before the second move"),
     ("", Word.DRAW, "offer a draw, or accept one"),
     ("", Word.CLAIM, "claim a draw, where the rules allow it"),

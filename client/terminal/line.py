@@ -203,9 +203,7 @@ class LineMode:
         if self._sit:
             await self._take_seat()
         if self._invite and self._model.match is None:
-            self._out.report(
-                "Send the link to whom you want to play with; the match begins when they come."
-            )
+            self._out.report("Send the link to your opponent; the match begins when they join.")
         if model.match is not None and model.match.over is not None:
             self._out.say(words.result_text(self._board, model.match.over))
             if not self._is_drawable:
@@ -216,7 +214,7 @@ class LineMode:
         if model.my_seat is not None:
             side = words.side_name(self._board, model.my_seat)
             self._out.report(
-                f"You hold a seat here: {side}. (To play as somebody else, use --as NAME.)"
+                f"You hold a seat here: {side}. (To play as another person, use --as NAME.)"
             )
             return
         for seat, occupant in enumerate(model.seats):
@@ -434,7 +432,7 @@ class LineMode:
             case Word.THINKING if model.thinking is not None and model.thinking.moves:
                 return f"{self._thinker(model.thinking)}: {words.scores_text(model.thinking)}"
             case Word.THINKING:
-                return "Nothing is known of any thinking now."
+                return "The AI has reported no scores."
             case Word.HELP:
                 return help_text(model)
             case _:

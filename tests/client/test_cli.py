@@ -126,7 +126,7 @@ def test_games_as_json_prints_a_line_for_each() -> None:
         ),
         (["play", "tic-tac-toe", "--friend"], "start `plyroom serve`"),
         (["play", "tic-tac-toe", "--side", "third"], "'third' is not one of"),
-        (["play", "tic-tac-toe", "--url", "ftp://x"], "is no address"),
+        (["play", "tic-tac-toe", "--url", "ftp://x"], "is not the address"),
         (["join", "not an id"], "neither an id nor a link"),
         (["watch", "http://host"], "names no room or match"),
         (["replay", "abc", "--ply", "-1"], "-1 is not in the range"),

@@ -176,7 +176,7 @@ def test_a_replaced_connection_does_not_reconnect(run: Callable[[Test], None]) -
     run(test)
 
 
-class BreaksAsItIsLeft:
+class BreaksOnCancellation:
     """A socket that sends a welcome, and breaks at the moment in which its sender is cancelled."""
 
     def __init__(self) -> None:
@@ -206,12 +206,12 @@ def test_a_cut_at_the_moment_of_the_end_does_not_keep_the_connection_alive() -> 
         dialled = 0
 
         @asynccontextmanager
-        async def dial(url: str) -> AsyncIterator[BreaksAsItIsLeft]:
+        async def dial(url: str) -> AsyncIterator[BreaksOnCancellation]:
             nonlocal dialled
             dialled += 1
             yield socket
 
-        socket = BreaksAsItIsLeft()
+        socket = BreaksOnCancellation()
         async with asyncio.timeout(60):
             async with connect("http://plyroom.test", dial=dial) as c:
                 asking = asyncio.create_task(c.command(chat(c)))

@@ -204,7 +204,7 @@ def test_questions_are_answered_on_stdout() -> None:
     assert "No move yet.\n" in run.data
     assert "Moves: a1, b1, c1, a2, b2, c2, a3, b3, c3\n" in run.data
     assert "\n2. Noughts: a1\n" in run.data
-    assert "Nothing is known of any thinking now.\n" in run.data
+    assert "The AI has reported no scores.\n" in run.data
     assert "\na1 nought, b2 cross\n" in run.data
     assert "\nb2 cross\n" in run.data
     assert "chat TEXT" in run.data

@@ -331,7 +331,7 @@ def _check_sessions(
                     if until <= follow.v and one.at_s - at_s > TOGETHER_S
                 )
                 leaks[one.session, room] = [leak for leak in waiting if leak[0] > follow.v]
-                if _is_whisper_to_player(message, log, identity):
+                if _is_hidden_line_to_player(message, log, identity):
                     left = next(
                         (
                             v
@@ -357,7 +357,7 @@ def _check_sessions(
     yield from (leak for waiting in leaks.values() for _, _, leak in waiting)
 
 
-def _is_whisper_to_player(message: Message, log: RoomLog, identity: str) -> bool:
+def _is_hidden_line_to_player(message: Message, log: RoomLog, identity: str) -> bool:
     v = message["v"]
     return message.get("to") == "spectators" and v in log.states and identity in log.states[v].seats
 
@@ -370,9 +370,9 @@ def _check_event(message: Message, log: RoomLog) -> Iterator[str]:
     if committed is None:
         yield f"I5: v {v} of room {log.room} was shown and is not in the log"
         return
-    whispered = committed["kind"] == "said" and committed.get("to") == "spectators"
+    spectators_only = committed["kind"] == "said" and committed.get("to") == "spectators"
     if message["kind"] == "hidden":
-        if not whispered:
+        if not spectators_only:
             yield f"I4: v {v} of room {log.room} was hidden, which is {committed['kind']}"
     elif message != committed:
         yield f"I5: v {v} of room {log.room} was shown as {message} and is {committed}"

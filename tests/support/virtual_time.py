@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class _Jumping(selectors.BaseSelector):
+class _JumpingSelector(selectors.BaseSelector):
     """A selector that never sleeps: it advances the time to the loop's next timer instead."""
 
     def __init__(self) -> None:
@@ -40,11 +40,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop on virtual time, for code that uses no network and no threads."""
 
     def __init__(self) -> None:
-        self._jumping = _Jumping()
-        super().__init__(self._jumping)
+        self._virtual_selector = _JumpingSelector()
+        super().__init__(self._virtual_selector)
 
     def time(self) -> float:
-        return self._jumping.now_s
+        return self._virtual_selector.now_s
 
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:

@@ -295,7 +295,7 @@ def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> Non
     with on_a_terminal(play, ada) as first:
         link = room_link(first)
         assert link.startswith(f"{url}/room/")
-        first.expect("Send the link to whom you want to play with")
+        first.expect("Send the link to your opponent")
         with (
             on_pipes(plyroom("watch", link), bob) as third,
             on_pipes(plyroom("join", link, "--as", "Bob"), bob) as second,
@@ -345,7 +345,7 @@ def test_a_second_terminal_of_the_same_user_says_so(env: dict[str, str], url: st
         link = room_link(first)
         with on_a_terminal(plyroom("join", link), env) as second:
             second.expect(
-                "You hold a seat here: Crosses. (To play as somebody else, use --as NAME.)"
+                "You hold a seat here: Crosses. (To play as another person, use --as NAME.)"
             )
         with on_a_terminal(plyroom("join", link, "--as", "Bob"), env) as second:
             second.expect("Match 1: ")
