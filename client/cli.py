@@ -367,7 +367,8 @@ def replay(
 ) -> None:
     """Replay a match.
 
-    On a terminal it goes step by step, in a pipe from beginning to end. With --data the match is looked up in that folder, without a running server.
+    On a terminal it goes step by step, in a pipe from beginning to end. With --data the match is
+    looked up in that folder, without a running server.
     """
     linked, match_id = _parse_link(match)
     ply = linked_ply(match) if ply is None else ply

@@ -68,10 +68,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 @pytest.fixture(autouse=True)
 def numpy_warns_of_overflow() -> Iterator[None]:
-    """Resets the process-wide flag by which a command silences numpy's overflow warnings.
+    """Clears the flag by which a command silences numpy's overflow warnings in the whole process.
 
-    A test may call such a command as a function. numpy restores its own setting with the test's
-    context; our flag must follow.
+    A test may call such a command as a function. numpy's own setting ends with the test's context;
+    our flag must end with it.
     """
     yield
     overflow._overflow_ignored = False

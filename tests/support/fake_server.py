@@ -223,7 +223,7 @@ class BadBus:
         self._missed: set[str] = set()
         #: True drops every message.
         self.cut = False
-        #: Whether the bus knows that it is connected.
+        #: Whether the bus reports that messages flow.
         self.flows = True
 
     def publish(self, message: BusMessage) -> None:

@@ -27,7 +27,7 @@ class MemoryBroker:
 
     def send(self, topic: str, payload: bytes) -> None:
         for link in self.links:
-            asyncio.get_running_loop().call_soon(link.hear, topic, payload)
+            asyncio.get_running_loop().call_soon(link.deliver, topic, payload)
 
     def show(self, topic: str, payload: bytes) -> None:
         self.statuses[topic] = payload
@@ -64,6 +64,6 @@ class MemoryLink(Link):
                 asyncio.get_running_loop().call_soon(receive, topic, payload)
         return super().subscribe(topics, receive, own=own)
 
-    def hear(self, topic: str, payload: bytes) -> None:
+    def deliver(self, topic: str, payload: bytes) -> None:
         if self._flows:
             self._on_message(cast(Any, SimpleNamespace(topic=topic, payload=payload)))

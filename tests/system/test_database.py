@@ -19,8 +19,8 @@ from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_tra
 
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
 NODES = 2
-#: Seconds between two polls. Without a bus each node polls for the other's moves; the poll must not
-#: be what finds them.
+#: Seconds between two polls, too long to help: a node that has no bus, and so never hears of the
+#: other's moves, looks for them without the poll.
 HOUR_S = 3600.0
 MATCHES = 6
 #: Seconds to settle; only a test that hangs needs more.

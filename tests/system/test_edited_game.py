@@ -45,8 +45,9 @@ def is_end(message: RoomMessage) -> bool:
 
 @pytest.mark.usefixtures("warm_engine")
 async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, site: Path) -> None:
-    """A match continues with its original data while a worker has them, however the search is
-    loaded.
+    """A match continues with its original data while a worker has them.
+
+    The worker may have loaded the compiled search already, or be unable to load it any more.
 
     Workers that start after the edit refuse its jobs, so the AI gives up with a reason. People play
     on, also after a restart with the new data. A restart with rules that mean other moves freezes

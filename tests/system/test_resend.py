@@ -75,7 +75,7 @@ async def start_duel(ada: Connection, bob: Connection) -> Duel:
 async def two_clients(
     server: ServerProcess, proxy: FaultProxy
 ) -> AsyncIterator[tuple[Connection, Connection]]:
-    """One client through the proxy that reconnects at once, and one directly connected."""
+    """A client behind the proxy, which reconnects at once, and a directly connected one."""
     async with (
         connect(proxy.url, timing=STILL, jitter=at_once) as ada,
         connect(server.url, timing=STILL) as bob,
