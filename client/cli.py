@@ -120,8 +120,9 @@ def serve(
     data: str | None,
     database: str | None,
 ) -> None:
-    """Serve Plyroom to browsers and terminals. Further options go to the server: see `python -m
-    server --help`.
+    """Serve Plyroom to browsers and terminals.
+
+    Further options go to the server: see `python -m server --help`.
     """
     from client.own_server import server_command
 

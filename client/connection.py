@@ -142,9 +142,7 @@ class _Room:
         self.queue: asyncio.Queue[RoomMessage | PlyroomError] = asyncio.Queue(MAX_QUEUED)
 
     def end(self, error: PlyroomError) -> None:
-        """Ends the reader with this error after the queued messages, or in their place if they fill
-        it.
-        """
+        """Ends the reader with this error after the queued messages, or instead of a full queue."""
         if self.queue.full():
             _clear(self.queue)
         self.queue.put_nowait(error)
@@ -274,8 +272,7 @@ class Connection:
             del self._pending[command_id]
 
     async def follow(self, room: str) -> AsyncGenerator[RoomMessage, None]:
-        """Yields everything that happens in a room from now on, beginning with `joined` and
-        `snapshot`.
+        """Yields everything that happens in a room, beginning with `joined` and `snapshot`.
 
         Raises Refused when there is no such room. A reader that falls too far behind receives a
         fresh snapshot in place of what it missed.

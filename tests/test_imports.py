@@ -37,8 +37,9 @@ def forbidden_imports(source: str) -> Iterator[str]:
 
 
 def test_our_packages_are_imported_by_the_names_in_them() -> None:
-    """`from engine.game import Game` or `from server.protocol import messages as wire`, never
-    `import engine`.
+    """Our own packages are never imported whole, as in `import engine`.
+
+    `from engine.game import Game` and `from server.protocol import messages as wire` are right.
     """
     found = {
         str(path.relative_to(ROOT)): list(forbidden_imports(path.read_text("utf-8")))

@@ -198,8 +198,7 @@ async def patiently(answer: "asyncio.Future[Message | None]") -> Message | None:
 
 
 class CrowdClient:
-    """A client with one identity and a connection to each node; `urls` lists the nodes' current
-    URLs.
+    """A client with one identity and a connection to each node at `urls`.
 
     A connection must open within `linked_s`. The client aborts one whose answer takes longer than
     `gives_up_s`, if that is set; the checker then cannot see that an answer is missing.

@@ -119,8 +119,7 @@ async def outcome(work: Awaitable[object]) -> object:
 async def insist(
     store: Store, room: str, key: CommandKey, body: bytes, within_s: float = 30.0
 ) -> tuple[int, int]:
-    """Writes an event for a command as a node does; returns the number of conflicts and the event's
-    v.
+    """Writes an event as a node does; returns the number of conflicts and the event's v.
 
     It tries again after a conflict and when the outcome is unknown; the command's key prevents a
     second event.

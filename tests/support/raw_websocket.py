@@ -27,9 +27,7 @@ def frame(
     mask: bool = True,
     length: int | None = None,
 ) -> bytes:
-    """A client's frame (RFC 6455, section 5.2), valid by default; `length` overrides the length
-    field.
-    """
+    """A client's frame (RFC 6455, section 5.2), valid by default; `length` overrides its length."""
     size = len(payload) if length is None else length
     head = bytes([fin << 7 | rsv << 4 | opcode])
     if size < 126:

@@ -40,8 +40,9 @@ def run(*arguments: str) -> str:
 
 @pytest.mark.usefixtures("installed")
 def test_the_game_of_the_page_is_found_and_passes_the_kit() -> None:
-    """The game is found by its entry point and passes all checks; perft prints the page's counts,
-    and `plyroom games` lists it.
+    """The game's entry point is found and all checks pass.
+
+    perft prints the page's counts, and `plyroom games` lists the game.
     """
     lines = run("engine.conformance", GAME).splitlines()
     assert len(lines) >= 16

@@ -57,8 +57,7 @@ async def answer(socket: RawSocket, key: str) -> dict[str, object]:
 async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
     tmp_path: Path, small_disk: Path
 ) -> None:
-    """While the disk is full, the server acknowledges nothing and refuses commands with
-    store.retry.
+    """While the disk is full, nothing is acknowledged and commands get store.retry.
 
     Existing rooms can still be read. Once there is space again, clients that waited get their acks
     and the AI moves, without a restart and once each.

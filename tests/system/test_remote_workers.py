@@ -251,10 +251,10 @@ class Duel:
                 return
 
     def too_slow(self, kills_s: list[float]) -> list[tuple[float, int]]:
-        """The moves that took longer than their time and 3 s for each kill during them, with the
-        kills.
+        """The moves that took longer than their time and 3 s for each kill during them.
 
-        Moves that had no engine at all for a while are left out.
+        Each comes with its number of kills. Moves that had no engine at all for a while are left
+        out.
         """
         found = []
         for before, after in pairwise(self.moved_s):

@@ -44,8 +44,7 @@ async def paused_follower(server: ServerProcess, sockets: AsyncExitStack, room: 
 async def chat_until_cut(
     server: ServerProcess, who: Connection, room: str, spectator: Player, left: int
 ) -> tuple[int, int, int]:
-    """Chats until the server has no more than `left` connections, while the spectator sees
-    everything.
+    """Chats until the server has at most `left` connections; the spectator sees everything.
 
     Returns the number of lines, how many of them the spectator had seen before the first connection
     was cut off, and the peak memory in bytes.
@@ -65,10 +64,10 @@ async def chat_until_cut(
 
 
 async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: Path) -> None:
-    """A dozen sockets that never read in a busy room are cut off; all other clients get every
-    event.
+    """A dozen sockets that never read in a busy room are cut off.
 
-    Until then the server holds at most 256 KiB for each.
+    Until then the server holds at most 256 KiB for each. Before the first of them is cut off, all
+    other clients have received every event.
     """
     journal = Journal()
     async with serving(tmp_path / "data", **UNHURRIED) as server, AsyncExitStack() as sockets:

@@ -62,11 +62,10 @@ async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> No
 
 
 async def test_others_on_the_network_can_connect_and_foreign_pages_cannot(tmp_path: Path) -> None:
-    """A server on all networks prints its network address; browsers with its page there may
-    connect.
+    """A server on all networks prints its network address.
 
-    They may also become guests. Pages of other origins may not, nor those of a name that merely
-    resolves to the server.
+    Browsers that opened its page there may connect and become guests. Pages of other origins may
+    not, nor those of a name that merely resolves to the server.
     """
     address = own_address()
     async with serving(tmp_path / "data", host="0.0.0.0") as server:

@@ -21,11 +21,11 @@ from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_tra
 async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    """SIGTERM or SIGINT to all its processes under load ends the server with 0 and without a
-    traceback.
+    """SIGTERM or SIGINT to all its processes under load ends the server with exit code 0.
 
-    No process remains and sockets are closed with 1012. All acknowledged commands are in the log,
-    and after the next start the clients play on.
+    The load is matches, searches and idle connections of every kind. There is no traceback, no
+    process remains, and sockets are closed with 1012. All acknowledged commands are in the log, and
+    after the next start the clients play on.
     """
     journal, enough = Journal(), asyncio.Event()
     async with (
