@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+#: The HTTP scheme for each scheme that a user may type.
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
 
 

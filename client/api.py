@@ -15,6 +15,7 @@ from server.protocol.messages import MatchResult, Occupant, Played
 
 TIMEOUT_S = 10
 MAX_BODY_BYTES = 16 * 2**20
+#: Views that the server returns for one request at most.
 VIEWS_A_REQUEST = 100
 T = TypeVar("T")
 

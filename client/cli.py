@@ -42,9 +42,11 @@ OWN_PATIENCE_S = 5
 #: Seconds without a server after which a command without a terminal fails: nobody is watching.
 PATIENCE_S = 120
 
+#: Codes of refusals that mean wrong usage: exit code 2.
 USAGE_CODES = frozenset(
     {"game.unknown", "level.unknown", "option.unknown", "name.refused", "message.malformed"}
 )
+#: The level of the AI without --level.
 USUAL_LEVEL = 3
 #: The personas of `server.protocol`, which is not imported just to print the help.
 PERSONAS = ("average", "swindler", "random")

@@ -64,8 +64,11 @@ from server.protocol.messages import (
     Welcome,
 )
 
+#: Commands without an answer at a time; further commands wait.
 MAX_IN_FLIGHT = 64
+#: Messages that wait for a reader; a reader further behind receives a snapshot.
 MAX_QUEUED = 1024
+#: Rooms that a connection follows at a time.
 MAX_ROOMS = 100
 #: Attempts at a first connection that is cut before the welcome.
 MAX_FIRST_ATTEMPTS = 3

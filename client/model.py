@@ -38,6 +38,7 @@ from server.protocol.messages import (
     View,
 )
 
+#: Lines of chat to keep.
 MAX_CHAT_LINES = 200
 
 

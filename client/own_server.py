@@ -15,10 +15,14 @@ from typing import BinaryIO
 from client.address import Address, parse_address
 from client.errors import Unreachable
 
+#: Seconds for the server to print its address.
 START_S = 60
+#: Seconds for the server to end after SIGTERM, before it is killed.
 STOP_S = 15
 _ADDRESS = re.compile(r"https?://[^\s/]+")
+#: The folder that holds the packages `client` and `server`.
 SOURCES = Path(__file__).resolve().parent.parent
+#: The name of the server's log file in the data folder.
 LOG = "server.log"
 
 

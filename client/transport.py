@@ -16,8 +16,11 @@ from websockets.exceptions import (
 from client.address import parse_address
 from client.errors import Unreachable
 
+#: The largest frame that the client accepts.
 MAX_FRAME_BYTES = 4 * 2**20
+#: Seconds for the opening handshake.
 OPEN_S = 5
+#: Seconds for the closing handshake.
 CLOSE_S = 1
 
 

@@ -47,6 +47,7 @@ LONGEST = (
     "system/test_resend.py",
 )
 
+#: The time limit of a test that compiles all searches, in seconds.
 WARM_S = 600
 
 if "PLYROOM_TEST_CACHE" not in os.environ:  # the first process of a run passes it on to the others

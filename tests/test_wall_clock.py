@@ -14,7 +14,9 @@ import pytest
 TESTS = Path(__file__).parent
 CLOCKS = {"perf_counter", "monotonic", "time", "process_time", "thread_time"}
 CLOCKS |= {f"{name}_ns" for name in CLOCKS}
+#: Functions with which a test controls its clock.
 TURNED = {"virtual", "run_virtual", "stopped_clock", "ends_within"}
+#: Functions with a time limit as an argument.
 LIMITS = {"timeout", "wait_for", "wait_procs", "wait", "run", "communicate"}
 #: Seconds; a slow machine could reach a shorter limit.
 HANGS_S = 20
@@ -32,8 +34,8 @@ ALLOWED = {
     ("cluster/storm.py", "Storm.play"): "a figure that is printed",
     ("cluster/storm.py", "Storm.goes_on"): "a figure that is printed",
     ("engine/test_pool.py", "test_two_hundred_kills"): "long",
-    ("support/load.py", "Link._record"): "when something happened, for whoever reads a history",
-    ("support/load.py", "patiently"): "what is wrong with an answer is for the checker",
+    ("support/load.py", "Link._record"): "the time of a record in a history",
+    ("support/load.py", "patiently"): "the checker judges a missing answer",
     ("server/test_bus_faults.py", "Chatter.listen"): "long",
     ("server/test_bus_faults.py", "Chatter.say"): "long",
     ("server/test_nodes_that_die.py", "now_s"): "for tests on virtual time",

@@ -10,12 +10,15 @@ from unicodedata import east_asian_width
 from client.terminal.layout import Layout, lay_out
 from engine.view import BoardView, Grid, Kind, PositionView, Shape, cell_ids
 
+#: The characters around a marked cell, and the meaning of the mark; the most important first.
 MARKS: Mapping[str, tuple[str, str, str]] = {
     "win": ("*", "*", "winning row"),
     "check": ("!", "!", "in check"),
     "last": ("[", "]", "last move"),
 }
+#: The characters around a cell with any other mark.
 OTHER_MARK = ("(", ")")
+#: An empty cell.
 EMPTY = "."
 #: Lines and sticks as characters, turned clockwise by 0, 45, 90 and 135 degrees.
 STROKES: Mapping[Shape, str] = {"line": "-\\|/", "stick": "|/-\\"}

@@ -28,6 +28,7 @@ class Word(Enum):
     QUIT = "quit"
 
 
+#: The short forms of commands.
 SHORT = {
     "b": Word.BOARD,
     "m": Word.MOVES,
@@ -38,7 +39,9 @@ SHORT = {
     "q": Word.QUIT,
     "exit": Word.QUIT,
 }
+#: The commands by their words.
 LONG = {word.value: word for word in Word}
+#: Moves to list in an error message.
 WORDS_SHOWN = 12
 
 #: Text that may be a move in players' notation: "Nf3", "exd8=Q+", "0-0".
@@ -160,6 +163,7 @@ def move_words(model: Model) -> set[str]:
     return {*view.targets, *cell_ids(view.board), *(move.id for move in model.moves)}
 
 
+#: The short form, the command and its meaning, in the order of the help.
 HELP = (
     ("b", Word.BOARD, "show the board"),
     ("m", Word.MOVES, "list your moves"),

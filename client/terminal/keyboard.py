@@ -6,8 +6,11 @@ import os
 import threading
 from concurrent.futures import CancelledError
 
+#: Bytes to read at a time.
 CHUNK_BYTES = 4096
+#: The length at which a line without an end is cut.
 LINE_CHARACTERS = 4096
+#: Lines that may wait to be taken.
 LINES_AHEAD = 16
 
 

@@ -14,6 +14,7 @@ from engine.view import Grid, Sites
 #: The page that every board should fit on, in characters; four of its rows are for text.
 COLS, ROWS = 80, 24
 
+#: Rows of the page for the board.
 BOARD_ROWS = ROWS - 4
 _COLUMN_ROW = re.compile(r"([a-z]{1,2})([0-9]{1,2})")
 _ROW_COLUMN = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})")

@@ -62,6 +62,7 @@ from server.protocol.messages import (
 #: Seconds between two reports while an AI thinks.
 THINKING_EVERY_S = 3.0
 
+#: Lines of earlier chat to show at the beginning.
 CHAT_SHOWN = 5
 
 

@@ -12,10 +12,14 @@ from server.protocol.messages import MatchResult, Occupant, Played, Thinking
 #: The score of a win now; a win in n plies scores n less.
 WIN = 30_000
 
+#: A score closer to WIN than this is a forced win; the difference is its length in plies.
 WIN_PLIES = 1000
+#: The length of a progress bar, in characters.
 BAR_CELLS = 10
 GETTING_READY = "getting ready, once per installation"
+#: Moves of the principal variation to show.
 PV_SHOWN = 8
+#: The words before a score that is only a bound.
 BOUND_SIGNS = {"exact": "", "lower": "at least ", "upper": "at most "}
 
 

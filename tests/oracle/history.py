@@ -30,6 +30,7 @@ from typing import Any, Literal
 
 from tests.oracle.referee import Foul, Referee, referee
 
+#: The name of the client whose reading of the rooms counts as the final log.
 READER = "reader"
 #: Seconds for an answer: a server answers within 10 s or closes; a busy machine may add the rest.
 ANSWER_S = 60.0
@@ -42,9 +43,11 @@ Way = Literal["open", "close", "out", "in"]
 #: Error codes that leave the outcome unknown or request the same command again.
 UNKNOWN = {"store.retry", "server.fault", "room.busy"}
 
+#: Message types that put nothing into the log.
 NOT_LOGGED = {"join", "leave", "hello", "ping", "watch_lobby"}
 
 
+#: The ways to end a match that have no winner.
 DRAWS = ("agreement", "claim")
 
 
@@ -539,6 +542,7 @@ def _check_commands(
                     )
 
 
+#: The kinds of the last event of each command.
 KINDS = {
     "move": {"moved", "finished"},
     "chat": {"said"},

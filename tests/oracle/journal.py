@@ -25,6 +25,7 @@ from server.protocol.messages import (
 )
 from tests.oracle.referee import Foul, Referee, referee
 
+#: The file name of the database in a data folder.
 DATABASE = "plyroom.sqlite3"
 
 _event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)

@@ -9,7 +9,9 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.support.browser import watch_faults
 
+#: The title of a page whose player is on turn.
 TURN = re.compile(r"^Your turn")
+#: Milliseconds to wait for the page; only a test that hangs needs more.
 PATIENCE_MS = 60_000
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
 PHONE: dict[str, Any] = {

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
+#: A moment of real time, in seconds.
 MOMENT_S = 0.002
 #: Consecutive moments without a timer after which the process counts as idle: it then waits for a
 #: timer or for other processes.

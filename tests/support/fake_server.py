@@ -53,6 +53,7 @@ from tests.support.virtual_time import run_virtual
 P = ParamSpec("P")
 T = TypeVar("T")
 Message = dict[str, Any]
+#: The time of the test server at the start of a loop, in ms since 1970.
 START_MS = 1_700_000_000_000
 COMMANDS = itertools.count(1)
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import Enum
 
+#: Bytes to read at a time.
 CHUNK = 65536
 
 

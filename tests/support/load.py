@@ -18,7 +18,9 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from tests.oracle.history import READER, History, Message
 from tests.oracle.referee import Referee, referee
 
+#: Seconds to wait for an answer or a connection.
 WAIT_S = 15.0
+#: The audiences of a line of chat.
 TO = ["room", "spectators"]
 #: Events after which the clients leave a room alone: a client that is more than 500 events behind
 #: receives a snapshot.

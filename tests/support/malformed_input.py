@@ -12,6 +12,7 @@ from tests.support.raw_websocket import BINARY, CLOSE, PING, PONG, TEXT, frame, 
 
 Json = dict[str, Any]
 
+#: An integer beyond 64 bits.
 BIG = 10**30
 #: Values of wrong types and at the limits, to put into fields.
 STRANGE: tuple[Any, ...] = (

@@ -9,8 +9,11 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 
+#: The packet type of PUBLISH (MQTT 5, section 2.1.2).
 PUBLISH = 3
+#: Packets within which the proxy reorders.
 WINDOW = 10
+#: Seconds for which the proxy holds a packet at most.
 HOLD_S = 0.02
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Seconds to wait for output; only a test that hangs needs more.
 PATIENCE_S = 60.0
 
 

@@ -20,7 +20,9 @@ from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_tra
 BATCH = 50
 ANSWERS = ("ack", "error", "pong")
 CLIENTS = 4
+#: Seconds to wait for an answer; only a test that hangs needs more.
 PATIENCE_S = 60.0
+#: The growth of resident memory that an attack may cause.
 GROWTH_BYTES = 6 * 2**20
 #: Percent of the inputs.
 SHARES = {"messages": 80, "bad frames": 10, "odd frames": 2, "greetings": 8}

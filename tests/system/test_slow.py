@@ -21,13 +21,17 @@ from tests.support.server_process import (
     serving,
 )
 
+#: Sockets that do not read.
 PAUSED = 12
 #: The longest line of chat, 1,600 bytes.
 LINE = "🎲" * 400
+#: Bytes that the server holds for a socket before it cuts it off.
 CUT_BYTES = 256 * 1024
+#: Growth of resident memory beyond that.
 SLACK_BYTES = 8 * 2**20
 #: Lines of chat until a cut at the latest: the kernel buffers up to 4 MiB per socket first.
 MOST_LINES = 8000
+#: Seconds of silence after which the server closes a connection.
 SILENCE_S = 1.0
 
 
