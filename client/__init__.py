@@ -1,1 +1,1 @@
-"""The clients: browser, terminal, and the connection that all but the browser share."""
+"""The clients: browser, terminal, and the connection that the Python clients share."""

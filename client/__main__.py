@@ -1,4 +1,4 @@
-"""`python -m client` is the `plyroom` command, also where it is not installed."""
+"""`python -m client` runs the `plyroom` command, even where it is not installed."""
 
 from client.cli import main
 

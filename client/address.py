@@ -1,5 +1,6 @@
-"""Where a server is: its address as people write it, what is made from it, the links to rooms and
-matches. Pure.
+"""Server addresses as people write them, the URLs made from them, and links to rooms and matches.
+
+This module does no I/O.
 """
 
 import re
@@ -9,18 +10,17 @@ from urllib.parse import parse_qs, urlsplit
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+#: The HTTP scheme for each scheme that a user may type.
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
 
 
 class BadAddress(ValueError):
-    """Not an address of a server, or not a link to a room or match; the message says what was
-    expected.
-    """
+    """The text is no server address and no room or match link; the message explains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The root of a server: scheme http or https, host with port."""
+    """The root of a server: the scheme (http or https) and the host with its port."""
 
     scheme: str
     netloc: str
@@ -30,20 +30,20 @@ class Address:
 
     @property
     def socket(self) -> str:
-        """The address of its WebSocket."""
+        """The URL of the server's WebSocket."""
         return f"{'wss' if self.scheme == 'https' else 'ws'}://{self.netloc}/ws"
 
     def room(self, room: str) -> str:
-        """The link to a room, for people."""
+        """The link to a room that people can open."""
         return f"{self}/room/{room}"
 
     def api(self, path: str) -> str:
-        """The address of a path of the HTTP API."""
+        """The URL of a path in the HTTP API."""
         return f"{self}/api/{path}"
 
     @property
     def is_local(self) -> bool:
-        """Is it on this machine? Then no proxy is asked."""
+        """Whether the server runs on this machine; the client then uses no proxy."""
         host = urlsplit(str(self)).hostname or ""
         try:
             return ip_address(host).is_loopback
@@ -52,23 +52,25 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """The server that `http://host:8000`, `ws://host/ws`, `host:8000` or any page of it names;
-    BadAddress otherwise.
+    """Parses `http://host:8000`, `ws://host/ws`, `host:8000` or the URL of any page of the server.
+
+    Raises BadAddress for anything else.
     """
     with_scheme = text if "://" in text else f"http://{text}"
     try:
         parts = urlsplit(with_scheme.strip())
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise BadAddress(f"{text!r} is no address: {error}") from error
+        raise BadAddress(f"{text!r} is not an address: {error}") from error
     if parts.scheme not in _SCHEMES or not host:
-        raise BadAddress(f"{text!r} is no address of a server; one looks like {DEFAULT_SERVER}")
+        raise BadAddress(f"{text!r} is not the address of a server; an example is {DEFAULT_SERVER}")
     return Address(_SCHEMES[parts.scheme], parts.netloc.rpartition("@")[2])
 
 
 def parse_link(text: str) -> tuple[Address | None, str]:
-    """The server (None for a bare id) and the id that a room's or match's id or link names;
-    BadAddress otherwise.
+    """Parses the id or the link of a room or match into its server (None for a bare id) and its id.
+
+    Raises BadAddress for anything else.
     """
     if _ID.fullmatch(text):
         return None, text
@@ -85,6 +87,6 @@ def parse_link(text: str) -> tuple[Address | None, str]:
 
 
 def linked_ply(text: str) -> int | None:
-    """The ply that a link to a match points at: …/match/ID?ply=12."""
+    """The ply that a match link such as `…/match/ID?ply=12` points to, or None."""
     ply = parse_qs(urlsplit(text).query).get("ply", [""])[0] if "/" in text else ""
     return int(ply) if ply.isascii() and ply.isdigit() and len(ply) < 6 else None

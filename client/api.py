@@ -1,4 +1,4 @@
-"""The server's HTTP API, as far as a terminal needs it: the games on offer, finished matches."""
+"""The parts of the server's HTTP API that a terminal needs: the game list and finished matches."""
 
 import json
 import urllib.error
@@ -15,12 +15,13 @@ from server.protocol.messages import MatchResult, Occupant, Played
 
 TIMEOUT_S = 10
 MAX_BODY_BYTES = 16 * 2**20
+#: Views that the server returns for one request at most.
 VIEWS_A_REQUEST = 100
 T = TypeVar("T")
 
 
 class OptionInfo(Struct, frozen=True):
-    """One thing to choose before a match."""
+    """An option that players choose before a match."""
 
     title: str
     default: str
@@ -29,7 +30,7 @@ class OptionInfo(Struct, frozen=True):
 
 
 class GameInfo(Struct, frozen=True):
-    """A game on offer."""
+    """A game that the server offers."""
 
     id: str
     title: str
@@ -39,7 +40,7 @@ class GameInfo(Struct, frozen=True):
 
 
 class Thought(Struct, frozen=True):
-    """What the AI saw before one of its moves."""
+    """What the AI's search reported before one of its moves."""
 
     depth: int
     score: int
@@ -50,8 +51,10 @@ class Thought(Struct, frozen=True):
 
 
 class MatchRecord(Struct, frozen=True, kw_only=True):
-    """A match with its moves; `thoughts` is by the ply of the AI's move, `view` null when the game
-    is missing there.
+    """A match with its moves.
+
+    `thoughts` maps the ply of an AI move to its search report. `view` is null when the server does
+    not have the game.
     """
 
     match: str
@@ -62,7 +65,7 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     seats: tuple[Occupant, ...]
     over: MatchResult | None
     plies: int
-    #: How long it is in words, as its game counts moves.
+    #: The length in words, counted as the game counts moves.
     length: str = ""
     options: dict[str, str]
     start: str
@@ -74,7 +77,7 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
 
 
 class PlyView(Struct, frozen=True):
-    """What to draw after so many plies."""
+    """The drawing of the position after `ply` plies."""
 
     ply: int
     view: PositionView
@@ -89,17 +92,17 @@ class _Views(Struct):
 
 
 def fetch_games(address: Address) -> tuple[GameInfo, ...]:
-    """The games on a server."""
+    """The games that a server offers."""
     return _get(address, "games", _Games).games
 
 
 def fetch_match(address: Address, match: str) -> MatchRecord:
-    """A match; Refused when there is none of that id."""
+    """The match with this id; raises Refused when there is none."""
     return _get(address, f"matches/{match}", MatchRecord)
 
 
 def fetch_views(address: Address, match: str, first: int, last: int) -> list[PositionView]:
-    """What to draw at the plies first to last (0 is the start)."""
+    """The drawings of the positions after plies `first` to `last`, inclusive; 0 is the start."""
     views: list[PositionView] = []
     while first + len(views) <= last:
         start = first + len(views)
@@ -125,14 +128,14 @@ def _get(address: Address, path: str, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProtocolMismatch(f"what answers at {url} is no Plyroom server: {error}") from error
+        raise ProtocolMismatch(f"what answers at {url} is not a Plyroom server: {error}") from error
 
 
 def _refusal(error: urllib.error.HTTPError, url: str) -> PlyroomError:
-    """The server's own words where there are any."""
+    """The server's own error message, if it sent one."""
     with error:
         try:
             body = json.loads(error.read(MAX_BODY_BYTES))
             return Refused(str(body["code"]), str(body["message"]))
         except (ValueError, KeyError, TypeError):
-            return Unreachable(f"what answers at {url} is no Plyroom server (HTTP {error.code})")
+            return Unreachable(f"what answers at {url} is not a Plyroom server (HTTP {error.code})")

@@ -1,5 +1,6 @@
-"""The `plyroom` command. Results go to stdout, messages to stderr; it ends with 0, 1 (failed) or 2
-(wrong use).
+"""The `plyroom` command.
+
+Results go to stdout, messages to stderr. The exit code is 0, 1 (failed) or 2 (wrong usage).
 """
 
 import asyncio
@@ -35,24 +36,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: A server of our own that is gone does not come back.
+#: Seconds to wait for our own server to return. Once gone, it does not come back.
 OWN_PATIENCE_S = 5
 
-#: Without a terminal nobody watches: after so long without a server it is over.
+#: Seconds without a server after which a command without a terminal fails: nobody is watching.
 PATIENCE_S = 120
 
+#: Codes of refusals that mean wrong usage: exit code 2.
 USAGE_CODES = frozenset(
     {"game.unknown", "level.unknown", "option.unknown", "name.refused", "message.malformed"}
 )
+#: The level of the AI without --level.
 USUAL_LEVEL = 3
-#: Those of `server.protocol`, which is not loaded for a word of help.
+#: The personas of `server.protocol`, which is not imported just to print the help.
 PERSONAS = ("average", "swindler", "random")
 
-# Other modules are imported where they are needed: `plyroom --help` should not wait for them.
+# Commands import other modules where they need them, so that `plyroom --help` is quick.
 
 
 class Failed(click.ClickException):
-    """Something went wrong that is not the user's fault; exit code 1."""
+    """Something failed that is not the user's fault; exit code 1."""
 
 
 def _version() -> str:
@@ -86,13 +89,13 @@ url_option = click.option(
 data_option = click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the matches of a server of one's own (without --url).  [default: they are not kept]",
+    help="Folder for the matches of your own server (without --url).  [default: they are not kept]",
 )
 as_option = click.option(
     "--as", "name", metavar="NAME", help="Your name there; each name is a guest of its own."
 )
 plain_option = click.option(
-    "--plain", is_flag=True, help="Plain lines of text (at present always so)."
+    "--plain", is_flag=True, help="Plain lines of text (currently the only mode)."
 )
 brief_option = click.option(
     "--brief", is_flag=True, help="Print moves only; type b to see the board."
@@ -119,8 +122,9 @@ def serve(
     data: str | None,
     database: str | None,
 ) -> None:
-    """Serve Plyroom to browsers and terminals. Further options go to the server: see `python -m
-    server --help`.
+    """Serve Plyroom to browsers and terminals.
+
+    Further options go to the server: see `python -m server --help`.
     """
     from client.own_server import server_command
 
@@ -130,7 +134,7 @@ def serve(
 
 
 def _become(command: list[str]) -> NoReturn:
-    """Goes on as another program, whose exit code is then this one's."""
+    """Replaces this process by another program, whose exit code becomes ours."""
     from client.own_server import server_environ
 
     if os.name == "posix":
@@ -139,7 +143,7 @@ def _become(command: list[str]) -> NoReturn:
 
 
 def _administer(name: str, summary: str) -> None:
-    """A command of the server's own; it has the options and says what they mean."""
+    """Adds a command that the server implements; its options and help are the server's."""
 
     @main.command(
         name,
@@ -159,17 +163,20 @@ def _administer(name: str, summary: str) -> None:
 
 
 _administer("migrate", "Bring a database to the schema of this version.")
-_administer("worker", "Search for the servers of a broker, from this machine.")
+_administer("worker", "Run an engine worker for the servers of a broker.")
 _administer("backup", "Write everything to a file while servers run.")
 _administer("restore", "Fill an empty database from a backup.")
-_administer("verify", "Check every stored room: its log, its moves, what is kept beside it.")
+_administer("verify", "Check every stored room: its log, its moves, its other rows.")
 
 
 @main.command()
 @url_option
 @json_option
 def games(url: Address | None, as_json: bool) -> None:
-    """List the games with their options and levels: those on this machine, or those on --url."""
+    """List the games with their options and levels.
+
+    The games are those of this machine, or those of --url.
+    """
     import msgspec
 
     offered = _api(lambda: _games(url))
@@ -207,7 +214,8 @@ def _games(url: Address | None) -> "tuple[GameInfo, ...]":
     for game_id in game_ids():
         try:
             offered.append(info(game_id))
-        except Exception as error:  # a plug-in's file may raise anything; the other games can be played all the same
+        # A plug-in's file may raise anything; the other games stay playable.
+        except Exception as error:
             click.echo(f"{game_id} is left out: {type(error).__name__}: {error}", err=True)
     return tuple(offered)
 
@@ -225,7 +233,7 @@ def _games(url: Address | None) -> "tuple[GameInfo, ...]":
 @click.option(
     "--persona",
     type=click.Choice(PERSONAS),
-    help="Play the AI as this character, which is no level.",
+    help="Play the AI with this persona instead of a level.",
 )
 @click.option("--friend", is_flag=True, help="Play a person: prints a link for them and waits.")
 @click.option(
@@ -272,7 +280,8 @@ def play(
         )
     if friend and url is None:
         raise click.UsageError(
-            f"a friend needs a server that both can reach: start `plyroom serve`, then --url {DEFAULT_SERVER}"
+            "--friend needs a server that both players can reach: "
+            f"start `plyroom serve`, then --url {DEFAULT_SERVER}"
         )
     info = _find_game(url, game)
     chosen = _options(info, options)
@@ -349,7 +358,9 @@ def watch(
 
 @main.command()
 @click.argument("match", metavar="MATCH_OR_LINK")
-@click.option("--ply", type=click.IntRange(0), help="Only the position after so many plies.")
+@click.option(
+    "--ply", type=click.IntRange(0), help="Print only the position after this many plies."
+)
 @url_option
 @data_option
 @json_option
@@ -357,9 +368,10 @@ def watch(
 def replay(
     match: str, ply: int | None, url: Address | None, data: Path | None, as_json: bool, plain: bool
 ) -> None:
-    """Replay a match: step by step on a terminal, in a pipe from beginning to end.
+    """Replay a match.
 
-    With --data the match is looked up in that folder, without a running server.
+    On a terminal it goes step by step, in a pipe from beginning to end. With --data the match is
+    looked up in that folder, without a running server.
     """
     linked, match_id = _parse_link(match)
     ply = linked_ply(match) if ply is None else ply
@@ -395,7 +407,7 @@ def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> 
         print_match(record, views, output, ply)
 
 
-# --- what they share
+# --- shared helpers
 
 
 def _typed_line() -> str | None:
@@ -454,7 +466,7 @@ def _parse_link(text: str) -> tuple[Address | None, str]:
 
 
 def _link(text: str, url: Address | None) -> tuple[Address, str]:
-    """The server and the id; a link knows its server, an id is on --url or on this machine."""
+    """The server and the id: a link names its server, a bare id is on --url or on this machine."""
     linked, one_id = _parse_link(text)
     return linked or url or parse_address(DEFAULT_SERVER), one_id
 
@@ -471,7 +483,7 @@ def _output(interactive: bool) -> "Output":
 
 @asynccontextmanager
 async def _server(url: Address | None, data: Path | None) -> AsyncIterator[Address]:
-    """The server that was asked for, or one of our own."""
+    """The server at `url`, or one that this command starts and stops."""
     if url is not None:
         yield url
         return
@@ -487,8 +499,9 @@ async def _server(url: Address | None, data: Path | None) -> AsyncIterator[Addre
 async def _connection(
     address: Address, name: str | None, own: bool = False, data: Path | None = None
 ) -> "AsyncIterator[Connection]":
-    """A connection as the guest that this user is there; a server that forgot the guest makes a new
-    one.
+    """A connection as the guest whose token is stored for this server.
+
+    When the server no longer knows the token, it makes a new guest.
     """
     from client.connection import State, connect
     from client.tokens import TokenFile, state_folder
@@ -500,15 +513,15 @@ async def _connection(
         nonlocal down
         if state is State.CONNECTED:
             if down:
-                output.tell("Connected again.")
+                output.report("Connected again.")
             down = False
         else:
             down = True
             what = "The server restarts" if state is State.RESTARTING else "The connection is lost"
-            output.tell(f"{what}; trying again …")
+            output.report(f"{what}; trying again …")
 
     tokens = TokenFile(state_folder() / "tokens.json")
-    server = _lasting_name(address, own, data)
+    server = _token_key(address, own, data)
     token = tokens.find(server, name) if server else None
     patience_s = OWN_PATIENCE_S if own else None if output.interactive else PATIENCE_S
 
@@ -527,8 +540,11 @@ async def _connection(
         yield c
 
 
-def _lasting_name(address: Address, own: bool, data: Path | None) -> str | None:
-    """What a server is remembered by: one's own by its folder, or not at all when it has none."""
+def _token_key(address: Address, own: bool, data: Path | None) -> str | None:
+    """The key under which tokens for a server are stored.
+
+    A server of our own is identified by its data folder; without one its tokens are not stored.
+    """
     if not own:
         return str(address)
     return f"data:{data.absolute()}" if data is not None else None
@@ -537,7 +553,7 @@ def _lasting_name(address: Address, own: bool, data: Path | None) -> str | None:
 def _goodbye(
     address: Address, own: bool = False, data: Path | None = None
 ) -> "Callable[[Model], str]":
-    """What to say at the end: where the match goes on, or where it can be seen again."""
+    """Returns the words for the end: where the match continues, or how to replay it."""
 
     def words(model: "Model") -> str:
         match = model.match.id if model.match else ""
@@ -582,30 +598,31 @@ async def _line_mode(
     finally:
         output.close()
         if mode.model.match is not None:
-            output.tell(goodbye(mode.model))
+            output.report(goodbye(mode.model))
 
 
 def _api(ask: Callable[[], T]) -> T:
     try:
         return ask()
     except PlyroomError as error:
-        raise _for_people(error) from error
+        raise _click_error(error) from error
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
-    """Runs to the end; what goes wrong is told in a line. SIGTERM and SIGHUP end it in good order,
-    as Ctrl-C does.
+    """Runs a coroutine to its end and reports an error in one line.
+
+    SIGTERM and SIGHUP cancel it in an orderly way, as Ctrl-C does.
     """
     try:
-        asyncio.run(_until_told(main))
+        asyncio.run(_until_signalled(main))
     except PlyroomError as error:
-        raise _for_people(error) from error
+        raise _click_error(error) from error
     except (KeyboardInterrupt, asyncio.CancelledError):
         click.echo("Stopped.", err=True)
         sys.exit(1)
 
 
-async def _until_told(main: Coroutine[Any, Any, None]) -> None:
+async def _until_signalled(main: Coroutine[Any, Any, None]) -> None:
     task = asyncio.current_task()
     assert task is not None, "run by asyncio.run"
     loop = asyncio.get_running_loop()
@@ -615,8 +632,8 @@ async def _until_told(main: Coroutine[Any, Any, None]) -> None:
     await main
 
 
-def _for_people(error: PlyroomError) -> click.ClickException:
-    """The error with what to do about it."""
+def _click_error(error: PlyroomError) -> click.ClickException:
+    """The error for the terminal, with advice on what to do about it."""
     if isinstance(error, Refused):
         if error.code in USAGE_CODES:
             return click.UsageError(error.message)

@@ -4,11 +4,11 @@
         room = (await c.command(Create(id=c.new_id(), game="tic-tac-toe"))).room
         async for message in c.follow(room): ...
 
-What it promises: a command is sent again, with the same id, after every cut until it is answered
-(and a few times when the server is busy), and the server carries it out at most once; a followed
-room's events come once each, in order and without a gap, or a fresh snapshot comes first. A socket
-on which nothing is heard for 9 s is given up. Time is the event loop's; chance and the network are
-arguments.
+The connection sends a command again, with the same id, after every cut and while the server is
+busy, until the server answers. The server executes a command at most once. The events of a followed
+room arrive once each, in order and without a gap; where some are missing, a fresh snapshot comes
+first. The connection gives up a socket that is silent for 9 s. It takes time from the event loop;
+randomness and the network are arguments.
 """
 
 import asyncio
@@ -64,20 +64,25 @@ from server.protocol.messages import (
     Welcome,
 )
 
+#: Commands without an answer at a time; further commands wait.
 MAX_IN_FLIGHT = 64
+#: Messages that wait for a reader; a reader further behind receives a snapshot.
 MAX_QUEUED = 1024
+#: Rooms that a connection follows at a time.
 MAX_ROOMS = 100
-#: How often a first connection that is cut before the welcome is tried.
-GREETINGS = 3
+#: Attempts at a first connection that is cut before the welcome.
+MAX_FIRST_ATTEMPTS = 3
 
-#: Refusals of a join that time heals.
+#: Codes of join refusals that a later attempt can overcome.
 JOIN_AGAIN = frozenset({Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT})
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long things may take, in seconds. A socket that held for `steady_s` starts the back-off
-    anew; a server that is busy or has lost its store is asked again for `busy_s` on one socket.
+    """Time limits and intervals, in seconds.
+
+    A socket that stays open for `steady_s` resets the back-off. The connection repeats a command
+    for `busy_s` on one socket while the server is busy or has lost its store.
     """
 
     ping_s: float = 2.5
@@ -91,7 +96,7 @@ class Timing:
 
 
 class State(Enum):
-    """How the connection is: told to `on_state` whenever it changes."""
+    """The state of the connection; `on_state` is called whenever it changes."""
 
     CONNECTED = "connected"
     LOST = "lost"
@@ -103,9 +108,7 @@ Command = RoomCommand | Create | WatchLobby
 
 @dataclass(slots=True)
 class _Pending:
-    """A command on its way: when it was sent last, how often in all, and since when the server says
-    that it is busy.
-    """
+    """A command without an answer; `busy_since_s` is when the server first said that it is busy."""
 
     frame: str
     answer: "asyncio.Future[Ack]"
@@ -114,15 +117,14 @@ class _Pending:
     busy_since_s: float | None = None
 
     def sent_now(self, now_s: float) -> None:
-        """It goes out once more."""
+        """Records that the command is sent once more."""
         self.sent_s = now_s
         self.sent += 1
 
-    def is_for_now(self, code: str, now_s: float, busy_s: float) -> bool:
-        """Is a refusal one that time heals, so that only asking again tells what has become of the
-        command?
+    def is_temporary(self, code: str, now_s: float, busy_s: float) -> bool:
+        """Whether the refusal is temporary, so that only sending again can settle the command.
 
-        A first "too fast" is for the caller: nothing was carried out.
+        The caller receives a first "too fast": the server executed nothing.
         """
         if code not in (Code.STORE_RETRY, Code.ROOM_BUSY) and (
             code != Code.RATE_EXCEEDED or self.sent == 1
@@ -134,7 +136,7 @@ class _Pending:
 
 
 class _Room:
-    """A followed room: how far it got, and what its reader has not taken yet."""
+    """A followed room: its position in the log and the messages not yet taken by its reader."""
 
     __slots__ = ("following", "queue")
 
@@ -143,9 +145,7 @@ class _Room:
         self.queue: asyncio.Queue[RoomMessage | PlyroomError] = asyncio.Queue(MAX_QUEUED)
 
     def end(self, error: PlyroomError) -> None:
-        """The reader takes this error after what is queued (or in its place when the queue is
-        full).
-        """
+        """Ends the reader with this error after the queued messages, or instead of a full queue."""
         if self.queue.full():
             _clear(self.queue)
         self.queue.put_nowait(error)
@@ -164,11 +164,11 @@ async def connect(
     jitter: Callable[[], float] = random.random,
     new_id: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> "AsyncIterator[Connection]":
-    """A connection that was welcomed. Unreachable, WrongToken, ProtocolMismatch or Refused (the
-    name) when that fails.
+    """Yields a connection that the server has welcomed.
 
-    Later cuts are mended in the background, for at most `patience_s` a time (None: for ever); after
-    that every call raises Unreachable.
+    Raises Unreachable, WrongToken, ProtocolMismatch or Refused (the name) when the first connection
+    fails. Later cuts are repaired in the background, each for at most `patience_s` (None: for
+    ever); after that every call raises Unreachable.
     """
     connection = Connection(
         parse_address(url).socket,
@@ -186,15 +186,15 @@ async def connect(
         await connection._first_welcome
         yield connection
     finally:
-        connection._left = True
+        connection._closing = True
         running.cancel()
         await asyncio.wait({running})
         if not running.cancelled():
-            running.result()  # a defect of ours comes out here
+            running.result()  # raises what a defect of ours raised
 
 
 class Connection:
-    """See `connect`, which makes it, runs it and ends it."""
+    """A connection that `connect` makes, runs and ends."""
 
     def __init__(
         self,
@@ -223,35 +223,37 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._first_welcome: asyncio.Future[None] = self._loop.create_future()
         self._failure: PlyroomError | None = None
-        self._places = asyncio.Semaphore(MAX_IN_FLIGHT)
+        self._in_flight = asyncio.Semaphore(MAX_IN_FLIGHT)
         self._pending: dict[str, _Pending] = {}
         self._rooms: dict[str, _Room] = {}
         self._lobbies: list[asyncio.Queue[Lobby | PlyroomError]] = []
         self._outbox: asyncio.Queue[str] | None = None
-        self._heard_s = 0.0
-        self._left = False
+        self._last_received_s = 0.0
+        self._closing = False
 
-    # --- for users
+    # --- the public interface
 
     async def command(self, message: Command, timeout_s: float | None = None) -> Ack:
-        """Sends a command until it is answered; Refused when the server says no, or is busy for a
-        minute; Unanswered after timeout_s.
+        """Sends a command until the server answers it, and returns the answer.
+
+        Raises Refused when the server refuses, or is busy for a minute, and Unanswered after
+        `timeout_s`.
         """
         frame = format_client_message(message)
         if len(frame.encode()) > MAX_FRAME_BYTES:
             raise Refused(Code.FRAME_TOO_BIG, f"a message has at most {MAX_FRAME_BYTES} bytes")
         try:
-            async with asyncio.timeout(timeout_s), self._places:
+            async with asyncio.timeout(timeout_s), self._in_flight:
                 return await self._answer(message.id, frame)
         except TimeoutError as error:
             raise Unanswered(
-                f"no answer within {timeout_s:g} s; whether it was carried out is not known"
+                f"no answer within {timeout_s:g} s; the server may have executed the command"
             ) from error
 
     async def _answer(self, command_id: str, frame: str) -> Ack:
         self._raise_failure()
         if command_id in self._pending:
-            raise ValueError(f"a command with the id {command_id} is on its way already")
+            raise ValueError(f"a command with the id {command_id} is already in flight")
         pending = self._pending[command_id] = _Pending(
             frame, self._loop.create_future(), self._loop.time()
         )
@@ -261,7 +263,9 @@ class Connection:
                 try:
                     return await pending.answer
                 except Refused as refused:
-                    if not pending.is_for_now(refused.code, self._loop.time(), self._timing.busy_s):
+                    if not pending.is_temporary(
+                        refused.code, self._loop.time(), self._timing.busy_s
+                    ):
                         raise
                 await asyncio.sleep(self._delay_s(pending.sent))
                 pending.answer = self._loop.create_future()
@@ -271,10 +275,10 @@ class Connection:
             del self._pending[command_id]
 
     async def follow(self, room: str) -> AsyncGenerator[RoomMessage, None]:
-        """Everything that happens in a room from now on, beginning with `joined` and `snapshot`.
+        """Yields everything that happens in a room, beginning with `joined` and `snapshot`.
 
-        Refused when there is no such room. A reader that falls too far behind gets a fresh snapshot
-        in place of what it missed.
+        Raises Refused when there is no such room. A reader that falls too far behind receives a
+        fresh snapshot in place of what it missed.
         """
         if room in self._rooms:
             raise ValueError(f"the room {room} is followed already")
@@ -294,7 +298,7 @@ class Connection:
             self._post(format_client_message(Leave(id=self.new_id(), room=room)))
 
     async def lobby(self) -> AsyncGenerator[Lobby, None]:
-        """The list of public rooms and its changes; after a cut it begins again with the full list."""
+        """Yields the list of public rooms, then its changes; a cut repeats the full list."""
         self._raise_failure()
         queue: asyncio.Queue[Lobby | PlyroomError] = asyncio.Queue(MAX_QUEUED)
         self._lobbies.append(queue)
@@ -313,9 +317,7 @@ class Connection:
     # --- the life of the connection
 
     async def _run(self) -> None:
-        """One socket after another, until a failure that no reconnecting mends; then everybody who
-        waits is told.
-        """
+        """Runs one socket after another until reconnecting is hopeless; reports the failure."""
         failure: PlyroomError = PlyroomError("the connection was closed")
         try:
             await self._reconnect_for_ever()
@@ -336,15 +338,15 @@ class Connection:
                     raise Replaced("another connection of the same identity took over") from cut
                 reason: PlyroomError = Unreachable(f"the connection to {self._url} was cut ({cut})")
                 state = State.RESTARTING if cut.code == Close.RESTARTING else State.LOST
-                if not self._welcomed and tries + 1 >= GREETINGS:
+                if not self._welcomed and tries + 1 >= MAX_FIRST_ATTEMPTS:
                     raise reason from cut
             except Unreachable as error:
                 if not self._welcomed:
                     raise
                 reason, state = error, State.LOST
             if (
-                self._left
-            ):  # a task group that is cancelled in the moment of a cut tells of the cut only
+                self._closing
+            ):  # A task group that is cancelled at the moment of a cut raises the cut only.
                 return
             if self._outbox is not None:
                 self._outbox = None
@@ -357,7 +359,7 @@ class Connection:
             tries = min(tries + 1, 16)
 
     def _delay_s(self, tries: int) -> float:
-        """How long to wait after so many tries: full jitter."""
+        """The time to wait after `tries` attempts: exponential back-off with full jitter."""
         return self._jitter() * min(self._timing.retry_s * 2.0**tries, self._timing.retry_max_s)
 
     @property
@@ -365,7 +367,7 @@ class Connection:
         return self._first_welcome.done()
 
     async def _one_socket(self) -> None:
-        """From dialling to the cut, which is raised."""
+        """Runs one socket from dialling to the cut, which it raises."""
         async with self._dial(self._url) as socket:
             try:
                 async with asyncio.timeout(self._timing.welcome_s):
@@ -385,7 +387,7 @@ class Connection:
                 raise _reason(group) from group
 
     async def _greet(self, socket: Socket) -> None:
-        """hello and welcome."""
+        """Exchanges hello and welcome."""
         await socket.send(
             format_client_message(
                 Hello(protocol=PROTOCOL, token=self.token, name=self._wanted_name)
@@ -417,9 +419,7 @@ class Connection:
                 room.following.start_anew()
 
     def _resumed(self) -> "asyncio.Queue[str]":
-        """An outbox for a new socket: rooms are joined again, then unanswered commands go out once
-        more, in order.
-        """
+        """A new socket's outbox: joins of the followed rooms, then the unanswered commands."""
         outbox: asyncio.Queue[str] = (
             asyncio.Queue()
         )  # bounded by MAX_ROOMS, MAX_IN_FLIGHT and one ping at a time
@@ -431,7 +431,7 @@ class Connection:
             pending.sent_now(self._loop.time())
             pending.busy_since_s = None
             outbox.put_nowait(pending.frame)
-        self._heard_s = self._loop.time()
+        self._last_received_s = self._loop.time()
         return outbox
 
     async def _write(self, socket: Socket, outbox: "asyncio.Queue[str]") -> None:
@@ -439,11 +439,11 @@ class Connection:
             await socket.send(await outbox.get())
 
     async def _keep_alive(self) -> None:
-        """Pings, and gives the socket up when it is silent or leaves a command without an answer."""
+        """Sends pings, and raises Cut when the socket is silent or a command stays unanswered."""
         while True:
             await asyncio.sleep(self._timing.ping_s)
             now = self._loop.time()
-            if now - self._heard_s >= self._timing.silence_s:
+            if now - self._last_received_s >= self._timing.silence_s:
                 raise Cut(1006, "silence")
             if any(self._is_overdue(pending, now) for pending in self._pending.values()):
                 raise Cut(1006, "no answer")
@@ -456,17 +456,17 @@ class Connection:
         while True:
             message = await self._receive(socket)
             if message is not None:
-                self._heard(message)
+                self._dispatch(message)
 
     async def _receive(self, socket: Socket) -> ServerMessage | None:
         try:
             frame = await socket.receive()
-            self._heard_s = self._loop.time()
+            self._last_received_s = self._loop.time()
             return parse_server_message(frame)
         except UnreadableFrame as error:
             raise ProtocolMismatch(str(error)) from error
 
-    def _heard(self, message: ServerMessage) -> None:
+    def _dispatch(self, message: ServerMessage) -> None:
         match message:
             case Ack():
                 self._answered(message.id, message)
@@ -485,12 +485,12 @@ class Connection:
                 assert_never(message)
 
     def _post(self, frame: str) -> None:
-        """Sends on the present socket, if there is one; `_resumed` looks after the rest."""
+        """Sends on the current socket, if there is one; otherwise `_resumed` sends it later."""
         if self._outbox is not None:
             self._outbox.put_nowait(frame)
 
     def _fail(self, failure: PlyroomError) -> None:
-        """The end: everybody who waits gets the reason."""
+        """Ends everything that waits with the failure."""
         self._failure = failure
         self._outbox = None
         if not self._first_welcome.done():
@@ -532,7 +532,7 @@ class Connection:
         return format_client_message(room.following.join(self.new_id()))
 
     def _join_refused(self, room: _Room, refusal: Refusal) -> None:
-        """A busy server is asked again in a while; any other refusal ends the following."""
+        """Joins again later when the server is busy; any other refusal ends the subscription."""
         if refusal.code not in JOIN_AGAIN:
             room.end(Refused(refusal.code, refusal.message))
             return
@@ -547,7 +547,7 @@ class Connection:
         self._loop.call_later(self._timing.retry_s * (0.5 + self._jitter()), again)
 
     def _deliver(self, room: _Room, message: RoomMessage) -> None:
-        """Hands a message on, unless it is not to be; joins from 0 when some are missing."""
+        """Queues a message for the reader, unless it must be dropped; joins from 0 after a gap."""
         match room.following.judge(message):
             case Verdict.PASS:
                 self._enqueue(room, message)
@@ -573,8 +573,9 @@ def _clear(queue: "asyncio.Queue[Any]") -> None:
 
 
 def _reason(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Why a socket's tasks ended: a typed error before a cut; anything else is a defect and stays
-    as it is.
+    """Why a socket's tasks ended: a typed error is preferred to a cut.
+
+    Anything else is a defect of ours and stays the group that it is.
     """
     mine, others = group.split((PlyroomError, Cut))
     if mine is None or others is not None:

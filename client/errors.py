@@ -1,20 +1,20 @@
-"""What can go wrong for a client, as types. Each message is made for people."""
+"""The client's exceptions. Their messages are written for people."""
 
 
 class PlyroomError(Exception):
-    """Anything that went wrong between a client and a server."""
+    """The base class: something failed between a client and a server."""
 
 
 class Unreachable(PlyroomError):
-    """Nobody answers there, or what answers is no Plyroom server."""
+    """No server answers at the address, or what answers is not a Plyroom server."""
 
 
 class WrongToken(PlyroomError):
-    """The server does not know this token (any more)."""
+    """The server does not know this token, or no longer knows it."""
 
 
 class ProtocolMismatch(PlyroomError):
-    """Server and client speak different versions, or the server sent what nobody can read."""
+    """Server and client speak different protocol versions, or a frame could not be parsed."""
 
 
 class Replaced(PlyroomError):
@@ -22,11 +22,11 @@ class Replaced(PlyroomError):
 
 
 class Unanswered(PlyroomError):
-    """No answer in the time given; whether the command was carried out is unknown."""
+    """No answer arrived in time; whether the server executed the command is unknown."""
 
 
 class Refused(PlyroomError):
-    """The server refused a command, and nothing changed; `code` says why for programs."""
+    """The server refused a command, and nothing changed; `code` gives the reason to programs."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

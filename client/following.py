@@ -1,5 +1,6 @@
-"""Which messages of a followed room are handed on: each event once, in order and without a gap.
-Pure.
+"""Decides which messages of a followed room reach the reader: each event once, without a gap.
+
+This module does no I/O.
 """
 
 from enum import Enum
@@ -9,9 +10,7 @@ from server.protocol.messages import Join, Joined, Snapshot
 
 
 class Verdict(Enum):
-    """What to do with a message: hand it on, drop it, or join again because something is missing
-    before it.
-    """
+    """What to do with a message: pass it on, drop it, or join again because events are missing."""
 
     PASS = "pass"
     DROP = "drop"
@@ -19,10 +18,9 @@ class Verdict(Enum):
 
 
 class Following:
-    """One room as far as it was handed on: up to event v of an epoch, or not at all while a
-    snapshot is wanted.
+    """The position in one room: up to event v of an epoch, or none while a snapshot is needed.
 
-    Between a join and its `joined` everything is dropped: it belongs to an earlier join.
+    Between a join and its `joined` every message is dropped: it belongs to an earlier join.
     """
 
     def __init__(self, room: str) -> None:
@@ -33,14 +31,14 @@ class Following:
         self._wants_snapshot = True
 
     def join(self, command_id: str) -> Join:
-        """The command that starts or resumes the following."""
+        """The command that starts or resumes the subscription."""
         self.join_id = command_id
         if self._wants_snapshot:
             return Join(id=command_id, room=self.room)
         return Join(id=command_id, room=self.room, since=self._v, epoch=self._epoch)
 
     def start_anew(self) -> None:
-        """The next join is from 0."""
+        """Makes the next join start from 0."""
         self._wants_snapshot = True
 
     def judge(self, message: RoomMessage) -> Verdict:

@@ -1,7 +1,8 @@
-"""What the server says, as a client reads it. Pure.
+"""The server's messages as a client reads them. This module does no I/O.
 
-A newer server may send types, kinds and codes that this client does not know: unknown types are
-None, an unknown kind of event is as good as hidden (it still counts), a code is any text.
+A newer server may send types, kinds and codes that this client does not know. An unknown message
+type becomes None. An event of an unknown kind is treated as hidden, but it still counts. A code may
+be any text.
 """
 
 from typing import TypeVar
@@ -27,13 +28,11 @@ from server.protocol.messages import (
 
 
 class UnreadableFrame(Exception):
-    """A frame that is no message of this protocol."""
+    """The frame holds no message of this protocol."""
 
 
 class Refusal(Struct, frozen=True, tag_field="t", tag="error"):
-    """The server's `error`: the command of that id was refused, or (without an id) the connection
-    is in trouble.
-    """
+    """The server's `error`: a refusal of the command `id`, or without an id a connection error."""
 
     id: str | None
     code: str
@@ -60,10 +59,10 @@ class _EventHead(Struct):
     kind: str = ""
 
 
-#: What follows a room: everything that one needs to know it and to draw it.
+#: The messages about a followed room: all that a client needs to know and draw it.
 RoomMessage = Joined | Snapshot | Happened | View | Turn | Thinking | Presence
 
-#: What may be dropped under pressure.
+#: Messages that may be dropped when the reader is slow.
 EPHEMERAL = (Thinking, Presence)
 
 Known = (
@@ -82,8 +81,9 @@ _known: msgspec.json.Decoder[Known] = msgspec.json.Decoder(Known)
 
 
 def parse_server_message(frame: bytes | str) -> ServerMessage | None:
-    """The message in a frame, None for a type from the future; UnreadableFrame when it is no
-    message at all.
+    """The message in a frame, or None for an unknown type.
+
+    Raises UnreadableFrame when the frame holds no message at all.
     """
     try:
         t = _head.decode(frame).t
@@ -97,7 +97,9 @@ def parse_server_message(frame: bytes | str) -> ServerMessage | None:
             )
         return _known.decode(frame) if t in _KNOWN else None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnreadableFrame(f"the server sent what this client cannot read: {error}") from error
+        raise UnreadableFrame(
+            f"this client cannot read a message of the server: {error}"
+        ) from error
 
 
 def format_client_message(message: Incoming) -> str:

@@ -1,8 +1,8 @@
-"""What a client knows about a room, as a value: `apply(model, message)` gives the next one. Pure.
+"""What a client knows about a room, as a value: `apply(model, message)` returns the next one.
 
-The browser's model does the same. Events count v = 1, 2, 3, … without a gap. One that was applied
-already changes nothing; one from the future (others are missing in between) changes nothing either,
-and says `in_step=False` until a snapshot comes: ask for one by joining from 0.
+This module does no I/O, and the browser's model does the same. Events count v = 1, 2, 3, … without
+a gap. An event that was applied already changes nothing. An event after a gap changes nothing but
+`in_step`, which stays False until a snapshot arrives: join from 0 to request one.
 """
 
 from typing import assert_never
@@ -38,11 +38,12 @@ from server.protocol.messages import (
     View,
 )
 
+#: Lines of chat to keep.
 MAX_CHAT_LINES = 200
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """A room as `me` (an identity) sees it at v."""
+    """A room as `me` (an identity) sees it at version v."""
 
     room: str
     me: str = ""
@@ -63,7 +64,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def my_seat(self) -> int | None:
-        """The seat that I hold, if any; AI seats are nobody's."""
+        """The seat that I hold, or None; AI seats belong to nobody."""
         mine = (
             n
             for n, who in enumerate(self.seats)
@@ -73,17 +74,17 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def ply(self) -> int:
-        """How many moves of the match were played."""
+        """The number of plies played in the match."""
         return len(self.match.moves) if self.match else 0
 
     @property
     def running(self) -> bool:
-        """Is a match going on?"""
+        """Whether a match is in progress."""
         return self.match is not None and self.match.over is None
 
     @property
     def view(self) -> PositionView | None:
-        """What to draw, once it is known for the last move."""
+        """The drawing of the current position, or None until it has arrived."""
         return (
             self.drawn.view
             if self.drawn and self._is_now(self.drawn.match, self.drawn.ply)
@@ -99,7 +100,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def claim(self) -> str | None:
-        """Why I may claim a draw now, if I may."""
+        """The reason for which I may claim a draw now, or None."""
         return self.turn.claim if self.moves and self.turn is not None else None
 
     def _is_now(self, match: str, ply: int) -> bool:
@@ -107,7 +108,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
 
 def apply(model: Model, message: RoomMessage) -> Model:
-    """The room after a message; messages of other rooms change nothing."""
+    """The room after a message; messages about other rooms change nothing."""
     if message.room != model.room:
         return model
     replace = msgspec.structs.replace
@@ -138,7 +139,7 @@ def apply(model: Model, message: RoomMessage) -> Model:
 
 
 def _restored(model: Model, snapshot: Snapshot) -> Model:
-    """Everything as the snapshot says; what was drawn before is void, because v may have gone back."""
+    """The room of a snapshot; earlier drawings are void, because v may have gone back."""
     return msgspec.structs.replace(
         model,
         v=snapshot.v,
@@ -154,7 +155,7 @@ def _restored(model: Model, snapshot: Snapshot) -> Model:
 
 
 def _followed(model: Model, happened: Happened) -> Model:
-    """The next event applied; an old one is dropped, a later one puts the model out of step."""
+    """Applies the next event; an old one is dropped, one after a gap clears `in_step`."""
     if happened.v <= model.v:
         return model
     if happened.v > model.v + 1 or not model.in_step:
@@ -205,7 +206,7 @@ def _moved(model: Model, event: Moved) -> Model:
     moves = (*model.match.moves[: event.ply], played)
     offers = tuple(
         seat for seat in model.offers if seat == event.seat
-    )  # the other side's offer of a draw has lapsed
+    )  # the other side's draw offer has lapsed
     return msgspec.structs.replace(
         model, match=msgspec.structs.replace(model.match, moves=moves), offers=offers
     )

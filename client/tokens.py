@@ -1,4 +1,4 @@
-"""The secret tokens by which servers know this user again, in a file that only the user can read."""
+"""The secret tokens that identify this user to servers, in a file that only the user can read."""
 
 import json
 import os
@@ -7,14 +7,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-#: Tokens by server, then by the name that was asked for ("" for none).
+#: Tokens by server, then by the requested name ("" for none).
 Known = dict[str, dict[str, str]]
 
 
 def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where programs keep what they must remember: $XDG_STATE_HOME or what stands for it on this
-    system.
-    """
+    """The folder for program state: $XDG_STATE_HOME or its equivalent on this system."""
     if environ.get("XDG_STATE_HOME"):
         return Path(environ["XDG_STATE_HOME"]) / "plyroom"
     if sys.platform == "win32" and environ.get("LOCALAPPDATA"):
@@ -23,27 +21,26 @@ def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 class TokenFile:
-    """Tokens in a file. A file that cannot be read counts as empty: its guests are lost, and new
-    ones are made.
+    """Tokens in a file.
+
+    A file that cannot be read counts as empty: its guests are lost, and the servers make new ones.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def find(self, server: str, name: str | None) -> str | None:
-        """The token for a server and a name."""
+        """The token for a server and a name, or None."""
         return self._read().get(server, {}).get(name or "")
 
     def keep(self, server: str, name: str | None, token: str) -> None:
-        """Remembers a token, in the place of an earlier one; OSError when the file cannot be
-        written.
-        """
+        """Stores a token in place of an earlier one; raises OSError when writing fails."""
         known = self._read()
         known.setdefault(server, {})[name or ""] = token
         self._write(known)
 
     def forget(self, server: str, name: str | None) -> None:
-        """Forgets a token that the server does not know any more."""
+        """Removes a token that the server no longer knows."""
         known = self._read()
         if known.get(server, {}).pop(name or "", None) is not None:
             self._write(known)
@@ -62,9 +59,9 @@ class TokenFile:
         }
 
     def _write(self, known: Known) -> None:
-        """In one step, so that a crash leaves the old file or the new one."""
+        """Replaces the file in one step, so that a crash leaves the old file or the new one."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=self._path.parent)  # made with mode 0600
+        handle, temporary = tempfile.mkstemp(dir=self._path.parent)  # mkstemp sets mode 0600
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump(known, file, indent=1)

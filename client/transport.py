@@ -1,6 +1,4 @@
-"""One WebSocket, as little of it as a connection needs, so that tests can put a scripted one in its
-place.
-"""
+"""One WebSocket, reduced to what a connection needs, so that tests can script one in its place."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -18,13 +16,16 @@ from websockets.exceptions import (
 from client.address import parse_address
 from client.errors import Unreachable
 
+#: The largest frame that the client accepts.
 MAX_FRAME_BYTES = 4 * 2**20
+#: Seconds for the opening handshake.
 OPEN_S = 5
+#: Seconds for the closing handshake.
 CLOSE_S = 1
 
 
 class Cut(Exception):
-    """The socket is gone; `code` is the close code (1006: without a word)."""
+    """The socket is gone; `code` is the close code (1006: closed without a close frame)."""
 
     def __init__(self, code: int, reason: str = "") -> None:
         super().__init__(f"closed with {code} {reason}".strip())
@@ -33,16 +34,16 @@ class Cut(Exception):
 
 
 class Socket(Protocol):
-    """Text frames both ways; Cut when it is gone."""
+    """Text frames in both directions; both methods raise Cut when the socket is gone."""
 
     async def send(self, frame: str) -> None:
-        """Hands a frame to the network; waits while too much is under way."""
+        """Hands a frame to the network; waits while the send buffer is full."""
 
     async def receive(self) -> bytes:
-        """The next frame."""
+        """Returns the next frame."""
 
 
-#: Opens a socket to an address (Unreachable when that fails), and closes it.
+#: Opens a socket to an address (raises Unreachable when that fails), and closes it at the end.
 Dial = Callable[[str], AbstractAsyncContextManager[Socket]]
 
 
@@ -69,8 +70,9 @@ def _cut(closed: ConnectionClosed) -> Cut:
 
 @asynccontextmanager
 async def dial(url: str) -> AsyncIterator[Socket]:
-    """A WebSocket to ws://… or wss://…; the connection's own pings tell a dead peer, so the
-    library's are off.
+    """Opens a WebSocket to ws://… or wss://….
+
+    The library's pings are off, because the connection's own pings detect a dead peer.
     """
     connecting = websocket_connect(
         url,
@@ -87,7 +89,7 @@ async def dial(url: str) -> AsyncIterator[Socket]:
         retry_s = error.response.headers.get("Retry-After", "a few")
         raise Unreachable(_explain(url, error.response.status_code, retry_s)) from error
     except (InvalidHandshake, EOFError) as error:
-        raise Unreachable(f"what answers at {url} is no Plyroom server: {error}") from error
+        raise Unreachable(f"what answers at {url} is not a Plyroom server: {error}") from error
     except TimeoutError as error:
         raise Unreachable(f"{url} did not answer within {OPEN_S} s") from error
     except (OSError, WebSocketException) as error:
@@ -98,7 +100,12 @@ async def dial(url: str) -> AsyncIterator[Socket]:
 
 def _explain(url: str, status: int, retry_s: str) -> str:
     if status == 429:
-        return f"the server at {url} takes no more connections from your address now; try again in {retry_s} s"
+        return (
+            f"the server at {url} accepts no more connections from your address; "
+            f"try again in {retry_s} s"
+        )
     if status == 503:
         return f"the server at {url} is starting, stopping or full; try again"
-    return f"what answers at {url} is no Plyroom server, or does not let us in (HTTP {status})"
+    return (
+        f"what answers at {url} is not a Plyroom server, or refuses the connection (HTTP {status})"
+    )

@@ -1,10 +1,10 @@
-"""What all tests share: property tests have no deadline (the machine may be busy), and repeat
-exactly in CI.
+"""Settings for all tests.
 
-With `-n 3 --dist loadfile` (`make test`) a module's tests stay together in a process, and the long
-modules begin first, so that all processes end at the same time. No test watches a clock (see
-test_wall_clock.py): there are more processes than cores, for many tests wait for other programs.
-One folder of compiled code serves all processes of a run.
+Property tests have no deadline (the machine may be busy), and repeat exactly in CI. With `-n 3
+--dist loadfile` (`make test`) a module's tests stay in one process, and the long modules begin
+first, so that all processes end at about the same time. No test depends on real time (see
+test_wall_clock.py): there are more processes than cores, because many tests wait for other
+programs. One folder of compiled code serves all processes of a run.
 """
 
 import os
@@ -20,20 +20,37 @@ from hypothesis import settings
 from engine.rules import overflow
 
 TESTS = Path(__file__).parent
-#: The modules that take a quarter of a minute or more, in the order in which they begin.
+#: The modules that take 15 s or more, in the order in which they begin.
 LONGEST = (
-    "cluster/test_faults.py", "system/test_every_game.py", "engine/test_conformance.py", "system/test_browser.py",
-    "system/test_terminal.py", "engine/games/test_gomoku.py", "engine/match/test_ladders.py", "engine/test_pool.py",
-    "engine/games/test_chess.py", "system/test_browser_rooms.py", "cluster/test_cluster.py",
-    "engine/match/test_ablations.py", "engine/games/test_draughts_tables.py", "system/test_stop.py",
-    "system/test_kill.py", "engine/games/test_breakthrough.py", "system/test_browser_pages.py",
-    "system/test_slow.py", "system/test_workers.py", "system/test_failpoints.py",
-    "server/test_checker_finds_faults.py", "system/test_remote_workers.py", "system/test_resend.py",
-)  # fmt: skip
+    "cluster/test_faults.py",
+    "system/test_every_game.py",
+    "engine/test_conformance.py",
+    "system/test_browser.py",
+    "system/test_terminal.py",
+    "engine/games/test_gomoku.py",
+    "engine/match/test_ladders.py",
+    "engine/test_pool.py",
+    "engine/games/test_chess.py",
+    "system/test_browser_rooms.py",
+    "cluster/test_cluster.py",
+    "engine/match/test_ablations.py",
+    "engine/games/test_draughts_tables.py",
+    "system/test_stop.py",
+    "system/test_kill.py",
+    "engine/games/test_breakthrough.py",
+    "system/test_browser_pages.py",
+    "system/test_slow.py",
+    "system/test_workers.py",
+    "system/test_failpoints.py",
+    "server/test_checker_finds_faults.py",
+    "system/test_remote_workers.py",
+    "system/test_resend.py",
+)
 
+#: The time limit of a test that compiles all searches, in seconds.
 WARM_S = 600
 
-if "PLYROOM_TEST_CACHE" not in os.environ:  # the processes of a run get it from the first one
+if "PLYROOM_TEST_CACHE" not in os.environ:  # the first process of a run passes it on to the others
     _CACHE = tempfile.TemporaryDirectory(prefix="plyroom-test-code-", ignore_cleanup_errors=True)
     os.environ["PLYROOM_TEST_CACHE"] = _CACHE.name
 
@@ -41,8 +58,8 @@ if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     and threading.current_thread() is threading.main_thread()
 ):
-    # A shell without job control starts background jobs deaf to Ctrl-C, and so would be all
-    # programs started here.
+    # A shell without job control starts background jobs with SIGINT ignored, and all programs
+    # started here would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("here", deadline=None, print_blob=True)
@@ -52,16 +69,19 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 @pytest.fixture(autouse=True)
 def numpy_warns_of_overflow() -> Iterator[None]:
-    """A command that a test calls as a function may tell numpy to be silent in this whole process:
-    numpy forgets that with the test's context, and so must we.
+    """Clears the flag by which a command silences numpy's overflow warnings in the whole process.
+
+    A test may call such a command as a function. numpy's own setting ends with the test's context;
+    our flag must end with it.
     """
     yield
     overflow._overflow_ignored = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Beside other processes the longest modules begin first. Whoever is the first to need all
-    searches has time to compile them, on a busy machine too.
+    """Starts the longest modules first in parallel runs, and raises some time limits.
+
+    The first test that needs all searches has time to compile them, even on a busy machine.
     """
     for item in items:
         if (

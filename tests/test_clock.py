@@ -1,4 +1,4 @@
-"""The clock that tests turn."""
+"""The clock that tests advance."""
 
 import asyncio
 
@@ -7,10 +7,8 @@ import pytest
 from tests.support.clock import moment, stopped_clock, until
 
 
-async def test_time_stands_still_until_it_is_turned() -> None:
-    """No timer is called before its time is there, and each one is as soon as it is; other threads
-    go on meanwhile.
-    """
+async def test_time_stands_still_until_it_is_advanced() -> None:
+    """A timer runs when its time has come, not before; other threads continue meanwhile."""
     loop = asyncio.get_running_loop()
     called: list[float] = []
     async with stopped_clock() as clock:
@@ -31,7 +29,7 @@ async def test_time_stands_still_until_it_is_turned() -> None:
     assert before_s + 3600 <= loop.time()
 
 
-async def test_afterwards_time_goes_on() -> None:
+async def test_time_continues_afterwards() -> None:
     """Timers work again, and time has not gone back."""
     loop = asyncio.get_running_loop()
     async with stopped_clock() as clock:
@@ -43,9 +41,7 @@ async def test_afterwards_time_goes_on() -> None:
 
 
 async def test_from_timer_to_timer() -> None:
-    """Timers that set each other are called in their order and at their times; what takes too long
-    is told.
-    """
+    """Timers that set each other run in order and on time; a slow condition fails."""
     loop = asyncio.get_running_loop()
     called: list[float] = []
     async with stopped_clock() as clock:

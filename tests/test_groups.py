@@ -1,4 +1,4 @@
-"""The order in which `make test` begins names modules that there are."""
+"""The modules that `make test` starts first exist."""
 
 import pytest
 
@@ -6,11 +6,11 @@ from tests.conftest import LONGEST, TESTS
 
 
 @pytest.mark.parametrize("module", LONGEST)
-def test_a_long_module_is_one_that_there_is(module: str) -> None:
-    """A module that was renamed would begin last and nobody would notice."""
+def test_every_long_module_exists(module: str) -> None:
+    """A renamed module would begin last without anybody noticing."""
     assert (TESTS / module).is_file()
 
 
 def test_no_module_begins_twice() -> None:
-    """Each has one place."""
+    """Each module is listed once."""
     assert len(set(LONGEST)) == len(LONGEST)

@@ -1,4 +1,4 @@
-"""Who may import whom. The contracts themselves are in pyproject.toml, under [tool.importlinter]."""
+"""The import rules. The contracts themselves are in pyproject.toml, under [tool.importlinter]."""
 
 import ast
 import subprocess
@@ -25,9 +25,7 @@ def test_imports_point_one_way() -> None:
 
 
 def forbidden_imports(source: str) -> Iterator[str]:
-    """Our own packages are imported by the names in them: `server` and `engine` stay free for
-    variables.
-    """
+    """The imports of a whole package of ours: `server` and `engine` stay free for variables."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
@@ -39,8 +37,9 @@ def forbidden_imports(source: str) -> Iterator[str]:
 
 
 def test_our_packages_are_imported_by_the_names_in_them() -> None:
-    """`from engine.game import Game` or `from server.protocol import messages as wire`, never
-    `import engine`.
+    """Our own packages are never imported whole, as in `import engine`.
+
+    `from engine.game import Game` and `from server.protocol import messages as wire` are right.
     """
     found = {
         str(path.relative_to(ROOT)): list(forbidden_imports(path.read_text("utf-8")))
@@ -58,7 +57,7 @@ def test_a_forbidden_import_is_seen(source: str) -> None:
 
 
 def test_packages_hold_a_docstring_and_nothing_else() -> None:
-    """Importing a package runs nothing; what is in it is imported by its own name."""
+    """Importing a package runs nothing; its modules are imported by their own names."""
     for path in SOURCES:
         if path.name == "__init__.py":
             body = ast.parse(path.read_text("utf-8")).body
@@ -71,8 +70,9 @@ def test_packages_hold_a_docstring_and_nothing_else() -> None:
 
 
 def test_a_start_loads_nothing_that_it_does_not_need() -> None:
-    """The program on SQLite imports neither migrations, nor PostgreSQL, metrics or colours, and
-    collects no garbage meanwhile; afterwards it does, and whoever wants rich gets it.
+    """On SQLite a start imports neither migrations, PostgreSQL, metrics nor colours.
+
+    It collects no garbage meanwhile, but does afterwards; rich can still be imported.
     """
     heavy = {
         "alembic",
@@ -83,9 +83,11 @@ def test_a_start_loads_nothing_that_it_does_not_need() -> None:
         "aiomqtt",
     }
     code = (
-        "import gc, sys; from server import __main__, app; from server.process import lean; app.load_games();"
+        "import gc, sys; from server import __main__, app; from server.process import lean;"
+        " app.load_games();"
         f" print(sorted({heavy!r} & set(sys.modules)), gc.isenabled());"
-        " lean.settled(); import rich.console; print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
+        " lean.settled(); import rich.console;"
+        " print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
     )
     done = run(sys.executable, "-c", code)
     assert done.returncode == 0, done.stderr

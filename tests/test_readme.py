@@ -1,4 +1,4 @@
-"""The README says what is."""
+"""The README matches the repository."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_the_game_in_the_readme_is_the_game() -> None:
-    """The complete file that the README shows is the file that is played."""
+    """The complete file that the README shows is the file of the game."""
     shown = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert shown is not None
     assert shown.group(1) == (ROOT / "engine/games/tic_tac_toe.py").read_text()

@@ -1,8 +1,8 @@
-"""No test that `make test` runs watches a clock that it does not turn itself (decisions.md 31).
+"""No test that `make test` runs depends on a clock that it does not control (decisions.md 31).
 
-A busy machine is no fault. Time is turned (`tests.support.clock`, `tests.support.virtual_time`), or
-the order of events is asserted. A time limit may end a test that hangs, and is so long that nothing
-else reaches it.
+A busy machine is not a fault. Tests advance the time (`tests.support.clock`,
+`tests.support.virtual_time`) or assert the order of events. A time limit may end a test that hangs,
+and is so long that nothing else reaches it.
 """
 
 import ast
@@ -14,12 +14,14 @@ import pytest
 TESTS = Path(__file__).parent
 CLOCKS = {"perf_counter", "monotonic", "time", "process_time", "thread_time"}
 CLOCKS |= {f"{name}_ns" for name in CLOCKS}
+#: Functions with which a test controls its clock.
 TURNED = {"virtual", "run_virtual", "stopped_clock", "ends_within"}
+#: Functions with a time limit as an argument.
 LIMITS = {"timeout", "wait_for", "wait_procs", "wait", "run", "communicate"}
-#: A limit below this could be reached by what is merely slow.
+#: Seconds; a slow machine could reach a shorter limit.
 HANGS_S = 20
 
-#: They measure, and `make bench` or a person runs them.
+#: Programs that measure; `make bench` or a person runs them.
 PROGRAMS = (
     "*/bench*.py",
     "bench*.py",
@@ -32,8 +34,8 @@ ALLOWED = {
     ("cluster/storm.py", "Storm.play"): "a figure that is printed",
     ("cluster/storm.py", "Storm.goes_on"): "a figure that is printed",
     ("engine/test_pool.py", "test_two_hundred_kills"): "long",
-    ("support/load.py", "Link._record"): "when something happened, for whoever reads a history",
-    ("support/load.py", "patiently"): "what is wrong with an answer is for the checker",
+    ("support/load.py", "Link._record"): "the time of a record in a history",
+    ("support/load.py", "patiently"): "the checker judges a missing answer",
     ("server/test_bus_faults.py", "Chatter.listen"): "long",
     ("server/test_bus_faults.py", "Chatter.say"): "long",
     ("server/test_nodes_that_die.py", "now_s"): "for tests on virtual time",
@@ -56,9 +58,7 @@ ALLOWED = {
 
 
 def clocks_watched(source: str) -> Iterator[tuple[str, str]]:
-    """Where a real clock is read or a short limit set: the function's name, and what is wrong
-    there.
-    """
+    """The places that read a real clock or set a short limit: function name and fault."""
     tree = ast.parse(source)
     constants = {
         target.id: node.value.value
@@ -104,7 +104,7 @@ def _watched(
 
 
 def _is_turned(function: ast.AST) -> bool:
-    """Whether a function turns its own clock, itself or by a decorator."""
+    """Whether a function controls its own clock, itself or by a decorator."""
     return not isinstance(function, ast.ClassDef) and any(
         isinstance(node, ast.Name) and node.id in TURNED for node in ast.walk(function)
     )
@@ -121,10 +121,8 @@ def _limit(call: ast.Call, name: str, constants: Mapping[str, object]) -> float 
     return None
 
 
-def test_no_test_watches_a_clock_that_it_does_not_turn() -> None:
-    """Neither a reading of real time nor a limit that a slow machine could reach, but for what is
-    named above.
-    """
+def test_no_test_depends_on_a_clock_that_it_does_not_control() -> None:
+    """No test reads real time or sets a reachable limit, but for those listed above."""
     found, used = [], set()
     for path in sorted(TESTS.rglob("*.py")):
         module = path.relative_to(TESTS)
@@ -155,7 +153,7 @@ def test_no_test_watches_a_clock_that_it_does_not_turn() -> None:
         "with pytest.raises(KeyError): time.monotonic()",
     ],
 )
-def test_a_watched_clock_is_seen(body: str) -> None:
+def test_a_real_clock_is_found(body: str) -> None:
     """The test above can fail."""
     header = "PROMPT_S = 1.5\nasync def test():\n    "
     assert [name for name, _ in clocks_watched(header + body)][:1] == ["test"]
@@ -171,6 +169,6 @@ def test_a_watched_clock_is_seen(body: str) -> None:
         "process.wait()",
     ],
 )
-def test_other_clocks_are_left_alone(body: str) -> None:
-    """Those that are turned, and limits for what hangs."""
+def test_controlled_clocks_are_accepted(body: str) -> None:
+    """Controlled clocks and limits for hanging tests are accepted."""
     assert list(clocks_watched(f"async def test():\n    {body}\n")) == []

@@ -1,7 +1,7 @@
-"""Any board as text: from the board view alone, so that a new game needs nothing here. Pure.
+"""Draws any board as text from its board view alone, so that a new game needs no code here.
 
-Marks are characters around a cell, `[X]` the last move, `*X*` a winning row, so that colour is
-never needed; a line below says what they mean.
+This module does no I/O. Marks are characters around a cell: `[X]` is the last move, `*X*` a winning
+row. Colour is never needed; a legend below the board explains the marks.
 """
 
 from collections.abc import Mapping
@@ -10,26 +10,31 @@ from unicodedata import east_asian_width
 from client.terminal.layout import Layout, lay_out
 from engine.view import BoardView, Grid, Kind, PositionView, Shape, cell_ids
 
+#: The characters around a marked cell, and the meaning of the mark; the most important first.
 MARKS: Mapping[str, tuple[str, str, str]] = {
     "win": ("*", "*", "winning row"),
     "check": ("!", "!", "in check"),
     "last": ("[", "]", "last move"),
 }
+#: The characters around a cell with any other mark.
 OTHER_MARK = ("(", ")")
+#: An empty cell.
 EMPTY = "."
 #: Lines and sticks as characters, turned clockwise by 0, 45, 90 and 135 degrees.
 STROKES: Mapping[Shape, str] = {"line": "-\\|/", "stick": "|/-\\"}
 BOLD, RESET = "\x1b[1m", "\x1b[0m"
 
-#: Characters, each perhaps with its colour, by row and column.
+#: Characters by (row, column), each with its colour codes, if any.
 Page = dict[tuple[int, int], str]
 
 
 def board_text(
     board: BoardView, position: PositionView, colour: bool = False, flip: bool = False
 ) -> str:
-    """The position as a picture, then whose edges are whose, what is held in hand, what the marks
-    mean, and who is to move; `flip` turns a grid round.
+    """The position as a picture with its legend.
+
+    Below the board stand each side's edges, the pieces in hand, the meaning of the marks, and the
+    side to move. `flip` turns a grid by 180 degrees.
     """
     layout = lay_out(board.board, flip)
     page: Page = {}
@@ -50,8 +55,9 @@ def board_text(
 
 
 def pieces_text(board: BoardView, position: PositionView, part: str = "") -> str:
-    """The pieces in words, cell by cell, for those who cannot see them; `part` narrows to cells
-    that contain it.
+    """The pieces in words, cell by cell, for players who cannot see the board.
+
+    `part` restricts the list to the cells whose names contain it.
     """
     if part and part not in "".join(cell_ids(board.board)):
         return f"There is no cell {part}."
@@ -65,7 +71,7 @@ def pieces_text(board: BoardView, position: PositionView, part: str = "") -> str
 
 
 def colour_code(hex_colour: str) -> int:
-    """The plain terminal colour (31 to 36) nearest to #rrggbb by hue; 39, the default, for greys."""
+    """The terminal colour (31 to 36) nearest to #rrggbb by hue; 39, the default, for greys."""
     if len(hex_colour) != 7:
         return 39
     try:
@@ -159,7 +165,7 @@ def _width(text: str) -> int:
 
 
 def _marks(board: BoardView, position: PositionView) -> dict[str, list[tuple[str, str]]]:
-    """What stands around each marked cell, the most important mark first."""
+    """The marks around each marked cell, the most important first."""
     around: dict[str, list[tuple[str, str]]] = {}
     for mark in sorted(_marked(position), key=_rank):
         left, right = MARKS[mark][:2] if mark in MARKS else OTHER_MARK
@@ -170,7 +176,7 @@ def _marks(board: BoardView, position: PositionView) -> dict[str, list[tuple[str
 
 
 def _marked(position: PositionView) -> dict[str, tuple[str, ...]]:
-    """Cells and labels by mark; the last move's path counts as its mark when the game gives none."""
+    """Cells and labels by mark; without a mark for the last move, its path is marked."""
     return {
         "last": position.last,
         **{mark: cells for mark, cells in position.marks.items() if cells},
@@ -182,7 +188,7 @@ def _rank(mark: str) -> int:
 
 
 def _legend(board: BoardView, position: PositionView) -> list[str]:
-    """What the marks mean; of a button, that has no cell, what is marked: "pass: last move"."""
+    """The meaning of the marks; a mark on a button is spelled out: "pass: last move"."""
     words = []
     for mark, places in sorted(_marked(position).items(), key=lambda one: _rank(one[0])):
         left, right, meaning = MARKS.get(mark, (*OTHER_MARK, mark))
@@ -201,11 +207,11 @@ def _borders(board: BoardView) -> list[str]:
     edges: dict[int, list[str]] = {}
     for border in board.board.borders:
         edges.setdefault(border.side, []).append(f"{border.sites[0]}-{border.sites[-1]}")
-    told = [
+    edges_text = [
         f"{board.seats[side].name} ({letters.get(side, '?')}) {', '.join(ends)}"
         for side, ends in edges.items()
     ]
-    return [f"Edges: {'; '.join(told)}"]
+    return [f"Edges: {'; '.join(edges_text)}"]
 
 
 def _hands(board: BoardView, position: PositionView) -> list[str]:

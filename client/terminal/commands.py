@@ -1,4 +1,4 @@
-"""What a typed line means: a move, a word to the others, or a command. Pure."""
+"""The meaning of a typed line: a move, a chat message, or a command. This module does no I/O."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from engine.view import MoveView, cell_ids
 
 
 class Word(Enum):
-    """The commands without a text of their own; each value is the word that always works."""
+    """The commands; a command's value always works, even where a move has its short form."""
 
     BOARD = "board"
     MOVES = "moves"
@@ -28,6 +28,7 @@ class Word(Enum):
     QUIT = "quit"
 
 
+#: The short forms of commands.
 SHORT = {
     "b": Word.BOARD,
     "m": Word.MOVES,
@@ -38,10 +39,12 @@ SHORT = {
     "q": Word.QUIT,
     "exit": Word.QUIT,
 }
+#: The commands by their words.
 LONG = {word.value: word for word in Word}
+#: Moves to list in an error message.
 WORDS_SHOWN = 12
 
-#: What may be a move as players write it: "Nf3", "exd8=Q+", "0-0".
+#: Text that may be a move in players' notation: "Nf3", "exd8=Q+", "0-0".
 NOTATION = re.compile(r"(?=.*\d)[\w+#=@*!:-]{2,16}|[O0o]-[O0o](-[O0o])?[+#]?")
 
 
@@ -54,21 +57,21 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """Perhaps a move in the game's own notation, which only the server can read."""
+    """Perhaps a move in the game's own notation, which only the server can parse."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Say this to the room."""
+    """Send this text to the room."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Do:
-    """Carry out a command; `about` is what was typed after it."""
+    """Execute a command; `about` is the text typed after it."""
 
     word: Word
     about: str = ""
@@ -76,7 +79,7 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """Nothing can be done with the line, for this reason."""
+    """The line means nothing here, for this reason."""
 
     reason: str
 
@@ -85,8 +88,9 @@ Action = Play | Try | Say | Do | Unclear
 
 
 def read_line(line: str, model: Model) -> Action | None:
-    """The meaning of a line in this room; None for an empty one. A move goes before a command of
-    the same letter.
+    """The meaning of a line in this room; None for an empty one.
+
+    A move takes precedence over a command of the same letter.
     """
     text = line.strip()
     if not text:
@@ -104,7 +108,7 @@ def read_line(line: str, model: Model) -> Action | None:
 
 
 def matching_moves(text: str, moves: Sequence[MoveView]) -> list[MoveView]:
-    """The moves that a text names: by token, by label, or by its cells one after the other."""
+    """The moves that a text names: by token, by label, or by their cells in sequence."""
     for spelling in (_as_typed, _bare):
         wanted = spelling(text)
         found = [
@@ -122,7 +126,7 @@ def _as_typed(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Without what people write between cells, in lower case."""
+    """The text in lower case without the separators that people write between cells."""
     return text.lower().replace(" ", "").replace("-", "").replace("x", "")
 
 
@@ -145,29 +149,28 @@ def _read_word(text: str, model: Model) -> Action:
 
 
 def offer_text(model: Model) -> str:
-    """Some of the moves, for somebody whose line was none."""
+    """Some of the legal moves, for a player whose line was not understood."""
     some = ", ".join(move.id for move in model.moves[:WORDS_SHOWN])
     more = ", …" if len(model.moves) > WORDS_SHOWN else ""
     return f"Moves: {some}{more}. Type help for the commands."
 
 
 def move_words(model: Model) -> set[str]:
-    """Words that are, or may become, a move in this room: a short command of the same letter gives
-    way to them.
-    """
+    """The words that are, or may become, moves in this room; they hide short commands."""
     view = model.description.view if model.description else None
     if view is None:
         return set()
     return {*view.targets, *cell_ids(view.board), *(move.id for move in model.moves)}
 
 
+#: The short form, the command and its meaning, in the order of the help.
 HELP = (
     ("b", Word.BOARD, "show the board"),
     ("m", Word.MOVES, "list your moves"),
     ("l", Word.LAST, "repeat the last move"),
     ("p", Word.PIECES, "name the pieces in words; pieces c: only the cells with a c"),
     ("t", Word.THINKING, "what the AI thinks of each move"),
-    ("", Word.RESIGN, "give the match up"),
+    ("", Word.RESIGN, "resign the match"),
     ("", Word.ABORT, "end it without a result, before the second move"),
     ("", Word.DRAW, "offer a draw, or accept one"),
     ("", Word.CLAIM, "claim a draw, where the rules allow it"),
@@ -179,7 +182,7 @@ HELP = (
 
 
 def help_text(model: Model) -> str:
-    """All commands; short forms that would be moves here are left out."""
+    """The help for all commands, without the short forms that are moves in this room."""
     taken = move_words(model)
     rows = [
         (f"{word.value}, {short}" if short and short not in taken else word.value, what)

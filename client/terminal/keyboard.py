@@ -1,4 +1,4 @@
-"""Lines that are typed or piped in, one at a time."""
+"""Reads lines that are typed or piped in, one at a time."""
 
 import asyncio
 import codecs
@@ -6,17 +6,19 @@ import os
 import threading
 from concurrent.futures import CancelledError
 
+#: Bytes to read at a time.
 CHUNK_BYTES = 4096
+#: The length at which a line without an end is cut.
 LINE_CHARACTERS = 4096
+#: Lines that may wait to be taken.
 LINES_AHEAD = 16
 
 
 class Lines:
-    """The lines of a file descriptor. Nothing is read before the first `next`.
+    """The lines of a file descriptor. Reading starts with the first call of `next`.
 
-    They are read in a thread of their own, because terminals, pipes and files can be waited for
-    alike in no other way. The thread ends with its input or with the process (nothing can interrupt
-    a read from a terminal).
+    A thread reads them, because no other way works for terminals, pipes and files alike. The thread
+    ends with its input or with the process; nothing can interrupt a read from a terminal.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -44,7 +46,7 @@ class Lines:
                 self._hand_over(rest)
             self._hand_over(None)
         except (RuntimeError, CancelledError):
-            return  # the event loop has ended: nobody wants lines any more
+            return  # the event loop has ended, so nothing reads the lines any more
 
     def _chunk(self) -> bytes:
         try:

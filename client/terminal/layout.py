@@ -1,5 +1,6 @@
-"""Where the cells of a board, their labels and the lines between them go on a page of characters.
-Pure.
+"""Places the cells of a board, their labels and the lines between them on a page of characters.
+
+This module does no I/O.
 """
 
 import re
@@ -10,9 +11,10 @@ from typing import TypeVar
 
 from engine.view import Grid, Sites
 
-#: The page that every board should fit on, four rows of it being for words.
+#: The page that every board should fit on, in characters; four of its rows are for text.
 COLS, ROWS = 80, 24
 
+#: Rows of the page for the board.
 BOARD_ROWS = ROWS - 4
 _COLUMN_ROW = re.compile(r"([a-z]{1,2})([0-9]{1,2})")
 _ROW_COLUMN = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})")
@@ -21,8 +23,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Cells by id and words, each at (row, column) of the page; lines between cells; `named` cells
-    show their ids.
+    """Cells by id and words, each at (row, column) of the page, and lines between cells.
+
+    With `named`, the cells show their ids.
     """
 
     cells: dict[str, tuple[int, int]]
@@ -32,8 +35,9 @@ class Layout:
 
 
 def lay_out(board: Grid | Sites, flip: bool = False) -> Layout:
-    """A place for every cell, two characters apart or more, so that marks fit in between; `flip`
-    turns a grid round.
+    """Places every cell at least two characters from the next, so that marks fit in between.
+
+    `flip` turns a grid by 180 degrees.
     """
     return _grid(board, flip) if isinstance(board, Grid) else _sites(board)
 
@@ -61,7 +65,7 @@ def _grid(grid: Grid, flip: bool) -> Layout:
 
 
 def _row_ends(cells: dict[str, tuple[int, int]], right: int) -> Iterator[tuple[int, int, str]]:
-    """The first and the last name of each row, beside it: pieces hide the names of their cells."""
+    """The first and the last cell name beside each row: pieces hide the names of their cells."""
     rows: dict[int, list[str]] = {}
     for name, (line, _) in sorted(cells.items(), key=lambda cell: cell[1]):
         rows.setdefault(line, []).append(name)
@@ -79,8 +83,9 @@ def _name(grid: Grid, row: int, col: int) -> str | None:
 
 
 def _sites(board: Sites) -> Layout:
-    """Sites keep their proportions as well as characters allow; two rows a step where lines have to
-    be seen.
+    """Places sites in their proportions as far as characters allow.
+
+    Neighbouring rows are two apart where the board has lines between them.
     """
     xs, ys = [site.x for site in board.sites], [site.y for site in board.sites]
     lines = tuple(pair for line in board.lines for pair in pairwise(line))
@@ -94,7 +99,7 @@ def _sites(board: Sites) -> Layout:
 
 
 def _scale(gap: float, extent: float, room: int, wanted: tuple[int, ...]) -> float:
-    """Characters per unit: the first wanted distance for the smallest gap that fits, or the last."""
+    """Characters per unit: the smallest gap gets the first wanted step that fits, or the last."""
     fitting = [step / gap for step in wanted if extent * step / gap <= room]
     return fitting[0] if fitting else wanted[-1] / gap
 
@@ -117,9 +122,7 @@ def _gaps_across(board: Sites) -> float:
 
 
 def _labelled(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], ...]) -> Layout:
-    """With column letters and row numbers where the ids are made of them; otherwise the cells must
-    name themselves.
-    """
+    """Adds column letters and row numbers if ids consist of them; else cells show their ids."""
     parts = {name: _parts(name) for name in cells}
     if not all(parts.values()):
         return Layout(cells, (), lines, named=True)
@@ -134,9 +137,7 @@ def _labelled(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], .
 def _column_words(
     cells: dict[str, tuple[int, int]], columns: dict[str, str]
 ) -> list[tuple[int, int, str]]:
-    """Column letters below the board, or (where columns lean, as on a hex board) beside their end
-    at the top.
-    """
+    """Column letters below the board, or at the columns' top ends where they lean (hex boards)."""
     if not all(letters.isalpha() for letters in columns.values()):
         return []
     upright = _common((cells[name][1], letters) for name, letters in columns.items())
@@ -150,7 +151,7 @@ def _column_words(
 
 
 def _parts(name: str) -> tuple[str, str] | None:
-    """The column and the row that an id is made of: c4 or 4.3."""
+    """The column and the row in an id such as c4 or 4.3; None for other ids."""
     if found := _COLUMN_ROW.fullmatch(name):
         return found[1], found[2]
     if found := _ROW_COLUMN.fullmatch(name):
@@ -159,7 +160,7 @@ def _parts(name: str) -> tuple[str, str] | None:
 
 
 def _common(pairs: Iterable[tuple[int, T]]) -> dict[int, T] | None:
-    """What all that share a place agree on; None when some do not."""
+    """The value on which all pairs of a place agree, by place; None when some disagree."""
     known: dict[int, T] = {}
     for place, value in pairs:
         if known.setdefault(place, value) != value:

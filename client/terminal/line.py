@@ -1,8 +1,8 @@
-"""Plain line mode: one line in, a few lines out. Works in a pipe, over ssh, on a dumb terminal,
-with a screen reader.
+"""Plain line mode: one line in, a few lines out.
 
-On a terminal lines are read at any time. Elsewhere (a pipe, a file) a line is read only when it is
-this player's turn, so that a list of moves can be piped in; the run ends with the match.
+It works in a pipe, over ssh, on a dumb terminal and with a screen reader. On a terminal, lines are
+read at any time. Elsewhere (a pipe, a file) a line is read only when it is this player's turn, so
+that a list of moves can be piped in, and the run ends with the match.
 """
 
 import asyncio
@@ -59,26 +59,28 @@ from server.protocol.messages import (
     View,
 )
 
-#: While an AI thinks on, it is told about so often.
+#: Seconds between two reports while an AI thinks.
 THINKING_EVERY_S = 3.0
 
+#: Lines of earlier chat to show at the beginning.
 CHAT_SHOWN = 5
 
 
 class InputEnded(Exception):
-    """There is no more input, and the match is not over."""
+    """The input ended before the match was over."""
 
 
 class LineSource(Protocol):
-    """Where typed lines come from."""
+    """A source of typed lines."""
 
     async def next(self) -> str | None:
         """The next line; None when there are no more."""
 
 
 class LineMode:
-    """One room on a terminal. `run` follows it to the end: of the match, of the input, or until the
-    user quits.
+    """One room on a terminal.
+
+    `run` follows it to the end of the match or of the input, or until the user quits.
     """
 
     def __init__(
@@ -103,20 +105,21 @@ class LineMode:
         self._model = Model(room=room, me=connection.identity)
         self._changed = asyncio.Event()
         self._introduced = False
-        self._sat_down_at = 0
-        self._untold: list[tuple[int, int, Played]] = []
-        self._ended = False
-        self._thought_s = 0.0
-        self._thought_state = ""
+        self._seated_at_v = 0
+        self._unprinted: list[tuple[int, int, Played]] = []
+        self._result_due = False
+        self._thinking_shown_s = 0.0
+        self._thinking_state = ""
 
     @property
     def model(self) -> Model:
-        """The room as known now."""
+        """The room as currently known."""
         return self._model
 
     async def run(self) -> None:
-        """Until the user quits (without a terminal: the match is over); InputEnded when the input
-        stops before that.
+        """Runs until the user quits or, without a terminal, until the match is over.
+
+        Raises InputEnded when the input ends before that.
         """
         following = asyncio.create_task(self._follow(), name="plyroom room")
         reading = asyncio.create_task(self._read(), name="plyroom input")
@@ -129,7 +132,7 @@ class LineMode:
                 task.cancel()
             await asyncio.wait({following, reading})
 
-    # --- what happens
+    # --- output
 
     async def _follow(self) -> None:
         async with aclosing(self._c.follow(self._model.room)) as messages:
@@ -143,32 +146,32 @@ class LineMode:
 
     @property
     def _is_over(self) -> bool:
-        """Has the match ended, and is its last position on the page?"""
+        """Whether the match has ended and its last position is printed."""
         match = self._model.match
         drawn = self._model.view is not None or not self._is_drawable
-        told = not self._untold and not self._ended
+        printed = not self._unprinted and not self._result_due
         return (
             match is not None
             and match.over is not None
             and drawn
-            and told
-            and self._model.v >= self._sat_down_at
+            and printed
+            and self._model.v >= self._seated_at_v
         )
 
     @property
     def _is_drawable(self) -> bool:
-        """Will the server send what to draw?"""
+        """Whether the server will send drawings of the positions."""
         return self._board is not None and self._model.frozen is None
 
     async def _show(self, before: Model, message: RoomMessage) -> None:
         if not isinstance(message, Happened) or not isinstance(message.event, Moved | Finished):
-            self._tell_moves(message if isinstance(message, View) else None)
+            self._print_moves(message if isinstance(message, View) else None)
         match message:
             case Joined():
                 if message.frozen is not None and before.frozen is None:
-                    self._out.tell(f"This room can be read but not played ({message.frozen}).")
+                    self._out.report(f"This room can be read but not played ({message.frozen}).")
             case Snapshot():
-                await self._introduce() if not self._introduced else self._out.tell(
+                await self._introduce() if not self._introduced else self._out.report(
                     "Brought up to date."
                 )
             case Happened():
@@ -176,7 +179,7 @@ class LineMode:
             case View():
                 self._show_view(before, message)
             case Turn():
-                if not _is_again(before.turn, message):
+                if not _is_repeat(before.turn, message):
                     self._ask()
             case Thinking():
                 self._show_thinking(message)
@@ -186,24 +189,22 @@ class LineMode:
                 assert_never(message)
 
     async def _introduce(self) -> None:
-        """What and who, once; and a seat is taken if one is wanted and free."""
+        """Prints the room and its players once, and takes a free seat if the user wants one."""
         self._introduced = True
         model = self._model
-        self._out.tell(
+        self._out.report(
             f"{words.room_title(model)}. Room {model.room}: {self._address.room(model.room)}"
         )
         players = [
             words.player_text(self._board, seat, who) for seat, who in enumerate(model.seats)
         ]
-        self._out.tell(f"{', '.join(players)}")
+        self._out.report(f"{', '.join(players)}")
         for line in model.chat[-CHAT_SHOWN:]:
             self._out.say(f"<{line.name}> {line.text}")
         if self._sit:
             await self._take_seat()
         if self._invite and self._model.match is None:
-            self._out.tell(
-                "Send the link to whom you want to play with; the match begins when they come."
-            )
+            self._out.report("Send the link to your opponent; the match begins when they join.")
         if model.match is not None and model.match.over is not None:
             self._out.say(words.result_text(self._board, model.match.over))
             if not self._is_drawable:
@@ -213,32 +214,33 @@ class LineMode:
         model = self._model
         if model.my_seat is not None:
             side = words.side_name(self._board, model.my_seat)
-            self._out.tell(
-                f"You hold a seat here: {side}. (To play as somebody else, use --as NAME.)"
+            self._out.report(
+                f"You hold a seat here: {side}. (To play as another person, use --as NAME.)"
             )
             return
         for seat, occupant in enumerate(model.seats):
             if (
                 occupant is None
-                and (v := await self._send(Sit(id=self._new(), room=model.room, seat=seat)))
+                and (v := await self._send(Sit(id=self._new_id(), room=model.room, seat=seat)))
                 is not None
             ):
-                self._sat_down_at = v  # the match that may be over is not the one to be played
+                # the match that is over, if any, is not the one that this player joined
+                self._seated_at_v = v
                 return
-        self._out.tell("Both seats are taken: you watch.")
+        self._out.report("Both seats are taken: you watch.")
 
     def _show_event(self, before: Model, happened: Happened) -> None:
         board, model = self._board, self._model
         match happened.event:
             case Moved(ply=ply, seat=seat):
                 if model.match is not None and len(model.match.moves) > ply:
-                    self._untold.append((ply, seat, model.match.moves[ply]))
+                    self._unprinted.append((ply, seat, model.match.moves[ply]))
                     if not self._is_drawable:
-                        self._tell_moves()
+                        self._print_moves()
             case Finished():
-                self._ended = True
-                if not (self._untold and self._is_drawable):
-                    self._tell_moves()
+                self._result_due = True
+                if not (self._unprinted and self._is_drawable):
+                    self._print_moves()
                 if not self._is_drawable:
                     self._ask_after_the_end()
             case Started(number=number, seats=seats):
@@ -247,21 +249,20 @@ class LineMode:
                 )
                 self._out.say(f"Match {number}: {players}")
             case SeatTaken(seat=seat, occupant=occupant):
-                self._out.tell(f"{occupant.name} takes a seat: {words.side_name(board, seat)}.")
+                self._out.report(f"{occupant.name} takes a seat: {words.side_name(board, seat)}.")
             case SeatLeft(seat=seat):
                 gone = before.seats[seat]
-                self._out.tell(
-                    f"{gone.name if gone else 'Somebody'} leaves the seat {words.side_name(board, seat)}."
-                )
+                name = gone.name if gone else "Somebody"
+                self._out.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
             case Offered(seat=seat, what=what):
                 who = self._name(seat)
                 mine = seat == model.my_seat
                 thing = "a draw" if what == "draw" else "a rematch"
-                self._out.tell(
+                self._out.report(
                     f"{who} offered {thing}." + ("" if mine else " Type accept or decline.")
                 )
             case Declined(seat=seat, what=what):
-                self._out.tell(f"{self._name(seat)} declined the {what}.")
+                self._out.report(f"{self._name(seat)} declined the {what}.")
             case Said(name=name, text=text, to=to):
                 self._out.say(
                     f"<{name}> {text}" + (" (to spectators)" if to == "spectators" else "")
@@ -269,22 +270,20 @@ class LineMode:
             case _:
                 pass
 
-    def _tell_moves(self, drawn: View | None = None) -> None:
-        """The moves and the result that waited for the picture, which tells the move's notation."""
-        for ply, seat, played in self._untold:
+    def _print_moves(self, drawn: View | None = None) -> None:
+        """Prints the moves and the result that waited for the view with their notation."""
+        for ply, seat, played in self._unprinted:
             after = drawn.view if drawn is not None and drawn.ply == ply + 1 else None
             self._out.say(words.move_line(self._board, ply, seat, played, after))
-        self._untold.clear()
+        self._unprinted.clear()
         match = self._model.match
-        if self._ended and match is not None and match.over is not None:
+        if self._result_due and match is not None and match.over is not None:
             self._out.say(words.result_text(self._board, match.over))
-        self._ended = False
+        self._result_due = False
 
     def _show_view(self, before: Model, message: View) -> None:
-        """The board, when it is this player's turn, at the beginning and at the end; every time to
-        those who watch.
-        """
-        if self._model.view is not message.view or _is_again(before.drawn, message):
+        """Prints the board: for a spectator always, for a player on their turn and at both ends."""
+        if self._model.view is not message.view or _is_repeat(before.drawn, message):
             return
         mine = self._model.my_seat
         if not self._brief and (
@@ -295,36 +294,34 @@ class LineMode:
             self._ask_after_the_end()
 
     def _show_thinking(self, thinking: Thinking) -> None:
-        """A line when the AI warms up or has no engine, one now and then as it thinks, and what it
-        saw in the end.
-        """
+        """Prints that the AI warms up or has no engine, then its progress and its final result."""
         now_s = asyncio.get_running_loop().time()
-        new_state = thinking.state != self._thought_state
+        new_state = thinking.state != self._thinking_state
         ended = thinking.state == "done"
-        due = now_s - self._thought_s >= THINKING_EVERY_S and thinking.depth > 0
+        due = now_s - self._thinking_shown_s >= THINKING_EVERY_S and thinking.depth > 0
         if new_state and thinking.state in ("searching", "queued"):
-            self._thought_s = now_s
+            self._thinking_shown_s = now_s
             due = False
-        self._thought_state = thinking.state
+        self._thinking_state = thinking.state
         if (
             (new_state and thinking.state in ("warming", "absent"))
             or (ended and thinking.depth > 0)
             or due
         ):
-            self._thought_s = now_s
-            self._out.tell(f"  {words.thinking_text(self._thinker(thinking), thinking)}")
+            self._thinking_shown_s = now_s
+            self._out.report(f"  {words.thinking_text(self._thinker(thinking), thinking)}")
 
     def _show_presence(self, before: Model, presence: Presence) -> None:
         for seat, (was, now) in enumerate(zip(before.present, presence.seats, strict=False)):
             if was != now and seat != self._model.my_seat and self._model.seats[seat] is not None:
-                self._out.tell(
+                self._out.report(
                     f"{self._name(seat)} {'is back' if now else 'has lost the connection or left'}."
                 )
 
     def _ask(self) -> None:
         if self._model.moves and self._model.view is not None:
             if self._model.claim is not None:
-                self._out.tell(f"You may claim a draw ({self._model.claim}): type claim.")
+                self._out.report(f"You may claim a draw ({self._model.claim}): type claim.")
             self._out.ask("Your move (or help)" if self._out.interactive else self._model.view.text)
 
     def _ask_after_the_end(self) -> None:
@@ -335,7 +332,7 @@ class LineMode:
                 else "quit, or wait for another match"
             )
 
-    # --- what is typed
+    # --- input
 
     async def _read(self) -> None:
         while True:
@@ -347,7 +344,7 @@ class LineMode:
                 if self._out.interactive:
                     return
                 raise InputEnded
-            if await self._obey(line):
+            if await self._execute(line):
                 return
 
     async def _until_input_is_due(self) -> None:
@@ -355,23 +352,23 @@ class LineMode:
             self._changed.clear()
             await self._changed.wait()
 
-    async def _obey(self, line: str) -> bool:
-        """Carries a line out; True when it says to leave."""
+    async def _execute(self, line: str) -> bool:
+        """Executes a line; returns True when the user quits."""
         match read_line(line, self._model):
             case None:
                 self._ask()
             case Play(move=move):
-                new = self._new()
+                new_id = self._new_id()
                 await self._command(
-                    Move(id=new, room=self._model.room, ply=self._model.ply, move=move.id)
+                    Move(id=new_id, room=self._model.room, ply=self._model.ply, move=move.id)
                 )
             case Try(text=text):
                 await self._try(text)
             case Say(text=text):
-                await self._command(Chat(id=self._new(), room=self._model.room, text=text))
+                await self._command(Chat(id=self._new_id(), room=self._model.room, text=text))
                 self._ask()
             case Unclear(reason=reason):
-                self._out.tell(f"error: {reason}")
+                self._out.report(f"error: {reason}")
                 self._ask()
             case Do(word=Word.QUIT):
                 return True
@@ -380,40 +377,40 @@ class LineMode:
         return False
 
     async def _try(self, text: str) -> None:
-        """Lets the server read a move; what it refuses may have been meant as a command."""
+        """Lets the server parse a move; a text that it refuses may have been meant as a command."""
         try:
-            move = Move(id=self._new(), room=self._model.room, ply=self._model.ply, move=text)
+            move = Move(id=self._new_id(), room=self._model.room, ply=self._model.ply, move=text)
             v = (await self._c.command(move)).v
             while v is not None and self._model.v < v:
                 self._changed.clear()
                 await self._changed.wait()
         except Refused as refused:
-            self._out.tell(f"error: {refused.message}. {offer_text(self._model)}")
+            self._out.report(f"error: {refused.message}. {offer_text(self._model)}")
             self._ask()
 
     async def _do(self, word: Word, about: str) -> None:
         room = self._model.room
         match word:
             case Word.RESIGN:
-                await self._command(Resign(id=self._new(), room=room))
+                await self._command(Resign(id=self._new_id(), room=room))
             case Word.ABORT:
-                await self._command(Abort(id=self._new(), room=room))
+                await self._command(Abort(id=self._new_id(), room=room))
             case Word.CLAIM:
-                await self._command(Claim(id=self._new(), room=room))
+                await self._command(Claim(id=self._new_id(), room=room))
             case Word.DRAW:
-                await self._command(OfferDraw(id=self._new(), room=room))
+                await self._command(OfferDraw(id=self._new_id(), room=room))
             case Word.ACCEPT:
-                await self._command(Accept(id=self._new(), room=room))
+                await self._command(Accept(id=self._new_id(), room=room))
             case Word.REMATCH:
-                await self._command(Rematch(id=self._new(), room=room))
+                await self._command(Rematch(id=self._new_id(), room=room))
             case Word.DECLINE:
-                await self._command(Decline(id=self._new(), room=room))
+                await self._command(Decline(id=self._new_id(), room=room))
             case _:
                 self._out.say(self._answer(word, about))
                 self._ask()
 
     def _answer(self, word: Word, about: str) -> str:
-        """What is asked for about the room."""
+        """The answer to a question about the room."""
         model, board = self._model, self._board
         match word:
             case Word.BOARD:
@@ -436,31 +433,29 @@ class LineMode:
             case Word.THINKING if model.thinking is not None and model.thinking.moves:
                 return f"{self._thinker(model.thinking)}: {words.scores_text(model.thinking)}"
             case Word.THINKING:
-                return "Nothing is known of any thinking now."
+                return "The AI has reported no scores."
             case Word.HELP:
                 return help_text(model)
             case _:
                 return "There is no board yet."
 
     async def _command(self, command: Command) -> None:
-        """Sends a command and waits until its events are here too."""
+        """Sends a command and waits until its events have arrived."""
         v = await self._send(command)
         while v is not None and self._model.v < v:
             self._changed.clear()
             await self._changed.wait()
 
     async def _send(self, command: Command) -> int | None:
-        """Sends a command; returns the v of its last event, or tells of its refusal and returns
-        None.
-        """
+        """Sends a command; returns the v of its last event, or prints a refusal, returning None."""
         try:
             return (await self._c.command(command)).v
         except Refused as refused:
-            self._out.tell(f"error: {refused.message}")
+            self._out.report(f"error: {refused.message}")
             self._ask()
             return None
 
-    # --- small things
+    # --- helpers
 
     @property
     def _board(self) -> BoardView | None:
@@ -480,18 +475,19 @@ class LineMode:
     def _thinker(self, thinking: Thinking) -> str:
         return f"{self._name(thinking.seat)} ({words.side_name(self._board, thinking.seat)})"
 
-    def _new(self) -> str:
+    def _new_id(self) -> str:
         return self._c.new_id()
 
 
-def _is_again(before: View | Turn | None, message: View | Turn) -> bool:
-    """Does a message say, perhaps after a cut, what was said before?"""
+def _is_repeat(before: View | Turn | None, message: View | Turn) -> bool:
+    """Whether a message repeats the earlier one, perhaps after a cut."""
     return before is not None and msgspec.structs.replace(before, v=message.v) == message
 
 
 async def print_messages(connection: Connection, room: str, output: Output) -> None:
-    """Every message of a room as one line of JSON, until the running match is over (on a terminal:
-    for ever).
+    """Prints every message of a room as one line of JSON.
+
+    It ends with the running match; on a terminal it never ends.
     """
     model = Model(room=room, me=connection.identity)
     async with aclosing(connection.follow(room)) as messages:
@@ -504,7 +500,7 @@ async def print_messages(connection: Connection, room: str, output: Output) -> N
 
 
 def _as_object(message: RoomMessage) -> object:
-    """A message in the form that it has on the wire."""
+    """A message in its form on the wire."""
     if isinstance(message, Happened):
         event: dict[str, object] = msgspec.to_builtins(message.event)
         return {"t": "event", "room": message.room, "v": message.v, "at": message.at, **event}

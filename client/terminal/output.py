@@ -1,6 +1,4 @@
-"""Where a terminal's words go: data to stdout, messages to stderr, and a prompt that other output
-does not garble.
-"""
+"""Prints data to stdout and messages to stderr, around a prompt that the output does not garble."""
 
 import os
 from collections.abc import Mapping
@@ -10,8 +8,8 @@ from typing import TextIO
 class Output:
     """Lines on two streams.
 
-    On a terminal an open prompt is left and shown again; elsewhere a prompt is a line beginning
-    with "? ".
+    On a terminal an open prompt is interrupted and shown again; elsewhere a prompt is a line that
+    begins with "? ".
     """
 
     def __init__(
@@ -24,15 +22,15 @@ class Output:
         self._prompt = ""
 
     def say(self, text: str) -> None:
-        """A line of data: moves, boards, results, chat, answers."""
+        """Prints a line of data: moves, boards, results, chat, answers."""
         self._line(self._data, text)
 
-    def tell(self, text: str) -> None:
-        """A message about what goes on, or what went wrong."""
+    def report(self, text: str) -> None:
+        """Prints a message about the progress or an error."""
         self._line(self._messages, text)
 
     def ask(self, prompt: str) -> None:
-        """Input is expected now."""
+        """Shows a prompt for input."""
         if self.interactive:
             self._prompt = f"{prompt} > "
             self._write(self._data, self._prompt)
@@ -40,11 +38,11 @@ class Output:
             self._write(self._data, f"? {prompt}\n")
 
     def answered(self) -> None:
-        """A line was typed: the cursor is at the beginning of the next one."""
+        """Forgets the prompt: a typed line has moved the cursor to the next one."""
         self._prompt = ""
 
     def close(self) -> None:
-        """Nothing is asked any more."""
+        """Ends an open prompt."""
         if self._prompt:
             self._prompt = ""
             self._write(self._data, "\n")
@@ -67,7 +65,7 @@ class Output:
 
 
 def wants_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Colour is for terminals that can show it, unless NO_COLOR says otherwise."""
+    """Whether the stream is a terminal that shows colour; NO_COLOR turns colour off."""
     return (
         stream.isatty()
         and not environ.get("NO_COLOR")

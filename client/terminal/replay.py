@@ -1,4 +1,4 @@
-"""A finished match on a terminal: stepped through by hand, or printed from beginning to end."""
+"""Replays a finished match on a terminal, step by step or from beginning to end."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -10,18 +10,19 @@ from client.terminal.board import board_text
 from client.terminal.output import Output
 from engine.view import PositionView
 
-#: What to draw at each ply from 0 on; empty when the server does not have the game any more.
+#: The drawings from ply 0 on; empty when the server no longer has the game.
 Views = Sequence[PositionView]
 
 
 def title_lines(record: MatchRecord) -> list[str]:
-    """What was played, by whom, how it ended."""
+    """The game, the players, and whether the match still runs."""
     players = " against ".join(
         f"{who.name} ({words.side_name(record.view, seat)})"
         for seat, who in enumerate(record.seats)
     )
     lines = [
-        f"{record.title}{words.options_text(record.options)}, match {record.match}, {length(record)}",
+        f"{record.title}{words.options_text(record.options)}, "
+        f"match {record.match}, {length(record)}",
         players,
     ]
     if record.over is None:
@@ -30,19 +31,17 @@ def title_lines(record: MatchRecord) -> list[str]:
 
 
 def length(record: MatchRecord) -> str:
-    """How long the match is: in moves as its game counts, or in plies if the server does not say."""
+    """The length in moves as the game counts, or in plies if the server does not say."""
     return record.length or f"{len(record.moves)} plies"
 
 
 def numbers(record: MatchRecord) -> list[str]:
-    """What stands before the move that led to each ply: "0" at the start, then "1.", "1...", "2.",
-    …
-    """
+    """The number of the move that led to each ply: "0" at the start, then "1.", "1...", "2.", …"""
     return ["0", *(words.move_number(ply, played) for ply, played in enumerate(record.moves))]
 
 
 def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False) -> list[str]:
-    """One position: the move that led to it, what the AI saw, the board; at the end the result."""
+    """One position: the last move, the AI's search, the board, and at the end the result."""
     after = views[ply] if ply < len(views) else None
     lines = ["Start"]
     if ply > 0:
@@ -62,13 +61,13 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
 
 
 def _seat(views: Views, ply: int) -> int:
-    """Who made the move before a ply, as the position before it says."""
+    """The seat that made the move before a ply, according to the position before it."""
     turn = views[ply - 1].turn if 0 < ply <= len(views) else None
     return turn if turn is not None else (ply - 1) % 2
 
 
 def print_match(record: MatchRecord, views: Views, output: Output, only: int | None = None) -> None:
-    """The whole match, or only the position after so many moves."""
+    """Prints the whole match, or only the position after `only` plies."""
     for line in title_lines(record):
         output.say(line)
     for ply in range(len(record.moves) + 1) if only is None else [only]:
@@ -78,7 +77,7 @@ def print_match(record: MatchRecord, views: Views, output: Output, only: int | N
 
 
 def print_json(record: MatchRecord, views: Views, output: Output, only: int | None = None) -> None:
-    """The match as a line of JSON, then a line for each position (or for that one)."""
+    """Prints the match as a line of JSON, then each position (or only one) as a line."""
     output.say(msgspec.json.encode(record).decode())
     for ply in range(len(record.moves) + 1) if only is None else [only]:
         played = record.moves[ply - 1] if ply else None
@@ -93,7 +92,7 @@ def print_json(record: MatchRecord, views: Views, output: Output, only: int | No
 def step_through(
     record: MatchRecord, views: Views, output: Output, read: Callable[[], str | None], ply: int = 0
 ) -> None:
-    """Shows a position and asks where to go, until the user has enough."""
+    """Shows a position and asks for the next one until the user quits."""
     for line in title_lines(record):
         output.say(line)
     known = numbers(record)
@@ -110,7 +109,7 @@ def step_through(
 def _answers(
     output: Output, read: Callable[[], str | None], ply: int, known: Sequence[str], whole: str
 ) -> Iterator[int]:
-    """The ply that is asked for; nothing when the user leaves."""
+    """Yields the ply that the user chooses; nothing when the user quits."""
     while True:
         output.ask(f"{known[ply]} of {whole}: Enter next, b back, a move's number, q quit")
         line = read()
@@ -121,15 +120,14 @@ def _answers(
         if wanted is not None:
             yield wanted
         else:
-            output.tell(
-                f"error: Enter, b, the number of a move (0 for the start, up to {known[-1]}), or q is expected"
+            output.report(
+                "error: Enter, b, the number of a move "
+                f"(0 for the start, up to {known[-1]}), or q is expected"
             )
 
 
 def _wanted(text: str, ply: int, known: Sequence[str]) -> int | None:
-    """The ply that a line asks for: by the number of the move that led to it, with or without its
-    full stop.
-    """
+    """The ply that a line names by the number of its move, with or without the full stop."""
     match text:
         case "" | "n" | "next":
             return min(ply + 1, len(known) - 1)

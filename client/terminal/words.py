@@ -1,5 +1,6 @@
-"""What a terminal says: sides, people, moves, results, scores, the AI's thinking. Pure; the browser
-says the same.
+"""The terminal's texts for sides, people, moves, results, scores and the AI's thinking.
+
+This module does no I/O. The browser uses the same texts.
 """
 
 from collections.abc import Sequence
@@ -8,13 +9,17 @@ from client.model import Model
 from engine.view import BoardView, PositionView
 from server.protocol.messages import MatchResult, Occupant, Played, Thinking
 
-#: A won position scores this minus the plies to its end.
+#: The score of a win now; a win in n plies scores n less.
 WIN = 30_000
 
+#: A score closer to WIN than this is a forced win; the difference is its length in plies.
 WIN_PLIES = 1000
+#: The length of a progress bar, in characters.
 BAR_CELLS = 10
 GETTING_READY = "getting ready, once per installation"
+#: Moves of the principal variation to show.
 PV_SHOWN = 8
+#: The words before a score that is only a bound.
 BOUND_SIGNS = {"exact": "", "lower": "at least ", "upper": "at most "}
 
 
@@ -26,14 +31,12 @@ def side_name(board: BoardView | None, seat: int) -> str:
 
 
 def player_text(board: BoardView | None, seat: int, occupant: Occupant | None) -> str:
-    """Who plays a side: "Red: Ada", "Yellow: nobody yet"."""
+    """The player of a side: "Red: Ada", "Yellow: nobody yet"."""
     return f"{side_name(board, seat)}: {occupant.name if occupant else 'nobody yet'}"
 
 
 def move_text(played: Played) -> str:
-    """A move as people write it; of a pass that the server played, because nothing else could be,
-    it says so.
-    """
+    """A move in its notation; a pass that the server played for lack of moves says so."""
     text = played.text or played.move
     return f"{text} (forced)" if played.forced else text
 
@@ -46,9 +49,10 @@ def move_number(ply: int, played: Played) -> str:
 def move_line(
     board: BoardView | None, ply: int, seat: int, played: Played, after: PositionView | None = None
 ) -> str:
-    """A move with its number as the game counts, and its side: "3... Black: Nf6". A server that is
-    older than its client sends no numbers: then each ply has one. Its notation stands in the
-    position after the move.
+    """A move with its number as the game counts, and its side: "3... Black: Nf6".
+
+    A server that is older than this client sends no numbers; then each ply has its own. The
+    notation is part of the view after the move.
     """
     text = (
         after.played
@@ -86,7 +90,7 @@ def count_text(count: int) -> str:
 
 
 def search_text(depth: int, score: int, nodes: int, pv: Sequence[str]) -> str:
-    """What a search has seen: "depth 9, +12, 48.2 k nodes, d c d"."""
+    """A search result: "depth 9, +12, 48.2 k nodes, d c d"."""
     line = " ".join(pv[:PV_SHOWN]) + (" …" if len(pv) > PV_SHOWN else "")
     return f"depth {depth}, {score_text(score)}, {count_text(nodes)} nodes" + (
         f", {line}" if line else ""
@@ -94,7 +98,7 @@ def search_text(depth: int, score: int, nodes: int, pv: Sequence[str]) -> str:
 
 
 def bar_text(percent: int) -> str:
-    """How far something is: "[####......] 42 %"."""
+    """A progress bar: "[####......] 42 %"."""
     full = percent * BAR_CELLS // 100
     return f"[{'#' * full}{'.' * (BAR_CELLS - full)}] {percent} %"
 
@@ -111,8 +115,8 @@ def thinking_text(name: str, thinking: Thinking) -> str:
         case _ if thinking.depth == 0:
             return f"{name} thinks."
         case _:
-            seen = f"{name}: {search_text(thinking.depth, thinking.score, thinking.nodes, thinking.pv)}"
-            return seen + (
+            result = search_text(thinking.depth, thinking.score, thinking.nodes, thinking.pv)
+            return f"{name}: {result}" + (
                 f" ({GETTING_READY}: {bar_text(thinking.ready)})"
                 if thinking.ready is not None
                 else ""
@@ -120,28 +124,26 @@ def thinking_text(name: str, thinking: Thinking) -> str:
 
 
 def scores_text(thinking: Thinking) -> str:
-    """What a search thinks of each move: "d +12, c +3, a at most -40"."""
+    """The score of each move: "d +12, c +3, a at most -40"."""
     return ", ".join(f"{one.move} {score_text(one.score, one.bound)}" for one in thinking.moves)
 
 
 def options_text(options: dict[str, str]) -> str:
-    """The options of a match in brackets, or nothing."""
+    """The options of a match in brackets, or an empty string."""
     return (
         f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else ""
     )
 
 
 def room_title(model: Model) -> str:
-    """What is played: "Sticks (rows 1-3-5-7)"."""
+    """The game and its options: "Sticks (rows 1-3-5-7)"."""
     if model.description is None:
         return "Plyroom"
     return model.description.title + options_text(model.description.options)
 
 
 def seat_of_ply(model: Model, ply: int) -> int:
-    """Whose move a ply was, as far as can be told without the rules: sides take turns back from
-    whoever is to move.
-    """
+    """The seat that played a ply: the seats alternate back from the side to move."""
     if model.view is not None and model.view.turn is not None:
         return (model.view.turn + model.ply - ply) % 2
     return ply % 2

@@ -1,11 +1,15 @@
 /**
- * What the server offers over HTTP, typed. Everything here may be asked at any time; an answer that is an error becomes ApiError.
+ * The server's HTTP API, typed. Any request may be made at any time; an error response becomes an
+ * ApiError.
  *
  * @import {BoardView, Info, Occupant, MatchResult, Played, PositionView} from "./protocol.js"
  */
 
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
-/** @typedef {{id: string, title: string, levels: number, options: Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView}} GameDescription */
+/**
+ * @typedef {{id: string, title: string, levels: number, options: Record<string, GameOption>, rules:
+ *     string, view: BoardView, start?: PositionView}} GameDescription
+ */
 /**
  * @typedef {object} MatchSummary
  * @property {string} match
@@ -16,16 +20,19 @@
  * @property {Occupant[]} seats
  * @property {MatchResult | null} [over]
  * @property {number} plies
- * @property {string} length how many moves, in words, as the game counts them
+ * @property {string} length in words, as the game counts moves
  * @property {number} started_ms
  * @property {number | null} [finished_ms]
  */
-/** @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view: BoardView | null, thoughts: Record<string, Info>}} StoredMatch */
+/**
+ * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
+ *     BoardView | null, thoughts: Record<string, Info>}} StoredMatch
+ */
 
-/** Views that one request may ask for. */
+/** Views that one request may return. */
 export const VIEWS_AT_ONCE = 100;
 
-/** A request was answered with an error. */
+/** The server answered a request with an error. */
 export class ApiError extends Error {
     /**
      * @param {string} code
@@ -54,7 +61,8 @@ async function request(path, init) {
 }
 
 /**
- * Makes this browser somebody, or renames who it is already. The server sets a cookie that no script can read.
+ * Makes this browser a guest, or renames the guest that it is. The server sets a cookie that no
+ * script can read.
  * @param {string} [name]
  * @returns {Promise<{identity: string, name: string}>}
  */
@@ -64,7 +72,8 @@ export function becomeGuest(name) {
 }
 
 /**
- * Why the server lets no socket in, for a browser does not tell; null when it says nothing of it.
+ * Why the server refuses sockets, which the browser does not reveal; null when the server gives no
+ * reason.
  * @returns {Promise<string | null>}
  */
 export async function whyRefused() {
@@ -80,7 +89,7 @@ export async function whyRefused() {
 let games = null;
 
 /**
- * Every game that this server has; asked once.
+ * Every game that this server has; requested once.
  * @returns {Promise<GameDescription[]>}
  */
 export function listGames() {
@@ -97,7 +106,7 @@ export function listGames() {
 /**
  * Finished matches, the latest first.
  * @param {number} limit
- * @param {string | null} [before] the `next` of the page before
+ * @param {string | null} [before] the `next` of the previous page
  * @returns {Promise<{matches: MatchSummary[], next: string | null}>}
  */
 export function listMatches(limit, before = null) {
@@ -106,7 +115,7 @@ export function listMatches(limit, before = null) {
 }
 
 /**
- * One match with its moves and what the AI thought at each.
+ * One match with its moves and the AI's search before each of its own.
  * @param {string} match
  * @returns {Promise<StoredMatch>}
  */
@@ -115,7 +124,7 @@ export function readMatch(match) {
 }
 
 /**
- * What to draw at plies of a match, both ends included; at most VIEWS_AT_ONCE.
+ * The views of a match at plies `from` to `to`, inclusive; at most VIEWS_AT_ONCE.
  * @param {string} match
  * @param {number} from
  * @param {number} to

@@ -1,6 +1,7 @@
 /**
- * The page around every page: which one the address asks for, the header, what is said when the link is lost or a command is refused.
- * Only this module knows the browser's socket, clock and address.
+ * The frame of every page: it chooses the page by the address, and draws the header, the banner of
+ * a lost link and the messages about refused commands. Only this module uses the browser's socket,
+ * clock and address.
  *
  * @import {Content, Description} from "./elements.js"
  * @import {Command} from "./connection.js"
@@ -19,15 +20,16 @@ import { RoomPage } from "./room.js";
 import { Session } from "./session.js";
 
 /**
- * One page. It is made for an address, then started, drawn whenever something changed, and stopped when another takes its place.
+ * One page. The app creates it for an address, starts it, draws it whenever something has changed,
+ * and stops it when another page replaces it.
  * @typedef {object} Page
  * @property {() => string} title
  * @property {() => Content} draw
  * @property {() => void} start
  * @property {() => void} stop
- * @property {(before: Model) => void} changed the model or the link is another now
- * @property {() => void} drawn what `draw` described is on the screen now
- * @property {(event: KeyboardEvent) => void} key a key that nothing else wanted
+ * @property {(before: Model) => void} changed the model or the link has changed
+ * @property {() => void} drawn the result of `draw` is on the screen
+ * @property {(event: KeyboardEvent) => void} key a key that nothing else handled
  */
 
 const TOAST_MS = 7000;
@@ -91,13 +93,13 @@ export class App {
         this.session.start();
     }
 
-    /** Somebody looks again, or the network is back: no reason to wait for the next attempt. */
+    /** Retries at once when the user returns to the page or the network is back. */
     #wake() {
         if (!document.hidden && this.session.link.state === "lost") this.session.retry();
     }
 
     /**
-     * Goes to another page; `state` is what only this visit should know.
+     * Opens another page; `state` is for this visit only.
      * @param {string} path
      * @param {object | null} [state]
      */
@@ -108,7 +110,7 @@ export class App {
         scrollTo(0, 0);
     }
 
-    /** Draws the page anew, once for however many changes came together. */
+    /** Draws the page again, once for all changes that come together. */
     update() {
         if (!this.#drawn) return;
         this.#drawn = false;
@@ -119,17 +121,17 @@ export class App {
     }
 
     /**
-     * Says something to screen readers.
+     * Makes screen readers speak a text.
      * @param {string} text
      */
     announce(text) {
-        // The same words twice are only said twice if the text changes.
+        // Screen readers repeat the same words only if the text changes.
         this.#announcement = text === this.#announcement ? `${text}\u00a0` : text;
         this.update();
     }
 
     /**
-     * Shows why something was refused, for a while.
+     * Shows the reason for a refusal for a while.
      * @param {string} text
      */
     toast(text) {
@@ -140,7 +142,8 @@ export class App {
     }
 
     /**
-     * Gives a command and shows its refusal; resolves with the ack, or null when it was refused.
+     * Sends a command and shows its refusal; resolves with the ack, or with null when it was
+     * refused.
      * @param {Command} command
      */
     async command(command) {

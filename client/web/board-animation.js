@@ -1,18 +1,18 @@
 /**
- * How a board gets from one position to the next: pieces fall, travel, turn over, appear and fade. Only what changed moves, and
- * nothing does where the user asked for less motion.
+ * Animates a board from one position to the next: pieces fall, travel, turn over, appear and fade.
+ * Only changed pieces move, and none where the user prefers less motion.
  *
  * @import {PositionView} from "./protocol.js"
  * @import {Layout, Place} from "./board-geometry.js"
  * @import {Scene} from "./board.js"
  */
 
-/** More new pieces than a move makes: somebody jumped to another ply, and the new position just stands there. */
+/** The most new pieces of a move; more mean a jump to another ply, which is not animated. */
 const MOST_NEW = 2;
 const MOST_GONE = 24;
 
 /**
- * Draws the scene and animates what is different from the position before (null: nothing).
+ * Draws the scene and animates its differences from the previous position (null: none).
  * @param {HTMLElement} host
  * @param {Layout} layout
  * @param {Scene} scene
@@ -38,7 +38,7 @@ export function animate(host, layout, scene, before, draw) {
 }
 
 /**
- * The path of the last move, if it took a piece from its first cell to its last.
+ * The path of the last move, if a piece went from its first cell to its last.
  * @param {PositionView} before
  * @param {PositionView} after
  * @returns {string[] | null}
@@ -101,7 +101,7 @@ function appear(host, layout, cell, gravity) {
 }
 
 /**
- * From above the board down to its place, faster and faster, with a small bounce.
+ * Drops a piece from above the board to its place, accelerating, with a small bounce.
  * @param {Element} piece
  * @param {number} height in cells
  */

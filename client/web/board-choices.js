@@ -1,5 +1,5 @@
 /**
- * Which of several moves with the same path is meant, as buttons: a promotion shows the pieces. Pure.
+ * Buttons that choose between moves with the same path; a promotion shows the pieces. Pure.
  *
  * @import {BoardView, MoveView} from "./protocol.js"
  * @import {Description} from "./elements.js"

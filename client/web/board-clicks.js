@@ -1,15 +1,20 @@
 /**
- * From clicks to moves: every move is a path of clicks, and a selection is the beginning of one. One rule serves placing, from-to
- * moves, multi-jumps, columns and promotions. Pure.
+ * Turns clicks into moves: every move is a path of clicks, and a selection is the beginning of one.
+ * One rule covers placing, from-to moves, multi-jumps, columns and promotions. Pure.
  *
  * @import {MoveView} from "./protocol.js"
  */
 
-/** @typedef {Record<string, string[]>} Targets labels that stand for several cells, such as a column */
-/** @typedef {{selection: string[], finished: MoveView[]}} Step several finished moves differ in their choice only */
+/**
+ * @typedef {Record<string, string[]>} Targets labels that stand for several cells, such as a column
+ */
+/**
+ * @typedef {{selection: string[], finished: MoveView[]}} Step several finished moves differ in the
+ *     choice only
+ */
 
 /**
- * Does a click on a cell count for this element of a path?
+ * Whether a click on a cell matches this element of a path.
  * @param {string} element
  * @param {string} cell
  * @param {Targets} targets
@@ -31,7 +36,7 @@ export function candidates(moves, selection, targets) {
 }
 
 /**
- * The moves that a click on the cell would go on with.
+ * The moves that a click on the cell would continue.
  * @param {MoveView[]} moves
  * @param {string[]} selection
  * @param {string} cell
@@ -45,7 +50,7 @@ export function continuations(moves, selection, cell, targets) {
 }
 
 /**
- * Every cell that a click may go on with.
+ * Every cell that can be clicked next.
  * @param {MoveView[]} moves
  * @param {string[]} selection
  * @param {Targets} targets
@@ -59,7 +64,8 @@ export function nextCells(moves, selection, targets) {
 }
 
 /**
- * What a click on a cell does: it lengthens the selection, finishes a move, starts another selection or clears it.
+ * The effect of a click on a cell: it lengthens the selection, finishes a move, starts another
+ * selection or clears it.
  * @param {MoveView[]} moves
  * @param {string[]} selection
  * @param {string} cell
@@ -90,7 +96,7 @@ function lengthen(next, selection) {
 }
 
 /**
- * The last cell of a long path was clicked: that is enough when only one way leads there.
+ * Accepts a click on the last cell of a long path when only one path leads there.
  * @param {MoveView[]} moves
  * @param {string[]} selection
  * @returns {Step}

@@ -1,5 +1,5 @@
 /**
- * What a board looks like at one moment, as descriptions of SVG elements. Pure.
+ * The appearance of a board at one moment, as descriptions of SVG elements. Pure.
  *
  * @import {Grid, Kind, MoveView, Sites} from "./protocol.js"
  * @import {Description} from "./elements.js"
@@ -13,14 +13,14 @@ import { h } from "./elements.js";
 
 /**
  * @typedef {object} State
- * @property {string[]} selection the cells that were clicked so far
+ * @property {string[]} selection the cells clicked so far
  * @property {string | null} current the cell that Tab leads to
- * @property {string | null} focus the cell that the keyboard is on, if that is to be seen
- * @property {string | null} hovered a cell that may be clicked and is pointed at
- * @property {Set<string>} next the cells that may be clicked
+ * @property {string | null} focus the cell with the visible keyboard focus
+ * @property {string | null} hovered the cell under the pointer, if it can be clicked
+ * @property {Set<string>} next the cells that can be clicked
  * @property {MoveView | null} preview a move to hint at
- * @property {boolean} [astray] a press found nothing to play
- * @property {string | null} [aim] a small cell that a finger has chosen and not yet confirmed
+ * @property {boolean} [astray] a press found no move
+ * @property {string | null} [aim] a small cell that a finger has chosen and not confirmed
  */
 
 const HEXAGON = Array.from({ length: 6 }, (_, i) => {
@@ -66,7 +66,7 @@ export function drawBoard(scene, layout, state) {
 }
 
 /**
- * What lies under the cells: light squares, the lines of the board, edges in the colour of a side.
+ * The ground under the cells: light squares, the board's lines, edges in the colours of the sides.
  * @param {Grid | Sites} board
  * @param {Layout} layout
  */
@@ -123,7 +123,7 @@ function linesPath(lines, { byId }) {
 }
 
 /**
- * The grid that assistive technology reads and the keyboard walks on.
+ * The grid that assistive technology reads and the keyboard moves on.
  * @param {Scene} scene
  * @param {Layout} layout
  * @param {State} state
@@ -289,7 +289,8 @@ function drawMarks(scene, layout, state, level) {
 }
 
 /**
- * The cells of each mark: a label that has cells stands for them, one that has none is told beside the board.
+ * The cells of each mark: a label with cells stands for them; one without is drawn beside the
+ * board.
  * @param {Scene} scene
  * @returns {Record<string, string[]>}
  */
@@ -309,7 +310,7 @@ function marksOf(scene, state) {
     const { last = [], ...others } = markedCells(scene);
     const given = Object.entries(others).flatMap(([name, cells]) => cells.map((cell) => ({ name, cell })));
     const lane = Object.values(targets).find((cells) => state.hovered !== null && cells.includes(state.hovered)) ?? [];
-    // Where nearly everything may be played there is nothing to point out.
+    // Where nearly every cell can be played, hints would not help.
     const astray = state.astray === true && state.next.size <= MOST_HINTS;
     const hints = state.selection.length > 0 || board.style === "felt" || astray ? [...state.next] : [];
     const mark = (/** @type {string} */ name) => (/** @type {string} */ cell) => ({ name, cell });
@@ -361,7 +362,7 @@ function markShape(name, place, style, occupied, lean) {
 }
 
 /**
- * How far a narrow shape leans from upright, in degrees.
+ * The angle of a narrow shape from upright, in degrees.
  * @param {Kind | undefined} kind
  */
 function leanOf(kind) {
@@ -369,7 +370,7 @@ function leanOf(kind) {
 }
 
 /**
- * Lines through the cell that a finger has chosen, for it hides what it points at.
+ * Lines through the cell that a finger has chosen, because the finger hides it.
  * @param {Layout} layout
  * @param {string | null} cell
  */

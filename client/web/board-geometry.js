@@ -1,15 +1,24 @@
 /**
- * Where the places of a board are, in units of one cell, x to the right and y downwards. Pure.
+ * The places of a board in units of one cell, with x to the right and y downwards. Pure.
  *
  * @import {BoardView, Grid, Sites} from "./protocol.js"
  */
 
-/** @typedef {{id: string, x: number, y: number, shape: "square" | "hex" | "point" | "round", dark: boolean}} Place */
-/** @typedef {{x: number, y: number, width: number, height: number}} Box */
-/** @typedef {{x: number, y: number, text: string, size: number, inside?: boolean}} Label a text of that height */
-/** @typedef {{x: number, y: number}[]} Stroke points in the order in which a line goes through them */
 /**
- * `links` are the places that a line leads to from each place, `edges` the outer edges of the board that belong to a side.
+ * @typedef {{id: string, x: number, y: number, shape: "square" | "hex" | "point" | "round", dark:
+ *     boolean}} Place
+ */
+/** @typedef {{x: number, y: number, width: number, height: number}} Box */
+/**
+ * @typedef {{x: number, y: number, text: string, size: number, inside?: boolean}} Label a text of
+ *     that height
+ */
+/**
+ * @typedef {{x: number, y: number}[]} Stroke points in the order in which a line goes through them
+ */
+/**
+ * `links` are the neighbours of each place along lines; `edges` are the outer edges that belong to
+ * a side.
  * @typedef {object} Layout
  * @property {Place[]} places
  * @property {Map<string, Place>} byId
@@ -21,22 +30,24 @@
  * @property {Label[]} labels
  */
 
-/** How far the frame reaches beyond the outermost cells, and how much room the labels take. */
+/** How far the frame extends beyond the outermost cells, and the size of the labels, in cells. */
 const FRAME = 0.12;
 const LABEL = 0.34;
-/** The height of a name inside a cell: it fits into the corner beside a piece. */
+/** The height of a name inside a cell, in cells: it fits into the corner beside a piece. */
 const NAME = 0.27;
 const LARGE_LABEL = 0.6;
-/** From so many cells on, labels are larger, for the cells are small. */
+/**
+ * Boards with at least this many cells in a row get larger labels, because their cells are small.
+ */
 const LARGE_FROM = 12;
 const EDGE = 0.14;
-/** How far the corners of a hexagon are from its centre, when its neighbours are one unit away. */
+/** The distance of a hexagon's corners from its centre when its neighbours are one unit away. */
 export const HEXAGON_RADIUS = 1 / Math.sqrt(3);
 
 /**
- * All that is needed to draw a board and to find one's way on it.
+ * Computes everything that drawing a board and moving on it need.
  * @param {Grid | Sites} board
- * @param {boolean} flip turned by half a circle
+ * @param {boolean} flip turn by 180 degrees
  * @returns {Layout}
  */
 export function layOut(board, flip) {
@@ -63,7 +74,7 @@ export function layOut(board, flip) {
 }
 
 /**
- * The frame with whatever labels stand outside it.
+ * The frame with the labels that stand outside it.
  * @param {Box} frame
  * @param {Label[]} labels
  * @param {number} size
@@ -96,7 +107,7 @@ function gridPlaces(board) {
 }
 
 /**
- * Are the cells the squares of one colour only? Those are the dark ones then.
+ * Whether the cells are the squares of one colour only; those are drawn as the dark ones.
  * @param {Grid} board
  */
 function hasOneColour({ names }) {
@@ -132,8 +143,8 @@ function sitePlaces(board) {
 }
 
 /**
- * Letters under the columns; numbers beside the rows, except where discs fall and only the column matters. Cells with names of
- * another kind (the numbers of draughts) tell their names themselves.
+ * Letters under the columns and numbers beside the rows; no numbers where discs fall and only the
+ * column matters. Cells with other names (the numbers of draughts) show their names themselves.
  * @param {Grid} board
  * @param {boolean} flip
  * @param {Place[]} placed
@@ -159,8 +170,8 @@ function gridLabels(board, flip, placed, frame, size) {
 }
 
 /**
- * Letters and numbers where places are called by them (f4): below and beside upright lines, else (leaning boards of hexagons) at
- * the ends of the rows and columns.
+ * Letters and numbers for places that are named by them (f4): below and beside upright lines,
+ * otherwise (on leaning boards of hexagons) at the ends of the rows and columns.
  * @param {Place[]} placed
  * @param {Box} frame
  * @param {number} size
@@ -206,8 +217,8 @@ function linksOf(lines) {
 }
 
 /**
- * The outer edges of hexagons, each half of one given to the border that looks the same way; so two borders meet in the middle
- * of the edge at their common corner.
+ * The outer edges of hexagons. Each half of an edge belongs to the border that faces the same way,
+ * so two borders meet in the middle of the edge at their common corner.
  * @param {NonNullable<Sites["borders"]>} borders
  * @param {Map<string, Place>} byId
  */
@@ -236,7 +247,7 @@ function centreOf(places) {
 }
 
 /**
- * The halves of a hexagon's edges that no other place lies behind, with the direction in which each looks.
+ * The halves of a hexagon's edges without a place behind them, and the direction that each faces.
  * @param {Place} place
  * @param {Place[]} places
  */
@@ -258,7 +269,7 @@ function freeHalfEdges({ x, y }, places) {
 }
 
 /**
- * Places in reading order, a row for each height.
+ * Places in reading order, one row per height.
  * @param {Place[]} places
  * @returns {Place[][]}
  */
@@ -274,8 +285,9 @@ function rowsOf(places) {
 }
 
 /**
- * The place that an arrow key leads to: along a line of the board where one goes that way, else to the next place of the row, or
- * to the nearest of the row above or below. So every place can be reached on squares, hexagons and points alike.
+ * The place that an arrow key leads to: along a line of the board that goes that way, else the next
+ * place of the row, or the nearest of the row above or below. Every place can be reached on
+ * squares, hexagons and points alike.
  * @param {Pick<Layout, "rows" | "links" | "byId">} layout
  * @param {Place} from
  * @param {[number, number]} direction
@@ -294,7 +306,8 @@ export function neighbour({ rows, links, byId }, from, [dx, dy]) {
 }
 
 /**
- * Of two that are equally near, the left one upwards and the right one downwards, so that the way back is the way there.
+ * The nearest place of a row. Of two equally near ones it is the left one upwards and the right one
+ * downwards, so that the opposite key leads back.
  * @param {Place[]} row
  * @param {Place} from
  * @param {number} dy
@@ -328,7 +341,7 @@ export function placeAt(places, x, y) {
 }
 
 /**
- * May this board be turned round? Not where things fall down, and not where it would help nobody.
+ * Whether the board can be turned: not where pieces fall down, nor where turning changes nothing.
  * @param {Grid | Sites} board
  */
 export function canFlip(board) {
@@ -339,7 +352,8 @@ export function canFlip(board) {
 const TURNING = new Set(["checker", "felt", "points"]);
 
 /**
- * Is the board turned round for somebody on this seat (null: a spectator), who may have turned it themselves?
+ * Whether the board is turned for a viewer on this seat (null: a spectator), who may have turned it
+ * themselves.
  * @param {Grid | Sites} board
  * @param {number | null} seat
  * @param {boolean} turned
@@ -350,7 +364,7 @@ export function isFlipped(board, seat, turned) {
 }
 
 /**
- * The crossings that a board of lines marks for orientation: the usual ones of square boards, none elsewhere.
+ * The star points of a board of lines: the usual ones of square boards, none elsewhere.
  * @param {number} size lines in each direction
  * @returns {[number, number][]}
  */

@@ -1,6 +1,6 @@
 /**
- * How pieces look: a small drawing vocabulary that every game's kinds are made of. A piece is one unit wide, its centre at 0, 0;
- * colours come from the style sheet by side.
+ * The appearance of pieces: a small drawing vocabulary for every game's kinds. A piece is one unit
+ * wide, with its centre at 0, 0; the style sheet sets colours by side.
  *
  * @import {Kind} from "./protocol.js"
  * @import {Description} from "./elements.js"
@@ -12,7 +12,8 @@ import { h } from "./elements.js";
 const CROWN = "M-.2 .13 -.25 -.14 -.1 0 0 -.21 .1 0 .25 -.14 .2 .13Z";
 
 /**
- * @param {Kind | undefined} kind undefined draws a plain disc, so that a piece of an unknown kind is seen at least
+ * @param {Kind | undefined} kind undefined draws a plain disc, so that a piece of an unknown kind
+ *     is visible
  * @param {string} [extra] a further class
  * @returns {Description}
  */

@@ -1,6 +1,7 @@
 /**
- * The chess pieces, drawn for this project. Each is a stack of closed shapes on a field of 100 by 100, from the foot up, then the
- * lines and dots inside; the style sheet gives them their colours by side. Pure.
+ * The chess pieces, drawn for this project. Each is a stack of closed shapes on a field of 100 by
+ * 100, from the foot up, followed by the inner lines and dots; the style sheet sets their colours
+ * by side. Pure.
  *
  * @import {Kind} from "./protocol.js"
  * @import {Description} from "./elements.js"
@@ -87,7 +88,7 @@ function ball(x, y, r) {
 }
 
 /**
- * A chess piece, one unit wide with its centre at 0, 0.
+ * A chess piece, one unit wide, with its centre at 0, 0.
  * @param {NonNullable<Kind["sprite"]>} name
  * @returns {Description}
  */

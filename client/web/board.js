@@ -1,7 +1,9 @@
 /**
- * `<ply-board>` draws any game from its board view and turns clicks, drags, touches and keys into moves. No game is known here.
+ * `<ply-board>` draws any game from its board view and turns clicks, drags, touches and keys into
+ * moves. It knows no game.
  *
- * Set `scene`; listen to `ply-move` (detail: the MoveView that was played) and `ply-say` (detail: a line for screen readers).
+ * Set `scene`; listen to `ply-move` (detail: the MoveView that was played) and `ply-say` (detail: a
+ * line for screen readers).
  *
  * @import {BoardView, MoveView, PositionView} from "./protocol.js"
  * @import {Layout, Place} from "./board-geometry.js"
@@ -18,19 +20,24 @@ import { h, render } from "./elements.js";
  * @typedef {object} Scene
  * @property {BoardView} board
  * @property {PositionView | null} position null draws the empty board
- * @property {MoveView[]} moves what may be played here; none makes the board one to look at
- * @property {MoveView | null} pending a move that is on its way to the server
+ * @property {MoveView[]} moves the legal moves; none makes the board read-only
+ * @property {MoveView | null} pending a move on its way to the server
  * @property {boolean} flip
  * @property {string} label names the board for screen readers
  */
 
-/** @typedef {{pointer: number, cell: string, x: number, y: number, selected: boolean, dragging: boolean}} Gesture */
+/**
+ * @typedef {{pointer: number, cell: string, x: number, y: number, selected: boolean, dragging:
+ *     boolean}} Gesture
+ */
 
 /** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const DRAG_FROM = 0.25;
 
-/** On cells narrower than this a finger first aims, then confirms: it covers more than one of them. */
+/**
+ * The width below which a finger aims first and then confirms, in pixels: it covers several cells.
+ */
 const SMALL_CELL_PX = 30;
 
 export class PlyBoard extends HTMLElement {
@@ -42,14 +49,14 @@ export class PlyBoard extends HTMLElement {
     #selection = [];
     /** The cell that Tab leads to. @type {string | null} */
     #current = null;
-    /** The cell under the pointer, or under the keyboard's focus. @type {string | null} */
+    /** The cell under the pointer or with the keyboard's focus. @type {string | null} */
     #hovered = null;
     #focusShown = false;
-    /** The small cell that a finger has chosen and not yet confirmed. @type {string | null} */
+    /** The small cell that a finger has chosen and not confirmed. @type {string | null} */
     #aim = null;
     /** @type {Gesture | null} */
     #gesture = null;
-    /** A press found nothing to play: everything that can be pressed is pointed out. */
+    /** A press found no move: every cell that can be pressed is highlighted. */
     #astray = false;
     #drawing = false;
     #stale = false;
@@ -89,7 +96,7 @@ export class PlyBoard extends HTMLElement {
         animate(this, this.#layout, scene, step, () => this.#draw());
     }
 
-    /** Draws; what is drawn may take the focus from a button that goes, which asks for another drawing meanwhile. */
+    /** Draws. The drawing may remove a focused button, which requests another drawing meanwhile. */
     #draw() {
         this.#stale = true;
         if (this.#drawing) return;
@@ -103,7 +110,7 @@ export class PlyBoard extends HTMLElement {
         if (held && !this.contains(document.activeElement)) this.#refocus();
     }
 
-    /** Whoever pressed a button that is gone goes on from the board. */
+    /** Moves the focus of a removed button to the board. */
     #refocus() {
         const node = this.#node(this.#current ?? "");
         if (node instanceof SVGElement) node.focus({ preventScroll: true });
@@ -129,7 +136,7 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * Buttons for what is no cell: labels that stand for none, and the move that a finger aims at.
+     * Buttons for actions without a cell: labels without cells, and the move that a finger aims at.
      * @param {Set<string>} next
      */
     #drawBeside(next) {
@@ -149,7 +156,7 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * A mark of what is no cell: "pass: last move".
+     * A mark on a label without cells: "pass: last move".
      * @param {string} label
      * @param {string} name
      */
@@ -168,7 +175,7 @@ export class PlyBoard extends HTMLElement {
         return h("button", { key: label, "data-label": label, class: only ? "only" : null, onclick: () => this.#click(label) }, words);
     }
 
-    /** The one move that the hovered cell would go on with, if it is one. */
+    /** The move that the hovered cell would continue, if there is exactly one. */
     #preview() {
         if (!this.#scene || this.#hovered === null) return null;
         const { moves, board } = this.#scene;
@@ -211,7 +218,7 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * Asks which of several moves with the same path is meant; afterwards the keyboard is where it was.
+     * Asks which of several moves with the same path to play, then restores the keyboard's focus.
      * @param {MoveView[]} moves
      */
     #choose(moves) {
@@ -288,7 +295,7 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * Where the pointer is, in cells.
+     * The pointer's position, in cells.
      * @param {PointerEvent} event
      * @returns {{x: number, y: number, place: Place | null}}
      */
@@ -301,7 +308,8 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * A press selects at once where a move goes on from there, so that it can be dragged; a move is made by the release.
+     * A press selects a cell at once if a move continues from it, so that its piece can be dragged;
+     * the release makes the move.
      * @param {PointerEvent} event
      */
     #down(event) {
@@ -354,7 +362,8 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * Would a touch of this cell make a move at once, though the finger may have meant the next one?
+     * Whether a touch of this cell would make a move at once, although the finger may have meant
+     * its neighbour.
      * @param {string} cell
      */
     #mustConfirm(cell) {

@@ -1,5 +1,5 @@
 /**
- * What people in a room say to each other. Names and words are shown as they are, as text.
+ * The chat of a room. Names and lines are shown as plain text.
  *
  * @import {ChatLine} from "./protocol.js"
  * @import {Description} from "./elements.js"
@@ -8,15 +8,15 @@
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
 
-/** Longest line that the server takes. */
+/** The longest line that the server accepts, in characters. */
 const MAX_CHAT = 400;
 
 /**
  * @typedef {object} Chat
  * @property {ChatLine[]} lines
  * @property {(text: string, to: "room" | "spectators") => void} say
- * @property {boolean} spectator only spectators may talk among themselves
- * @property {(atEnd: boolean) => void} scrolled whether the newest line is in sight
+ * @property {boolean} spectator whether the viewer may talk to spectators only
+ * @property {(atEnd: boolean) => void} scrolled reports whether the newest line is visible
  */
 
 /**
@@ -74,7 +74,7 @@ export function drawChat({ lines, say, spectator, scrolled }) {
     );
 }
 
-/** Players do not hear what spectators say to each other. */
+/** Players do not receive what spectators say to each other. */
 function drawAudience() {
     const options = [
         h("option", { value: "room" }, "to everybody"),

@@ -1,8 +1,11 @@
 /**
- * A WebSocket that comes back by itself. Commands get an id and a promise; those not yet answered are sent again, with the same id,
- * after every reconnect, so that each is done exactly once. Time, chance and sockets are arguments: nothing starts by itself.
+ * A WebSocket that reconnects by itself. Each command gets an id and a promise; after every
+ * reconnect the connection sends unanswered commands again with the same ids, so that the server
+ * executes each once. Time, randomness and sockets are arguments, and constructing it starts
+ * nothing.
  *
- * @import {Ack, ClientMessage, Code, Join, Leave, Message, WatchLobby, Welcome} from "./protocol.js"
+ * @import {Ack, ClientMessage, Code, Join, Leave, Message, WatchLobby,
+ *     Welcome} from "./protocol.js"
  */
 
 import { ApiError } from "./api.js";
@@ -12,38 +15,49 @@ export const PING_MS = 2500;
 export const PONG_MS = 9000;
 export const BACKOFF_FIRST_MS = 1000;
 export const BACKOFF_MOST_MS = 4000;
-/** A server that is busy, or has lost its store, is asked again for so long on one socket; then the command is refused. */
+/** How long a command is repeated on one socket while the server is busy or has lost its store. */
 export const BUSY_MS = 60_000;
 const BUSY = new Set(["store.retry", "room.busy"]);
-/** The server closed this socket because another took its place: only the user may want it back. */
+/** Close code: another socket took this one's place, and only the user may take it back. */
 const REPLACED = 4001;
 
 /**
  * @typedef {object} Clock
- * @property {() => number} now milliseconds that only grow
+ * @property {() => number} now monotonic time in milliseconds
  * @property {(ms: number, call: () => void) => number} after
  * @property {(timer: number) => void} cancel
  */
 
 /**
  * @typedef {object} Settings
- * @property {() => Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose">} open makes a socket
- * @property {() => Promise<unknown>} identify gets the cookie before the first socket, and again after it was refused
- * @property {() => Promise<string | null>} why asks the server why it refused a socket; null when it says nothing of it
- * @property {(message: Message) => void} onmessage gets everything but answers to commands and pongs; `follow` what you need at a welcome
+ * @property {() => Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose">} open
+ *     makes a socket
+ * @property {() => Promise<unknown>} identify requests the cookie before the first socket,
+ *     and again after a refusal
+ * @property {() => Promise<string | null>} why asks the server why it refused a socket; null
+ *     when it gives no reason
+ * @property {(message: Message) => void} onmessage receives all messages but the answers to
+ *     commands and the pongs; call `follow` again at each welcome
  * @property {(link: Link) => void} onlink
  * @property {Clock} clock
  * @property {() => number} random in [0, 1)
  */
 
 /**
- * `reason` is what the server says of why there is none.
- * @typedef {{state: "connecting" | "open" | "lost" | "replaced", attempt: number, lag_ms: number | null, reason: string | null}} Link
+ * `reason` is the server's explanation of why there is no link.
+ * @typedef {{state: "connecting" | "open" | "lost" | "replaced", attempt: number, lag_ms: number |
+ *     null, reason: string | null}} Link
  */
-/** @typedef {ClientMessage extends infer M ? M extends {id: string} ? Omit<M, "id"> : never : never} Command */
-/** @typedef {{message: Command & {id: string}, resolve: (ack: Ack) => void, reject: (error: CommandError) => void, sent: boolean, tries: number, busy_since: number | null}} Pending */
+/**
+ * @typedef {ClientMessage extends infer M ? M extends {id: string} ? Omit<M, "id"> : never : never}
+ *     Command
+ */
+/**
+ * @typedef {{message: Command & {id: string}, resolve: (ack: Ack) => void, reject: (error:
+ *     CommandError) => void, sent: boolean, tries: number, busy_since: number | null}} Pending
+ */
 
-/** A command was refused, or its link went before it could be asked again. */
+/** The server refused a command, or the link was lost before it could be sent again. */
 export class CommandError extends Error {
     /**
      * @param {Code | "link.lost"} code
@@ -56,7 +70,7 @@ export class CommandError extends Error {
     }
 }
 
-/** 16 characters that nobody else draws; unlike randomUUID this works on a page without TLS too. */
+/** A unique id of 16 characters; unlike randomUUID this works on a page without TLS. */
 export function newId() {
     const words = crypto.getRandomValues(new Uint32Array(3));
     return Array.from(words, (word) => word.toString(36).padStart(7, "0"))
@@ -65,7 +79,7 @@ export function newId() {
 }
 
 /**
- * What a server said that answered, and refused.
+ * The message of a server that answered with a refusal.
  * @param {unknown} error
  */
 const refusalIn = (error) => (error instanceof ApiError ? error.message : null);
@@ -81,14 +95,14 @@ export class Connection {
     #link = { state: "connecting", attempt: 0, lag_ms: null, reason: null };
     #welcomed = false;
     #identified = false;
-    /** Whether we asked who we are just before this socket. */
+    /** Whether the identity was requested just before this socket. */
     #identifies = false;
-    /** Whether the server has taken this socket. */
+    /** Whether the server has accepted this socket. */
     #opened = false;
     #stopped = true;
     /** @type {number | null} */
     #timer = null;
-    /** When the oldest unanswered ping left; null when none is out. @type {number | null} */
+    /** When the oldest unanswered ping was sent, or null. @type {number | null} */
     #waiting_since = null;
 
     /** @param {Settings} settings */
@@ -103,20 +117,20 @@ export class Connection {
         void this.#connect();
     }
 
-    /** Closes for good; what is pending stays unanswered. */
+    /** Closes for good; pending commands stay unanswered. */
     stop() {
         this.#stopped = true;
         this.#drop();
     }
 
-    /** Tries at once instead of waiting for the next attempt. */
+    /** Connects at once instead of waiting for the next attempt. */
     retry() {
         if (this.#stopped || this.#socket !== null) return;
         this.#setTimer(null);
         void this.#connect();
     }
 
-    /** Closes the socket and opens a new one, so that the server sees the cookie as it is now. */
+    /** Replaces the socket, so that the server sees the current cookie. */
     renew() {
         this.#drop();
         this.#setLink({ state: "connecting", attempt: 0, lag_ms: null, reason: null });
@@ -124,7 +138,8 @@ export class Connection {
     }
 
     /**
-     * Sends a command now, or as soon as the link is there, and resolves with its ack; rejects with CommandError.
+     * Sends a command now or when the link is back, and resolves with its ack; rejects with
+     * CommandError.
      * @param {Command} command
      * @returns {Promise<Ack>}
      */
@@ -183,8 +198,9 @@ export class Connection {
 
     /** @param {Welcome} welcome */
     #welcome(welcome) {
-        // The guest of our cookie has gone, and the server made another one for this socket only: ask for a cookie. A
-        // browser that keeps no cookies asked just now, and has to live with it.
+        // The guest of our cookie no longer exists, and the server made another one for this socket
+        // only: request a cookie. A browser that keeps no cookies has just done so and stays
+        // without.
         if (welcome.token && !this.#identifies) {
             this.#identified = false;
             return this.renew();
@@ -196,8 +212,8 @@ export class Connection {
     }
 
     /**
-     * Sends a message that is only good for the socket of this moment: never sent again, and gone with the socket. Returns its id,
-     * which an error that goes to `onmessage` may carry; null when there is no link.
+     * Sends a message for the current socket only: it is never sent again. Returns its id, which an
+     * error passed to `onmessage` may carry; null when there is no link.
      * @param {Omit<Join, "id"> | Omit<Leave, "id"> | Omit<WatchLobby, "id">} message
      * @returns {string | null}
      */
@@ -217,13 +233,13 @@ export class Connection {
         if (message.code === "token.unknown") this.#identified = false;
         if (pending) return pending.reject(new CommandError(message.code, message.message));
         this.#settings.onmessage(message);
-        // Without a welcome there is nothing to wait for on this socket.
+        // Without a welcome this socket will never work.
         if (!this.#welcomed && this.#socket !== null) this.#lost(this.#socket, 0, message.message);
     }
 
     /**
-     * Is a refusal one that time heals, so that only asking again tells what has become of the command? A first "too fast" is for
-     * the user: nothing was carried out.
+     * Whether the refusal is temporary, so that only sending again can settle the command. The user
+     * receives a first "too fast": the server executed nothing.
      * @param {Pending} pending
      * @param {Code} code
      */
@@ -255,7 +271,9 @@ export class Connection {
         this.#socket?.send(JSON.stringify(message));
     }
 
-    /** Pings every PING_MS while there is a socket, and gives it up when nothing has come back for PONG_MS. */
+    /**
+     * Pings every PING_MS while there is a socket, and drops it after PONG_MS without an answer.
+     */
     #watch() {
         this.#setTimer(PING_MS, () => {
             const { clock } = this.#settings;
@@ -285,14 +303,14 @@ export class Connection {
         if (refused) void this.#askWhy();
     }
 
-    /** A browser does not tell its page how a handshake was answered. */
+    /** Asks the server why it refused, because a browser hides the response to a handshake. */
     async #askWhy() {
         const reason = await this.#settings.why().catch(() => null);
         if (this.#stopped || this.#welcomed || reason === this.#link.reason) return;
         this.#setLink({ ...this.#link, state: reason === null ? this.#link.state : "lost", reason });
     }
 
-    /** Forgets the socket, whatever state it is in; answers that still come on it are not heard. */
+    /** Drops the socket in any state; later messages on it are ignored. */
     #drop() {
         const socket = this.#socket;
         this.#socket = null;
@@ -310,7 +328,8 @@ export class Connection {
     }
 
     /**
-     * The next attempt after 0 to 1 s, then 0 to 2, then 0 to 4: full jitter, so that a herd of clients comes back spread out.
+     * Schedules the next attempt after 0 to 1 s, then 0 to 2, then 0 to 4: full jitter spreads a
+     * herd of reconnecting clients.
      * @param {string | null} reason
      */
     #later(reason) {

@@ -1,16 +1,23 @@
 /**
- * Descriptions of elements, and bringing the page in line with them. Text is always text: nothing here reads HTML.
+ * Descriptions of elements, and the code that makes the page match them. Text is always text:
+ * nothing here parses HTML.
  *
- * `h` describes an element, `render` makes a parent's children match: nodes of the same tag and key are kept, so that focus,
- * scrolling and what was typed survive. Attributes whose name begins with "on" are listeners, with "." properties, with "--" custom
- * properties of the style.
+ * `h` describes an element, `render` makes a parent's children match: nodes of the same tag and key
+ * are kept, so that focus, scrolling and typed text survive. Attributes whose names begin with "on"
+ * are listeners, with "." properties, with "--" custom properties of the style.
  */
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** @typedef {{tag: string, key: string | null, own: boolean, attributes: Record<string, unknown>, children: (Description | string)[]}} Description */
+/**
+ * @typedef {{tag: string, key: string | null, own: boolean, attributes: Record<string, unknown>,
+ *     children: (Description | string)[]}} Description
+ */
 /** @typedef {Description | string | number | null | undefined | false | Content[]} Content */
-/** @typedef {Element & {[KEY]?: string | null, [SHOWN]?: Record<string, unknown>, [HEARD]?: Record<string, EventListener | undefined>, [MADE]?: Description}} Shown */
+/**
+ * @typedef {Element & {[KEY]?: string | null, [SHOWN]?: Record<string, unknown>, [HEARD]?:
+ *     Record<string, EventListener | undefined>, [MADE]?: Description}} Shown
+ */
 
 const KEY = Symbol("key");
 const SHOWN = Symbol("attributes shown");
@@ -18,7 +25,8 @@ const HEARD = Symbol("listeners");
 const MADE = Symbol("description");
 
 /**
- * Describes an element. Among the attributes, `key` tells siblings of one tag apart, and `own` leaves the element its own children.
+ * Describes an element. Among the attributes, `key` distinguishes siblings of one tag, and `own`
+ * leaves the element's children to the element itself.
  * @param {string} tag
  * @param {Record<string, unknown> | null} [attributes]
  * @param {...Content} children
@@ -48,7 +56,7 @@ function flatten(content) {
 }
 
 /**
- * Makes the children of a parent match the descriptions, in order, with as little change as that takes.
+ * Makes the children of a parent match the descriptions, in order and with minimal changes.
  * @param {Element} parent
  * @param {Content[]} content
  */
@@ -83,7 +91,7 @@ function keyedChildren(parent) {
 }
 
 /**
- * The node to keep for a description, or a new one.
+ * The existing node for a description, or a new one.
  * @param {Description} child
  * @param {ChildNode | null} next
  * @param {Map<string, Shown>} keyed
@@ -99,7 +107,7 @@ function elementFor(child, next, keyed, parent) {
         inSvg ? document.createElementNS(SVG, child.tag) : document.createElement(child.tag)
     );
     made[KEY] = child.key;
-    // Browsers mind `autofocus` only while a page loads.
+    // Browsers honour `autofocus` only while a page loads.
     if (child.attributes.autofocus && made instanceof HTMLElement) queueMicrotask(() => made.focus());
     return made;
 }
@@ -120,7 +128,7 @@ function textFor(text, next) {
  * @param {Description} child
  */
 function update(node, child) {
-    // The very same description again: whoever made it keeps it because nothing in it changes.
+    // The same description object means that nothing in it has changed.
     if (node[MADE] === child) return;
     node[MADE] = child;
     const before = node[SHOWN] ?? {};
@@ -131,7 +139,7 @@ function update(node, child) {
         else if (before[name] !== value) assign(node, name, value);
     }
     if (!child.own) render(node, child.children);
-    // Properties come last: a select takes its value only once its options are there.
+    // Properties come last: a select takes its value only once its options exist.
     for (const [name, value] of properties) setProperty(node, String(name).slice(1), value);
     node[SHOWN] = child.attributes;
 }
@@ -163,7 +171,7 @@ function setProperty(node, name, value) {
 }
 
 /**
- * One listener an event type is added for good; it calls whatever the latest description says.
+ * Adds one permanent listener per event type; it calls the listener of the latest description.
  * @param {Shown} node
  * @param {string} type
  * @param {EventListener | null} listener

@@ -1,5 +1,5 @@
 /**
- * The parts around every page: header with the name and the state of the link, banner, toasts.
+ * The parts around every page: header with the name and the link's state, banner, toasts.
  *
  * @import {Link} from "./connection.js"
  * @import {Content, Description} from "./elements.js"
@@ -9,7 +9,7 @@ import { h } from "./elements.js";
 import { icon } from "./icons.js";
 import { isDark, toggleTheme } from "./theme.js";
 
-/** Longest name that the server keeps. */
+/** The longest name that the server accepts, in characters. */
 const MAX_NAME = 24;
 
 /**

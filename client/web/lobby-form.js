@@ -1,5 +1,5 @@
 /**
- * The form that makes a room: which game, against whom, on which side.
+ * The form that creates a room: the game, the opponent, the side.
  *
  * @import {GameDescription, GameOption} from "./api.js"
  * @import {Create} from "./protocol.js"
@@ -15,7 +15,7 @@ import { PERSONAS, aiOf, sideName } from "./words.js";
 /**
  * @typedef {object} Choices
  * @property {string} game
- * @property {string} find what is looked for among the names of the games
+ * @property {string} find the text to find in the names of the games
  * @property {Record<string, string>} options
  * @property {"friend" | "ai" | "duel"} opponent
  * @property {string} level of the AI: a number, or the name of a persona
@@ -25,9 +25,9 @@ import { PERSONAS, aiOf, sideName } from "./words.js";
  */
 
 /**
- * What the form begins with, for a game.
+ * The form's initial choices for a game.
  * @param {GameDescription} game
- * @param {Choices} [before] choices that go on as far as they fit
+ * @param {Choices} [before] choices to keep as far as they fit
  * @returns {Choices}
  */
 export function firstChoices(game, before) {
@@ -47,7 +47,7 @@ export function firstChoices(game, before) {
 }
 
 /**
- * Who sits where; chance decides between 0 and 1 when nobody cares.
+ * The occupants of the seats; `chance`, from 0 to 1, decides when the side is random.
  * @param {Choices} choices
  * @param {number} chance
  * @returns {NonNullable<Create["seats"]>}
@@ -112,7 +112,7 @@ export function drawForm(games, choices, change, create, busy) {
     );
 }
 
-/** From so many games on there is a field to find one by its name. */
+/** The number of games from which on a field finds one by its name. */
 const MANY_GAMES = 5;
 
 /**
@@ -125,7 +125,7 @@ function drawGames(games, choices, change) {
     const found = games.filter(({ id, title }) => `${title} ${id}`.toLowerCase().includes(wanted));
     const type = (/** @type {Event} */ event) =>
         event.currentTarget instanceof HTMLInputElement && change({ find: event.currentTarget.value });
-    // Enter in this field chooses the first game that was found, and does not make the room yet.
+    // Enter in this field chooses the first game found, and does not create the room yet.
     const key = (/** @type {KeyboardEvent} */ event) => {
         if (event.key !== "Enter") return;
         event.preventDefault();
@@ -167,7 +167,9 @@ function drawGames(games, choices, change) {
     );
 }
 
-/** Pictures that were made, for they are many and never change. @type {WeakMap<GameDescription, Description>} */
+/**
+ * Cached pictures: they are many and never change. @type {WeakMap<GameDescription, Description>}
+ */
 const thumbnails = new WeakMap();
 
 /**
@@ -204,7 +206,7 @@ function makeThumbnail(game) {
 }
 
 /**
- * One of a few, as rows of segments, and perhaps a word on what is chosen.
+ * A choice between a few values, as rows of segments, perhaps with a text about the chosen one.
  * @param {string} name
  * @param {string} legend
  * @param {Record<string, Content> | Record<string, Content>[]} choices one row, or several
@@ -264,7 +266,7 @@ function drawLevels(game, choices, change) {
 }
 
 /**
- * A level of the game, or below them one of the ways of playing that are none.
+ * A choice of a level of the game or, below the levels, of a persona.
  * @param {string} name
  * @param {string} legend
  * @param {number} count

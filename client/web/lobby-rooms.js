@@ -1,5 +1,5 @@
 /**
- * The public rooms: those that wait for a player first, then those that can be watched.
+ * The public rooms: first those that wait for a player, then those that can be watched.
  *
  * @import {GameDescription} from "./api.js"
  * @import {RoomSummary} from "./protocol.js"

@@ -1,5 +1,5 @@
 /**
- * The lobby: make a room, or go to one of the public rooms that are open or being played.
+ * The lobby: create a room, or open one of the public rooms.
  *
  * @import {App, Page} from "./app.js"
  * @import {GameDescription, MatchSummary} from "./api.js"

@@ -1,22 +1,27 @@
 /**
- * What this browser knows, as one immutable value. `apply` folds the server's messages into it and touches nothing else: the same
- * messages always make the same model, and a resumed room is the same as one that was never left.
+ * This browser's knowledge as one immutable value. `apply` folds the server's messages into it and
+ * has no other effect: the same messages always make the same model, and a resumed room equals one
+ * that was never left.
  *
- * @import {BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby, MatchState, Message, MoveView, Occupant,
- *     Played, PositionView, RoomDescription, RoomSummary, Snapshot, Thinking, Turn} from "./protocol.js"
+ * @import {BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby, MatchState,
+ *     Message, MoveView, Occupant, Played, PositionView, RoomDescription, RoomSummary, Snapshot,
+ *     Thinking, Turn} from "./protocol.js"
  */
 
-/** Lines of chat that are kept. */
+/** Lines of chat to keep. */
 export const CHAT_KEPT = 300;
 
 /**
- * What an AI saw before the move at one ply; `ready` says how far its game is compiled, in percent, until it is.
- * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], ready: number | null, number?: string}} Thought
+ * The AI's search before the move at one ply; `ready` is the percentage of its game that is
+ * compiled, until all of it is.
+ * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], ready: number | null,
+ *     number?: string}} Thought
  */
 
 /**
- * A room as far as this viewer may see it. `v` is 0 until a snapshot came; `gap` says that events are missing and the room has to be
- * joined again from 0. `views` and `thoughts` are by ply of the match that is on.
+ * A room as this viewer may see it. `v` is 0 until a snapshot arrives; `gap` means that events are
+ * missing and the room must be joined again from 0. `views` and `thoughts` are by ply of the
+ * current match.
  * @typedef {object} Room
  * @property {string} id
  * @property {number} v
@@ -37,15 +42,17 @@ export const CHAT_KEPT = 300;
  * @typedef {object} Model
  * @property {{identity: string, name: string} | null} you
  * @property {string | null} epoch
- * @property {Record<string, RoomSummary> | null} lobby public rooms by id; null until the list came
- * @property {Room | null} room the room that is followed
+ * @property {Record<string, RoomSummary> | null} lobby public rooms by id; null until the list has
+ *     arrived
+ * @property {Room | null} room the followed room
  */
 
 /** @type {Model} */
 export const EMPTY = Object.freeze({ you: null, epoch: null, lobby: null, room: null });
 
 /**
- * The model with another room to follow, or none; messages about any other room are ignored from here on.
+ * The model with another room to follow, or none; from then on messages about other rooms are
+ * ignored.
  * @param {Model} model
  * @param {string | null} id
  * @returns {Model}
@@ -99,7 +106,8 @@ export function apply(model, message) {
 }
 
 /**
- * Another epoch means another history (a restored backup): nothing of a room that was known is worth anything.
+ * Applies a welcome. Another epoch means another history (a restored backup), which voids
+ * everything known about a room.
  * @param {Model} model
  * @param {string} identity
  * @param {string} name
@@ -166,7 +174,7 @@ function applyJoined(room, message) {
 }
 
 /**
- * A snapshot replaces whatever was known; drawings and thoughts of the same match stay good.
+ * A snapshot replaces everything known; views and thoughts of the same match stay valid.
  * @param {Room} room
  * @param {Snapshot} message
  * @returns {Room}
@@ -187,7 +195,8 @@ function applySnapshot(room, message) {
 }
 
 /**
- * Events count: one that was seen already changes nothing, and after a missing one nothing is believed until the next snapshot.
+ * Applies a numbered event: an old one changes nothing, and after a missing one all wait for the
+ * next snapshot.
  * @param {Room} room
  * @param {EventMessage | HiddenMessage} event
  * @returns {Room}
@@ -223,7 +232,7 @@ function applyEvent(room, event) {
         case "moved": {
             if (room.match?.id !== event.match) return room;
             const moves = [...room.match.moves.slice(0, event.ply), playedOf(event)];
-            // The other side's offer of a draw lapses by a move.
+            // A move of the other side lets an offer of a draw lapse.
             const offers = room.offers.filter((seat) => seat === event.seat);
             return { ...room, match: { ...room.match, moves }, offers };
         }
@@ -248,7 +257,7 @@ function applyEvent(room, event) {
 }
 
 /**
- * The move of an event as a snapshot has it: what is not known is left out.
+ * The move of an event as in a snapshot, without unknown fields.
  * @param {Extract<EventMessage, {kind: "moved"}>} event
  * @returns {Played}
  */
@@ -272,7 +281,7 @@ function withItem(list, index, item) {
 }
 
 /**
- * The room with drawings of plies of a match, if that is the match that is on.
+ * The room with views of a match, if it is the current match.
  * @param {Room} room
  * @param {string} match
  * @param {Record<number, PositionView>} views
@@ -283,7 +292,7 @@ export function withViews(room, match, views) {
 }
 
 /**
- * The room with thoughts of a match that were read from the server; what was seen live is newer and stays.
+ * The room with thoughts of a match that were read over HTTP; live ones are newer and stay.
  * @param {Room} room
  * @param {string} match
  * @param {Record<string, Info>} infos
@@ -315,7 +324,7 @@ export function thoughtsOf(infos) {
 }
 
 /**
- * A frame without a depth says only how far the AI has got; what it saw before stays to be read.
+ * A frame without a depth only reports the AI's state; its last search stays readable.
  * @param {Room} room
  * @param {Thinking} frame
  * @returns {Room}
@@ -346,7 +355,7 @@ export function mySeat(model) {
 }
 
 /**
- * How many moves have been played in the match that is on.
+ * The number of plies played in the current match.
  * @param {Room} room
  */
 export function headPly(room) {
@@ -354,7 +363,7 @@ export function headPly(room) {
 }
 
 /**
- * Why you may claim a draw now, if you may.
+ * The reason for which you may claim a draw now, or null.
  * @param {Room} room
  */
 export function drawClaim(room) {
@@ -362,7 +371,7 @@ export function drawClaim(room) {
 }
 
 /**
- * Your legal moves in the position that is on the board now; none when it is not your turn.
+ * Your legal moves in the current position; none when it is not your turn.
  * @param {Room} room
  * @returns {MoveView[]}
  */

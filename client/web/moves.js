@@ -1,5 +1,6 @@
 /**
- * The moves of a match: a list to jump by and buttons to step by. A ply that is "shown" is a number of moves played: 0 is the start.
+ * The moves of a match: a list to jump in and buttons to step. A "shown" ply is a number of moves
+ * played: 0 is the start.
  *
  * @import {Played} from "./protocol.js"
  * @import {Description} from "./elements.js"
@@ -39,7 +40,7 @@ export function drawMoves({ moves, shown, go, sides }) {
 }
 
 /**
- * The plies of each row: two, but a move of the second side with which a match begins ("1...") stands alone.
+ * The plies of each row: two, but a first move by the second side ("1...") stands alone.
  * @param {Played[]} moves
  * @returns {[number, ...number[]][]}
  */
@@ -55,7 +56,7 @@ export function rowsOf(moves) {
 }
 
 /**
- * Does a move share the number that begins its row, as "3... Nf6" does beside "3. Bc4"?
+ * Whether a move shares the number of its row, as "3... Nf6" does beside "3. Bc4".
  * @param {Played[]} moves
  * @param {number[]} row
  * @param {number} ply
@@ -84,7 +85,7 @@ function drawMove(moves, ply, shown, go, sides) {
 }
 
 /**
- * Keeps the shown move in sight without moving the page.
+ * Scrolls the list to the shown move without moving the page.
  * @param {Element | null} list
  */
 export function scrollToShown(list) {
@@ -127,7 +128,7 @@ export function drawStepper({ shown, head, go }) {
 }
 
 /**
- * The ply that a key asks for, or null when it is no such key.
+ * The ply that a key leads to, or null for other keys.
  * @param {string} key
  * @param {number} shown
  * @param {number} head

@@ -1,5 +1,5 @@
 /**
- * The bar of one side: its colour, who plays it, whether they are here and whether it is their turn.
+ * The bar of one side: its colour, its player, whether they are connected and on turn.
  *
  * @import {BoardView, Occupant} from "./protocol.js"
  * @import {Content, Description} from "./elements.js"
@@ -14,13 +14,14 @@ import { aiTitle, occupantName, sideName } from "./words.js";
  * @property {number} seat
  * @property {Occupant | null} occupant
  * @property {BoardView | null} board
- * @property {boolean | null} online null when nobody knows or asks
- * @property {Record<string, number>} hands how many pieces of each kind wait beside the board, of both sides
+ * @property {boolean | null} online null when unknown or irrelevant
+ * @property {Record<string, number>} hands how many pieces of each kind wait beside the board, of
+ *     both sides
  * @property {boolean} toMove
  * @property {boolean} thinking
  * @property {boolean} you
  * @property {"won" | "lost" | "drawn" | null} result
- * @property {Content} [actions] what can be done with this seat
+ * @property {Content} [actions] the actions on this seat
  */
 
 /**
@@ -67,7 +68,7 @@ function drawTurn(toMove, thinking, result) {
 }
 
 /**
- * The piece, or else the colour, that stands for a side.
+ * The piece, or otherwise the colour, of a side.
  * @param {BoardView | null} board
  * @param {number} seat
  * @returns {Description}
@@ -83,7 +84,7 @@ export function drawSide(board, seat) {
     );
 }
 
-/** So many waiting pieces are drawn one by one, overlapping; the number beside them is always told. */
+/** The most pieces in hand that are drawn one by one, overlapping; the number is always shown. */
 const HAND_DRAWN = 9;
 const HAND_STEP = 0.42;
 

@@ -1,5 +1,6 @@
 /**
- * A match to step through: any ply at once, and what the AI thought at each of its moves. The address names the ply.
+ * A finished match to step through, with the AI's search before each of its moves. The address
+ * names the ply.
  *
  * @import {App, Page} from "./app.js"
  * @import {StoredMatch} from "./api.js"
@@ -80,7 +81,8 @@ export class ReplayPage {
         this.#shown = Math.min(this.#shown ?? 0, match.moves.length);
         this.#app.update();
         if (match.view === null) return;
-        // The page that is shown comes first, then all others: after that every step is immediate.
+        // The page around the shown ply comes first, then all others; every step is immediate
+        // afterwards.
         const pages = Math.floor(match.moves.length / VIEWS_AT_ONCE);
         const first = Math.floor(this.#shown / VIEWS_AT_ONCE);
         for (const page of new Set([first, ...Array(pages + 1).keys()])) await this.#loadViews(match, page);

@@ -1,5 +1,5 @@
 /**
- * The list of finished matches, the latest first, a page at a time.
+ * The list of finished matches, the latest first, in pages.
  *
  * @import {App, Page} from "./app.js"
  * @import {MatchSummary} from "./api.js"

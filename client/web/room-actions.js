@@ -1,5 +1,5 @@
 /**
- * What somebody in a room may do now, and what is going on there in a few words.
+ * The actions that a viewer may take in a room now, and the room's state in a few words.
  *
  * @import {App} from "./app.js"
  * @import {Content} from "./elements.js"
@@ -12,10 +12,13 @@ import { drawClaim, headPly, mySeat } from "./model.js";
 import { hasAi } from "./table.js";
 import { PERSONAS, aiOf, occupantName, resultText, sideName } from "./words.js";
 
-/** A player may abort until so many moves have been played. */
+/** Plies from which on a match can be resigned but not aborted. */
 const ABORT_PLIES = 2;
 
-/** @typedef {{confirming: "resign" | "abort" | null, confirm: (what: "resign" | "abort" | null) => void}} Confirmation */
+/**
+ * @typedef {{confirming: "resign" | "abort" | null, confirm: (what: "resign" | "abort" | null) =>
+ *     void}} Confirmation
+ */
 
 /**
  * @param {Model} model
@@ -57,7 +60,7 @@ export function drawActions(app, room, confirmation) {
 }
 
 /**
- * A draw: claimed where the rules allow it, offered, accepted or declined.
+ * The buttons about a draw: claim, offer, accept or decline.
  * @param {App} app
  * @param {Room} room
  * @param {number | null} mine
@@ -82,7 +85,7 @@ function drawDraws(app, room, mine) {
 }
 
 /**
- * Giving up asks twice, in place.
+ * The button to resign or abort, which asks for confirmation in place.
  * @param {App} app
  * @param {Room} room
  * @param {number | null} mine
@@ -137,7 +140,7 @@ function drawRematch(app, room, mine) {
 }
 
 /**
- * What can be done with one seat: take it, give it to the AI, leave it.
+ * The actions on one seat: take it, give it to the AI, leave it.
  * @param {App} app
  * @param {Room} room
  * @param {number} seat

@@ -1,5 +1,6 @@
 /**
- * What a room page needs and the socket did not bring: drawings of plies before it joined, and what the AI thought before.
+ * Requests the parts of a room that the socket does not send: views from before the join, and the
+ * AI's earlier searches.
  *
  * @import {App} from "./app.js"
  * @import {Room} from "./model.js"
@@ -9,9 +10,9 @@ import { ApiError, readMatch, readViews } from "./api.js";
 import { headPly, withThoughts, withViews } from "./model.js";
 import { hasAi } from "./table.js";
 
-/** The drawing of the newest position comes by itself; when it does not for so long, it is asked for. */
+/** Milliseconds to wait for the view of the newest position before requesting it. */
 const VIEW_LATE_MS = 600;
-/** How many plies on each side of the one that is looked at are asked for with it. */
+/** Plies on each side of the shown one that are requested with it. */
 const VIEWS_AROUND = 40;
 
 export class MissingParts {
@@ -25,7 +26,8 @@ export class MissingParts {
     }
 
     /**
-     * Asks for whatever is missing to show a ply; each thing once, again only when the network failed.
+     * Requests everything missing to show a ply: each part once, again only after a network
+     * failure.
      * @param {Room} room
      * @param {number} shown
      */

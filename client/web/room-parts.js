@@ -1,5 +1,5 @@
 /**
- * The parts of a room's page that only show.
+ * The parts of a room's page that only display.
  *
  * @import {Room} from "./model.js"
  * @import {Content, Description} from "./elements.js"
@@ -11,7 +11,7 @@ import { drawRulesButton } from "./rules.js";
 import { numberedMove, optionsText, plural, sideName } from "./words.js";
 
 /**
- * Why a room cannot be opened.
+ * The reason why a room cannot be opened.
  * @param {string} message
  * @returns {Description}
  */
@@ -26,7 +26,7 @@ export function drawRefusal(message) {
 }
 
 /**
- * What lies over the board until somebody comes.
+ * The invitation over the board until an opponent joins.
  * @param {Description} share
  * @returns {Description}
  */
@@ -42,7 +42,7 @@ export function drawInvite(share) {
 }
 
 /**
- * Which game, which room, how many watch.
+ * The game, the room, and the number of spectators.
  * @param {Room} room
  * @param {Description} share
  * @returns {Content}
@@ -85,7 +85,7 @@ function drawWatching(count) {
 }
 
 /**
- * A ply in one line: who played what, and what is on the board now.
+ * A ply in one line: the side, its move, and the position after it.
  * @param {Room} room
  * @param {number} ply
  */

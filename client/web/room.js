@@ -1,5 +1,5 @@
 /**
- * A room: the match that is on, for its players and for whoever watches.
+ * A room: the current match, for its players and spectators.
  *
  * @import {App, Page} from "./app.js"
  * @import {MoveView, PositionView} from "./protocol.js"
@@ -28,13 +28,15 @@ const NO_MOVES = [];
 export class RoomPage {
     #app;
     #id;
-    /** The ply that is looked back at; null follows the match. @type {number | null} */
+    /** The earlier ply that is shown; null follows the match. @type {number | null} */
     #shown = null;
     #turned = false;
-    /** A move on its way. @type {{match: string, ply: number, move: MoveView} | null} */
+    /**
+     * A move on its way to the server. @type {{match: string, ply: number, move: MoveView} | null}
+     */
     #sending = null;
     #missing;
-    /** What is on the board, for as long as its successor is not known. @type {PositionView | null} */
+    /** The position on the board, until its successor is known. @type {PositionView | null} */
     #drawnPosition = null;
     #announced = "";
     #chatAtEnd = true;
@@ -54,7 +56,7 @@ export class RoomPage {
     }
 
     start() {
-        // Whoever came by "Join" takes the first free seat, once: not again after a reload.
+        // A visitor by "Join" takes the first free seat, once: not again after a reload.
         this.#wantsSeat = history.state?.sit === true;
         history.replaceState(null, "");
         this.#app.session.followRoom(this.#id);
@@ -84,7 +86,7 @@ export class RoomPage {
     }
 
     /**
-     * Does a move that was sent still wait for its place in the match?
+     * Whether a sent move still waits for its place in the match.
      * @param {{match: string, ply: number}} sending
      * @param {Room} room
      */

@@ -43,7 +43,7 @@ async function openRules(game, title) {
 }
 
 /**
- * The text of the rules: an empty line ends a paragraph where there are any, else each line is one.
+ * The text of the rules: blank lines separate paragraphs; without any, each line is a paragraph.
  * @param {string} rules
  * @returns {Description[]}
  */

@@ -1,6 +1,6 @@
 /**
- * The one connection of a page with the model that it feeds: says what to follow after every (re)connect, and joins a room again from
- * the start where events are missing.
+ * The page's one connection and the model that it feeds. After every (re)connect the session
+ * follows its room again, from the start where events are missing.
  *
  * @import {Ack, Message} from "./protocol.js"
  * @import {Command, Link, Settings} from "./connection.js"
@@ -12,11 +12,11 @@ import { EMPTY, apply, follow } from "./model.js";
 
 /**
  * @typedef {object} Listeners
- * @property {(before: Model) => void} onchange the model or the link is another now
- * @property {(code: string, message: string) => void} onerror an error that answers no command of ours
+ * @property {(before: Model) => void} onchange the model or the link has changed
+ * @property {(code: string, message: string) => void} onerror an error that answers no command
  */
 
-/** Refusals of a join that another attempt may not meet. */
+/** Refusals of a join that a later attempt can overcome. */
 const TRANSIENT = new Set(["store.retry", "room.busy", "room.limit", "rate.exceeded"]);
 const JOIN_AGAIN_MS = 1000;
 
@@ -25,7 +25,7 @@ export class Session {
     model = EMPTY;
     /** @type {Link} */
     link = { state: "connecting", attempt: 0, lag_ms: null, reason: null };
-    /** Why the room that is followed cannot be. @type {{code: string, message: string} | null} */
+    /** Why the room cannot be followed. @type {{code: string, message: string} | null} */
     refusal = null;
     #watchingLobby = false;
     /** @type {string | null} */
@@ -66,7 +66,7 @@ export class Session {
     }
 
     /**
-     * Gives a command; resolves once it is committed, rejects with CommandError.
+     * Sends a command; resolves once it is committed, rejects with CommandError.
      * @param {Command} command
      * @returns {Promise<Ack>}
      */
@@ -93,14 +93,17 @@ export class Session {
     }
 
     /**
-     * Lets the page fold in what it got elsewhere (drawings, thoughts).
+     * Lets the page add parts from other sources (views, thoughts) to the model.
      * @param {(model: Model) => Model} change
      */
     change(change) {
         this.#setModel(change(this.model));
     }
 
-    /** Joins where it left off, or from the start where events are missing; what is known stays on the screen meanwhile. */
+    /**
+     * Joins from the last event, or from the start where events are missing; the page keeps its
+     * content.
+     */
     #join() {
         const { room, epoch } = this.model;
         if (room === null) return;

@@ -1,5 +1,5 @@
 /**
- * An address to give away: seen, selectable, and copied by a button.
+ * An address to share: visible, selectable, and copied by a button.
  *
  * @import {Description} from "./elements.js"
  */
@@ -28,7 +28,8 @@ export function drawShare({ label, path, copied }) {
 }
 
 /**
- * The clipboard is for pages with TLS only; on a plain address in a local network the old way still works.
+ * Copies the field's text. The clipboard API needs TLS; on a plain address in a local network the
+ * old command still works.
  * @param {HTMLInputElement} field
  * @returns {Promise<boolean>}
  */

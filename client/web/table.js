@@ -1,5 +1,5 @@
 /**
- * The board with the bars of both players, as a live room and a replay both show it.
+ * The board with the bars of both players, in a live room and in a replay.
  *
  * @import {MatchState, Occupant, MatchResult} from "./protocol.js"
  * @import {Scene} from "./board.js"
@@ -14,12 +14,12 @@ import { isDraw } from "./words.js";
 
 /**
  * @typedef {object} Table
- * @property {Scene | null} scene null while the board is not known
+ * @property {Scene | null} scene null while the board is unknown
  * @property {[Player, Player]} players in the order of the seats
  * @property {number} bottom the seat on the lower side
  * @property {(move: Scene["moves"][number]) => void} [play]
  * @property {(text: string) => void} [say]
- * @property {Content} [over] what lies over the board
+ * @property {Content} [over] content over the board
  */
 
 /**

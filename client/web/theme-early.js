@@ -1,9 +1,9 @@
-// Runs before the page is painted, so that whoever chose light or dark never sees the other one flash by.
+// Runs before the first paint, so that the other colour scheme never flashes up.
 (() => {
     try {
         const chosen = localStorage.getItem("theme");
         if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
     } catch {
-        // A browser that keeps nothing for us still has the system's own choice.
+        // Without storage the system's own choice applies.
     }
 })();

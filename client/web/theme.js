@@ -1,14 +1,17 @@
-/** Light or dark: the system's choice, or the user's own, which is kept in this browser. */
+/** Light or dark: the system's choice, or the user's own, which this browser stores. */
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/** Is the page dark now? */
+/** Whether the page is dark now. */
 export function isDark() {
     const chosen = document.documentElement.dataset.theme;
     return chosen === undefined ? dark.matches : chosen === "dark";
 }
 
-/** Changes to the other one; a choice that is the system's own is forgotten, so that the page follows the system again. */
+/**
+ * Changes the theme; the system's own theme is not stored, so that the page follows the system
+ * again.
+ */
 export function toggleTheme() {
     const wanted = isDark() ? "light" : "dark";
     const own = (wanted === "dark") !== dark.matches;

@@ -1,5 +1,5 @@
 /**
- * What an AI sees: how deep it looked, what it expects, and every move it may make with its score.
+ * The AI's search: its depth, its expected line, and every move with its score.
  *
  * @import {Played, RootMove} from "./protocol.js"
  * @import {Content, Description} from "./elements.js"
@@ -15,10 +15,11 @@ const STATES = { absent: "no engine", warming: "getting ready", queued: "queued"
 const FULL_BAR = 100;
 
 /**
- * What the AI thought that belongs to a position: what it thinks now, or else what it thought before its last move.
+ * The search that belongs to a position: the current one, or otherwise the one before the AI's last
+ * move.
  * @param {Record<number, Thought>} thoughts
  * @param {number} shown
- * @param {boolean} live the position is the one that is played on
+ * @param {boolean} live whether the position is the current one
  * @returns {{ply: number, thought: Thought} | null}
  */
 export function thoughtFor(thoughts, shown, live) {
@@ -29,7 +30,7 @@ export function thoughtFor(thoughts, shown, live) {
 }
 
 /**
- * Whose thought it is, and about which move: "Black, 3..." while it is not made, then "Black, 3... Nf6".
+ * The side and the move of a search: "Black, 3..." before the move is made, then "Black, 3... Nf6".
  * @param {string} side
  * @param {{ply: number, thought: Thought}} found
  * @param {Played | undefined} played
@@ -39,7 +40,8 @@ export function thoughtHeading(side, { ply, thought }, played) {
 }
 
 /**
- * @param {{thought: Thought | null, heading: string, played: string | null}} panel `played` is the move that was made of it
+ * @param {{thought: Thought | null, heading: string, played: string | null}} panel `played` is the
+ *     move that followed
  * @returns {Description}
  */
 export function drawThinking({ thought, heading, played }) {
@@ -64,9 +66,9 @@ export function drawThinking({ thought, heading, played }) {
 }
 
 /**
- * How far the game is compiled, which is done once per installation.
+ * How much of the game is compiled, which happens once per installation.
  * @param {number} ready in percent
- * @param {boolean} warming this look was shorter than the level's because of it
+ * @param {boolean} warming whether this search was shorter than the level's because of it
  */
 function drawReady(ready, warming) {
     return h(

@@ -1,10 +1,11 @@
 /**
- * How numbers, results and people are put into words. Pure.
+ * Numbers, results and people in words. Pure.
  *
- * @import {AddAi, BoardView, MatchState, Occupant, MatchResult, Played, RootMove} from "./protocol.js"
+ * @import {AddAi, BoardView, MatchState, Occupant, MatchResult, Played,
+ *     RootMove} from "./protocol.js"
  */
 
-/** A won position scores this minus the plies to its end (engine/search/job.py). */
+/** The score of a win now; a win in n plies scores n less (engine/search/job.py). */
 const MATE = 30_000;
 const MATE_PLIES = 1000;
 
@@ -12,7 +13,7 @@ const MATE_PLIES = 1000;
 const BOUND_SIGNS = { exact: "", lower: "≥ ", upper: "≤ " };
 
 /**
- * A score from the side of whoever searched: "+12", "−3", "win in 5".
+ * A score for the side that searched: "+12", "−3", "win in 5".
  * @param {number} score
  * @param {RootMove["bound"]} [bound]
  */
@@ -43,7 +44,7 @@ export function spanText(ms) {
 }
 
 /**
- * How long ago: "just now", "5 min ago", "3 h ago", else the date.
+ * The time since a moment: "just now", "5 min ago", "3 h ago", otherwise the date.
  * @param {number} then_ms
  * @param {number} now_ms
  */
@@ -65,7 +66,7 @@ export function sideName(board, seat) {
 }
 
 /**
- * Who sits somewhere, in a few words.
+ * The occupant of a seat, in a few words.
  * @param {Occupant | null | undefined} occupant
  */
 export function occupantName(occupant) {
@@ -73,7 +74,7 @@ export function occupantName(occupant) {
 }
 
 /**
- * Ways of playing that are no levels: their names, and what they do.
+ * The personas: their names and what they do.
  * @type {Record<string, {name: string, about: string}>}
  */
 export const PERSONAS = {
@@ -83,7 +84,7 @@ export const PERSONAS = {
 };
 
 /**
- * What a seat of the AI asks for, from what was chosen: a level's number or the name of a persona.
+ * The AI of a seat, from a level's number or the name of a persona.
  * @param {string} level
  * @returns {Pick<AddAi, "level" | "persona">}
  */
@@ -92,7 +93,7 @@ export function aiOf(level) {
 }
 
 /**
- * What kind of AI sits here.
+ * The kind of AI on a seat.
  * @param {Occupant} occupant
  */
 export function aiTitle({ level, persona }) {
@@ -114,7 +115,7 @@ export function resultText(over, board) {
 }
 
 /**
- * The result as a score for the sides: "1 – 0"; nothing for a match without a result.
+ * The result as points of the sides: "1 – 0"; empty for a match without a result.
  * @param {MatchResult} over
  */
 export function scoreLine(over) {
@@ -125,7 +126,7 @@ export function scoreLine(over) {
 const DRAWS = new Set(["board", "claim", "agreement"]);
 
 /**
- * Did a match end with half a point for both? An aborted one did not.
+ * Whether a match ended with half a point for each side; an aborted one did not.
  * @param {MatchResult} over
  */
 export function isDraw(over) {
@@ -133,7 +134,7 @@ export function isDraw(over) {
 }
 
 /**
- * A move as people write it; of a pass that the server played, because nothing else could be, it says so.
+ * A move in its notation; a pass that the server played for lack of moves says so.
  * @param {Played | undefined} played
  */
 export function moveText(played) {
@@ -142,7 +143,8 @@ export function moveText(played) {
 }
 
 /**
- * The number of a move as its game counts: "3.", "3...". Logs of games that are gone have none: then it is that of the ply.
+ * The number of a move as its game counts: "3.", "3..."; the ply's number where the log has none,
+ * because its game is gone.
  * @param {Played | undefined} played
  * @param {number} ply of the position before the move
  */
@@ -171,7 +173,7 @@ export function optionsText(options) {
 }
 
 /**
- * "1 move", "5 moves".
+ * A count with its noun: "1 move", "5 moves".
  * @param {number} count
  * @param {string} one
  */
@@ -180,7 +182,7 @@ export function plural(count, one) {
 }
 
 /**
- * Who sits where in a match, for titles: "Ada – AI level 5".
+ * The players of a match, for titles: "Ada – AI level 5".
  * @param {MatchState["seats"]} seats
  */
 export function versus(seats) {

@@ -1,1 +1,1 @@
-"""Tests of the client folder."""
+"""Tests of the client package."""

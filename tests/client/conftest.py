@@ -1,4 +1,4 @@
-"""A test of the connection runs in memory, and over a real WebSocket."""
+"""Runs each test of the connection in memory and over a real WebSocket."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

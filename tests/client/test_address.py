@@ -27,7 +27,7 @@ def test_addresses(text: str, root: str, socket: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "http://", "ftp://host", "http://host:port", "http://host:99999", "http://[::1"]
 )
-def test_what_is_no_address(text: str) -> None:
+def test_other_texts_are_no_addresses(text: str) -> None:
     with pytest.raises(BadAddress):
         parse_address(text)
 
@@ -51,7 +51,7 @@ def test_links(text: str, root: str | None, one_id: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "a b", "http://host:8000", "http://host:8000/", "höhle", "x" * 65]
 )
-def test_what_is_no_link(text: str) -> None:
+def test_other_texts_are_no_links(text: str) -> None:
     with pytest.raises(BadAddress):
         parse_link(text)
 
@@ -74,5 +74,5 @@ def test_this_machine_needs_no_proxy(text: str, local: bool) -> None:
     ]
     + [(f"http://host/match/abc?ply={wrong}", None) for wrong in ("x", "-1", "", "9999999", "٣")],
 )
-def test_a_link_may_point_at_a_ply(text: str, ply: int | None) -> None:
+def test_a_link_may_name_a_ply(text: str, ply: int | None) -> None:
     assert linked_ply(text) == ply

@@ -1,4 +1,4 @@
-"""Boards as text: golden pictures for each game, and what must hold for all of them."""
+"""Boards as text: golden pictures for each game, and the properties of all of them."""
 
 import re
 from typing import Literal
@@ -203,9 +203,7 @@ def test_every_game_has_a_golden_picture() -> None:
 def test_any_position_fits_on_a_page_and_shows_all_its_pieces(
     game_id: str, data: st.DataObject
 ) -> None:
-    """At most 80 by 24, plain printable characters, the same picture with colour once the colour is
-    taken off.
-    """
+    """A page has at most 80 by 24 printable characters, and colour codes do not change it."""
     game = load_game(game_id)
     position = game.start({})
     for _ in range(data.draw(st.integers(0, 40))):
@@ -232,7 +230,7 @@ def test_any_position_fits_on_a_page_and_shows_all_its_pieces(
     assert all(f"{cell} {board.kinds[kind].name}" in spoken for cell, kind in view.pieces.items())
 
 
-# --- boards of games that are not here yet
+# --- boards of games that do not exist yet
 
 CHESSLIKE = BoardView(
     Grid(8, 8, style="checker"),
@@ -245,7 +243,7 @@ CHESSLIKE = BoardView(
 )
 
 
-def test_check_hands_and_other_marks_are_told() -> None:
+def test_check_hands_and_other_marks_are_explained() -> None:
     view = PositionView(
         {"e1": "K", "e8": "k", "a2": "P"},
         1,
@@ -317,7 +315,7 @@ White to move"""
 
 
 def test_lines_and_turned_sticks_are_strokes() -> None:
-    """A kind without a letter of its own is a stroke that leans as the shape does."""
+    """A kind without a letter of its own is a stroke that leans as its shape does."""
     shapes: tuple[Literal["line", "stick"], ...] = ("line", "stick")
     kinds = {
         f"{shape}{angle}": Kind(shape, 0, shape, angle=angle)
@@ -337,7 +335,7 @@ def test_lines_and_turned_sticks_are_strokes() -> None:
 
 
 def test_a_mark_names_cells_labels_and_buttons() -> None:
-    """A label stands for its cells; a button is told in words, for it is nowhere on the board."""
+    """A label stands for its cells; a button, which has no cell, is spelled out."""
     board = BoardView(Grid(2, 2), {}, (), {"a": ("a1", "a2"), "pass": ()})
     marked = board_text(
         board, PositionView({}, 0, "go", marks={"win": ("a",), "last": ("pass",)}, last=("pass",))
@@ -345,8 +343,8 @@ def test_a_mark_names_cells_labels_and_buttons() -> None:
     assert marked == " 2 *.* .\n 1 *.* .\n    a  b\n* * winning row, pass: last move\ngo"
 
 
-def test_a_pass_is_told_as_the_last_move() -> None:
-    """Othello: nothing on the board has changed, and the line below it says what was played."""
+def test_a_pass_is_named_as_the_last_move() -> None:
+    """Othello: nothing on the board has changed, and the line below it names the pass."""
     position = load_game("othello").start()
     for token in ["e6", "f6", "d3", "e7", "e8", "d8", "g6", "f8", "pass"]:
         position = position.play(position.parse_move(token))
@@ -374,7 +372,7 @@ Blue to move"""
     )
 
 
-def test_whose_edges_are_whose_is_told() -> None:
+def test_the_edges_of_each_side_are_named() -> None:
     sites = tuple(
         Site(f"{c}{r + 1}", "ab".index(c) + r / 2, r * 0.87, "hex") for r in range(2) for c in "ab"
     )
@@ -392,10 +390,8 @@ def test_whose_edges_are_whose_is_told() -> None:
     assert "Edges: Red (X) a1-b1, a2-b2; Blue (O) a1-a2, b1-b2" in text
 
 
-def test_a_board_is_turned_round_for_the_second_seat() -> None:
-    """Rows and columns both; cells that are numbered have the ends of their rows beside them, for
-    pieces hide them.
-    """
+def test_the_board_is_flipped_for_the_second_seat() -> None:
+    """Rows and columns are reversed; numbered cells show the ends of their rows."""
     board = BoardView(Grid(2, 2), {"r": Kind("red", 0, text="X")}, ())
     assert (
         board_text(board, PositionView({"a1": "r"}, 0, "go"), flip=True)
@@ -408,7 +404,7 @@ def test_a_board_is_turned_round_for_the_second_seat() -> None:
     assert board_text(board, view, flip=True) == " 4  X     3      3\n 2     2     X   1\ngo"
 
 
-def test_cells_whose_names_say_no_row_name_themselves() -> None:
+def test_cells_without_a_row_in_their_names_show_them() -> None:
     sites = Sites(
         (Site("A", 1, 0), Site("B", 0, 1), Site("C", 2, 1), Site("D", 1, 2)),
         (("A", "B", "D", "C", "A"),),
@@ -426,22 +422,22 @@ go"""
     )
 
 
-def test_a_piece_of_no_kind_is_a_question_mark() -> None:
+def test_a_piece_of_unknown_kind_is_a_question_mark() -> None:
     assert "?" in board_text(CHESSLIKE, PositionView({"a1": "dragon"}, 0, ""))
 
 
-# --- colour, words
+# --- colour and words
 
 
 @pytest.mark.parametrize(
     ("colour", "code"), [("#c0392b", 31), ("#e1a700", 33), ("#2471a3", 36), ("#27ae60", 32)]
 )
-def test_colours_become_those_of_a_plain_terminal(colour: str, code: int) -> None:
+def test_colours_map_to_those_of_a_plain_terminal(colour: str, code: int) -> None:
     assert colour_code(colour) == code
 
 
 @pytest.mark.parametrize("colour", ["#ffffff", "#000000", "#808080", "red", "#xyzxyz", ""])
-def test_greys_and_unknown_colours_are_the_terminals_own(colour: str) -> None:
+def test_greys_and_unknown_colours_map_to_the_default(colour: str) -> None:
     assert colour_code(colour) == 39
 
 

@@ -1,4 +1,4 @@
-"""The plyroom command, as far as it needs no server: wrong use, help, games, addresses."""
+"""The parts of the plyroom command that need no server: wrong usage, help, games, addresses."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def plyroom(*arguments: str, **environ: str) -> Result:
     )
 
 
-#: The client's own; the others go on as a program of the server, which has the help.
+#: The client's own commands; the others run a program of the server, which has their help.
 COMMANDS = sorted(name for name, command in main.commands.items() if command.add_help_option)
 
 SERVERS = sorted(set(main.commands) - set(COMMANDS))
@@ -34,7 +34,7 @@ def test_every_command_of_the_server_has_help(command: str) -> None:
     assert done.stdout.lower().startswith("usage:")
 
 
-def test_the_commands_are_these() -> None:
+def test_the_commands() -> None:
     assert COMMANDS == ["games", "join", "play", "replay", "serve", "watch"]
 
 
@@ -54,9 +54,7 @@ def test_version_and_help() -> None:
 
 
 def test_games_lists_all_with_levels_and_options() -> None:
-    """Each game of the registry once, with its title, its levels, and each option's values, the
-    default marked.
-    """
+    """Each game is listed once with its title, levels and option values; defaults are marked."""
     result = plyroom("games")
     assert result.exit_code == 0
     expected = []
@@ -78,7 +76,7 @@ def test_games_lists_all_with_levels_and_options() -> None:
 
 
 def test_a_game_that_cannot_be_loaded_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a line that says why; the others are listed."""
+    """A line says why; the other games are listed."""
     monkeypatch.setattr("engine.rules.registry.game_ids", lambda: ["sticks", "broken"])
     result = plyroom("games", "--json")
     assert result.exit_code == 0
@@ -86,10 +84,10 @@ def test_a_game_that_cannot_be_loaded_is_left_out(monkeypatch: pytest.MonkeyPatc
     assert "broken is left out: UnknownGame: there is no game 'broken'" in result.stderr
 
 
-def test_games_as_json_is_a_line_for_each() -> None:
-    """The same from the registry, with the rules for players."""
-    told = [json.loads(line) for line in plyroom("games", "--json").stdout.splitlines()]
-    for line, game in zip(told, map(load_game, game_ids()), strict=True):
+def test_games_as_json_prints_a_line_for_each() -> None:
+    """The lines hold what the registry holds, with the rules for players."""
+    lines = [json.loads(line) for line in plyroom("games", "--json").stdout.splitlines()]
+    for line, game in zip(lines, map(load_game, game_ids()), strict=True):
         options = {
             name: {
                 "title": option.title,
@@ -128,7 +126,7 @@ def test_games_as_json_is_a_line_for_each() -> None:
         ),
         (["play", "tic-tac-toe", "--friend"], "start `plyroom serve`"),
         (["play", "tic-tac-toe", "--side", "third"], "'third' is not one of"),
-        (["play", "tic-tac-toe", "--url", "ftp://x"], "is no address"),
+        (["play", "tic-tac-toe", "--url", "ftp://x"], "is not the address"),
         (["join", "not an id"], "neither an id nor a link"),
         (["watch", "http://host"], "names no room or match"),
         (["replay", "abc", "--ply", "-1"], "-1 is not in the range"),
@@ -136,8 +134,8 @@ def test_games_as_json_is_a_line_for_each() -> None:
         (["play"], "Missing argument 'GAME'"),
     ],
 )
-def test_wrong_use_says_what_was_expected(arguments: list[str], words: str) -> None:
-    """Exit code 2, nothing on stdout."""
+def test_wrong_usage_is_explained(arguments: list[str], words: str) -> None:
+    """The exit code is 2, and stdout is empty."""
     result = plyroom(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert words in " ".join(result.stderr.split())
@@ -153,8 +151,10 @@ def test_wrong_use_says_what_was_expected(arguments: list[str], words: str) -> N
         ["replay", "http://127.0.0.1:1/match/abc"],
     ],
 )
-def test_a_server_that_is_not_there_says_what_to_do(arguments: list[str], tmp_path: Path) -> None:
-    """Exit code 1, nothing on stdout."""
+def test_an_unreachable_server_is_reported_with_advice(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    """The exit code is 1, and stdout is empty."""
     result = plyroom(*arguments, XDG_STATE_HOME=str(tmp_path))
     assert (result.exit_code, result.stdout) == (1, "")
     assert "127.0.0.1:1" in result.stderr

@@ -1,4 +1,4 @@
-"""What typed lines mean, and how things are said."""
+"""The meaning of typed lines, and the texts of the terminal."""
 
 import pytest
 
@@ -51,20 +51,20 @@ def test_a_move_is_understood_as_people_write_it(text: str) -> None:
     assert read_line(text, room(CHESS, PAWN, *PROMOTIONS)) == Play(PAWN)
 
 
-def test_a_move_that_can_be_several_asks_which() -> None:
+def test_an_ambiguous_move_is_asked_about() -> None:
     model = room(CHESS, PAWN, *PROMOTIONS)
     assert read_line("a7a8", model) == Unclear("a7a8 can be any of: a7a8q (q), a7a8r (r)")
     assert read_line("a8=r", model) == Play(PROMOTIONS[1])
 
 
-def test_an_exact_token_goes_before_a_loose_reading() -> None:
-    """Sticks writes 3x2, and x is what people put between cells."""
+def test_an_exact_token_takes_precedence_over_a_loose_reading() -> None:
+    """Sticks writes 3x2, although players put x between cells."""
     assert read_line("3x2", STICKS) == Play(next(m for m in STICKS.moves if m.id == "3x2"))
     assert read_line("32", STICKS) == Play(next(m for m in STICKS.moves if m.id == "3x2"))
 
 
 def test_a_column_b_is_never_the_board() -> None:
-    """Where b is a move, the board is `board`, also when it is not this player's turn."""
+    """Where b is a move, the board command is `board`, even when it is not this player's turn."""
     assert isinstance(read_line("b", CONNECT_FOUR), Play)
     assert read_line("b", WAITING) == Unclear("It is not your turn.")
     assert read_line("board", CONNECT_FOUR) == read_line("BOARD", WAITING) == Do(Word.BOARD)
@@ -126,7 +126,7 @@ def test_scores(score: int, text: str) -> None:
     assert words.score_text(score) == text
 
 
-def test_bounds_are_told() -> None:
+def test_bounds_are_shown() -> None:
     assert words.score_text(7, "upper") == "at most +7"
 
 
@@ -138,7 +138,7 @@ def test_counts(count: int, text: str) -> None:
     assert words.count_text(count) == text
 
 
-def test_thinking_in_a_line() -> None:
+def test_thinking_in_one_line() -> None:
     line = words.thinking_text(
         "AI level 5", thinking(depth=9, score=12, nodes=48_200, pv=tuple("dcdcdcdcdc"))
     )
@@ -176,6 +176,6 @@ def test_moves_carry_their_notation() -> None:
 
 
 @pytest.mark.parametrize("text", ["Nf3", "exd8=Q+", "O-O", "0-0-0", "e9", "12x19", "Bb5#"])
-def test_what_may_be_the_games_own_notation_is_left_to_the_server(text: str) -> None:
+def test_possible_notation_is_left_to_the_server(text: str) -> None:
     assert read_line(text, room(CHESS, PAWN)) == Try(text)
     assert isinstance(read_line(text, room(CHESS)), Unclear), "not when it is not one's turn"

@@ -1,6 +1,4 @@
-"""What client.connection promises, against a server that follows a script and cuts at awkward
-moments.
-"""
+"""The promises of client.connection, against a scripted server that cuts at awkward moments."""
 
 import asyncio
 from collections.abc import Callable
@@ -121,7 +119,7 @@ def test_a_frame_that_is_no_message_is_a_mismatch(run: Callable[[Test], None], f
     run(test)
 
 
-def test_messages_from_the_future_are_passed_over(run: Callable[[Test], None]) -> None:
+def test_unknown_messages_are_ignored(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -140,8 +138,8 @@ def test_messages_from_the_future_are_passed_over(run: Callable[[Test], None]) -
     run(test)
 
 
-async def test_nobody_listening_is_unreachable() -> None:
-    """At once, and with the address in the message."""
+async def test_an_address_without_a_server_is_unreachable() -> None:
+    """The error comes at once and names the address."""
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
         async with connect("http://127.0.0.1:1"):
             pass
@@ -156,7 +154,7 @@ async def test_another_kind_of_server_is_unreachable() -> None:
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        with pytest.raises(Unreachable, match="no Plyroom server"):
+        with pytest.raises(Unreachable, match="not a Plyroom server"):
             async with connect(f"http://127.0.0.1:{port}"):
                 pass
 
@@ -175,7 +173,7 @@ def test_a_first_connection_that_is_cut_is_tried_three_times() -> None:
     run_virtual(main())
 
 
-def test_a_server_that_does_not_welcome_within_5_s_is_left() -> None:
+def test_a_server_that_sends_no_welcome_within_5_s_is_abandoned() -> None:
     async def main() -> None:
         with pytest.raises(Unreachable):
             async with memory(silent, silent, silent):
@@ -185,7 +183,7 @@ def test_a_server_that_does_not_welcome_within_5_s_is_left() -> None:
     run_virtual(main())
 
 
-def test_an_exception_of_the_user_comes_out_as_it_is(run: Callable[[Test], None]) -> None:
+def test_an_exception_of_the_caller_propagates_unchanged(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         with pytest.raises(ZeroDivisionError):
             async with backend(greet):
@@ -194,7 +192,7 @@ def test_an_exception_of_the_user_comes_out_as_it_is(run: Callable[[Test], None]
     run(test)
 
 
-def test_nothing_runs_on_after_the_end(run: Callable[[Test], None]) -> None:
+def test_no_task_outlives_the_connection(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         before = asyncio.all_tasks()
         async with backend(greet) as c:
@@ -231,7 +229,7 @@ def test_a_command_is_answered_by_its_ack_or_refused(run: Callable[[Test], None]
     run(test)
 
 
-def test_commands_without_an_answer_go_out_again_in_order_with_the_same_ids(
+def test_unanswered_commands_are_sent_again_in_order_with_the_same_ids(
     run: Callable[[Test], None],
 ) -> None:
     async def test(backend: Backend) -> None:
@@ -260,7 +258,7 @@ def test_commands_without_an_answer_go_out_again_in_order_with_the_same_ids(
     run(test)
 
 
-def test_a_command_given_while_the_connection_is_down_goes_out_once_it_is_back() -> None:
+def test_a_command_made_while_the_connection_is_down_is_sent_once_it_is_back() -> None:
     async def main() -> None:
         down = asyncio.Event()
 
@@ -281,11 +279,11 @@ def test_a_command_given_while_the_connection_is_down_goes_out_once_it_is_back()
     run_virtual(main())
 
 
-def test_a_command_that_stays_without_an_answer_moves_to_a_new_socket() -> None:
-    """Within 12 s, although the old socket still answers pings."""
+def test_a_command_without_an_answer_moves_to_a_new_socket() -> None:
+    """The client changes sockets within 12 s, although the old one still answers pings."""
 
     async def main() -> None:
-        async def deaf(link: Link) -> None:
+        async def unresponsive(link: Link) -> None:
             await link.hello()
             await link.idle()
 
@@ -294,15 +292,15 @@ def test_a_command_that_stays_without_an_answer_moves_to_a_new_socket() -> None:
             await link.ack(await link.expect("chat"), 3)
             await link.idle()
 
-        async with memory(deaf, second) as c:
+        async with memory(unresponsive, second) as c:
             assert (await c.command(chat(c))).v == 3
             assert asyncio.get_running_loop().time() < 16
 
     run_virtual(main())
 
 
-def test_after_a_cut_a_command_has_its_time_again() -> None:
-    """The new socket is not blamed for what the old one left without an answer."""
+def test_after_a_cut_a_command_has_its_full_time_again() -> None:
+    """A command that the old socket left unanswered does not count against the new one."""
 
     async def main() -> None:
         states: list[State] = []
@@ -325,7 +323,7 @@ def test_after_a_cut_a_command_has_its_time_again() -> None:
     run_virtual(main())
 
 
-def test_a_busy_server_is_asked_again_with_the_same_id(run: Callable[[Test], None]) -> None:
+def test_a_busy_server_gets_the_command_again_with_the_same_id(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         ids: list[str] = []
 
@@ -345,7 +343,7 @@ def test_a_busy_server_is_asked_again_with_the_same_id(run: Callable[[Test], Non
     run(test)
 
 
-def test_a_server_that_stays_busy_is_asked_for_a_minute_and_a_first_too_fast_ends_at_once() -> None:
+def test_a_busy_server_is_retried_for_a_minute_and_a_first_too_fast_is_final() -> None:
     async def main() -> None:
         sent: list[str] = []
 
@@ -394,17 +392,17 @@ def test_an_outage_of_the_store_for_most_of_a_minute_costs_no_command() -> None:
     run_virtual(main())
 
 
-def test_a_command_with_a_time_out_ends_unanswered() -> None:
+def test_a_command_with_a_timeout_ends_unanswered() -> None:
     async def main() -> None:
         async with memory(greet) as c:
-            with pytest.raises(Unanswered, match="not known"):
+            with pytest.raises(Unanswered, match="may have executed"):
                 await c.command(chat(c), timeout_s=3)
             assert c._pending == {}
 
     run_virtual(main())
 
 
-def test_at_most_64_commands_are_under_way() -> None:
+def test_at_most_64_commands_are_in_flight() -> None:
     async def main() -> None:
         held = asyncio.Event()
 
@@ -426,7 +424,7 @@ def test_at_most_64_commands_are_under_way() -> None:
     run_virtual(main())
 
 
-def test_a_command_too_big_for_a_frame_is_refused_here() -> None:
+def test_a_command_too_big_for_a_frame_is_refused_by_the_client() -> None:
     async def main() -> None:
         async with memory(greet) as c:
             with pytest.raises(Refused) as refused:

@@ -1,4 +1,4 @@
-"""What client.connection promises of staying alive: pings, silence, restarts, and when to give up."""
+"""How client.connection stays alive: pings, silence, restarts, and when it gives up."""
 
 import asyncio
 import json
@@ -78,7 +78,7 @@ def test_reconnecting_backs_off_to_4_s_with_full_jitter(chance: float) -> None:
     run_virtual(main())
 
 
-def test_a_restarting_server_is_told_apart() -> None:
+def test_a_restarting_server_has_a_state_of_its_own() -> None:
     async def main() -> None:
         states: list[State] = []
         again = asyncio.Event()
@@ -100,7 +100,7 @@ def test_a_restarting_server_is_told_apart() -> None:
     run_virtual(main())
 
 
-def test_without_a_server_for_longer_than_our_patience_everything_ends_unreachable() -> None:
+def test_without_a_server_for_longer_than_patience_s_every_call_raises_unreachable() -> None:
     async def main() -> None:
         async def once(link: Link) -> None:
             await link.hello()
@@ -121,7 +121,7 @@ def test_without_a_server_for_longer_than_our_patience_everything_ends_unreachab
 @pytest.mark.parametrize(
     ("code", "error"), [("token.unknown", WrongToken), ("protocol.unsupported", ProtocolMismatch)]
 )
-def test_a_server_that_does_not_know_us_after_a_restart_ends_everything(
+def test_a_server_that_refuses_the_token_after_a_restart_ends_the_connection(
     code: str, error: type[PlyroomError]
 ) -> None:
     async def main() -> None:
@@ -140,7 +140,7 @@ def test_a_server_that_does_not_know_us_after_a_restart_ends_everything(
     run_virtual(main())
 
 
-def test_a_busy_greeting_after_a_restart_is_waited_for() -> None:
+def test_a_busy_server_after_a_restart_is_retried() -> None:
     async def main() -> None:
         async def busy(link: Link) -> None:
             await link.expect("hello")
@@ -162,7 +162,7 @@ def test_a_busy_greeting_after_a_restart_is_waited_for() -> None:
     run_virtual(main())
 
 
-def test_a_replaced_connection_does_not_fight_back(run: Callable[[Test], None]) -> None:
+def test_a_replaced_connection_does_not_reconnect(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -176,8 +176,8 @@ def test_a_replaced_connection_does_not_fight_back(run: Callable[[Test], None]) 
     run(test)
 
 
-class BreaksAsItIsLeft:
-    """A socket that welcomes, and breaks in the moment in which whoever sends on it is cancelled."""
+class BreaksOnCancellation:
+    """A socket that sends a welcome, and breaks at the moment in which its sender is cancelled."""
 
     def __init__(self) -> None:
         self.sending = asyncio.Event()
@@ -199,21 +199,19 @@ class BreaksAsItIsLeft:
         raise AssertionError("nobody sets this event")
 
 
-def test_a_cut_in_the_moment_of_the_end_does_not_keep_it_alive() -> None:
-    """Leaving the connection ends it, though a task group tells of the cut and not of the
-    cancelling.
-    """
+def test_a_cut_at_the_moment_of_the_end_does_not_keep_the_connection_alive() -> None:
+    """Leaving ends the connection, although its task group raises the cut, not the cancellation."""
 
     async def main() -> None:
         dialled = 0
 
         @asynccontextmanager
-        async def dial(url: str) -> AsyncIterator[BreaksAsItIsLeft]:
+        async def dial(url: str) -> AsyncIterator[BreaksOnCancellation]:
             nonlocal dialled
             dialled += 1
             yield socket
 
-        socket = BreaksAsItIsLeft()
+        socket = BreaksOnCancellation()
         async with asyncio.timeout(60):
             async with connect("http://plyroom.test", dial=dial) as c:
                 asking = asyncio.create_task(c.command(chat(c)))

@@ -1,6 +1,4 @@
-"""What client.connection promises of rooms that one follows, and of the lobby, through cuts and
-gaps.
-"""
+"""How client.connection follows rooms and the lobby through cuts and gaps."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,7 +25,7 @@ from tests.support.virtual_time import run_virtual
 # --- following a room
 
 
-def test_following_begins_with_joined_and_snapshot_and_goes_on(run: Callable[[Test], None]) -> None:
+def test_following_begins_with_joined_and_snapshot_then_events(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -63,8 +61,8 @@ def test_an_unknown_room_is_refused(run: Callable[[Test], None]) -> None:
     run(test)
 
 
-def test_after_a_cut_a_room_goes_on_where_it_was(run: Callable[[Test], None]) -> None:
-    """since and epoch say how far it got; what comes twice is dropped."""
+def test_after_a_cut_a_room_resumes_at_its_last_event(run: Callable[[Test], None]) -> None:
+    """The client sends its position in `since` and `epoch`, and drops repeated events."""
 
     async def test(backend: Backend) -> None:
         async def first(link: Link) -> None:
@@ -91,7 +89,7 @@ def test_after_a_cut_a_room_goes_on_where_it_was(run: Callable[[Test], None]) ->
 
 
 def test_a_gap_brings_a_fresh_snapshot(run: Callable[[Test], None]) -> None:
-    """Whatever still comes from the old join is dropped."""
+    """The client drops the remaining messages of the old join."""
 
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
@@ -164,7 +162,7 @@ def test_a_room_with_another_epoch_waits_for_its_snapshot(run: Callable[[Test], 
     run(test)
 
 
-def test_a_busy_server_is_asked_again(run: Callable[[Test], None]) -> None:
+def test_a_join_is_repeated_while_the_server_is_busy(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -178,8 +176,8 @@ def test_a_busy_server_is_asked_again(run: Callable[[Test], None]) -> None:
     run(test)
 
 
-def test_a_reader_that_lags_gets_a_snapshot_instead_of_a_backlog_without_end() -> None:
-    """Commands are answered all the while, and thinking is dropped first."""
+def test_a_slow_reader_gets_a_snapshot_instead_of_an_endless_backlog() -> None:
+    """Commands are answered meanwhile, and thinking is dropped first."""
 
     async def main() -> None:
         thinking = {
@@ -247,7 +245,7 @@ def test_thinking_is_dropped_while_events_queue_up() -> None:
     run_virtual(main())
 
 
-def test_several_rooms_are_followed_apart_and_one_only_once(run: Callable[[Test], None]) -> None:
+def test_rooms_are_followed_separately_and_each_only_once(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -268,7 +266,7 @@ def test_several_rooms_are_followed_apart_and_one_only_once(run: Callable[[Test]
     run(test)
 
 
-def test_leaving_and_following_again_starts_afresh(run: Callable[[Test], None]) -> None:
+def test_leaving_and_following_again_starts_from_a_snapshot(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()

@@ -1,4 +1,4 @@
-"""What client.following promises, message by message."""
+"""The promises of client.following, message by message."""
 
 import json
 
@@ -23,7 +23,7 @@ def event(v: int) -> Happened:
 
 
 def started(v: int) -> Following:
-    """A room that was joined and is known at v."""
+    """A room that was joined and is known up to v."""
     following = Following("r")
     following.join("1")
     assert following.judge(joined_message(v)) is Verdict.PASS
@@ -31,7 +31,7 @@ def started(v: int) -> Following:
     return following
 
 
-def test_the_first_join_is_from_0_and_a_later_one_from_where_it_got() -> None:
+def test_the_first_join_is_from_0_and_a_later_one_from_the_last_event() -> None:
     following = Following("r")
     assert following.join("1").since == 0
     following = started(3)
@@ -40,8 +40,8 @@ def test_the_first_join_is_from_0_and_a_later_one_from_where_it_got() -> None:
     assert (join.id, join.room, join.since, join.epoch) == ("2", "r", 4, "e1")
 
 
-def test_what_belongs_to_an_earlier_join_is_dropped() -> None:
-    """Its snapshot too, which may be older than what was handed on."""
+def test_messages_of_an_earlier_join_are_dropped() -> None:
+    """Its snapshot is dropped too, which may be older than the passed events."""
     following = started(3)
     following.join("2")
     for message in (event(4), snapshot(2), Presence(room="r", seats=(), watching=1)):
@@ -50,7 +50,7 @@ def test_what_belongs_to_an_earlier_join_is_dropped() -> None:
     assert following.judge(event(4)) is Verdict.PASS
 
 
-def test_a_gap_is_told_once_and_then_everything_waits_for_the_snapshot() -> None:
+def test_a_gap_is_reported_once_and_then_everything_waits_for_the_snapshot() -> None:
     following = started(3)
     assert following.judge(event(5)) is Verdict.GAP
     assert following.join("2").since == 0

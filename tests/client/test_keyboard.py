@@ -22,8 +22,8 @@ def pipe() -> Iterator[tuple[int, int]]:
             continue
 
 
-async def test_lines_come_one_by_one_however_they_were_written(pipe: tuple[int, int]) -> None:
-    """Split between a character's bytes, with and without carriage returns, not even UTF-8."""
+async def test_lines_arrive_one_by_one_however_they_were_written(pipe: tuple[int, int]) -> None:
+    """Lines may be split inside a character, end with CR LF or LF, or be invalid UTF-8."""
     reading, writing = pipe
     lines = Lines(reading)
     os.write(writing, b"one\r\ntwo\nthr\xe2\x99")
@@ -33,7 +33,7 @@ async def test_lines_come_one_by_one_however_they_were_written(pipe: tuple[int, 
     assert [await lines.next() for _ in range(5)] == ["thr\u265cee", "", "\ufffd", "last", None]
 
 
-async def test_more_lines_than_are_wanted_wait(pipe: tuple[int, int]) -> None:
+async def test_unread_lines_wait(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     lines = Lines(reading)
     os.write(writing, b"".join(b"%d\n" % n for n in range(LINES_AHEAD * 3)))
@@ -53,8 +53,8 @@ async def test_a_line_without_an_end_is_cut(pipe: tuple[int, int]) -> None:
     assert len(await waiting or "") <= 2 * LINE_CHARACTERS + 1
 
 
-def test_the_loop_may_end_while_lines_are_waited_for(pipe: tuple[int, int]) -> None:
-    """The reading thread then ends without a word."""
+def test_the_loop_may_end_while_a_line_is_awaited(pipe: tuple[int, int]) -> None:
+    """The reading thread then ends silently."""
     reading, writing = pipe
 
     async def main() -> None:
@@ -75,7 +75,7 @@ def test_a_prompt_on_a_terminal_is_shown_again_after_other_output() -> None:
     screen = Terminal()
     output = Output(screen, screen, interactive=True)
     output.ask("move")
-    output.tell("hello")
+    output.report("hello")
     output.answered()
     output.say("data")
     output.ask("move")
@@ -83,17 +83,17 @@ def test_a_prompt_on_a_terminal_is_shown_again_after_other_output() -> None:
     assert screen.getvalue() == "move > \nhello\nmove > data\nmove > \n"
 
 
-def test_a_prompt_elsewhere_is_a_line_and_messages_stay_apart() -> None:
+def test_a_prompt_elsewhere_is_a_line_and_messages_go_to_stderr() -> None:
     data, messages = io.StringIO(), io.StringIO()
     output = Output(data, messages, interactive=False)
     output.ask("Red to move")
-    output.tell("hello")
+    output.report("hello")
     output.say("1. Red: d")
     output.close()
     assert (data.getvalue(), messages.getvalue()) == ("? Red to move\n1. Red: d\n", "hello\n")
 
 
-def test_what_a_terminal_cannot_show_is_replaced() -> None:
+def test_characters_that_a_terminal_cannot_show_are_replaced() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
     Output(stream, stream, interactive=False).say("a ♜ b …")
@@ -110,6 +110,6 @@ def test_what_a_terminal_cannot_show_is_replaced() -> None:
         ({}, False),
     ],
 )
-def test_colour_is_for_terminals_that_want_it(environ: dict[str, str], colour: bool) -> None:
+def test_colour_is_for_terminals_that_support_it(environ: dict[str, str], colour: bool) -> None:
     assert wants_colour(Terminal(), environ) == colour
     assert not wants_colour(io.StringIO(), environ)

@@ -1,5 +1,6 @@
-"""What plain line mode shows and does, on a terminal and in a pipe, in a room that plays by the
-server's rule book.
+"""The output and the actions of plain line mode, on a terminal and in a pipe.
+
+The room is scripted and follows the server's rules.
 """
 
 import asyncio
@@ -33,9 +34,7 @@ ADDRESS = parse_address("http://script")
 
 
 class Typist:
-    """Lines for line mode; each takes half a second, in which all happens that can happen by
-    itself.
-    """
+    """Lines for line mode; each takes half a second, in which everything else can run."""
 
     def __init__(self, *lines: str) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -56,7 +55,7 @@ class Typist:
 
 
 class Run:
-    """What a run has printed."""
+    """The output of a run."""
 
     def __init__(self, interactive: bool) -> None:
         self.stdout, self.stderr = io.StringIO(), io.StringIO()
@@ -99,7 +98,7 @@ def play(
 
 
 def test_a_match_in_a_pipe() -> None:
-    """The whole transcript: data on stdout, messages on stderr, an end with the match."""
+    """The whole transcript: data on stdout, messages on stderr; the run ends with the match."""
     run = play(House(), Typist("b2", "c2", "a2"))
     assert (
         run.data
@@ -149,7 +148,7 @@ Crosses: Ada, Noughts: AI level 1
     )
 
 
-def test_a_match_on_a_terminal_goes_on_with_a_rematch_until_the_user_quits() -> None:
+def test_a_match_on_a_terminal_continues_with_a_rematch_until_the_user_quits() -> None:
     run = play(House(), Typist("b2", "resign", "rematch", "q"), interactive=True)
     assert "1. Crosses: b2\n" in run.data
     assert "Noughts win: Crosses resigned.\n" in run.data
@@ -158,14 +157,14 @@ def test_a_match_on_a_terminal_goes_on_with_a_rematch_until_the_user_quits() -> 
     assert run.data.endswith("Noughts to move\nYour move (or help) > ")
 
 
-def test_the_end_of_the_input_leaves_on_a_terminal_and_fails_in_a_pipe() -> None:
+def test_the_end_of_the_input_quits_on_a_terminal_and_fails_in_a_pipe() -> None:
     assert "Your move" in play(House(), Typist().end(), interactive=True).data
     with pytest.raises(InputEnded):
         play(House(), Typist("b2").end())
 
 
 def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
-    """So moves can be piped in at once although the AI moves in between; the AI begins here."""
+    """Moves can be piped in at once although the AI moves between them; here the AI begins."""
     run = play(House(seats=(AiSeat(1), MySeat())), Typist("b2", "c3", "b3", "c2"))
     assert re.findall(r"\d\. \w+: \w\d", run.data) == [
         "1. Crosses: a1",
@@ -177,7 +176,7 @@ def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
     assert "Crosses win: three in a row." in run.data
 
 
-def test_what_is_no_move_is_told_on_stderr_and_asked_again() -> None:
+def test_an_invalid_line_is_reported_on_stderr_and_the_prompt_repeated() -> None:
     run = play(House(), Typist("d9", "b2", "b2", "c2", "a2"))
     assert run.messages.count("error: ") == 2
     assert "error: no: move.malformed. Moves: a1, b1, c1, a2, b2, c2, a3, b3, c3." in run.messages
@@ -205,7 +204,7 @@ def test_questions_are_answered_on_stdout() -> None:
     assert "No move yet.\n" in run.data
     assert "Moves: a1, b1, c1, a2, b2, c2, a3, b3, c3\n" in run.data
     assert "\n2. Noughts: a1\n" in run.data
-    assert "Nothing is known of any thinking now.\n" in run.data
+    assert "The AI has reported no scores.\n" in run.data
     assert "\na1 nought, b2 cross\n" in run.data
     assert "\nb2 cross\n" in run.data
     assert "chat TEXT" in run.data
@@ -213,7 +212,7 @@ def test_questions_are_answered_on_stdout() -> None:
     assert "<Ada> you too\n" in run.data
 
 
-def test_a_refusal_of_the_server_is_told() -> None:
+def test_a_refusal_by_the_server_is_printed() -> None:
     run = play(House(), Typist("abort", "abort", "rematch", "q"), interactive=True)
     assert "error: no: match.over\n" in run.messages
     assert "No result: the match was aborted.\n" in run.data
@@ -266,7 +265,7 @@ def test_two_people_meet() -> None:
     assert "Bob has lost the connection or left.\nBob is back.\n" in run.messages
 
 
-def test_offers_of_a_rematch_are_told_to_both() -> None:
+def test_both_players_see_offers_of_a_rematch() -> None:
     house = House(seats=(MySeat(), OpenSeat()))
     typist = Typist()
     run = Run(True)
@@ -306,7 +305,7 @@ def test_joining_takes_the_free_seat() -> None:
 
 
 def test_joining_where_a_match_is_over_waits_for_the_next() -> None:
-    """In a pipe too, where the end of a match is the end otherwise."""
+    """This holds in a pipe too, where the end of a match otherwise ends the run."""
     house = House(seats=(AiSeat(1), AiSeat(1)), host=BOB)
     house.play_out()
     house.decide(BOB, RemoveAi(id="1", room="r", seat=1))
@@ -335,7 +334,7 @@ def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
     assert run.data.endswith("Your move (or help) > \n<Bob> hello\nYour move (or help) > ")
 
 
-def test_a_room_that_is_not_there_is_refused() -> None:
+def test_a_room_that_does_not_exist_is_refused() -> None:
     async def script(link: Link) -> None:
         await link.hello()
         await link.refuse(await link.expect("join"), "room.unknown")

@@ -1,6 +1,4 @@
-"""What client.model promises: the server's picture of a room, whatever comes twice, late or not at
-all.
-"""
+"""The model equals the server's room, even when messages are repeated, late or lost."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -59,9 +57,7 @@ HEAD = {"id": "x", "room": ROOM}
 
 
 def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room, Happened]]:
-    """Every event that a list of commands makes, as it reads on the wire, with the server's room
-    after it.
-    """
+    """The events of some commands as they are on the wire, each with the server's room after it."""
     ids = map(str, count())
     game = load_game("tic-tac-toe")
     opening = create(
@@ -84,7 +80,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
 
 
 def on_the_wire(room: Room, event: object) -> Happened:
-    """The event through the server's writer and the client's reader."""
+    """The event through the server's encoder and the client's decoder."""
     body = format_event_body(event)  # type: ignore[arg-type]
     message = parse_server_message(event_frame(ROOM, room.v, room.v, body))
     assert isinstance(message, Happened)
@@ -92,7 +88,7 @@ def on_the_wire(room: Room, event: object) -> Happened:
 
 
 def as_snapshot(model: Model) -> Snapshot:
-    """What the model knows, in the server's words."""
+    """The model as a snapshot of the server."""
     return Snapshot(
         room=model.room,
         v=model.v,
@@ -134,7 +130,7 @@ histories = st.builds(
 @given(histories)
 @settings(max_examples=200)
 def test_events_make_the_room_that_the_server_has(history: list[tuple[Room, Happened]]) -> None:
-    """After each single event."""
+    """The models agree after each event."""
     model = EMPTY
     for room, happened in history:
         model = apply(model, happened)
@@ -156,7 +152,7 @@ def test_a_snapshot_anywhere_and_the_events_after_it_make_the_same_room(
 
 
 @given(histories, st.data())
-def test_what_comes_twice_or_late_changes_nothing(
+def test_repeated_and_late_events_change_nothing(
     history: list[tuple[Room, Happened]], data: st.DataObject
 ) -> None:
     model = EMPTY
@@ -168,7 +164,7 @@ def test_what_comes_twice_or_late_changes_nothing(
 
 
 @given(histories, st.data())
-def test_after_a_gap_nothing_is_believed_until_a_snapshot(
+def test_after_a_gap_events_are_ignored_until_a_snapshot(
     history: list[tuple[Room, Happened]], data: st.DataObject
 ) -> None:
     missing = data.draw(st.integers(0, len(history) - 1))
@@ -239,7 +235,7 @@ def test_view_and_moves_are_those_of_the_last_move() -> None:
     assert play(view(1, 0), turn(1, 0), model=model) == model
 
 
-def test_chat_between_view_and_move_leaves_the_moves_alone() -> None:
+def test_chat_between_view_and_move_keeps_the_moves() -> None:
     model = play(at(1, started()), view(1, 0), turn(1, 0), at(2, Said("bob", "Bob", "hi")))
     assert model.moves
     assert model.chat[-1].text == "hi"
@@ -264,7 +260,7 @@ def test_nobody_moves_in_a_frozen_room() -> None:
     assert (frozen.epoch, frozen.description) == ("e", description)
 
 
-def test_a_snapshot_voids_what_was_drawn() -> None:
+def test_a_snapshot_voids_earlier_views() -> None:
     match = MatchState(id="m1", number=1, start="", rules="", seats=(), moves=(Played("a1"),))
     model = play(
         at(1, started()),
@@ -275,7 +271,7 @@ def test_a_snapshot_voids_what_was_drawn() -> None:
     assert (model.v, model.view, model.moves, model.ply) == (9, None, (), 1)
 
 
-def test_an_ai_seat_is_nobodys_even_if_the_names_agree() -> None:
+def test_an_ai_seat_is_never_mine_even_if_the_identities_agree() -> None:
     model = play(Snapshot(room=ROOM, v=1, seats=(Occupant("ada", "AI", "ai", 1), None), match=None))
     assert model.my_seat is None
 
@@ -288,7 +284,7 @@ def test_thinking_about_another_match_is_dropped(match: str, ply: int, kept: boo
     assert (play(at(1, started()), thinking).thinking is thinking) == kept
 
 
-def test_thinking_about_a_ply_gone_by_is_dropped() -> None:
+def test_thinking_about_an_earlier_ply_is_dropped() -> None:
     late = Thinking(room=ROOM, match="m1", ply=0, seat=0, state="done")
     assert play(at(1, started()), moved(2, 0), late).thinking is None
 
@@ -304,39 +300,39 @@ def test_presence_and_chat_are_kept_within_limits() -> None:
 
 
 def test_what_the_server_writes_the_client_reads() -> None:
-    """Each kind of message about a room, through both codecs."""
+    """Each kind of message about a room survives both codecs."""
     for message in (view(1, 0), turn(1, 0), Presence(room=ROOM, seats=(True,), watching=0)):
         assert parse_server_message(format_message(message)) == message
 
 
 def test_a_snapshot_may_take_v_back() -> None:
-    """A restored backup knows less than we did."""
+    """A restored backup has fewer events than the client knew."""
     model = play(
         at(1, started()), at(2, Hidden()), Snapshot(room=ROOM, v=1, seats=(None, None), match=None)
     )
     assert (model.v, model.match) == (1, None)
 
 
-def test_what_was_missing_comes_too_late_after_a_gap() -> None:
+def test_missing_events_come_too_late_after_a_gap() -> None:
     model = play(at(1, started()), moved(3, 1), moved(2, 0))
     assert (model.v, model.ply, model.in_step) == (1, 0, False)
 
 
 def test_an_offer_of_a_draw_lapses_by_the_other_sides_move() -> None:
-    """As in the server's room, after every event; a move of the side that offered leaves it open."""
+    """The offer lapses as in the server's room; a move by the side that offered leaves it open."""
     ben = Actor("ben", "Ben")
     moves = [
         Move(id=str(ply), room=ROOM, ply=ply, move=cell)
         for ply, cell in enumerate(("a1", "b1", "c1"))
     ]
-    told: list[tuple[Actor, Incoming]] = [
+    commands: list[tuple[Actor, Incoming]] = [
         (ADA, Sit(id="s", room=ROOM, seat=0)), (ben, Sit(id="s", room=ROOM, seat=1)),
         (ADA, OfferDraw(id="o", room=ROOM)), (ADA, moves[0]), (ben, moves[1]),
         (ben, OfferDraw(id="o", room=ROOM)), (ADA, moves[2]),
     ]  # fmt: skip
     model = Model(room=ROOM)
     seen = []
-    for room, happened in room_history(told):
+    for room, happened in room_history(commands):
         model = apply(model, happened)
         assert model.offers == room.offers
         seen.append(model.offers)

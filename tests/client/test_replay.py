@@ -1,4 +1,4 @@
-"""Replays on a terminal and in a pipe, and what comes over HTTP for them."""
+"""Replays on a terminal and in a pipe, and their HTTP requests."""
 
 import io
 import json
@@ -105,7 +105,7 @@ def test_a_match_that_runs_or_whose_game_is_gone_can_be_read() -> None:
     assert "1. First: b2\n" in stream.getvalue()
 
 
-def test_json_is_a_line_for_the_match_and_one_for_each_position() -> None:
+def test_json_has_a_line_for_the_match_and_one_for_each_position() -> None:
     out, stream = output()
     record, views = match()
     print_json(record, views, out)
@@ -120,12 +120,12 @@ def test_stepping_forth_and_back() -> None:
     lines = iter(["", "", "b", "9", "wrong", "5", "", "q"])
     step_through(*match(), out, lambda: next(lines))
     text = stream.getvalue()
-    asked = [
+    prompts = [
         part[: part.index(" of")] for part in text.split("\n") if " of 5 moves: Enter next" in part
     ]
-    assert asked == ["0", "1.", "2.", "1.", "1.", "1.", "5.", "5."]
-    told = "error: Enter, b, the number of a move (0 for the start, up to 5.), or q is expected"
-    assert text.count(told) == 2
+    assert prompts == ["0", "1.", "2.", "1.", "1.", "1.", "5.", "5."]
+    error = "error: Enter, b, the number of a move (0 for the start, up to 5.), or q is expected"
+    assert text.count(error) == 2
 
 
 def test_the_end_of_input_ends_stepping() -> None:
@@ -138,7 +138,7 @@ def test_the_end_of_input_ends_stepping() -> None:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with what the test has laid out: path to (status, body)."""
+    """Answers with the test's pages: path to (status, body)."""
 
     pages: ClassVar[dict[str, tuple[int, bytes]]] = {}
 
@@ -151,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Suppresses the log."""
 
 
 @contextmanager

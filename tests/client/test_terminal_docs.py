@@ -1,4 +1,4 @@
-"""docs/terminal.md tells of everything that the command can do."""
+"""docs/terminal.md describes everything that the command can do."""
 
 from pathlib import Path
 
@@ -21,26 +21,26 @@ OPTIONS = sorted(
 
 
 @pytest.mark.parametrize("command", main.commands)
-def test_every_command_is_there(command: str) -> None:
+def test_every_command_is_described(command: str) -> None:
     assert f"| `plyroom {command}" in PAGE
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_every_option_is_there(option: str) -> None:
+def test_every_option_is_described(option: str) -> None:
     assert f"{option}" in PAGE
 
 
 @pytest.mark.parametrize("word", Word)
-def test_every_word_is_there(word: Word) -> None:
+def test_every_word_is_described(word: Word) -> None:
     assert f"`{word.value}`" in PAGE
 
 
 @pytest.mark.parametrize("short", [short for short in SHORT if len(short) == 1])
-def test_every_short_form_is_there(short: str) -> None:
+def test_every_short_form_is_described(short: str) -> None:
     assert f"| `{SHORT[short].value}` | `{short}` |" in PAGE
 
 
-def test_the_default_of_the_environment_is_there() -> None:
+def test_the_environment_variable_is_described() -> None:
     play = main.commands["play"]
     assert any(isinstance(one, click.Option) and one.envvar == "PLYROOM_URL" for one in play.params)
     assert "`PLYROOM_URL`" in PAGE

@@ -33,7 +33,7 @@ def test_a_token_is_kept_for_its_server_and_name(path: Path) -> None:
     assert again.find("http://c", None) is again.find("http://a", "Bob") is None
 
 
-def test_what_no_server_knows_any_more_is_forgotten(path: Path) -> None:
+def test_a_token_that_the_server_no_longer_knows_is_removed(path: Path) -> None:
     tokens = TokenFile(path)
     tokens.keep("http://a", "Ada", "1")
     tokens.forget("http://a", "Ada")
@@ -42,7 +42,7 @@ def test_what_no_server_knows_any_more_is_forgotten(path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes are not Windows'")
-def test_nobody_else_can_read_it(path: Path) -> None:
+def test_only_the_owner_can_read_the_file(path: Path) -> None:
     TokenFile(path).keep("http://a", None, "1")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700

@@ -1,6 +1,4 @@
-"""The browser's model against the server's own rooms: the same history makes the same room, however
-it is cut.
-"""
+"""The browser's model against the server's rooms: the same history makes the same room."""
 
 import json
 import random
@@ -28,7 +26,9 @@ CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 
 FOLD = """async (histories) => {
     const { EMPTY, apply, follow } = await import("/client/web/model.js");
-    const known = ({ v, gap, seats, match, offers, chat }) => ({ v, gap, seats, match, offers, chat });
+    const known = ({ v, gap, seats, match, offers, chat }) => (
+        { v, gap, seats, match, offers, chat }
+    );
     return histories.map((messages) => {
         let model = follow(EMPTY, "r");
         return messages.map((message) => known((model = apply(model, message)).room));
@@ -43,12 +43,13 @@ async def page() -> AsyncIterator[Page]:
 
 
 DECISIONS = (
-    wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline, wire.OfferDraw, wire.Accept, wire.Claim,
+    wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline, wire.OfferDraw, wire.Accept,
+    wire.Claim,
 )  # fmt: skip
 
 
 def some_command(chance: random.Random, room: Room) -> wire.RoomCommand:
-    """Any command, more often one that does something."""
+    """A random command, more often one that is accepted."""
     ply = room.match.ply if room.match else 0
     seat = chance.randrange(2)
     return chance.choice(
@@ -68,7 +69,7 @@ def some_command(chance: random.Random, room: Room) -> wire.RoomCommand:
 
 
 def some_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
-    """Events as they stand on the wire, each with the server's room after it."""
+    """Events as they are on the wire, each with the server's room after it."""
     chance = random.Random(seed)
     ids = map(str, count())
     seats = (wire.OpenSeat(), wire.OpenSeat())
@@ -94,17 +95,17 @@ def some_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
 
 
 def as_snapshot(room: Room) -> dict[str, Any]:
-    """The room as a spectator gets it."""
+    """The room as a spectator receives it."""
     return json.loads(format_message(snapshot(room, player=False)))  # type: ignore[no-any-return]
 
 
 def as_known(room: Room) -> dict[str, Any]:
     """The room as the model should have it."""
-    told = as_snapshot(room)
+    seen = as_snapshot(room)
     return {
         "offers": [],
         "chat": [],
-        **{name: told[name] for name in told if name not in ("t", "room")},
+        **{name: seen[name] for name in seen if name not in ("t", "room")},
         "gap": False,
     }
 
@@ -113,7 +114,7 @@ HISTORIES = [some_history(seed) for seed in range(80)]
 
 
 async def test_events_make_the_room_that_the_server_has(page: Page) -> None:
-    """After each single event of many histories."""
+    """The models agree after each event of many histories."""
     folded = await page.evaluate(FOLD, [[event for _, event in history] for history in HISTORIES])
     assert folded == [[as_known(room) for room, _ in history] for history in HISTORIES]
     assert {event["kind"] for history in HISTORIES for _, event in history} >= {
@@ -125,31 +126,31 @@ async def test_events_make_the_room_that_the_server_has(page: Page) -> None:
 
 
 async def test_a_snapshot_anywhere_and_the_events_after_it_make_the_same_room(page: Page) -> None:
-    """With some of the events before it told once more, in any order, as a resumed connection may."""
+    """Some of the events before it are repeated in any order, as a resumed connection may do."""
     chance = random.Random(1)
-    told, expected = [], []
+    messages, expected = [], []
     for history in HISTORIES:
         at = chance.randrange(len(history))
         again = [event for _, event in chance.sample(history[: at + 1], min(5, at + 1))]
-        told.append(
+        messages.append(
             [as_snapshot(history[at][0]), *again, *(event for _, event in history[at + 1 :])]
         )
         expected.append(as_known(history[-1][0]))
-    folded = await page.evaluate(FOLD, told)
+    folded = await page.evaluate(FOLD, messages)
     assert [rooms[-1] for rooms in folded] == expected
 
 
-async def test_a_missing_event_is_noticed_and_a_snapshot_heals_it(page: Page) -> None:
-    """Whichever it is: from there to the snapshot the room stands still and says that it has a gap."""
+async def test_a_missing_event_is_noticed_and_a_snapshot_repairs_it(page: Page) -> None:
+    """From any missing event to the snapshot, the room stays unchanged and reports a gap."""
     chance = random.Random(2)
-    told, gaps, expected = [], [], []
+    messages, gaps, expected = [], [], []
     for history in HISTORIES:
         missing = chance.randrange(1, len(history) - 1)
         events = [event for _, event in history]
-        told.append([*events[:missing], *events[missing + 1 :], as_snapshot(history[-1][0])])
+        messages.append([*events[:missing], *events[missing + 1 :], as_snapshot(history[-1][0])])
         gaps.append(missing)
         expected.append(as_known(history[-1][0]))
-    folded = await page.evaluate(FOLD, told)
+    folded = await page.evaluate(FOLD, messages)
     for rooms, missing, whole in zip(folded, gaps, expected, strict=True):
         assert [(room["v"], room["gap"]) for room in rooms[missing:-1]] == [(missing, True)] * (
             len(rooms) - missing - 1

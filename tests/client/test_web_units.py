@@ -1,6 +1,4 @@
-"""The promises of the browser client's modules, written in JavaScript beside this file, kept in a
-real Chromium.
-"""
+"""Runs the JavaScript tests of the browser client, beside this file, in a real Chromium."""
 
 import re
 from collections.abc import AsyncIterator
@@ -34,7 +32,7 @@ async def page() -> AsyncIterator[Page]:
 
 @pytest.mark.parametrize(("file", "name"), PROMISES)
 async def test_promise(page: Page, file: str, name: str) -> None:
-    """The module does what its test says."""
+    """The module keeps the promise of this JavaScript test."""
     await page.goto(f"{FILES}/blank")
     faults = watch_faults(page)
     await page.evaluate(KEEP, [file, name])

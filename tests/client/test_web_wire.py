@@ -1,6 +1,4 @@
-"""The browser client's picture of the wire is the server's: golden frames and types are what the
-code makes now.
-"""
+"""The browser client's golden frames and types are those that the server's code generates now."""
 
 import json
 
@@ -22,7 +20,7 @@ REWRITE = "run `python -m tests.support.wire_files`, and see whether both client
 
 
 def test_there_is_one_sample_of_every_message() -> None:
-    """Nobody adds a message without showing it."""
+    """Every message type has a sample."""
     for samples, union in (
         (CLIENT, wire.ClientMessage),
         (SERVER, wire.ServerMessage),
@@ -34,19 +32,19 @@ def test_there_is_one_sample_of_every_message() -> None:
 
 
 def test_the_golden_frames_are_what_the_server_writes() -> None:
-    """Byte for byte, and no file is left over."""
+    """The files equal the frames byte for byte, and there is no further file."""
     kept = {path.stem: path.read_bytes() for path in GOLDEN.glob("*.json")}
     assert kept == {name: frame + b"\n" for name, frame in frames().items()}, REWRITE
 
 
 def test_the_types_of_the_browser_client_are_current() -> None:
-    """client/web/protocol.d.ts says what server/protocol/messages.py says."""
+    """client/web/protocol.d.ts matches server/protocol/messages.py."""
     assert TYPES.read_text("utf-8") == typescript(), REWRITE
 
 
 @pytest.mark.parametrize("name", sorted(frames()))
 def test_a_golden_frame_survives_reading_and_writing(name: str) -> None:
-    """What is read from a frame and written again is the same frame."""
+    """A frame that is decoded and encoded again is the same frame."""
     frame = (GOLDEN / f"{name}.json").read_bytes().removesuffix(b"\n")
     side, _, _ = name.partition("-")
     if side == "client":

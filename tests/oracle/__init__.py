@@ -1,1 +1,1 @@
-"""Judges that share no code with what they judge."""
+"""Checkers that share no code with what they check."""

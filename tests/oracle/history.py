@@ -1,19 +1,26 @@
-"""Reads what clients sent and received, and says which promises were broken. It knows nothing of
-the server's code.
+"""Checks the messages that clients sent and received against the promises of the server.
 
-The invariants that it checks (I7 and I10 need a clock of their own and are checked elsewhere):
+The checker knows nothing of the server's code. It checks these invariants (I7 and I10 need a clock
+of their own and are checked elsewhere):
 
-I1 acknowledged means in the log exactly once, at that v. I2 refused means never in the log. I3 v
-counts 1, 2, 3, … and the epoch stays. I4 each connection sees one contiguous slice of the log, the
-same for all. I5 nothing is shown that was not committed. I6 nobody goes back in time by changing
-nodes. I8 a snapshot is the log so far. I9 every move is legal by an independent referee, and so are
-the moves that are offered. I11 a result is final. I12 a seat has one identity, changed only by an
-event. I13 nobody moves for another. I14 what is not for players reaches no player. I16 one move for
-each ply. I18 no rematch without an offer. I19 each command has exactly one answer within 10 s, or
-the connection closes.
+- I1: an acknowledged command is in the log exactly once, at the v in its ack.
+- I2: a refused command is never in the log.
+- I3: v counts 1, 2, 3, … and the epoch stays.
+- I4: each connection sees one contiguous slice of the log, the same for all.
+- I5: nothing is shown that was not committed.
+- I6: a client that changes nodes does not go back in time.
+- I8: a snapshot equals the log up to its v.
+- I9: every move is legal by an independent referee, and so are the offered moves.
+- I11: a result is final.
+- I12: a seat has one identity, changed only by an event.
+- I13: nobody moves for another player.
+- I14: a message for spectators reaches no player.
+- I16: each ply has one move.
+- I18: no rematch starts without an offer.
+- I19: each command has exactly one answer within 10 s, or the connection closes.
 
-The last word on what was committed has the client called READER, which joins every room at the very
-end, on a node that was not there before.
+The client called READER determines what was committed: it joins every room at the very end, on a
+node that was not there before.
 """
 
 from collections import Counter, defaultdict
@@ -23,30 +30,30 @@ from typing import Any, Literal
 
 from tests.oracle.referee import Foul, Referee, referee
 
+#: The name of the client whose reading of the rooms counts as the final log.
 READER = "reader"
-#: A server answers within 10 s or closes; the rest is what a busy machine may add.
+#: Seconds for an answer: a server answers within 10 s or closes; a busy machine may add the rest.
 ANSWER_S = 60.0
-#: What arrives within so long was sent at once.
+#: Messages that arrive within this many seconds of each other count as sent together.
 TOGETHER_S = 0.1
 
 Message = dict[str, Any]
 Way = Literal["open", "close", "out", "in"]
 
-#: Answers that do not say for certain that nothing was done, or that ask for the same command
-#: again.
+#: Error codes that leave the outcome unknown or request the same command again.
 UNKNOWN = {"store.retry", "server.fault", "room.busy"}
 
+#: Message types that put nothing into the log.
 NOT_LOGGED = {"join", "leave", "hello", "ping", "watch_lobby"}
 
 
+#: The ways to end a match that have no winner.
 DRAWS = ("agreement", "claim")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that happened to a client: a connection opened or closed, a message went out or
-    came in.
-    """
+    """One record of a client: a connection opened or closed, or a message sent or received."""
 
     at_s: float
     client: str
@@ -57,7 +64,7 @@ class Entry:
 
 @dataclass
 class History:
-    """Everything that all clients recorded, in the order in which it happened."""
+    """The records of all clients in their order of time."""
 
     entries: list[Entry] = field(default_factory=list)
 
@@ -69,7 +76,7 @@ class History:
 
 @dataclass(slots=True)
 class State:
-    """A room after some v, folded from its log by this file alone."""
+    """A room at some v, folded from its log by this file alone."""
 
     seats: list[str | None]
     match: str | None = None
@@ -81,17 +88,17 @@ class State:
     to_move: str | None = None
 
     def player(self, seat: int) -> str | None:
-        """Who plays that side."""
+        """The identity that plays a side, or None."""
         return self.players[seat] if seat in range(len(self.players)) else None
 
     @property
     def seen(self) -> tuple[object, ...]:
-        """What a snapshot shows of it."""
+        """The part of the state that a snapshot shows."""
         return (tuple(self.seats), self.match, self.moves, self.over, self.offers)
 
 
 class RoomLog:
-    """One room as the reader found it, and what is wrong with it by itself."""
+    """One room as the reader found it, and the faults of its log."""
 
     def __init__(self, room: str, joined: Message) -> None:
         self.room = room
@@ -103,9 +110,9 @@ class RoomLog:
         self.faults: list[str] = []
 
     def fold(self) -> None:
-        """Makes the states, and finds faults of the log itself: I3, I9, I11, I12, I16, I18."""
+        """Computes the states and finds the log's own faults: I3, I9, I11, I12, I16, I18."""
         self.head = max([self.head, *self.events])  # an AI may have moved while the reader read
-        umpire: Referee | None = None
+        referee: Referee | None = None
         finished: set[str] = set()
         if sorted(self.events) != list(range(2, self.head + 1)):
             self._fault("I3", f"v goes {sorted(self.events)}, and the head is {self.head}")
@@ -113,9 +120,15 @@ class RoomLog:
         for v in range(2, self.head + 1):
             before, event = self.states[v - 1], self.events[v]
             now = State(
-                list(before.seats), before.match, before.moves, before.over, before.players, before.offers,
-                before.legal, before.to_move,
-            )  # fmt: skip
+                list(before.seats),
+                before.match,
+                before.moves,
+                before.over,
+                before.players,
+                before.offers,
+                before.legal,
+                before.to_move,
+            )
             match event["kind"]:
                 case "seat_taken":
                     self._take(v, now, event)
@@ -125,11 +138,11 @@ class RoomLog:
                     now.seats[event["seat"]] = None
                     now.offers = ()
                 case "started":
-                    umpire = self._start(v, now, event)
+                    referee = self._start(v, now, event)
                 case "moved":
-                    self._move(v, now, event, umpire)
+                    self._move(v, now, event, referee)
                 case "finished":
-                    self._finish(v, now, event, umpire, finished)
+                    self._finish(v, now, event, referee, finished)
                 case "offered":
                     if event["seat"] in now.offers:
                         self._fault("I18", f"a second offer of one seat at v {v}")
@@ -141,13 +154,13 @@ class RoomLog:
                 case kind:
                     self._fault("I3", f"an event of kind {kind} at v {v}")
             running = (
-                umpire is not None
+                referee is not None
                 and now.match is not None
                 and now.over is None
-                and not umpire.over
+                and not referee.over
             )
-            now.legal = tuple(sorted(umpire.moves())) if running and umpire is not None else ()
-            now.to_move = now.player(umpire.turn) if running and umpire is not None else None
+            now.legal = tuple(sorted(referee.moves())) if running and referee is not None else ()
+            now.to_move = now.player(referee.turn) if running and referee is not None else None
             self.states[v] = now
 
     def _take(self, v: int, now: State, event: Message) -> None:
@@ -171,42 +184,37 @@ class RoomLog:
             people = {one for one in now.seats if one != "ai"}
             if len(people) > 1 and not waiting:
                 self._fault("I18", f"a rematch started at v {v} that nobody had offered")
-        now.match, now.moves, now.over, now.players, now.offers = (
-            event["match"],
-            (),
-            None,
-            players,
-            (),
-        )
+        now.match, now.moves, now.over = event["match"], (), None
+        now.players, now.offers = players, ()
         now.seats = list(players)
         return referee(self.game, self.options)
 
-    def _move(self, v: int, now: State, event: Message, umpire: Referee | None) -> None:
-        if now.match != event["match"] or umpire is None:
+    def _move(self, v: int, now: State, event: Message, referee: Referee | None) -> None:
+        if now.match != event["match"] or referee is None:
             self._fault("I11", f"a move of another match at v {v}")
             return
         if now.over is not None:
             self._fault("I11", f"a move after the end at v {v}")
         if event["ply"] != len(now.moves):
             self._fault("I16", f"ply {event['ply']} at v {v}, where {len(now.moves)} was due")
-        if event["seat"] != umpire.turn:
+        if event["seat"] != referee.turn:
             self._fault(
-                "I9", f"seat {event['seat']} moved at v {v}, and it was the turn of {umpire.turn}"
+                "I9", f"seat {event['seat']} moved at v {v}, and it was the turn of {referee.turn}"
             )
         try:
-            umpire.play(event["move"])
+            referee.play(event["move"])
         except Foul as foul:
             self._fault("I9", f"v {v}: {foul}")
         now.moves = (*now.moves, event["move"])
         now.offers = tuple(seat for seat in now.offers if seat == event["seat"])
 
     def _finish(
-        self, v: int, now: State, event: Message, umpire: Referee | None, finished: set[str]
+        self, v: int, now: State, event: Message, referee: Referee | None, finished: set[str]
     ) -> None:
         if event["match"] in finished or now.match != event["match"]:
             self._fault("I11", f"a second result at v {v}")
         finished.add(event["match"])
-        on_board = umpire is not None and umpire.over
+        on_board = referee is not None and referee.over
         if event["how"] == "agreement" and not now.offers:
             self._fault("I18", f"a draw was agreed at v {v} that nobody had offered")
         if event["how"] in DRAWS and event["winner"] is not None:
@@ -215,9 +223,9 @@ class RoomLog:
             self._fault(
                 "I9", f"finished by {event['how']} at v {v}, and the referee says {on_board}"
             )
-        elif on_board and umpire is not None and umpire.winner != event["winner"]:
+        elif on_board and referee is not None and referee.winner != event["winner"]:
             self._fault(
-                "I9", f"{event['winner']} has won at v {v}, and the referee says {umpire.winner}"
+                "I9", f"{event['winner']} has won at v {v}, and the referee says {referee.winner}"
             )
         now.over = (event["winner"], event["how"])
         now.offers = ()
@@ -227,7 +235,7 @@ class RoomLog:
 
 
 def check(history: History) -> list[str]:
-    """Every broken promise, each beginning with its invariant; an empty list is what one hopes for."""
+    """Every broken promise, each beginning with its invariant; empty when all were kept."""
     entries = history.entries
     identities = {
         one.client: one.message["identity"] for one in entries if _is(one, "in", "welcome")
@@ -266,7 +274,7 @@ def _read_logs(entries: list[Entry]) -> tuple[dict[str, RoomLog], list[str]]:
     return logs, [f"I5: room {room} is gone" for room in sorted(rooms - logs.keys())]
 
 
-# --- what each connection saw -----------------------------------------------------------------------------------------
+# --- what each connection saw
 
 
 @dataclass(slots=True)
@@ -280,7 +288,7 @@ class Following:
 def _check_sessions(
     entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]
 ) -> Iterator[str]:
-    """I4, I5, I6, I8, I14 and the offered moves of I9."""
+    """Checks I4, I5, I6, I8, I14 and the offered moves of I9."""
     following: dict[tuple[int, str], Following] = defaultdict(Following)
     leaks: dict[tuple[int, str], list[tuple[int, float, str]]] = defaultdict(list)
     joins: dict[tuple[int, str], Message] = {}
@@ -291,10 +299,10 @@ def _check_sessions(
         if one.way != "in":
             continue
         here = f"{one.client} on connection {one.session}"
-        asked = joins.get((one.session, message["id"])) if message["t"] == "ack" else None
-        if asked is not None:
-            follow = following[one.session, asked["room"]]
-            follow.since, follow.v = asked.get("since", 0), None
+        join = joins.get((one.session, message["id"])) if message["t"] == "ack" else None
+        if join is not None:
+            follow = following[one.session, join["room"]]
+            follow.since, follow.v = join.get("since", 0), None
         if message["t"] not in ("joined", "snapshot", "event", "turn"):
             continue
         room = message["room"]
@@ -305,7 +313,10 @@ def _check_sessions(
             case "joined":
                 follow.v = follow.since
                 if message["v"] < follow.since <= log.head:
-                    yield f"I6: {here} had seen v {follow.since} of room {room}, and its head was v {message['v']}"
+                    yield (
+                        f"I6: {here} had seen v {follow.since} of room {room}, "
+                        f"and its head was v {message['v']}"
+                    )
             case "snapshot":
                 follow.v = message["v"]
                 yield from (f"{fault}, {here}" for fault in _check_snapshot(message, log, identity))
@@ -314,8 +325,8 @@ def _check_sessions(
                     yield f"I4: {here} saw v {message['v']} of room {room} after v {follow.v}"
                 follow.v = message["v"]
                 yield from (f"{fault}, {here}" for fault in _check_event(message, log))
-                # Whoever has left the seat may hear of the time before, and that news is on its
-                # way, too.
+                # A player who has left the seat may see earlier messages for spectators, and the
+                # news of leaving may still be on its way.
                 waiting = leaks.pop((one.session, room), [])
                 yield from (
                     leak
@@ -323,7 +334,7 @@ def _check_sessions(
                     if until <= follow.v and one.at_s - at_s > TOGETHER_S
                 )
                 leaks[one.session, room] = [leak for leak in waiting if leak[0] > follow.v]
-                if _is_whisper_to_player(message, log, identity):
+                if _is_hidden_line_to_player(message, log, identity):
                     left = next(
                         (
                             v
@@ -337,13 +348,19 @@ def _check_sessions(
             case "turn":
                 state = log.states.get(message["v"])
                 if state is None or state.to_move != identity or state.match != message["match"]:
-                    yield f"I13: {here} was offered moves at v {message['v']} of room {room} that are not theirs"
+                    yield (
+                        f"I13: {here} was offered moves at v {message['v']} of room {room} "
+                        "that are not theirs"
+                    )
                 elif tuple(sorted(move["id"] for move in message["moves"])) != state.legal:
-                    yield f"I9: {here} was offered other moves than the legal ones at v {message['v']} of room {room}"
+                    yield (
+                        f"I9: {here} was offered other moves than the legal ones "
+                        f"at v {message['v']} of room {room}"
+                    )
     yield from (leak for waiting in leaks.values() for _, _, leak in waiting)
 
 
-def _is_whisper_to_player(message: Message, log: RoomLog, identity: str) -> bool:
+def _is_hidden_line_to_player(message: Message, log: RoomLog, identity: str) -> bool:
     v = message["v"]
     return message.get("to") == "spectators" and v in log.states and identity in log.states[v].seats
 
@@ -356,9 +373,9 @@ def _check_event(message: Message, log: RoomLog) -> Iterator[str]:
     if committed is None:
         yield f"I5: v {v} of room {log.room} was shown and is not in the log"
         return
-    whispered = committed["kind"] == "said" and committed.get("to") == "spectators"
+    spectators_only = committed["kind"] == "said" and committed.get("to") == "spectators"
     if message["kind"] == "hidden":
-        if not whispered:
+        if not spectators_only:
             yield f"I4: v {v} of room {log.room} was hidden, which is {committed['kind']}"
     elif message != committed:
         yield f"I5: v {v} of room {log.room} was shown as {message} and is {committed}"
@@ -379,23 +396,31 @@ def _check_snapshot(message: Message, log: RoomLog, identity: str) -> Iterator[s
         tuple(message.get("offers", ())),
     )
     if seen != state.seen:
-        yield f"I8: the snapshot of room {log.room} at v {message['v']} says {seen} and the log {state.seen}"
+        yield (
+            f"I8: the snapshot of room {log.room} at v {message['v']} says {seen} "
+            f"and the log {state.seen}"
+        )
     for line in message.get("chat", ()):
         said = log.events.get(line["v"])
         if said is None or (said.get("text"), said.get("to", "room")) != (
             line["text"],
             line.get("to", "room"),
         ):
-            yield f"I8: the snapshot of room {log.room} has a line at v {line['v']} that nobody said"
+            yield (
+                f"I8: the snapshot of room {log.room} has a line at v {line['v']} that nobody said"
+            )
         elif line.get("to") == "spectators" and identity in state.seats:
-            yield f"I14: a snapshot of room {log.room} for a player has what spectators said at v {line['v']}"
+            yield (
+                f"I14: a snapshot of room {log.room} for a player "
+                f"has what spectators said at v {line['v']}"
+            )
 
 
-# --- what became of each command --------------------------------------------------------------------------------------
+# --- the outcome of each command
 
 
 def _check_answers(entries: list[Entry]) -> Iterator[str]:
-    """I19: as many answers as commands, each within its time, unless the connection closed."""
+    """Checks I19: every command has an answer in time, unless the connection closed."""
     sent: dict[tuple[int, str], list[float]] = defaultdict(list)
     answered: Counter[tuple[int, str]] = Counter()
     closed = {one.session: one.at_s for one in entries if one.way == "close"}
@@ -426,7 +451,7 @@ def _check_answers(entries: list[Entry]) -> Iterator[str]:
 
 @dataclass
 class Command:
-    """A command with everything that became of it, over all connections of its author."""
+    """A command with all its answers, over all connections of its author."""
 
     identity: str
     message: Message
@@ -437,7 +462,7 @@ class Command:
 
     @property
     def certainly_refused(self) -> bool:
-        """Every time that it was sent it was refused, for certain."""
+        """Whether the server definitely refused it every time it was sent."""
         certain = [error for error in self.errors if error["code"] not in UNKNOWN]
         return not self.acks and len(certain) == self.sends
 
@@ -470,8 +495,9 @@ def _commands(entries: Iterable[Entry], identities: dict[str, str]) -> list[Comm
 def _check_commands(
     entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]
 ) -> Iterator[str]:
-    """I1, I2, I13: what was acknowledged is in the log once, what was refused is not, and every
-    move has its author.
+    """Checks I1, I2 and I13.
+
+    An acknowledged command is in the log once, a refused one is not, and every move has its author.
     """
     commands = _commands(entries, identities)
     moves: dict[tuple[str, str, int, str], list[Command]] = defaultdict(list)
@@ -510,19 +536,32 @@ def _check_commands(
                     and not event.get("forced")
                     and all(command.certainly_refused for command in sent)
                 ):
-                    yield f"I13: nobody asked for the move at v {v} of room {log.room}, or it was refused"
+                    yield (
+                        f"I13: nobody asked for the move at v {v} of room {log.room}, "
+                        "or it was refused"
+                    )
 
 
+#: The kinds of the last event of each command.
 KINDS = {
-    "move": {"moved", "finished"}, "chat": {"said"}, "sit": {"seat_taken", "started"}, "stand": {"seat_left"},
-    "add_ai": {"seat_taken", "started"}, "remove_ai": {"seat_left"}, "resign": {"finished"}, "abort": {"finished"},
-    "rematch": {"offered", "started"}, "decline": {"declined"}, "accept": {"finished", "started"},
-    "offer_draw": {"offered", "finished"}, "claim": {"finished"},
-}  # fmt: skip
+    "move": {"moved", "finished"},
+    "chat": {"said"},
+    "sit": {"seat_taken", "started"},
+    "stand": {"seat_left"},
+    "add_ai": {"seat_taken", "started"},
+    "remove_ai": {"seat_left"},
+    "resign": {"finished"},
+    "abort": {"finished"},
+    "rematch": {"offered", "started"},
+    "decline": {"declined"},
+    "accept": {"finished", "started"},
+    "offer_draw": {"offered", "finished"},
+    "claim": {"finished"},
+}
 
 
 def _check_effect(command: Command, log: RoomLog, v: int | None, what: str) -> Iterator[str]:
-    """I1: what stands at v is what the command asked for, by whoever asked."""
+    """Checks I1: the event at v is the effect of the command, by its author."""
     message = command.message
     event = log.events.get(v) if v is not None else None
     if v is None or event is None:

@@ -1,6 +1,4 @@
-"""What clients were told, what the server's log says, and what must hold between the two (docs:
-reliability).
-"""
+"""Records what clients received and compares it with the server's log (docs: reliability)."""
 
 import asyncio
 import sqlite3
@@ -27,6 +25,7 @@ from server.protocol.messages import (
 )
 from tests.oracle.referee import Foul, Referee, referee
 
+#: The file name of the database in a data folder.
 DATABASE = "plyroom.sqlite3"
 
 _event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
@@ -34,7 +33,7 @@ _event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 @dataclass(frozen=True, slots=True)
 class RoomLog:
-    """One room in the database: its head, its events by v, and which v each command key made."""
+    """One room in the database: its head, its events by v, and the v range of each command key."""
 
     room: str
     head: int
@@ -49,14 +48,14 @@ COMMANDS = "SELECT room, identity, id, first_v, last_v FROM commands"
 
 
 def read_logs(data: Path) -> dict[str, RoomLog]:
-    """All rooms in a data folder, whether its server runs or not."""
+    """Reads all rooms of a data folder, whether its server runs or not."""
     with closing(sqlite3.connect(data / DATABASE, timeout=10)) as database:
         database.execute("BEGIN")
         return _logs(*(database.execute(query).fetchall() for query in (HEADS, EVENTS, COMMANDS)))
 
 
 async def read_postgres_logs(postgres: Postgres, database: str) -> dict[str, RoomLog]:
-    """All rooms in a PostgreSQL database."""
+    """Reads all rooms of a PostgreSQL database."""
     async with (
         postgres.session(database) as session,
         session.transaction(isolation="repeatable_read"),
@@ -79,7 +78,7 @@ def _logs(heads: Iterable[Any], entries: Iterable[Any], keys: Iterable[Any]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Acked:
-    """A command that the server acknowledged to an identity, with the v that it named."""
+    """A command that the server acknowledged to an identity, with the v of the ack."""
 
     identity: str
     command: RoomCommand
@@ -88,11 +87,11 @@ class Acked:
 
 @dataclass(slots=True)
 class Journal:
-    """What all clients of a test were told."""
+    """Everything that the clients of a test received."""
 
     acks: list[Acked] = field(default_factory=list)
     refused: list[tuple[str, RoomCommand, str]] = field(default_factory=list)
-    #: By room and client: events, and the v of snapshots among them.
+    #: Events, and the v of snapshots among them, by room and client.
     seen: dict[tuple[str, str], list[Happened | int]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -105,7 +104,7 @@ class Journal:
                 future.set_result(None)
 
     async def more_acks(self, count: int) -> None:
-        """Returns when so many more commands have been acknowledged."""
+        """Returns after `count` more commands have been acknowledged."""
         future = asyncio.get_running_loop().create_future()
         entry = (len(self.acks) + count, future)
         self._waiting.append(entry)
@@ -115,9 +114,7 @@ class Journal:
             self._waiting.remove(entry)
 
     def violations(self, logs: dict[str, RoomLog]) -> list[str]:
-        """Everything that the logs owe to what clients were told, and do not keep; empty when all
-        is well.
-        """
+        """The differences between the logs and what clients received; empty when all is well."""
         found = [wrong for log in logs.values() for wrong in _log_violations(log)]
         for ack in self.acks:
             found += _ack_violations(ack, logs.get(ack.command.room))
@@ -134,7 +131,7 @@ class Journal:
 
 
 def _log_violations(log: RoomLog) -> list[str]:
-    """v counts 1, 2, 3, …; each match counts its plies so, by the rules, to one end."""
+    """Checks that v counts 1, 2, 3, … and that each match follows the rules to one end."""
     found: list[str] = []
     if sorted(log.events) != list(range(1, log.head + 1)):
         found.append(f"{log.room}: the head is {log.head}, the events are {sorted(log.events)}")
@@ -142,29 +139,33 @@ def _log_violations(log: RoomLog) -> list[str]:
     created = log.events[1]
     if not isinstance(created, Created):
         return [f"{log.room}: the log starts with {created}"]
-    umpire: Referee | None = None
+    current: Referee | None = None
     match, ply = "", 0
     for v, event in sorted(log.events.items()):
         where = f"{log.room} v {v}"
         if isinstance(event, Started):
-            if umpire is not None:
+            if current is not None:
                 found.append(f"{where}: a match began before the one before it was over")
-            umpire, match, ply = referee(created.game, created.options), event.match, 0
+            current, match, ply = referee(created.game, created.options), event.match, 0
         elif isinstance(event, Moved):
-            if umpire is None or (event.match, event.ply, event.seat) != (match, ply, umpire.turn):
+            if current is None or (event.match, event.ply, event.seat) != (
+                match,
+                ply,
+                current.turn,
+            ):
                 return [*found, f"{where}: {event} where ply {ply} of {match} was to come"]
             try:
-                umpire.play(event.move)
+                current.play(event.move)
             except Foul as foul:
                 return [*found, f"{where}: {foul}"]
             ply += 1
         elif isinstance(event, Finished):
-            if umpire is None or event.match != match:
+            if current is None or event.match != match:
                 return [*found, f"{where}: {event}, but no such match was running"]
             on_board = event.how == "board"
-            if on_board != umpire.over or (on_board and event.winner != umpire.winner):
-                found.append(f"{where}: {event}, but the umpire says otherwise")
-            umpire = None
+            if on_board != current.over or (on_board and event.winner != current.winner):
+                found.append(f"{where}: {event}, but the referee says otherwise")
+            current = None
     return found
 
 
@@ -185,7 +186,7 @@ def _ack_violations(ack: Acked, log: RoomLog | None) -> list[str]:
 
 
 def _seen_violations(messages: list[Happened | int], log: RoomLog | None) -> list[str]:
-    """A client saw each event once, without a gap (a snapshot may jump), and as the log has it."""
+    """Checks that a client saw each event once, in order, as in the log; a snapshot may jump."""
     if log is None:
         return ["there is no such room"]
     found: list[str] = []

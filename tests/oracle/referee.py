@@ -1,8 +1,6 @@
-"""The rules of some simple games once more, as plainly as can be: an umpire that owes nothing to
-the engine.
+"""The rules of some simple games, written once more without any code of the engine.
 
-Every test that wants to know whether a move was legal, whose turn it is, or who has won, may ask
-here.
+Tests use a referee to decide which moves are legal, whose turn it is and who has won.
 """
 
 from collections.abc import Mapping
@@ -16,9 +14,7 @@ class Foul(Exception):
 
 @dataclass
 class Referee:
-    """One playing of a game: `turn` is the seat to move, `over` says that it has ended and `winner`
-    for whom.
-    """
+    """One match: `turn` is the seat to move, `over` whether it has ended, `winner` its winner."""
 
     names: ClassVar[dict[str, type["Referee"]]] = {}
 
@@ -31,7 +27,7 @@ class Referee:
         Referee.names[game] = cls
 
     def play(self, token: str) -> None:
-        """Plays a move for the seat to move; Foul if it may not."""
+        """Plays a move for the seat to move; raises Foul for an illegal one."""
         if self.over:
             raise Foul(f"{token} after the end")
         if token not in self.moves():
@@ -49,7 +45,7 @@ class Referee:
         raise NotImplementedError
 
     def judge(self) -> None:
-        """Looks whether that was the end; the turn has passed to the other side."""
+        """Ends the match if the last move ended it; the turn has already passed on."""
         raise NotImplementedError
 
     def end(self, winner: int | None) -> None:
@@ -57,7 +53,7 @@ class Referee:
 
 
 def referee(game: str, options: Mapping[str, str]) -> Referee:
-    """The umpire of a new match."""
+    """The referee of a new match."""
     return Referee.names[game](options)
 
 

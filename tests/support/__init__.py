@@ -1,1 +1,1 @@
-"""What tests use: servers, clients, browsers, clocks."""
+"""Helpers for tests: servers, clients, browsers, clocks."""

@@ -1,32 +1,36 @@
-"""Somebody who plays any game by its legal moves: on a page by clicks on the board, on a terminal
-by typing.
-"""
+"""Players for any game by its legal moves: in a browser by clicks, in a terminal by typing."""
 
 from playwright.async_api import expect
 
 from tests.support.browsers import Person
 from tests.support.pseudo_terminal import Screen
 
-# Runs in the page. A move is its path of cells, each pressed where it is drawn, then whatever is
-# asked; labels without cells are buttons. Only what every board has is known here.
+# This script runs in the page and uses only what every board has. A move is its path of cells; the
+# script presses each where it is drawn, then answers the choice that the page may ask for. Labels
+# without cells are buttons.
 DRIVER = """async ([seed, most, patience]) => {
     const board = document.querySelector("ply-board");
-    board.setPointerCapture = () => {}; // there is no such pointer, for these are events of a script
+    board.setPointerCapture = () => {}; // scripted events have no pointer to capture
     const chance = () => {
         seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
         return seed / 2 ** 32;
     };
     const press = (cell) => {
-        const ground = board.querySelector(`[role=gridcell][data-cell="${CSS.escape(cell)}"] .ground`);
+        const selector = `[role=gridcell][data-cell="${CSS.escape(cell)}"] .ground`;
+        const ground = board.querySelector(selector);
         const { x, y, width, height } = ground.getBoundingClientRect();
-        const at = { clientX: x + width / 2, clientY: y + height / 2, pointerId: 1, button: 0, bubbles: true };
-        for (const type of ["pointerdown", "pointerup"]) board.dispatchEvent(new PointerEvent(type, at));
+        const [clientX, clientY] = [x + width / 2, y + height / 2];
+        const at = { clientX, clientY, pointerId: 1, button: 0, bubbles: true };
+        for (const type of ["pointerdown", "pointerup"]) {
+            board.dispatchEvent(new PointerEvent(type, at));
+        }
     };
+    const buttons = () => [...board.querySelectorAll(".beside button")];
     const touch = (element, { targets = {} }, pieces) => {
         const cells = targets[element];
         if (cells === undefined) press(element);
         else if (cells.length > 0) press(cells.find((cell) => !(cell in pieces)) ?? cells[0]);
-        else [...board.querySelectorAll(".beside button")].find((one) => one.dataset.label === element).click();
+        else buttons().find((one) => one.dataset.label === element).click();
     };
     const until = async (holds, what) => {
         const end = performance.now() + patience;
@@ -38,7 +42,8 @@ DRIVER = """async ([seed, most, patience]) => {
     const over = () => document.querySelector(".state.over") !== null;
     let played = 0;
     while (played < most) {
-        await until(() => over() || (board.scene.moves.length > 0 && !board.scene.pending), "my turn");
+        const mine = () => board.scene.moves.length > 0 && !board.scene.pending;
+        await until(() => over() || mine(), "my turn");
         if (over()) break;
         const { moves, board: view, position } = board.scene;
         const move = moves[Math.floor(chance() * moves.length)];
@@ -47,7 +52,7 @@ DRIVER = """async ([seed, most, patience]) => {
         if (asked) asked.querySelector(`button[value="${CSS.escape(move.id)}"]`).click();
         const gone = () => board.scene.moves !== moves;
         await new Promise((resolve) => setTimeout(resolve));
-        // A path that longer ones go on from is finished by a second click on its end.
+        // A second click on its end finishes a path that is the beginning of longer ones.
         if (!gone()) press(move.path.at(-1));
         await until(gone, `${move.id}, which is ${move.path.join(" ")},`);
         played += 1;
@@ -56,14 +61,15 @@ DRIVER = """async ([seed, most, patience]) => {
 }"""
 
 
-async def play_on(person: Person, most: int, seed: int = 1) -> int:
-    """Plays so many legal moves by clicks, or to the end if that comes sooner; returns how many."""
+async def play_by_clicks(person: Person, most: int, seed: int = 1) -> int:
+    """Plays up to `most` legal moves by clicks, or until the match ends; returns their number."""
     return int(await person.page.evaluate(DRIVER, [seed, most, 60_000]))
 
 
-async def play_by_hand(person: Person, moves: int) -> None:
-    """The first moves by a real mouse or finger: any cells that may be clicked, until it is a move;
-    or to the end.
+async def play_with_pointer(person: Person, moves: int) -> None:
+    """Plays the first moves with a real mouse or finger, or until the match ends.
+
+    It clicks any clickable cells until they make a move.
     """
     over = person.page.locator(".state.over")
     tap = bool(await person.page.evaluate("matchMedia('(pointer: coarse)').matches"))
@@ -90,8 +96,8 @@ async def play_by_hand(person: Person, moves: int) -> None:
         await expect(person.page.locator(".moves .move").nth(before)).to_be_visible()
 
 
-def type_on(screen: Screen, most: int) -> int:
-    """Plays on a terminal by typing moves that it lists, to the end or so many; returns how many."""
+def play_by_typing(screen: Screen, most: int) -> int:
+    """Types moves that the terminal lists, up to `most` or to the end; returns their number."""
     played = 0
     while played < most:
         asked = screen.expect_one("Your move (or help)", "rematch or quit")

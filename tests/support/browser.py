@@ -1,4 +1,4 @@
-"""A real Chromium for tests, and pages in it that remember everything that went wrong on them."""
+"""A real Chromium for tests, and pages that record every error on them."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -20,13 +20,13 @@ MIME = {
     ".html": "text/html",
     ".json": "application/json",
 }
-#: Where a page sees the files of this repository.
+#: The address under which a page reads the files of this repository.
 FILES = "http://files.test"
 
 
 @asynccontextmanager
 async def open_chromium() -> AsyncIterator[Browser]:
-    """The Chromium of this system; RuntimeError says how to get one."""
+    """Opens this system's Chromium; the RuntimeError for a missing one says how to install it."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         raise RuntimeError("there is no Chromium here; `make system` installs it")
@@ -39,14 +39,12 @@ async def open_chromium() -> AsyncIterator[Browser]:
 
 
 def watch_faults(page: Page) -> list[str]:
-    """A list that fills with what goes wrong on a page: errors, warnings, violations of its content
-    security policy.
-    """
+    """A list that collects what goes wrong on a page: errors, warnings, violations of its CSP."""
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(f"error: {error}"))
     page.on(
         "console",
-        lambda said: faults.append(f"{said.type}: {said.text}") if said.type in BAD else None,
+        lambda line: faults.append(f"{line.type}: {line.text}") if line.type in BAD else None,
     )
     return faults
 

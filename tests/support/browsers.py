@@ -1,6 +1,4 @@
-"""People with a browser: pages on a real server that are used as people use them, and remember what
-went wrong.
-"""
+"""People with a browser: pages on a real server, used as people use them."""
 
 import re
 from collections.abc import AsyncIterator
@@ -11,7 +9,9 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.support.browser import watch_faults
 
+#: The title of a page whose player is on turn.
 TURN = re.compile(r"^Your turn")
+#: Milliseconds to wait for the page; only a test that hangs needs more.
 PATIENCE_MS = 60_000
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
 PHONE: dict[str, Any] = {
@@ -24,7 +24,7 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 class Person:
-    """Somebody at a page of the server. `faults` stays empty as long as all is well."""
+    """A person at a page of the server. `faults` stays empty unless something goes wrong."""
 
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
@@ -35,7 +35,7 @@ class Person:
         await self.page.goto(self.url + path)
 
     async def reload(self) -> None:
-        """Presses F5 and waits until the board is there again."""
+        """Presses F5 and waits until the board is back."""
         await self.page.reload()
         await self.board.wait_for()
 
@@ -55,7 +55,7 @@ class Person:
 
     @property
     def said(self) -> Locator:
-        """What a screen reader was told last."""
+        """What the page last announced to screen readers."""
         return self.page.locator("#announcer")
 
     def cell(self, cell: str) -> Locator:
@@ -65,7 +65,7 @@ class Person:
         return self.page.get_by_role("button", name=name, exact=True)
 
     async def pieces(self) -> dict[str, str]:
-        """What screen readers read of every cell that is not empty: its name and its piece."""
+        """What screen readers read for every occupied cell: its name and its piece."""
         labels: list[str] = await self.page.locator("ply-board [role=gridcell]").evaluate_all(
             "cells => cells.map(cell => cell.getAttribute('aria-label'))"
         )
@@ -80,7 +80,7 @@ class Person:
     async def create(
         self, game: str, opponent: str, *, level: int | None = None, side: str | None = None
     ) -> None:
-        """Makes a room in the lobby by its form and waits for the board."""
+        """Creates a room with the lobby's form and waits for the board."""
         await self.go("/")
         await self.pick("Game", game)
         await self.pick("Against", opponent)
@@ -93,7 +93,7 @@ class Person:
         await self.board.wait_for()
 
     async def pick(self, group: str, choice: str) -> None:
-        """Clicks one of a few choices in the lobby's form."""
+        """Clicks one of the choices in the lobby's form."""
         await (
             self.page.get_by_role("group", name=group, exact=True)
             .locator("label", has_text=choice)
@@ -105,7 +105,7 @@ class Person:
         await expect(self.page).to_have_title(TURN)
 
     async def play(self, cell: str) -> None:
-        """Waits for their turn, clicks a cell and sees that the move was taken."""
+        """Waits for their turn, clicks a cell and waits until the move is listed."""
         await self.turn()
         before = len(await self.moves())
         await self.cell(cell).click()
@@ -116,7 +116,7 @@ class Person:
         await self.page.keyboard.press("Enter")
 
     async def heard(self, text: str) -> None:
-        """Waits until a line of chat is there."""
+        """Waits until a line of chat appears."""
         await expect(self.page.locator(".chat .said", has_text=text)).to_have_count(1)
 
 
@@ -124,7 +124,7 @@ class Person:
 async def people(
     browser: Browser, url: str, *contexts: dict[str, Any]
 ) -> AsyncIterator[list[Person]]:
-    """Somebody for each browser context given; at the end nothing may have gone wrong on any page."""
+    """Opens a page for each browser context; at the end no page may have recorded an error."""
     opened = [await browser.new_context(**context) for context in contexts]
     group = [Person(await context.new_page(), url) for context in opened]
     for person in group:

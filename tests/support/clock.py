@@ -1,9 +1,10 @@
-"""A clock that a test turns, for an event loop with real sockets, pipes and processes (without
-those: `virtual`).
+"""A clock that a test advances, for an event loop with real sockets, pipes and processes.
 
-async with stopped_clock() as clock:
-    task = asyncio.create_task(…)                 # what needs no time happens
-    await clock.until(task.done, within_s=1.6)    # and now what needs time, timer by timer
+Code without those can use `virtual` of tests/support/fake_server.py.
+
+    async with stopped_clock() as clock:
+        task = asyncio.create_task(…)                 # runs everything that needs no time
+        await clock.until(task.done, within_s=1.6)    # then advances the time, timer by timer
 """
 
 import asyncio
@@ -12,16 +13,18 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
+#: A moment of real time, in seconds.
 MOMENT_S = 0.002
-#: Moments in which this process has nothing to do any more: then it waits for a timer, or for other
-#: processes.
+#: Consecutive moments without a timer after which the process counts as idle: it then waits for a
+#: timer or for other processes.
 SETTLE = 5
 
 
 class StoppedClock:
-    """What the running loop takes for the time: it stands still until the test turns it. What comes
-    over sockets and pipes, from threads and from other processes comes as ever, and other processes
-    have their own time.
+    """The time of the running loop; it stands still until the test advances it.
+
+    Data from sockets, pipes, threads and other processes arrives as usual. Other processes have
+    their own time.
     """
 
     def __init__(self, loop: Any) -> None:
@@ -29,13 +32,14 @@ class StoppedClock:
         self._loop = loop
 
     def turn(self, seconds: float) -> None:
-        """Lets so much time pass at once: what was due by then is called when the test next waits."""
+        """Advances the time at once; timers that become due run when the test next waits."""
         self.now_s += seconds
 
     async def until(self, holds: Callable[[], bool], within_s: float) -> float:
-        """Turns from timer to timer until that holds, and returns for how long; AssertionError when
-        it does not within so much time. For what happens in this process: the clock does not wait
-        for others.
+        """Advances from timer to timer until `holds` is true; returns the time that passed.
+
+        Raises AssertionError when it does not become true within `within_s`. The condition must
+        depend on this process only: the clock does not wait for other processes.
         """
         begun_s, end_s = self.now_s, self.now_s + within_s
         while not await self._settles(holds):
@@ -47,7 +51,7 @@ class StoppedClock:
         return self.now_s - begun_s
 
     async def run(self, seconds: float) -> None:
-        """Lets so much time pass, timer by timer."""
+        """Advances the time by `seconds`, timer by timer."""
         end_s = self.now_s + seconds
         passed = self._loop.call_at(end_s, lambda: None)
         await self.until(lambda: self.now_s >= end_s, seconds)
@@ -55,7 +59,7 @@ class StoppedClock:
         await self._settles(lambda: False)
 
     async def _settles(self, holds: Callable[[], bool]) -> bool:
-        """Whether that holds once everything has been done that can be done now."""
+        """Whether `holds` is true after everything has run that can run now."""
         for _ in range(SETTLE):
             if holds():
                 return True
@@ -65,8 +69,9 @@ class StoppedClock:
 
 @asynccontextmanager
 async def stopped_clock() -> AsyncIterator[StoppedClock]:
-    """Stops the running loop's time; afterwards it goes on from where it was left. asyncio's own
-    loop only.
+    """Stops the running loop's time; afterwards time continues from where the test left it.
+
+    It works with asyncio's own loop only.
     """
     loop: Any = asyncio.get_running_loop()
     real = type(loop).time
@@ -80,8 +85,9 @@ async def stopped_clock() -> AsyncIterator[StoppedClock]:
 
 
 async def ends_within(work: Coroutine[Any, Any, object], seconds: float) -> None:
-    """Awaits it on a stopped clock; AssertionError when it needs more time than that. On uvloop,
-    whose clock cannot be stopped, only that it ends.
+    """Awaits `work` on a stopped clock; raises AssertionError when it takes more than `seconds`.
+
+    On uvloop, whose clock cannot be stopped, it only checks that the work ends.
     """
     task = asyncio.ensure_future(work)
     if isinstance(asyncio.get_running_loop(), asyncio.SelectorEventLoop):
@@ -91,11 +97,11 @@ async def ends_within(work: Coroutine[Any, Any, object], seconds: float) -> None
 
 
 async def moment() -> None:
-    """Lets the world outside go on for a moment, whether the loop's clock stands still or not."""
+    """Gives the outside world a moment of real time, even when the loop's clock stands still."""
     await asyncio.to_thread(time.sleep, MOMENT_S)
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Waits for what no event tells of; that it hangs is found by the time limit of all tests."""
+    """Polls a condition that no event signals; the tests' time limit ends one that hangs."""
     while not holds():
         await moment()

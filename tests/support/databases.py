@@ -1,4 +1,4 @@
-"""Databases of both kinds under one name, and a store full of real matches in them."""
+"""Databases of both kinds behind one interface, and a store full of real matches in them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -23,17 +23,17 @@ KINDS = ["sqlite", "postgres"]
 
 
 class Database(Protocol):
-    """A database with nothing in it at first."""
+    """A database that starts without content."""
 
     async def run(self, work: Callable[[Connection], T], snapshot: bool = False) -> T:
-        """Runs a function in a transaction, as the commands of an operator do."""
+        """Runs a function in a transaction, as the operator's commands do."""
 
     def open(self) -> AbstractAsyncContextManager[SqlStore]:
-        """The store in it."""
+        """Opens the store in the database."""
 
 
 class SqliteDatabase:
-    """A file."""
+    """A database in a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -52,7 +52,7 @@ class SqliteDatabase:
 
 
 class PostgresDatabase:
-    """One of a server's."""
+    """A database on a PostgreSQL server."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -68,7 +68,7 @@ class PostgresDatabase:
 async def bare_database(
     kind: str, request: pytest.FixtureRequest, name: str = "store"
 ) -> AsyncIterator[Database]:
-    """A database of that kind without tables."""
+    """A database of this kind without tables."""
     if kind == "sqlite":
         folder: Path = request.getfixturevalue("tmp_path")
         yield SqliteDatabase(folder / f"{name}.sqlite3")
@@ -82,7 +82,7 @@ async def bare_database(
 async def empty_database(
     kind: str, request: pytest.FixtureRequest, name: str = "store"
 ) -> AsyncIterator[Database]:
-    """A database of that kind with our tables and nothing in them."""
+    """A database of this kind with our tables and no rows."""
     if kind == "sqlite":
         folder: Path = request.getfixturevalue("tmp_path")
         made = new_database(folder)
@@ -94,7 +94,7 @@ async def empty_database(
 
 
 def migrate(connection: Connection) -> tuple[str | None, str]:
-    """What `plyroom migrate` does."""
+    """Migrates the schema as `plyroom migrate` does."""
     return schema.migrate(connection, "here")
 
 
@@ -110,8 +110,10 @@ def content(connection: Connection) -> dict[str, list[dict[str, Any]]]:
 
 
 async def play_matches(store: SqlStore) -> list[str]:
-    """Rooms as people leave them: a finished match and its rematch, one against the AI, a private
-    one with chat among spectators, one in the middle of a match, and one that waits.
+    """Plays rooms of every sort and returns their ids.
+
+    They are: a finished match and its rematch, a match against the AI, an unlisted room with chat
+    among spectators, a match in progress, and a room that waits for an opponent.
     """
     world = World(store=store)
     async with world.hub() as hub:

@@ -1,6 +1,4 @@
-"""The files that docs/add-a-game.md leads to, and their installation as another distribution would
-do it.
-"""
+"""Extracts the files in docs/add-a-game.md and installs them as a separate distribution."""
 
 import re
 import tomllib
@@ -11,7 +9,7 @@ BLOCK = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.DOT
 
 
 def documented_files() -> dict[str, str]:
-    """The text of each file, its parts put together in the order of the page."""
+    """The text of each file, its parts joined in the order of the page."""
     parts: dict[str, list[str]] = {}
     for name, text in BLOCK.findall(PAGE.read_text("utf-8")):
         parts.setdefault(name, []).append(text)
@@ -19,9 +17,7 @@ def documented_files() -> dict[str, str]:
 
 
 def install(folder: Path) -> None:
-    """Writes the files into a folder with the metadata that an installer makes of its
-    pyproject.toml.
-    """
+    """Writes the files into a folder, with the metadata that an installer generates."""
     files = documented_files()
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")

@@ -1,6 +1,4 @@
-"""A room on a scripted connection that plays by the server's rule book; its AI always plays the
-first move.
-"""
+"""A room on a scripted connection that follows the server's rules; its AI plays the first move."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -34,11 +32,10 @@ Logged = tuple[int, RoomEvent]
 
 
 class House:
-    """One room. `serve` is a script for a connection of Ada's, `act` does something in another's
-    name.
+    """One room. `serve` is a script for Ada's connection; `act` executes another actor's command.
 
-    After committing a command of a type in `cut_before_ack` the connection is cut, once, and
-    nothing of it is told.
+    After committing a command whose type is in `cut_before_ack` the room cuts the connection, once,
+    and sends neither the ack nor the events.
     """
 
     def __init__(
@@ -68,23 +65,23 @@ class House:
         return self.log[-1]
 
     async def serve(self, link: Link) -> None:
-        """Welcomes, then answers whatever comes."""
+        """Welcomes the client, then answers every message."""
         await link.hello()
         self._link = link
         while True:
             await self._answer(await link.receive(), link)
 
     async def act(self, actor: Actor, command: Command) -> None:
-        """Somebody else's command."""
+        """Executes a command of another actor."""
         await self._tell(self.decide(actor, command))
 
     def play_out(self) -> None:
-        """The AI's turns, as long as it has one, before anybody came."""
+        """Plays the AI's moves while it is on turn, before anybody joined."""
         while (seat := self.room.ai_to_move()) is not None:
             self._ai_move(seat)
 
     async def presence(self, *seats: bool) -> None:
-        """Who is here."""
+        """Sends which seats are connected."""
         await self._send(format_message(Presence(room="r", seats=seats, watching=0)))
 
     async def _answer(self, message: Message, link: Link) -> None:
@@ -128,7 +125,7 @@ class House:
         await self._tell([one for one in self.log if since and one[0] > since], draw=True)
 
     async def _tell(self, events: Sequence[Logged], draw: bool = False) -> None:
-        """The events, and after those that change the picture the picture and Ada's moves."""
+        """Sends events, then the view and Ada's moves if the events change them."""
         for v, event in events:
             await self._send(event_frame("r", v, 0, format_event_body(event)))
         match = self.room.match
@@ -143,7 +140,7 @@ class House:
                 await self._send(format_message(message))
 
     async def _ai(self) -> None:
-        """The AI's turns, as long as it has one: it thinks in two frames and plays the first move."""
+        """Plays the AI's moves while it is on turn: two thinking frames, then the first move."""
         while (seat := self.room.ai_to_move()) is not None:
             match = self.room.match
             assert match is not None

@@ -1,5 +1,4 @@
-"""A world for hubs and rooms: a store that fails on command, engines that follow a script, clients
-that read frames.
+"""Fakes for hubs and rooms: a store that fails on command, scripted engines, frame-reading clients.
 
 Time is the event loop's: on virtual time (see `virtual`) a test of minutes takes milliseconds.
 """
@@ -54,13 +53,15 @@ from tests.support.virtual_time import run_virtual
 P = ParamSpec("P")
 T = TypeVar("T")
 Message = dict[str, Any]
+#: The time of the test server at the start of a loop, in ms since 1970.
 START_MS = 1_700_000_000_000
 COMMANDS = itertools.count(1)
 
 
 def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Runs an async test on virtual time; what nobody caught, in a timer or a forgotten task, fails
-    it, too.
+    """Runs an async test on virtual time.
+
+    An exception that nothing caught, in a timer or a forgotten task, fails the test too.
     """
 
     async def main(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -79,23 +80,23 @@ def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 
 def loop_ms() -> int:
-    """The world's time: the event loop's, from a day in the past on."""
+    """The test server's time in milliseconds: the event loop's, from a fixed past day."""
     return START_MS + int(asyncio.get_running_loop().time() * 1000)
 
 
-# --- the store --------------------------------------------------------------------------------------------------------
+# --- the store
 
 
 @dataclass
 class Fault:
-    """How one call fails: without having done anything, or after it was done (then nobody knows)."""
+    """A failure of one call, before its work or after it (the caller cannot tell which)."""
 
     after: bool = False
     error: Exception = field(default_factory=lambda: StoreUnavailable("a fault of the test"))
 
 
 class FaultyStore(MemoryStore):
-    """The store in memory, whose calls fail or wait when a test says so. `calls` counts them."""
+    """The in-memory store, with calls that fail or wait as a test commands. `calls` counts them."""
 
     def __init__(self) -> None:
         super().__init__(loop_ms)
@@ -106,11 +107,11 @@ class FaultyStore(MemoryStore):
         self.calls: dict[str, int] = {}
 
     def fail(self, call: str, *faults: Fault) -> None:
-        """The next calls of that name fail so."""
+        """Makes the next calls of this name fail."""
         self.faults.setdefault(call, []).extend(faults or [Fault()])
 
     def hold(self, call: str) -> asyncio.Event:
-        """Calls of that name wait until the event is set; `waiting` tells that one does."""
+        """Blocks calls of this name until the event is set; `waiting` is set by a blocked call."""
         self.waiting[call] = asyncio.Event()
         self.gates[call] = asyncio.Event()
         return self.gates[call]
@@ -191,7 +192,7 @@ class FaultyStore(MemoryStore):
 
 
 class UnreliableStore(FaultyStore):
-    """Fails by chance, from a seed: before the work, and after it unless `after` is False."""
+    """A store that fails at random, from a seed: before its work or, with `after`, after it."""
 
     def __init__(self, seed: int, rate: float, after: bool = True) -> None:
         super().__init__()
@@ -205,13 +206,14 @@ class UnreliableStore(FaultyStore):
         return await super()._through(call, work)
 
 
-# --- the bus ----------------------------------------------------------------------------------------------------------
+# --- the bus
 
 
 class BadBus:
-    """A bus that loses, doubles, delays and reorders messages by chance, from a seed; `faults` 0
-    does none of it. With a later beat of a node it says that something of that node was missed, as
-    the bus over MQTT does.
+    """A bus that loses, duplicates, delays and reorders messages at random, from a seed.
+
+    With `faults` 0 it does none of these. As the bus over MQTT does, it reports with a node's next
+    heartbeat that messages of that node were lost.
     """
 
     def __init__(self, seed: int = 0, faults: float = 0.0, delay_s: float = 0.02) -> None:
@@ -220,9 +222,9 @@ class BadBus:
         self._delay_s = delay_s
         self._inner = LocalBus()
         self._missed: set[str] = set()
-        #: Nothing gets through at all.
+        #: True drops every message.
         self.cut = False
-        #: Whether it knows of that.
+        #: Whether the bus reports that messages flow.
         self.flows = True
 
     def publish(self, message: BusMessage) -> None:
@@ -255,13 +257,13 @@ class BadBus:
         return self._inner.numbers()
 
 
-# --- the engines ------------------------------------------------------------------------------------------------------
+# --- the engines
 
 Answer = Callable[[Job], Awaitable[str]]
 
 
 async def first_legal(job: Job) -> str:
-    """The first legal move, at once."""
+    """Answers with the first legal move, at once."""
     game = load_game(job.game)
     position = game.position(job.start, job.options)
     for token in job.moves:
@@ -270,8 +272,10 @@ async def first_legal(job: Job) -> str:
 
 
 class ScriptedEngines:
-    """Engines that answer as a test says; `jobs` are those that were asked for, `asked` tells of
-    each.
+    """Engines that answer as a test says.
+
+    `jobs` lists the requested searches, `cancelled` the cancelled ones; `asked` is set at each
+    request.
     """
 
     def __init__(self, answer: Answer = first_legal) -> None:
@@ -310,11 +314,11 @@ class ScriptedEngines:
         return Result(move, info)
 
 
-# --- clients ----------------------------------------------------------------------------------------------------------
+# --- clients
 
 
 def parse_frames(data: bytes) -> list[Message]:
-    """The messages in unmasked text frames (RFC 6455, section 5.2)."""
+    """Parses the messages in unmasked text frames (RFC 6455, section 5.2)."""
     messages: list[Message] = []
     while data:
         assert data[0] == 0x81, "a whole text frame"
@@ -329,7 +333,7 @@ def parse_frames(data: bytes) -> list[Message]:
 
 
 class Client:
-    """Somebody connected to a hub, as a room sees a connection (`server.ports.Follower`)."""
+    """A client connected to a hub, as a room sees it (`server.ports.Follower`)."""
 
     def __init__(self, hub: Hub, identity: str, name: str | None = None) -> None:
         self.actor = Actor(identity, name or identity.title())
@@ -352,11 +356,11 @@ class Client:
         self.send(frames)
 
     def close(self) -> None:
-        """The connection is gone."""
+        """Disconnects the client."""
         self.closed = True
         self.hub.forget(self, self._rooms)
 
-    # --- saying ---
+    # --- sending
 
     def say(self, command: wire.RoomCommand) -> None:
         """Sends a command to its room."""
@@ -369,7 +373,7 @@ class Client:
         return await self.answer(command.id)
 
     async def ack(self, command: wire.RoomCommand) -> int | None:
-        """Sends a command that must be acknowledged; returns its v."""
+        """Sends a command that must be acknowledged; returns the v in the ack."""
         answer = await self.ask(command)
         assert answer["t"] == "ack", answer
         v: int | None = answer["v"]
@@ -382,7 +386,7 @@ class Client:
         return str(answer["code"])
 
     async def create(self, game: str = "tic-tac-toe", key: str | None = None, **fields: Any) -> str:
-        """Makes a room and returns its id."""
+        """Creates a room and returns its id."""
         command = wire.Create(id=key or self.new_id(), game=game, **fields)
         ack = await self.hub.create(self.actor, command)
         assert isinstance(ack.room, str)
@@ -408,12 +412,10 @@ class Client:
     def plain(self, kind: type[wire.RoomCommand], room: str) -> wire.RoomCommand:
         return kind(id=self.new_id(), room=room)
 
-    # --- hearing ---
+    # --- receiving
 
     async def until(self, wanted: Callable[[Message], bool], since: int = 0) -> Message:
-        """The first message that is wanted, heard already (from the one numbered `since` on) or yet
-        to come.
-        """
+        """Returns the first matching message from index `since` on; waits until there is one."""
         at = since
         async with asyncio.timeout(60):
             while True:
@@ -425,23 +427,23 @@ class Client:
                 await self._heard.wait()
 
     async def answer(self, key: str) -> Message:
-        """The answer to a command; it must be the only one."""
+        """Returns the first answer to a command."""
         return await self.until(lambda m: m["t"] in ("ack", "error") and m["id"] == key)
 
     async def event(self, kind: str, since: int = 0) -> Message:
-        """The first event of that kind."""
+        """Returns the first event of this kind."""
         return await self.until(lambda m: m["t"] == "event" and m["kind"] == kind, since)
 
     async def at_v(self, v: int) -> None:
-        """Waits until the event v has come, or a snapshot beyond it."""
+        """Waits for event v, or for a snapshot at or beyond it."""
         await self.until(lambda m: m["t"] in ("event", "snapshot") and m["v"] >= v)
 
     def events(self) -> list[Message]:
-        """The events in the order in which they came."""
+        """The events in their order of arrival."""
         return [m for m in self.messages if m["t"] == "event"]
 
     def of(self, t: str) -> list[Message]:
-        """The messages of a type."""
+        """The messages of one type."""
         return [m for m in self.messages if m["t"] == t]
 
     def answers(self, key: str) -> list[Message]:
@@ -449,25 +451,25 @@ class Client:
         return [m for m in self.messages if m["t"] in ("ack", "error") and m["id"] == key]
 
 
-# --- everything together ----------------------------------------------------------------------------------------------
+# --- everything together
 
 
 class World:
-    """One store, one bus, and what hubs need besides."""
+    """One store and one bus with everything else that hubs need."""
 
     def __init__(
         self, find_game: Callable[[str], Game] = load_game, store: Store | None = None
     ) -> None:
         self.settings = Settings(sole_node=False, ai_pace_ms=0, ai_duel_pace_ms=0, workers=1)
         self.store = FaultyStore()
-        self._instead = store
+        self._store_override = store
         self.bus: Bus = BadBus()
         self.engines = ScriptedEngines()
         self.find_game = find_game
         self._ids = itertools.count(1)
 
     def unlimited(self) -> "World":
-        """The same without limits of chat and of addresses, for tests that only want many events."""
+        """Removes the limits on chat and addresses, for tests that only need many events."""
         self.settings = replace(self.settings, **limits.OFF)
         return self
 
@@ -479,19 +481,25 @@ class World:
 
     def ports(self, node: str, **changes: Any) -> Ports:
         ports = Ports(
-            node=node, settings=self.settings, store=self._instead or self.store, bus=self.bus, engines=self.engines,
-            find_game=self.find_game, now_ms=self.now_ms, new_id=self.new_id,
-        )  # fmt: skip
+            node=node,
+            settings=self.settings,
+            store=self._store_override or self.store,
+            bus=self.bus,
+            engines=self.engines,
+            find_game=self.find_game,
+            now_ms=self.now_ms,
+            new_id=self.new_id,
+        )
         return replace(ports, **changes)
 
     @asynccontextmanager
     async def hub(self, node: str = "n1", **changes: Any) -> AsyncIterator[Hub]:
-        """A node's hub."""
+        """Opens a node's hub."""
         async with open_hub(self.ports(node, **changes)) as hub:
             yield hub
 
 
 async def settle() -> None:
-    """Lets everything happen that can happen now, without time passing."""
+    """Lets everything run that can run now, without time passing."""
     for _ in range(100):
         await asyncio.sleep(0)

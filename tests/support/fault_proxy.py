@@ -1,8 +1,7 @@
-"""A TCP proxy for tests that fails exactly as told: after so many bytes, by reset, by silence.
+"""A TCP proxy for tests with precise faults: a cut after n bytes, a reset, silence.
 
 async with fault_proxy(server.port) as proxy:
-    proxy.cut_after(Toward.SERVER, 17)   # the server gets 17 bytes more, then both ends see the
-    connection go
+    proxy.cut_after(Toward.SERVER, 17)   # 17 more bytes reach the server, then both ends close
 """
 
 import asyncio
@@ -12,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import Enum
 
+#: Bytes to read at a time.
 CHUNK = 65536
 
 
@@ -23,17 +23,18 @@ class Toward(Enum):
 
 
 class FaultProxy:
-    """See `fault_proxy`. Faults hit the connections that are open when they are asked for; later
-    ones are sound.
+    """The proxy that `fault_proxy` opens.
+
+    A fault hits the connections that are open when the test calls it; later connections work.
     """
 
     def __init__(self, upstream_port: int) -> None:
         self.port = 0
-        #: New connections are dropped at once.
+        #: True drops new connections at once.
         self.refusing = False
-        #: Connections so far.
+        #: The number of connections accepted so far.
         self.made = 0
-        #: Bytes so far, each way.
+        #: Bytes forwarded so far, by direction.
         self.passed = dict.fromkeys(Toward, 0)
         self._upstream_port = upstream_port
         self._links: set[_Link] = set()
@@ -44,11 +45,10 @@ class FaultProxy:
         return f"http://127.0.0.1:{self.port}"
 
     def cut_after(self, toward: Toward, count: int) -> asyncio.Event:
-        """Lets exactly `count` bytes more through in one direction, then closes all connections;
-        set when it did.
+        """Forwards exactly `count` more bytes in one direction, then closes all connections.
 
-        The receiver of the last byte sees them all and then an orderly end; nothing at all arrives
-        after that.
+        The returned event is set afterwards. The receiver of the last byte sees them all and then
+        an orderly end; nothing arrives after that.
         """
         done = asyncio.Event()
         self._cut = (toward, count, done)
@@ -57,25 +57,26 @@ class FaultProxy:
         return done
 
     def freeze(self, *directions: Toward) -> None:
-        """Bytes stop (both ways, if no direction is named) while the connections stay, as if a
-        cable had been drawn.
+        """Stops the bytes, as if a cable had been pulled, while the connections stay open.
+
+        Without a direction it stops both.
         """
         for link in self._links:
             for toward in directions or Toward:
                 link.flowing[toward].clear()
 
     def thaw(self) -> None:
-        """They flow again, those held back first."""
+        """Resumes the flow, starting with the bytes held back."""
         for link in self._links:
             link.thaw()
 
     def close_all(self) -> None:
-        """An orderly end of every connection, both ways."""
+        """Closes every connection in an orderly way, in both directions."""
         for link in tuple(self._links):
             link.close()
 
     def reset_all(self) -> None:
-        """A reset (RST) of every connection, both ways."""
+        """Resets (RST) every connection, in both directions."""
         for link in tuple(self._links):
             link.reset()
 
@@ -105,7 +106,7 @@ class FaultProxy:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        """One direction, to the end of either side, which then is the end of the link."""
+        """Forwards one direction until either side ends, which ends the link."""
         try:
             while data := await reader.read(CHUNK):
                 await link.flowing[toward].wait()
@@ -114,7 +115,7 @@ class FaultProxy:
                 self._pass(toward, data, writer)
                 await writer.drain()
         except OSError:
-            pass  # a side that went away ends the link, which is all that is to be done
+            pass  # a side that disappears ends the link; nothing more is to be done
         finally:
             link.close()
 
@@ -138,7 +139,7 @@ class FaultProxy:
 
 
 class _Link:
-    """One client's connection and the one that carries it on."""
+    """A client's connection and the connection to the server that continues it."""
 
     def __init__(self, down: asyncio.StreamWriter, up: asyncio.StreamWriter) -> None:
         self.flowing = {toward: asyncio.Event() for toward in Toward}
@@ -167,7 +168,7 @@ class _Link:
 
 @asynccontextmanager
 async def fault_proxy(upstream_port: int) -> AsyncIterator[FaultProxy]:
-    """A proxy on a free port of 127.0.0.1 before a server's port; sound until told otherwise."""
+    """Opens a proxy before a server's port, on a free port of 127.0.0.1 and without faults."""
     proxy = FaultProxy(upstream_port)
     tasks: set[asyncio.Task[None]] = set()
 

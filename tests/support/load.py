@@ -1,8 +1,7 @@
-"""A crowd of clients who play, chat, err, hop from node to node, send again and cut connections,
-and write it all down.
+"""A load of clients who play, chat, err, change nodes, resend commands and cut connections.
 
-They know the rules from tests/oracle/referee.py and the rooms from what they are told. Everything
-goes into a `History`.
+They know the rules from tests/oracle/referee.py and the rooms from the server's messages. A
+`History` records everything that they send and receive.
 """
 
 import asyncio
@@ -19,29 +18,31 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from tests.oracle.history import READER, History, Message
 from tests.oracle.referee import Referee, referee
 
+#: Seconds to wait for an answer or a connection.
 WAIT_S = 15.0
+#: The audiences of a line of chat.
 TO = ["room", "spectators"]
-#: A room with so many events is left alone: a client that is further behind than 500 gets a
-#: snapshot.
+#: Events after which the clients leave a room alone: a client that is more than 500 events behind
+#: receives a snapshot.
 LONGEST = 450
 
 
 @dataclass
 class Known:
-    """A room as one connection has been told of it."""
+    """A room as one connection knows it from the server's messages."""
 
     v: int = 0
     game: str = ""
     options: dict[str, str] = field(default_factory=dict)
     seats: list[str | None] = field(default_factory=lambda: [None, None])
     match: str = ""
-    umpire: Referee | None = None
+    referee: Referee | None = None
     over: bool = True
     offers: list[int] = field(default_factory=list)
     plies: int = 0
 
     def take(self, message: Message) -> None:
-        """Follows what is told."""
+        """Applies a message."""
         match message["t"]:
             case "joined":
                 self.game, self.options = (
@@ -84,22 +85,22 @@ class Known:
 
     def _start(self, match: str) -> None:
         self.match, self.over, self.plies = match, False, 0
-        self.umpire = referee(self.game, self.options)
+        self.referee = referee(self.game, self.options)
 
     def _move(self, token: str) -> None:
         self.plies += 1
-        if self.umpire is not None:
-            # A planted fault may have let an illegal move through: finding that is for the checker.
+        if self.referee is not None:
+            # A planted fault may have let an illegal move through; the checker must find that.
             with suppress(Exception):
-                self.umpire.play(token)
+                self.referee.play(token)
 
     def my_turn(self, identity: str) -> bool:
-        umpire = self.umpire
+        referee = self.referee
         return (
             not self.over
-            and umpire is not None
-            and not umpire.over
-            and self.seats[umpire.turn] == identity
+            and referee is not None
+            and not referee.over
+            and self.seats[referee.turn] == identity
         )
 
 
@@ -156,7 +157,7 @@ class Link:
                 self._resolve(key, None)
 
     async def send(self, message: Message) -> "asyncio.Future[Message | None]":
-        """Sends a message; the future is its answer, None when the connection closed before."""
+        """Sends a message; the future is its answer, or None when the connection closes first."""
         future: asyncio.Future[Message | None] = asyncio.get_running_loop().create_future()
         if not self.open:
             future.set_result(None)
@@ -172,38 +173,37 @@ class Link:
         return future
 
     def _give_up(self, answer: "asyncio.Future[Message | None]") -> None:
-        """As real clients do when nothing comes for long."""
+        """Aborts the connection, as real clients do, when no answer has arrived."""
         if not answer.done():
             self._connection.transport.abort()
 
     async def ask(self, message: Message) -> Message | None:
-        """Sends a message and waits for its answer; None when there was none, which the checker
-        judges.
-        """
+        """Sends a message and returns its answer, or None; the checker judges a missing one."""
         return await patiently(await self.send(message))
 
     async def close(self) -> None:
-        """Ends the connection, whatever is under way."""
+        """Aborts the connection, whatever is in progress."""
         self._connection.transport.abort()
         await self._reading
 
     async def cut(self, message: Message) -> None:
-        """Sends a message and cuts the connection at once: nobody knows whether it arrived."""
+        """Sends a message and aborts the connection at once: whether it arrived is unknown."""
         await self.send(message)
         await self.close()
 
 
 async def patiently(answer: "asyncio.Future[Message | None]") -> Message | None:
-    """An answer that is waited for, but not for ever."""
+    """Returns an answer, or None after `WAIT_S`."""
     with suppress(TimeoutError):
         return await asyncio.wait_for(answer, WAIT_S)
     return None
 
 
 class CrowdClient:
-    """Somebody with an identity and a connection to each node. `urls` says where those are at the
-    moment. A connection is there within `linked_s`; it is given up when an answer takes longer than
-    `gives_up_s`, if that is set: then nobody can see that an answer never comes.
+    """A client with one identity and a connection to each node at `urls`.
+
+    A connection must open within `linked_s`. The client aborts one whose answer takes longer than
+    `gives_up_s`, if that is set; the checker then cannot see that an answer is missing.
     """
 
     def __init__(
@@ -230,12 +230,10 @@ class CrowdClient:
         self._ids = itertools.count(1)
         self._seen: dict[str, int] = {}
 
-    # --- connections ---
+    # --- connections
 
     async def link(self, number: int) -> Link:
-        """The connection to a node, made anew if need be; it follows all rooms from where the
-        client was.
-        """
+        """The connection to a node, opened if necessary; it resumes all rooms."""
         link = self.links[number]
         async with asyncio.timeout(self._linked_s):
             while link is None or not link.open:
@@ -274,7 +272,7 @@ class CrowdClient:
         return link if link.open else None
 
     async def join(self, link: Link, room: str, since: int) -> None:
-        """Follows a room from a v, as long as it takes."""
+        """Joins a room from a v, again until it is acknowledged or the connection closes."""
         while link.open:
             answer = await link.ask(
                 {"t": "join", "id": self.new_id(), "room": room, "since": since}
@@ -285,20 +283,20 @@ class CrowdClient:
     def new_id(self) -> str:
         return f"{self.name}{next(self._ids)}"
 
-    # --- commands ---
+    # --- commands
 
     async def command(self, link: Link, t: str, room: str, **fields: object) -> Message | None:
-        """Sends a new command and waits for its answer."""
+        """Sends a new command and returns its answer."""
         return await self.again(link, {"t": t, "id": self.new_id(), "room": room, **fields})
 
     async def again(self, link: Link, message: Message) -> Message | None:
-        """Sends a command, new or not, and waits for its answer."""
+        """Sends a command, new or not, and returns its answer."""
         self.commands += 1
         self.sent.append(message)
         return await link.ask(message)
 
     async def play(self, commands: int) -> None:
-        """Sends so many commands, sensible and other ones."""
+        """Sends commands, legal and illegal ones, until the client has sent `commands` in all."""
         while self.commands < commands:
             link = await self.link(self.chance.randrange(len(self.links)))
             known = [(room, one) for room, one in link.rooms.items() if one.v < LONGEST]
@@ -310,11 +308,12 @@ class CrowdClient:
             await asyncio.sleep(0)
 
     async def _move(self, link: Link, room: str, known: Known) -> None:
-        """A legal move, as far as one knows; sometimes sent twice, to two nodes, or into a cut
-        connection.
+        """Plays a move that is legal by the client's knowledge.
+
+        It sometimes sends the move twice, sends it to two nodes, or cuts the connection after it.
         """
-        assert known.umpire is not None
-        token = self.chance.choice(known.umpire.moves())
+        assert known.referee is not None
+        token = self.chance.choice(known.referee.moves())
         message = {
             "t": "move",
             "id": self.new_id(),
@@ -322,14 +321,14 @@ class CrowdClient:
             "ply": known.plies,
             "move": token,
         }
-        luck = self.chance.random()
-        if luck < 0.88:
+        roll = self.chance.random()
+        if roll < 0.88:
             await self.again(link, message)
-        elif luck < 0.92:
+        elif roll < 0.92:
             self.commands += 1
             for future in [await link.send(message), await link.send(message)]:
                 await patiently(future)
-        elif luck < 0.96:
+        elif roll < 0.96:
             self.commands += 1
             links = [await self.link(number) for number in range(len(self.links))]
             for future in [await one.send(message) for one in links]:
@@ -351,31 +350,41 @@ class CrowdClient:
             await self.command(link, chance.choice(["resign", "abort"]), room)
             return
         noise: list[Callable[[], object]] = [
-            lambda: self.command(link, "chat", room, text=f"{self.name} {len(self.sent)}", to=chance.choice(TO)),
-            lambda: self.command(link, "move", room, ply=max(0, known.plies - 1), move=self._token(known)),
+            lambda: self.command(
+                link, "chat", room, text=f"{self.name} {len(self.sent)}", to=chance.choice(TO)
+            ),
+            lambda: self.command(
+                link, "move", room, ply=max(0, known.plies - 1), move=self._token(known)
+            ),
             lambda: self.command(link, "move", room, ply=known.plies, move=self._token(known)),
             lambda: self.command(link, "move", room, ply=known.plies + 1, move=self._token(known)),
-            lambda: self.command(link, "move", room, ply=known.plies, move=chance.choice(["", "zz", "\u202e", "9x9"])),
+            lambda: self.command(
+                link, "move", room, ply=known.plies, move=chance.choice(["", "zz", "\u202e", "9x9"])
+            ),
             lambda: self.command(link, "sit", room, seat=chance.randrange(2)),
-            lambda: self.command(link, chance.choice(["decline", "offer_draw", "accept", "claim"]), room),
+            lambda: self.command(
+                link, chance.choice(["decline", "offer_draw", "accept", "claim"]), room
+            ),
             lambda: self.command(link, "add_ai", room, seat=chance.randrange(2), level=1),
-            lambda: self.again(link, chance.choice(self.sent[-60:] or [{"t": "abort", "id": "x", "room": room}])),
+            lambda: self.again(
+                link, chance.choice(self.sent[-60:] or [{"t": "abort", "id": "x", "room": room}])
+            ),
             lambda: self.command(link, chance.choice(["resign", "abort", "stand"]), room),
             lambda: self.join(link, room, chance.choice([0, known.v, max(1, known.v - 3)])),
             link.close,
-        ]  # fmt: skip
+        ]
         weights = [6, 4, 4, 2, 2, 1, 1, 1, 6, 1, 2, 1]
         await chance.choices(noise, weights)[0]()  # type: ignore[misc]
 
     def _token(self, known: Known) -> str:
-        """A move of this game, legal or not."""
+        """A first move of this game, legal now or not."""
         fresh = referee(known.game, known.options)
         return self.chance.choice(fresh.moves())
 
-    # --- the end ---
+    # --- the end
 
     def behind(self, heads: dict[str, int]) -> list[str]:
-        """The rooms in which one of the open connections has not seen everything yet."""
+        """The rooms in which an open connection has not received every event yet."""
         open_links = [link for link in self.links if link is not None and link.open]
         return [
             room
@@ -386,7 +395,7 @@ class CrowdClient:
 
 
 async def read_everything(url: str, rooms: list[str], history: History) -> None:
-    """The last word: joins every room on a node that was not there before, from the first event on."""
+    """Records the final logs: joins every room from its first event on a fresh node."""
     reader = CrowdClient(READER, [url], history, 0)
     link = await reader.link(0)
     for room in rooms:

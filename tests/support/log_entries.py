@@ -1,6 +1,4 @@
-"""Log entries and rooms for tests of the store and the bus, of no game in particular; and databases
-to keep them in.
-"""
+"""Log entries and rooms of no particular game, and new databases, for store and bus tests."""
 
 import asyncio
 import tempfile
@@ -33,7 +31,7 @@ TODAY = day_of(NOW_MS)
 
 
 def new_database(folder: Path) -> Path:
-    """An empty database in that folder; the migrations run once for all of them."""
+    """Creates an empty database in a folder; the migrations run once per process."""
     path = folder / "store.sqlite3"
     path.write_bytes(_migrated())
     return path
@@ -48,7 +46,7 @@ def _migrated() -> bytes:
 
 
 def entries(first_v: int, count: int = 1, at_ms: int = NOW_MS) -> tuple[StoredEvent, ...]:
-    """Some events in a row."""
+    """A sequence of events."""
     body = b'{"kind":"said","identity":"ada","name":"Ada","text":"%d"}'
     return tuple(
         StoredEvent(v, at_ms, EVERYBODY, body % v) for v in range(first_v, first_v + count)
@@ -66,7 +64,7 @@ def append(
     at_ms: int = NOW_MS,
     projections: Sequence[Projection] = (),
 ) -> Append:
-    """Events after a v."""
+    """An append of events after a v."""
     return Append(
         room, after_v, entries(after_v + 1, count, at_ms), node, due_ms, command, tuple(projections)
     )
@@ -83,7 +81,7 @@ def new_room(
     at_ms: int = NOW_MS,
     projections: Sequence[Projection] = (),
 ) -> NewRoom:
-    """A room that starts with some events; its create_id is its own id unless one is given."""
+    """A room that starts with events; its create_id is the room's id unless one is given."""
     key = CommandKey(host, create_id or room)
     first = append(
         room, 0, key, count=count, node=node, due_ms=due_ms, at_ms=at_ms, projections=projections
@@ -92,12 +90,12 @@ def new_room(
 
 
 def started(match: str, v: int = 1, *, public: bool = True, at_ms: int = NOW_MS) -> MatchStarted:
-    """A match that begins."""
+    """The projection of a match that starts."""
     return MatchStarted(match, "sticks", 1, b"{}", b"[]", "1-2-3 first", "digest", v, at_ms, public)
 
 
 def finished(match: str, v: int = 2, *, at_ms: int = NOW_MS) -> MatchFinished:
-    """A match that ends."""
+    """The projection of a match that ends."""
     return MatchFinished(match, v, at_ms, 7, b'{"winner":0}')
 
 
@@ -106,12 +104,12 @@ def listing(text: str, listed: bool = True) -> Listing:
     return Listing(listed, b'{"title":"%b"}' % text.encode())
 
 
-#: For tests that wait until PostgreSQL is given up.
+#: Short limits, for tests that wait until the store gives PostgreSQL up.
 HASTY = Limits(connect_s=2.0, statement_s=2.0, lock_s=0.2)
 
 
 async def outcome(work: Awaitable[object]) -> object:
-    """What it returns, or the StoreError that it raises."""
+    """The result of `work`, or the StoreError that it raises."""
     try:
         return await work
     except StoreError as error:
@@ -121,8 +119,10 @@ async def outcome(work: Awaitable[object]) -> object:
 async def insist(
     store: Store, room: str, key: CommandKey, body: bytes, within_s: float = 30.0
 ) -> tuple[int, int]:
-    """Writes an event for a command as a node does: again after a conflict, and when nobody knows,
-    by its key. Returns how many conflicts there were, and at which v it is.
+    """Writes an event as a node does; returns the number of conflicts and the event's v.
+
+    It tries again after a conflict and when the outcome is unknown; the command's key prevents a
+    second event.
     """
     conflicts = 0
     async with asyncio.timeout(within_s):

@@ -1,6 +1,4 @@
-"""Seeded nonsense of every layer: bytes that are no request, handshakes that are none, broken
-frames and messages.
-"""
+"""Seeded malformed input for every layer: bytes, handshakes, frames and messages."""
 
 import json
 import random
@@ -14,15 +12,17 @@ from tests.support.raw_websocket import BINARY, CLOSE, PING, PONG, TEXT, frame, 
 
 Json = dict[str, Any]
 
+#: An integer beyond 64 bits.
 BIG = 10**30
-#: Values that stand where others belong.
+#: Values of wrong types and at the limits, to put into fields.
 STRANGE: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1, 2, 3, 0.5, -0.0, 2**31, 2**53 - 1, 2**53, 2**63, 2**64, BIG, -BIG, "", " ", "0", "\0",
-    "x", "x" * 36, "x" * 37, "x" * 5000, "../../etc/passwd", "'; DROP TABLE rooms; --", "%00", "\ud800", "\u202e",
-    "🎲" * 9, "ai", "hello", [], [[]], [None], {}, {"t": "move"}, {"": ""}, [1, [2, [3, [4, [5, [6, [7, [8]]]]]]]],
+    None, True, False, 0, -1, 1, 2, 3, 0.5, -0.0, 2**31, 2**53 - 1, 2**53, 2**63, 2**64, BIG, -BIG,
+    "", " ", "0", "\0", "x", "x" * 36, "x" * 37, "x" * 5000, "../../etc/passwd",
+    "'; DROP TABLE rooms; --", "%00", "\ud800", "\u202e", "🎲" * 9, "ai", "hello",
+    [], [[]], [None], {}, {"t": "move"}, {"": ""}, [1, [2, [3, [4, [5, [6, [7, [8]]]]]]]],
 )  # fmt: skip
 
-#: Text that stands where a JSON value belongs and is none, or a strange one.
+#: Text in the place of a JSON value that is invalid or unusual.
 RAW = (
     b"NaN",
     b"-Infinity",
@@ -39,9 +39,7 @@ RAW = (
 
 
 class Nonsense:
-    """What a hostile client may send; `rooms` are those that it would like to disturb. Same seed,
-    same nonsense.
-    """
+    """A hostile client's input, reproducible by its seed; `rooms` are the rooms to disturb."""
 
     def __init__(self, seed: int, rooms: list[str]) -> None:
         self._random = random.Random(seed)
@@ -50,7 +48,7 @@ class Nonsense:
     # --- messages
 
     def command(self) -> Json:
-        """A well-formed command, mostly for a room where one has no business."""
+        """A well-formed command, mostly for a room in which the client has no rights."""
         one = self._random
         room = one.choice([*self._rooms, *self._rooms, "abcdefghijkm", "x"])
         sits = one.randrange(2)
@@ -84,7 +82,7 @@ class Nonsense:
         return made_json
 
     def message(self) -> bytes:
-        """A text frame's payload: a command that is out of place, or was broken in some way."""
+        """A text frame's payload: an inappropriate or a broken command."""
         one = self._random
         breaks = (
             self._as_it_is,
@@ -102,7 +100,7 @@ class Nonsense:
         return _encode(command)
 
     def _field(self, command: Json) -> bytes:
-        """A field is missing, strange, or another's."""
+        """Removes fields, or gives them strange values or those of other commands."""
         one = self._random
         for _ in range(one.choice((1, 1, 1, 2, 3))):
             name = one.choice([*command, "t", "id", "room", "seat", "kind"])
@@ -115,9 +113,7 @@ class Nonsense:
         return _encode(command)
 
     def _bytes(self, command: Json) -> bytes:
-        """Some bytes are changed, missing or too many; what is left is UTF-8 (see `bad_frames` for
-        what is not).
-        """
+        """Changes, removes or adds bytes; the result is UTF-8 (`bad_frames` has invalid UTF-8)."""
         one = self._random
         data = bytearray(_encode(command))
         for _ in range(one.choice((1, 1, 2, 8))):
@@ -139,7 +135,7 @@ class Nonsense:
         return _encode(command)
 
     def _depth(self, command: Json) -> bytes:
-        """Nested deeper than anybody needs; not always closed again."""
+        """Nests values deeper than any message needs, sometimes without closing them."""
         one = self._random
         depth = one.choice((7, 8, 9, 10, 100, 1000, 4000))
         opening, closing = one.choice(((b"[", b"]"), (b'{"x":', b"}")))
@@ -157,7 +153,7 @@ class Nonsense:
         )
 
     def _keys(self, command: Json) -> bytes:
-        """The same key twice, a thousand keys, or keys that nobody knows."""
+        """Adds a second copy of a key, a thousand keys, or unknown keys."""
         whole = _encode(command)
         more = self._random.choice(
             (
@@ -171,7 +167,7 @@ class Nonsense:
         return whole[:-1] + b"," + more + b"}"
 
     def _harmless(self, payload: bytes) -> bytes:
-        """The message, unless anybody may give it in these rooms: to chat is no crime."""
+        """The message, unless anybody may send it in these rooms: chat becomes an empty line."""
         try:
             found = parse_message(payload)
         except ProtocolError:
@@ -183,9 +179,7 @@ class Nonsense:
     # --- frames
 
     def bad_frames(self) -> bytes:
-        """Bytes after a handshake that no server may take for messages: it has to close the
-        connection.
-        """
+        """Bytes after a handshake that break the protocol: the server must close the connection."""
         one = self._random
         text = _encode(self.command())
         return one.choice(
@@ -216,9 +210,7 @@ class Nonsense:
         )()
 
     def odd_frames(self) -> bytes:
-        """Frames that are allowed and seldom seen: fragments with pings in between, pongs unasked,
-        binary.
-        """
+        """Valid but rare frames: fragments with pings between them, unsolicited pongs, binary."""
         one = self._random
         text = _encode({"t": "ping", "id": "p"})
         at = one.randrange(len(text))
@@ -238,7 +230,7 @@ class Nonsense:
     # --- connections
 
     def greeting(self) -> bytes:
-        """The first bytes of a connection that is no client of ours."""
+        """The first bytes of a connection that is not a Plyroom client."""
         one = self._random
         host = one.choice(
             (
@@ -269,22 +261,40 @@ class Nonsense:
         )
         odd_header = one.choice(
             (
-                "Origin: http://evil.example", "Origin: null", "Origin: http://[", "Origin: " + "x" * 5000,
-                "Origin: \udcff", "Cookie: plyroom=" + "x" * 4000, "Cookie: =;;=", "Cookie: plyroom=\udcff",
+                "Origin: http://evil.example",
+                "Origin: null",
+                "Origin: http://[",
+                "Origin: " + "x" * 5000,
+                "Origin: \udcff",
+                "Cookie: plyroom=" + "x" * 4000,
+                "Cookie: =;;=",
+                "Cookie: plyroom=\udcff",
                 'Cookie: plyroom="\\',
-                "Cookie: a[]=1; plyroom=x", "Upgrade: h2c", "Connection: close", "Sec-WebSocket-Version: 8",
-                "Sec-WebSocket-Key: x", "Sec-WebSocket-Extensions: permessage-deflate; x=\"", "Content-Length: 5",
-                "Content-Length: -1", "Transfer-Encoding: chunked", "Expect: 100-continue", "Host: again",
-                ": x", "x", "\0: \0",
+                "Cookie: a[]=1; plyroom=x",
+                "Upgrade: h2c",
+                "Connection: close",
+                "Sec-WebSocket-Version: 8",
+                "Sec-WebSocket-Key: x",
+                'Sec-WebSocket-Extensions: permessage-deflate; x="',
+                "Content-Length: 5",
+                "Content-Length: -1",
+                "Transfer-Encoding: chunked",
+                "Expect: 100-continue",
+                "Host: again",
+                ": x",
+                "x",
+                "\0: \0",
             )
-        )  # fmt: skip
+        )
         shake = handshake(host, odd_header, path=path)
         return one.choice(
             (
                 lambda: shake,
                 lambda: shake,
                 lambda: shake.replace(b"GET", one.choice((b"POST", b"get", b"G\0T", b"", b"PRI"))),
-                lambda: shake.replace(b"HTTP/1.1", one.choice((b"HTTP/1.0", b"HTTP/9.9", b"HTTQ/1.1", b""))),
+                lambda: shake.replace(
+                    b"HTTP/1.1", one.choice((b"HTTP/1.0", b"HTTP/9.9", b"HTTQ/1.1", b""))
+                ),
                 lambda: shake.replace(b"\r\n", one.choice((b"\n", b"\r", b"\r\n\r\n"))),
                 lambda: shake[: one.randrange(len(shake))],
                 lambda: self._scattered(shake),
@@ -295,15 +305,21 @@ class Nonsense:
                 lambda: _request("POST /api/guest", "Content-Length: 99999999") + b"{",
                 lambda: _request("POST /api/guest", "Transfer-Encoding: chunked") + b"zz\r\n",
                 lambda: _request("POST /api/guest", "Content-Length: 4000") + b"[" * 4000,
-                lambda: _request("GET /api/matches?limit=" + one.choice(("-1", "x", "9" * 99, "%ff"))),
-                lambda: _request("GET /api/matches?before=" + one.choice(("1", "-", "9" * 15 + "-", "%00-%00"))),
-                lambda: _request("GET /api/matches/" + one.choice(("x", "%00", "%2e%2e", "x" * 3000))),
+                lambda: _request(
+                    "GET /api/matches?limit=" + one.choice(("-1", "x", "9" * 99, "%ff"))
+                ),
+                lambda: _request(
+                    "GET /api/matches?before=" + one.choice(("1", "-", "9" * 15 + "-", "%00-%00"))
+                ),
+                lambda: _request(
+                    "GET /api/matches/" + one.choice(("x", "%00", "%2e%2e", "x" * 3000))
+                ),
                 lambda: _request("GET /static/../../server/app.py"),
                 lambda: _request("GET /livez") + shake,
                 lambda: b"\r\n\r\n",
                 lambda: b"\0" * 1000,
             )
-        )()  # fmt: skip
+        )()
 
     def _scattered(self, data: bytes) -> bytes:
         changed = bytearray(data)
@@ -317,7 +333,7 @@ def _request(line: str, *headers: str) -> bytes:
 
 
 def _encode(command: Json) -> bytes:
-    """JSON in ASCII, raw values as they are, lone surrogates as escapes."""
+    """JSON in ASCII, with raw values as they are and lone surrogates escaped."""
     parts = (
         json.dumps(name).encode() + b":" + _encode_value(value) for name, value in command.items()
     )

@@ -1,5 +1,6 @@
-"""Links without a broker, for tests on virtual time: what one of them publishes the others have at
-the next turn.
+"""Links without a broker, for tests on virtual time.
+
+A message that one link publishes reaches the others in the loop's next iteration.
 """
 
 import asyncio
@@ -11,16 +12,14 @@ from server.bus.link import Link, Receive, _filters
 
 
 class MemoryBroker:
-    """Everybody's messages, in order; a status stays for whoever asks later, and becomes empty when
-    its link dies.
-    """
+    """All links' messages, in order; a status is retained, and cleared when its link dies."""
 
     def __init__(self) -> None:
         self.links: list[MemoryLink] = []
         self.statuses: dict[str, bytes] = {}
 
     def link(self, name: str, status_topic: str) -> "MemoryLink":
-        """A link that is connected and flows."""
+        """Creates a link that is connected."""
         link = MemoryLink(self, name, status_topic)
         self.links.append(link)
         link._set_flows(True)
@@ -28,25 +27,25 @@ class MemoryBroker:
 
     def send(self, topic: str, payload: bytes) -> None:
         for link in self.links:
-            asyncio.get_running_loop().call_soon(link.hear, topic, payload)
+            asyncio.get_running_loop().call_soon(link.deliver, topic, payload)
 
     def show(self, topic: str, payload: bytes) -> None:
         self.statuses[topic] = payload
         self.send(topic, payload)
 
     def end(self, link: "MemoryLink") -> None:
-        """The link dies; its will says so."""
+        """Ends a link without a goodbye; its will clears its status."""
         self.links.remove(link)
         self.show(link._status_topic, b"")
 
     def go(self) -> None:
-        """The broker is away, and everybody knows."""
+        """Disconnects the broker; every link notices."""
         for link in self.links:
             link._set_flows(False)
 
 
 class MemoryLink(Link):
-    """What `server.bus.link.Link` promises, as long as messages flow."""
+    """The contract of `server.bus.link.Link` over a `MemoryBroker`."""
 
     def __init__(self, broker: MemoryBroker, name: str, status_topic: str) -> None:
         self._memory = broker
@@ -65,6 +64,6 @@ class MemoryLink(Link):
                 asyncio.get_running_loop().call_soon(receive, topic, payload)
         return super().subscribe(topics, receive, own=own)
 
-    def hear(self, topic: str, payload: bytes) -> None:
+    def deliver(self, topic: str, payload: bytes) -> None:
         if self._flows:
             self._on_message(cast(Any, SimpleNamespace(topic=topic, payload=payload)))

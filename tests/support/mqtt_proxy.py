@@ -1,8 +1,7 @@
-"""A proxy before an MQTT broker that doubles and reorders what the broker sends to clients, by
-chance from a seed.
+"""A proxy before an MQTT broker that duplicates and reorders the broker's messages.
 
-A doubled message comes a second time as QoS 0, which has no packet id to answer. Reordered ones
-overtake each other within a window, and are held for a moment at most.
+The faults are random, from a seed. The copy of a message is sent as QoS 0, which has no packet id
+to acknowledge. Messages are reordered within a window of `WINDOW`, and held for `HOLD_S` at most.
 """
 
 import asyncio
@@ -10,13 +9,16 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 
+#: The packet type of PUBLISH (MQTT 5, section 2.1.2).
 PUBLISH = 3
+#: Packets within which the proxy reorders.
 WINDOW = 10
+#: Seconds for which the proxy holds a packet at most.
 HOLD_S = 0.02
 
 
 class MqttProxy:
-    """See `mqtt_proxy`."""
+    """The proxy that `mqtt_proxy` opens."""
 
     def __init__(self, upstream_port: int, seed: int, doubled: float, reordered: float) -> None:
         self.port = 0
@@ -28,7 +30,7 @@ class MqttProxy:
         self._reorder_rate = reordered
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One client."""
+        """Serves one client."""
         up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._upstream_port)
         async with asyncio.TaskGroup() as pumps:
             pumps.create_task(_copy(reader, up_writer, writer))
@@ -78,7 +80,7 @@ async def _copy(
 
 
 async def _packet(reader: asyncio.StreamReader) -> bytes:
-    """One whole packet (MQTT 5, section 2.1)."""
+    """Reads one whole packet (MQTT 5, section 2.1)."""
     head = await reader.readexactly(1)
     length, shift = 0, 0
     while True:
@@ -91,7 +93,7 @@ async def _packet(reader: asyncio.StreamReader) -> bytes:
 
 
 def without_id(packet: bytes) -> bytes:
-    """A PUBLISH as QoS 0."""
+    """A PUBLISH packet converted to QoS 0."""
     start = 2
     while packet[start - 1] & 128:
         start += 1
@@ -111,7 +113,7 @@ def without_id(packet: bytes) -> bytes:
 async def mqtt_proxy(
     upstream_port: int, seed: int, doubled: float = 0.2, reordered: float = 0.5
 ) -> AsyncIterator[MqttProxy]:
-    """A proxy on a free port of 127.0.0.1."""
+    """Opens a proxy on a free port of 127.0.0.1."""
     proxy = MqttProxy(upstream_port, seed, doubled, reordered)
     tasks: set[asyncio.Task[None]] = set()
 

@@ -1,6 +1,4 @@
-"""A whole node in this process, on a port of its own: real sockets over the store and the engines
-of a test.
-"""
+"""A whole node in this process on its own port: real sockets, with a test's store and engines."""
 
 import asyncio
 import contextlib
@@ -20,13 +18,14 @@ from server.protocol.codec import format_message
 from server.web.pages import client_folder
 from tests.support.fake_server import Message, World
 
-#: Nothing takes so long: whoever waits for more waits for ever.
+#: Seconds to wait for a message; only a test that hangs needs more.
 WAIT_S = 60.0
 
 
 class Socket:
-    """A client's WebSocket. Messages that are waited for come in order; the others are kept in
-    `messages`.
+    """A client's WebSocket.
+
+    `expect` takes messages in their order; `messages` keeps all of them.
     """
 
     def __init__(self, connection: ClientConnection) -> None:
@@ -44,14 +43,14 @@ class Socket:
         await self.connection.send(message)
 
     async def receive(self) -> Message:
-        """The next message."""
+        """Returns the next message."""
         async with asyncio.timeout(WAIT_S):
             message: Message = json.loads(await self.connection.recv())
         self.messages.append(message)
         return message
 
     async def expect(self, t: str, **fields: Any) -> Message:
-        """The next message of that type with these fields."""
+        """Returns the next message of this type with these fields."""
         while True:
             message = await self.receive()
             if message["t"] == t and all(
@@ -60,7 +59,7 @@ class Socket:
                 return message
 
     async def hello(self, token: str | None = None, name: str | None = None) -> Message:
-        """Says hello, and is welcome."""
+        """Sends hello and returns the welcome."""
         await self.send(wire.Hello(protocol=wire.PROTOCOL, token=token, name=name))
         welcome = await self.expect("welcome")
         self.identity, self.token = welcome["identity"], welcome.get("token")
@@ -77,7 +76,7 @@ class Socket:
                 return message
 
     async def ack(self, t: str, **fields: Any) -> Message:
-        """Sends a command that must be acknowledged."""
+        """Sends a command that must be acknowledged; returns the ack."""
         answer = await self.ask(t, **fields)
         assert answer["t"] == "ack", answer
         return answer
@@ -89,7 +88,7 @@ class Socket:
         return str(answer["code"])
 
     async def closed(self) -> tuple[int, str]:
-        """Code and reason with which the server closes."""
+        """The code and the reason with which the server closes the connection."""
         async with asyncio.timeout(WAIT_S):
             with contextlib.suppress(ConnectionClosed):
                 while True:
@@ -113,7 +112,7 @@ class Response:
 
 
 class Http:
-    """One HTTP connection, spoken by hand."""
+    """One HTTP connection without a client library."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str
@@ -129,7 +128,7 @@ class Http:
         headers: dict[str, str] | None = None,
         body: bytes = b"",
     ) -> Response:
-        """A request and its response, on this connection."""
+        """Sends a request and returns its response."""
         sent = {"Host": self._host, **(headers or {})}
         if body:
             sent["Content-Length"] = str(len(body))
@@ -141,7 +140,7 @@ class Http:
         return await self.response()
 
     async def response(self) -> Response:
-        """The next response."""
+        """Reads the next response."""
         async with asyncio.timeout(WAIT_S):
             head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             first, *lines = head.strip().split("\r\n")
@@ -156,7 +155,7 @@ class Http:
         return Response(int(first.split()[1]), headers, body, cookies)
 
     async def ended(self) -> bytes:
-        """What still comes until the server closes the connection."""
+        """Everything that arrives until the server closes the connection."""
         async with asyncio.timeout(WAIT_S):
             try:
                 return await self.reader.read()
@@ -177,7 +176,7 @@ class Node:
     async def socket(
         self, headers: dict[str, str] | None = None, **options: Any
     ) -> AsyncIterator[Socket]:
-        """A WebSocket that has not said hello yet."""
+        """Opens a WebSocket that has not sent hello yet."""
         async with connect(
             f"ws://{self.host}/ws",
             additional_headers=headers,
@@ -193,14 +192,14 @@ class Node:
     async def guest(
         self, token: str | None = None, name: str | None = None
     ) -> AsyncIterator[Socket]:
-        """A WebSocket of somebody who is welcome."""
+        """Opens a WebSocket and exchanges hello and welcome."""
         async with self.socket() as socket:
             await socket.hello(token, name)
             yield socket
 
     @asynccontextmanager
     async def http(self, host: str | None = None) -> AsyncIterator[Http]:
-        """An HTTP connection."""
+        """Opens an HTTP connection."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.running.port)
         try:
             yield Http(reader, writer, host or self.host)
@@ -208,7 +207,7 @@ class Node:
             writer.close()
 
     async def get(self, target: str, **headers: str) -> Response:
-        """One GET on a connection of its own."""
+        """Sends one GET on its own connection."""
         async with self.http() as http:
             return await http.request(target, headers=headers)
 
@@ -217,7 +216,7 @@ class Node:
 async def serve(
     world: World | None = None, node: str = "n1", **settings: Any
 ) -> AsyncIterator[Node]:
-    """A node over a world, with settings of the test's."""
+    """Runs a node on the stores of a `World`, with the test's settings."""
     world = world or World()
     world.settings = replace(world.settings, host="127.0.0.1", port=0, **settings)
     async with open_node(world.ports(node), client_folder()) as running:

@@ -1,6 +1,4 @@
-"""Simple players over real sockets: they play seeded legal moves, and everything they are told goes
-into a journal.
-"""
+"""Simple players over real sockets: they play seeded legal moves and record it all in a journal."""
 
 import asyncio
 import random
@@ -26,21 +24,21 @@ from server.protocol.messages import (
 )
 from tests.oracle.journal import Journal
 
-#: A client that comes back sooner than people's do, so that tests need not wait for it.
+#: The timing of a client that reconnects sooner than people's, so that tests need not wait for it.
 HASTY = Timing(ping_s=0.5, silence_s=3, retry_s=0.1, retry_max_s=0.4)
 
-#: A client that sends a refused command again for as long as a database takes to come back.
+#: The timing of a client that repeats a command for as long as a database takes to recover.
 PATIENT = Timing(ping_s=2.5, silence_s=30, retry_s=4, retry_max_s=4)
 
-#: Options for matches of some twenty moves that cost next to nothing.
+#: Options for cheap matches of some twenty moves.
 LONG_STICKS = {"rows": "9-9-9-9"}
 
 
 class Player:
-    """Follows a room and plays where it has a seat, match after match, until `enough` is set and
-    the last one is over.
+    """A player that follows a room and plays its seat, match after match.
 
-    The host asks for each further match, the guest accepts.
+    It stops after `enough` is set and the last match is over. The host offers each rematch, the
+    guest accepts.
     """
 
     def __init__(
@@ -62,7 +60,7 @@ class Player:
         self._changed = asyncio.Condition()
 
     async def run(self) -> None:
-        """Plays; returns as host when it is enough, as guest never."""
+        """Plays; returns for a host when `enough` is set, and never for a guest."""
         seen = self._journal.seen[self.model.room, f"{self._connection.identity}#{id(self)}"]
         async for message in self._connection.follow(self.model.room):
             if isinstance(message, Snapshot):
@@ -79,7 +77,7 @@ class Player:
             await self._move()
 
     async def until(self, holds: Callable[[Model], bool]) -> Model:
-        """The first model of which that holds."""
+        """Waits for a model that fulfils a condition; returns it."""
         async with self._changed:
             await self._changed.wait_for(lambda: holds(self.model))
         return self.model
@@ -111,7 +109,7 @@ class Player:
         except Refused as refusal:
             if (
                 refusal.code == Code.STORE_RETRY
-            ):  # nobody knows whether it happened; the same command again tells
+            ):  # whether it was executed is unknown; the same command again settles that
                 await self._say(command)
                 return
             self._journal.refused.append((self._connection.identity, command, refusal.code))
@@ -125,7 +123,7 @@ async def make_room(
     options: dict[str, str] | None = None,
     seats: tuple[MySeat | OpenSeat | AiSeat, ...] = (MySeat(), OpenSeat()),
 ) -> str:
-    """A new room's id."""
+    """Creates a room; returns its id."""
     ack = await host.command(
         Create(id=host.new_id(), game=game, options=options or {}, seats=seats)
     )
@@ -142,7 +140,7 @@ async def two_people(
     enough: asyncio.Event,
     timing: Timing = HASTY,
 ) -> Model:
-    """Two clients play each other until it is enough; returns what both saw at the end."""
+    """Lets two clients play each other until `enough` is set; returns the final model of both."""
     async with connect(url, timing=timing) as ada, connect(url, timing=timing) as bob:
         room = await make_room(ada, game, options)
         host = Player(ada, room, journal, seed, enough, host=True)
@@ -166,7 +164,7 @@ async def person_and_ai(
     seed: int,
     enough: asyncio.Event,
 ) -> Model:
-    """A client plays the AI until it is enough."""
+    """Lets a client play the AI until `enough` is set; returns the final model."""
     async with connect(url, timing=HASTY) as ada:
         room = await make_room(ada, game, options, (MySeat(), AiSeat(level=level)))
         host = Player(ada, room, journal, seed, enough, host=True)
@@ -182,7 +180,7 @@ async def ai_and_ai(
     journal: Journal,
     enough: asyncio.Event,
 ) -> Model:
-    """A client lets the AI play itself until it is enough, and watches."""
+    """Lets the AI play itself until `enough` is set; returns a spectator's final model."""
     async with connect(url, timing=HASTY) as ada:
         room = await make_room(ada, game, options, (AiSeat(level=level), AiSeat(level=level)))
         host = Player(ada, room, journal, 0, enough, host=True)

@@ -1,4 +1,4 @@
-"""A program on a pseudo-terminal, or on pipes: type lines, wait for words."""
+"""A program on a pseudo-terminal or on pipes: tests type lines and wait for words."""
 
 import contextlib
 import os
@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Seconds to wait for output; only a test that hangs needs more.
 PATIENCE_S = 60.0
 
 
 class Screen:
-    """What a program has written so far, and its keyboard."""
+    """The output of a program so far, and its keyboard."""
 
     def __init__(self, process: subprocess.Popen[bytes], reading: int, writing: int) -> None:
         self.process = process
@@ -27,9 +28,7 @@ class Screen:
         self._seen = 0
 
     def expect(self, words: str) -> str:
-        """Waits for words after those that were waited for before; returns what came up to and with
-        them.
-        """
+        """Waits for words after the previous match; returns the output up to and including them."""
         end_s = time.monotonic() + PATIENCE_S
         while (at := self.text.find(words, self._seen)) < 0:
             left_s = end_s - time.monotonic()
@@ -44,9 +43,7 @@ class Screen:
         return passed
 
     def expect_one(self, *words: str) -> str:
-        """Waits for whichever of these comes first after those that were waited for before; returns
-        it.
-        """
+        """Waits for the first of several texts after the previous match; returns that text."""
         end_s = time.monotonic() + PATIENCE_S
         while not (
             found := [(at, one) for one in words if (at := self.text.find(one, self._seen)) >= 0]
@@ -63,11 +60,11 @@ class Screen:
         return first
 
     def type(self, line: str) -> None:
-        """A line and Enter."""
+        """Types a line and Enter."""
         os.write(self._writing, f"{line}\n".encode())
 
     def press(self, control: str) -> None:
-        """A control character: "C" is Ctrl-C."""
+        """Presses a control key: "C" is Ctrl-C."""
         os.write(self._writing, bytes([ord(control) & 31]))
 
     def end(self) -> int:
@@ -83,15 +80,16 @@ class Screen:
                 return None
         try:
             chunk = os.read(self._reading, 65536)
-        except OSError:  # a pseudo-terminal says so when its last user has gone
+        except OSError:  # Linux raises EIO when the last user of a pseudo-terminal has gone
             return None
         return chunk.decode(errors="replace").replace("\r\n", "\n") if chunk else None
 
 
 def environ(folder: Path, **more: str) -> dict[str, str]:
-    """An environment of the program's own: its state in that folder, nothing of the server and
-    terminal in use here. A server that it starts has one search worker, for each takes a while to
-    start.
+    """An environment of the program's own, with its state in `folder`.
+
+    It takes over nothing from the server and terminal in use here. A server that the program starts
+    has one search worker, because each takes a while to start.
     """
     ours = {
         name: value
@@ -114,7 +112,7 @@ def plyroom(*arguments: str) -> list[str]:
 
 @contextmanager
 def on_a_terminal(command: list[str], env: Mapping[str, str]) -> Iterator[Screen]:
-    """Runs a program as the foreground of a terminal of its own."""
+    """Runs a program as the foreground process of a terminal of its own."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", _FOREGROUND, *command],
@@ -132,7 +130,7 @@ def on_a_terminal(command: list[str], env: Mapping[str, str]) -> Iterator[Screen
             os.close(ours)
 
 
-#: Makes the terminal the program's own, so that Ctrl-C on it means the program.
+#: Makes the terminal the program's controlling terminal, so that Ctrl-C reaches the program.
 _FOREGROUND = """
 import fcntl, os, sys, termios
 os.setsid()
@@ -143,9 +141,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 @contextmanager
 def on_pipes(command: list[str], env: Mapping[str, str]) -> Iterator[Screen]:
-    """Runs a program whose output, messages included, goes into a pipe, and whose input comes from
-    one.
-    """
+    """Runs a program with its input, output and messages on pipes."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -162,7 +158,7 @@ def on_pipes(command: list[str], env: Mapping[str, str]) -> Iterator[Screen]:
 
 @contextmanager
 def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """The program is gone at the end, whatever happened."""
+    """Makes sure that the program has ended, whatever happened."""
     try:
         yield
     finally:

@@ -1,6 +1,4 @@
-"""WebSockets by hand, for clients that do what no library would: bad frames, no reading, no
-closing.
-"""
+"""Low-level WebSockets for clients that do what no library would: bad frames, no reads."""
 
 import asyncio
 import os
@@ -29,9 +27,7 @@ def frame(
     mask: bool = True,
     length: int | None = None,
 ) -> bytes:
-    """A client's frame (RFC 6455, section 5.2), right by default; `length` lies about the
-    payload's.
-    """
+    """A client's frame (RFC 6455, section 5.2), valid by default; `length` overrides its length."""
     size = len(payload) if length is None else length
     head = bytes([fin << 7 | rsv << 4 | opcode])
     if size < 126:
@@ -50,7 +46,7 @@ def frame(
 
 
 def handshake(host: str, *headers: str, path: str = "/ws") -> bytes:
-    """A client's opening handshake; `headers` come on top of the necessary ones."""
+    """A client's opening handshake; `headers` are added to the required ones."""
     key = b64encode(secrets.token_bytes(16)).decode()
     lines = [
         f"GET {path} HTTP/1.1", f"Host: {host}", "Upgrade: websocket", "Connection: Upgrade",
@@ -60,21 +56,21 @@ def handshake(host: str, *headers: str, path: str = "/ws") -> bytes:
 
 
 class RawSocket:
-    """A TCP connection that may speak WebSocket. It reads only when told to."""
+    """A TCP connection that may speak WebSocket. It reads only on request."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
 
     async def upgrade(self, *headers: str, name: str | None = None) -> str:
-        """The opening handshake, to the server under that name; returns the status line."""
+        """Sends the opening handshake to the server under `name`; returns the status line."""
         host, port = self.writer.get_extra_info("peername")[:2]
         self.writer.write(handshake(f"{name or host}:{port}", *headers))
         answer = await self.reader.readuntil(b"\r\n\r\n")
         return answer.split(b"\r\n")[0].decode()
 
     async def hello(self, token: str | None = None) -> dict[str, Any]:
-        """The handshake and hello; returns the welcome."""
+        """Does the handshake and sends hello; returns the welcome."""
         assert " 101 " in await self.upgrade()
         self.say(Hello(protocol=PROTOCOL, token=token))
         return await self.message()
@@ -83,7 +79,7 @@ class RawSocket:
         self.writer.write(frame(msgspec.json.encode(message)))
 
     async def message(self) -> dict[str, Any]:
-        """The next text frame's object."""
+        """The object in the next text frame."""
         while True:
             opcode, payload = await self.frame()
             if opcode == TEXT:
@@ -93,8 +89,9 @@ class RawSocket:
             assert opcode != CLOSE, payload
 
     async def frame(self) -> tuple[int, bytes]:
-        """The next frame of the server; IncompleteReadError or ConnectionError at the end of the
-        connection.
+        """The next frame of the server.
+
+        Raises IncompleteReadError or ConnectionError at the end of the connection.
         """
         head = await self.reader.readexactly(2)
         size = head[1] & 127
@@ -105,9 +102,7 @@ class RawSocket:
         return head[0] & 15, await self.reader.readexactly(size)
 
     async def closed(self) -> int:
-        """Reads to the end of the connection; returns the close code, NO_CLOSE_FRAME if none was
-        sent.
-        """
+        """Reads to the end of the connection; returns the close code or NO_CLOSE_FRAME."""
         code = NO_CLOSE_FRAME
         try:
             while True:
@@ -118,7 +113,7 @@ class RawSocket:
             return code
 
     def abort(self) -> None:
-        """Gone without a word."""
+        """Drops the connection without a close frame."""
         self.writer.transport.abort()
 
 
@@ -126,9 +121,7 @@ class RawSocket:
 async def raw_socket(
     port: int, host: str = "127.0.0.1", receive_buffer: int | None = None
 ) -> AsyncIterator[RawSocket]:
-    """A connection, aborted at the end; with a small receive buffer it holds little of what it does
-    not read.
-    """
+    """A connection, aborted at the end; with a small receive buffer it holds little unread data."""
     loop = asyncio.get_running_loop()
     raw = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     raw.setblocking(False)

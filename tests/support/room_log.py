@@ -1,6 +1,4 @@
-"""A room as a test plays it: commands in, events out, and the log that they make, all without a
-server.
-"""
+"""A room without a server: a test gives it commands and gets its events and its log."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -25,7 +23,7 @@ T = TypeVar("T")
 
 
 def attempt(work: Callable[[], T]) -> T | CommandRejected | GameFault:
-    """What it returns, or the typed error that it raises."""
+    """The result of `work`, or the typed error that it raises."""
     try:
         return work()
     except (CommandRejected, GameFault) as error:
@@ -35,7 +33,7 @@ def attempt(work: Callable[[], T]) -> T | CommandRejected | GameFault:
 def altered(
     game_id: str, changes: dict[str, object] | None = None, digest: str | None = None
 ) -> Game:
-    """A game whose rules file differs from the real one in these names."""
+    """A game whose rules file differs from the real one in the names of `changes`."""
     module = SimpleNamespace(**{**vars(load_game(game_id).rules), **(changes or {})})
     return Game(cast(Rules, module), digest or load_game(game_id).digest)
 
@@ -46,7 +44,7 @@ def raises(*_arguments: object) -> Any:
 
 
 class Played:
-    """A room with its log. `do` and `refuse` give commands; each has an id of its own."""
+    """A room with its log. `do` and `refuse` give it commands; each has its own id."""
 
     def __init__(self, find_game: Callable[[str], Game] = load_game) -> None:
         self.find_game = find_game
@@ -72,21 +70,21 @@ class Played:
     def create(
         self, actor: Actor = ADA, game: str = "tic-tac-toe", **fields: Any
     ) -> list[wire.RoomEvent]:
-        """Makes the room: Ada against whoever comes, unless the fields of `create` say otherwise."""
+        """Creates the room: Ada with an open seat, unless the fields of `create` say otherwise."""
         command = wire.Create(id="c", game=game, **fields)
         events = rules.create(actor, command, self.find_game(game), self.new_id)
         self._happen(events)
         return events
 
     def do(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
-        """The events that a command makes."""
+        """Executes a command; returns its events."""
         events = rules.decide(self.room, actor, command, self.new_id)
         assert events, "a command makes events or is rejected"
         self._happen(events)
         return events
 
     def refuse(self, actor: Actor, command: Command) -> Code:
-        """Why a command is rejected; that it changed nothing is checked."""
+        """The code with which a command is rejected; asserts that it changed nothing."""
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
             rules.decide(self.room, actor, command, self.new_id)
@@ -101,7 +99,7 @@ class Played:
             self.append(event)
 
     def append(self, event: wire.RoomEvent) -> None:
-        """An event in the log, wherever it came from."""
+        """Appends an event to the log, whatever its origin."""
         if self._room is None:
             self._room = rules.first(ROOM, event, self.now_ms, self.find_game)
         else:
@@ -120,7 +118,7 @@ class Played:
         assert room is not None
         return room
 
-    # --- commands in short ---
+    # --- shorthand for commands
 
     def move(self, token: str, ply: int | None = None) -> wire.Move:
         """A move at the next ply, unless another is given."""
@@ -129,24 +127,30 @@ class Played:
         return wire.Move(id="m", room=ROOM, ply=ply, move=token)
 
     def moves(self, tokens: str, first: Actor = ADA, second: Actor = BEN) -> None:
-        """Some moves in turn, from the first ply on."""
+        """Plays moves in turn, from the first ply on."""
         for number, token in enumerate(tokens.split()):
             self.do((first, second)[number % 2], self.move(token))
 
     def ai_move(self, token: str, **changes: Any) -> AiMove:
-        """The AI's answer to the position as it is, unless changed."""
+        """The AI's move in the current position, unless changed."""
         fields = {
-            "id": "ai", "match": self.match.id, "seat": self.match.position.turn, "digest": self.match.digest,
+            "id": "ai",
+            "match": self.match.id,
+            "seat": self.match.position.turn,
+            "digest": self.match.digest,
             "move": token,
-        }  # fmt: skip
+        }
         return AiMove(**{**fields, **changes})
 
     def ai_failure(self, **changes: Any) -> AiFailure:
-        """The AI gives up in the position as it is, unless changed."""
+        """The AI's failure in the current position, unless changed."""
         fields = {
-            "id": "ai", "match": self.match.id, "seat": self.match.position.turn, "digest": self.match.digest,
+            "id": "ai",
+            "match": self.match.id,
+            "seat": self.match.position.turn,
+            "digest": self.match.digest,
             "reason": "it broke",
-        }  # fmt: skip
+        }
         return AiFailure(**{**fields, **changes})
 
 
@@ -155,7 +159,7 @@ def sit(seat: int) -> wire.Sit:
 
 
 def plain(kind: type[wire.RoomCommand]) -> wire.RoomCommand:
-    """A command that has no fields of its own."""
+    """A command without fields of its own."""
     return kind(id="p", room=ROOM)
 
 
@@ -174,7 +178,7 @@ def remove_ai(seat: int) -> wire.RemoveAi:
 def seated(
     find_game: Callable[[str], Game] = load_game, game: str = "tic-tac-toe", **fields: Any
 ) -> Played:
-    """Ada against Ben, at the first move."""
+    """Ada against Ben, before the first move."""
     played = Played(find_game)
     played.create(ADA, game, **fields)
     played.do(BEN, sit(1))

@@ -1,8 +1,8 @@
-"""A server that follows a script, one coroutine a connection: in memory (on virtual time) or on a
-real WebSocket.
+"""A server that follows a script, one coroutine per connection.
 
-A script reads like a transcript: `await link.hello()`, `await link.expect("move")`, `await
-link.send(...)`, `raise Close(1012)`. When it returns, the connection is cut without a word.
+It runs in memory (on virtual time) or behind a real WebSocket. A script reads like a transcript:
+`await link.hello()`, `await link.expect("move")`, `await link.send(...)`, `raise Close(1012)`. When
+it returns, the connection is cut without a close frame.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Link:
         self.seen: list[Message] = []
 
     async def receive(self) -> Message:
-        """The next message that is no ping."""
+        """The next message that is not a ping."""
         while True:
             message: Message = json.loads(await self._receive())
             if message["t"] != "ping":
@@ -42,7 +42,7 @@ class Link:
             await self.send({"t": "pong", "at": 0})
 
     async def expect(self, t: str) -> Message:
-        """The next message, which must be of that type."""
+        """The next message, which must be of this type."""
         message = await self.receive()
         assert message["t"] == t, f"expected {t}, got {message}"
         return message
@@ -51,7 +51,7 @@ class Link:
         await self._send(message if isinstance(message, str) else json.dumps(message))
 
     async def hello(self, epoch: str = "e1", token: str | None = "secret") -> Message:
-        """hello, answered by a welcome."""
+        """Receives hello and answers with a welcome."""
         hello = await self.expect("hello")
         await self.send(welcome(epoch, token))
         return hello
@@ -63,7 +63,7 @@ class Link:
         await self.send({"t": "error", "id": command["id"], "code": code, "message": f"no: {code}"})
 
     async def joined(self, v: int = 0, epoch: str = "e1", snapshot: bool = True) -> Message:
-        """join, answered by joined and (where asked) a snapshot."""
+        """Receives join and answers with joined and, unless switched off, a snapshot."""
         join = await self.expect("join")
         await self.ack(join)
         await self.send(joined(join["room"], v, epoch))
@@ -72,7 +72,7 @@ class Link:
         return join
 
     async def idle(self, seconds: float | None = None) -> None:
-        """Answers pings until the client goes away, or for so long."""
+        """Answers pings until the client disconnects, or for `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while True:
@@ -111,7 +111,7 @@ def snapshot_at(room: str, v: int) -> Message:
 
 
 def said(room: str, v: int) -> Message:
-    """An event, recognisable by its v."""
+    """A chat event, recognisable by its v."""
     who = {"identity": "i2", "name": "Bob"}
     return {
         "t": "event",
@@ -136,9 +136,7 @@ class Close(Exception):
 
 
 class Backend(Protocol):
-    """A place where scripts run: one after the other, a connection each; a further connection is
-    refused.
-    """
+    """Runs scripts, one connection each in sequence, and refuses further connections."""
 
     def __call__(self, *scripts: Script, **settings: Any) -> Any: ...
 
@@ -165,7 +163,7 @@ class MemorySocket:
 
 
 def memory_dial(scripts: list[Script]) -> Dial:
-    """Dials scripts: the n-th call meets the n-th script."""
+    """Dials scripts: call n reaches script n."""
     remaining = iter(scripts)
 
     @asynccontextmanager
@@ -201,7 +199,7 @@ def memory_dial(scripts: list[Script]) -> Dial:
 
 @asynccontextmanager
 async def memory(*scripts: Script, **settings: Any) -> AsyncIterator[Connection]:
-    """A connection to scripts in memory."""
+    """Yields a connection to scripts in memory."""
     defaults: dict[str, Any] = {"dial": memory_dial(list(scripts)), "jitter": lambda: 1.0}
     async with connect("http://script", **(defaults | settings)) as c:
         yield c
@@ -209,7 +207,7 @@ async def memory(*scripts: Script, **settings: Any) -> AsyncIterator[Connection]
 
 @asynccontextmanager
 async def websocket(*scripts: Script, **settings: Any) -> AsyncIterator[Connection]:
-    """A connection to scripts behind a real WebSocket on this machine."""
+    """Yields a connection to scripts behind a real WebSocket on this machine."""
     remaining = iter(scripts)
     failures: list[BaseException] = []
 
@@ -242,7 +240,7 @@ def chat(c: Connection, text: str = "hi") -> Chat:
 
 
 def short(messages: list[RoomMessage]) -> list[object]:
-    """Events by their v, the rest by the names of their types."""
+    """Events by their v, other messages by the names of their types."""
     return [m.v if isinstance(m, Happened) else type(m).__name__ for m in messages]
 
 
@@ -257,5 +255,5 @@ async def greet(link: Link) -> None:
 
 
 async def silent(link: Link) -> None:
-    """A script that never says a word."""
+    """A script that never sends anything."""
     await asyncio.Event().wait()

@@ -1,5 +1,4 @@
-"""A Plyroom server in a process of its own, started as a user starts it, and killed as nobody
-should.
+"""A Plyroom server in its own process, started as a user starts it, and killed as nobody should.
 
 async with serving(tmp_path / "data", ai_pace_ms=0) as server:
     async with connect(server.url) as client: ...
@@ -20,10 +19,11 @@ import psutil
 from server.limits import by_address as limits
 
 ROOT = Path(__file__).parents[2]
-#: Only what hangs takes so long.
+#: Seconds for a start or a stop; only a server that hangs needs more.
 START_S = STOP_S = 60.0
-#: What Python's forkserver says when its parent is killed while asking it for a process: nobody
-#: could catch that.
+#: The traceback of Python's forkserver when its parent is killed while requesting a process.
+#:
+#: It cannot be caught.
 KILLED_FORKSERVER = re.compile(
     r"Traceback .*\n(  .*\n)*?  .*multiprocessing/forkserver\.py.*\n(  .*\n)*EOFError\n"
 )
@@ -38,12 +38,12 @@ UNHURRIED: dict[str, Any] = {
 
 
 class ServerProcess:
-    """A server process on a data folder. It may be started again after its end: on the same port,
-    on the same data.
+    """A server process on a data folder.
 
-    Settings are those of `server.settings`; they go through the environment. Standard error of all
-    its lives is kept. Without search workers, unless they are asked for, it starts and ends in half
-    the time: only AI seats need them.
+    It can be started again after its end, on the same port and data. Settings are those of
+    `server.settings`, passed through the environment. Standard error of all its lives is kept. By
+    default it has no search workers, which only AI seats need; it then starts and ends in half the
+    time.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ServerProcess:
 
     @property
     def errors(self) -> str:
-        """What it wrote to standard error."""
+        """Everything it wrote to standard error."""
         return self._errors.read_text("utf-8", "replace") if self._errors.exists() else ""
 
     @property
@@ -87,21 +87,21 @@ class ServerProcess:
         return int(psutil.Process(self.pid).memory_info().rss)
 
     def connections(self) -> int:
-        """How many connections it holds."""
+        """The number of connections that it holds."""
         sockets = psutil.Process(self.pid).net_connections("tcp")
         return sum(
             one.laddr.port == self.port and one.status != psutil.CONN_LISTEN for one in sockets
         )
 
     def descendants(self) -> list[psutil.Process]:
-        """The processes that it started, and theirs: the search workers among them."""
+        """Its child processes and their children, the search workers among them."""
         return psutil.Process(self.pid).children(recursive=True)
 
     async def start(self, **settings: object) -> None:
-        """Returns when it has told its address; RuntimeError with its last words when it ends
-        instead.
+        """Returns when the server has printed its address.
 
-        The settings given here are for this life only.
+        Raises RuntimeError with its last output when it ends instead. The settings given here are
+        for this life only.
         """
         await self._spawn(settings)
         async with asyncio.timeout(START_S):
@@ -122,25 +122,25 @@ class ServerProcess:
         return await self.wait()
 
     async def wait(self, within_s: float = STOP_S) -> int:
-        """The exit code, once it has ended."""
+        """Waits for its end; returns the exit code."""
         async with asyncio.timeout(within_s):
             return await self._running.wait()
 
     def send_signal(self, number: signal.Signals) -> None:
-        """To the server alone."""
+        """Sends a signal to the server alone."""
         self._running.send_signal(number)
 
     def send_signal_to_all(self, number: signal.Signals) -> None:
-        """To the server and all its processes: what Ctrl-C on a terminal does, and systemd's stop."""
+        """Sends a signal to the server's process group, as Ctrl-C on a terminal and systemd do."""
         os.killpg(self.pid, number)
 
     async def kill(self) -> None:
-        """kill -9, and it is gone."""
+        """Kills it with SIGKILL and waits for its end."""
         self._running.kill()
         await self._running.wait()
 
     async def stop(self) -> int:
-        """SIGTERM, and its exit code."""
+        """Sends SIGTERM and returns the exit code."""
         self.send_signal(signal.SIGTERM)
         return await self.wait()
 
@@ -156,8 +156,9 @@ class ServerProcess:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "server",
                 "--host", self.host, "--port", str(self.port), "--data", str(self.data),
-                "--workers", str(self._workers), "--until-eof",  # should the tests be killed
-                cwd=ROOT, env=environ | self._settings | _variables(settings or {}), start_new_session=True,
+                "--workers", str(self._workers), "--until-eof",  # in case the tests are killed
+                cwd=ROOT, env=environ | self._settings | _variables(settings or {}),
+                start_new_session=True,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors,
             )  # fmt: skip
 
@@ -179,9 +180,7 @@ def _variables(settings: dict[str, object]) -> dict[str, str]:
 async def serving(
     data: Path, *, host: str = "127.0.0.1", port: int = 0, workers: int = 0, **settings: object
 ) -> AsyncIterator[ServerProcess]:
-    """A started server; at the end it is killed if it still runs. Whoever wants a clean end says
-    `stop`.
-    """
+    """Starts a server, and kills it at the end if it still runs; `stop` ends it cleanly."""
     server = ServerProcess(data, host=host, port=port, workers=workers, **settings)
     try:
         await server.start()
@@ -192,8 +191,9 @@ async def serving(
 
 
 async def eventually(holds: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
-    """Waits for what no event tells of (another process's file or memory); AssertionError when it
-    does not come.
+    """Polls a condition that no event signals, such as another process's file or memory.
+
+    Raises AssertionError when it does not become true within `within_s`.
     """
     try:
         async with asyncio.timeout(within_s):
@@ -204,7 +204,7 @@ async def eventually(holds: Callable[[], bool], what: str, within_s: float = 60.
 
 
 def assert_no_traceback(server: ServerProcess) -> None:
-    """Nothing that the server met in any of its lives was a surprise to it."""
+    """Asserts that no life of the server logged a traceback or an unexpected exception."""
     errors = KILLED_FORKSERVER.sub("", server.errors)
     assert "Traceback" not in errors, errors[-5000:]
     assert "exception" not in errors.lower(), errors[-5000:]

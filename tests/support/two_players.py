@@ -1,4 +1,4 @@
-"""Two who play in a room of a world."""
+"""Two players in a room of a fake server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
 async def playing(
     game: str = "tic-tac-toe", world: World | None = None
 ) -> AsyncIterator[tuple[World, Hub, str, Client, Client]]:
-    """Ada against Ben, both following, at the first move."""
+    """Ada against Ben, both following the room, before the first move."""
     world = world or World()
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")

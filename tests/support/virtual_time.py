@@ -1,6 +1,4 @@
-"""Time that passes only when everybody waits: a test of hours takes milliseconds, and the same each
-time.
-"""
+"""Time that passes only when every task waits: a test of hours takes milliseconds, reproducibly."""
 
 import asyncio
 import selectors
@@ -10,8 +8,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class _Jumping(selectors.BaseSelector):
-    """Never sleeps: where a loop would wait for its next timer, time jumps there."""
+class _JumpingSelector(selectors.BaseSelector):
+    """A selector that never sleeps: it advances the time to the loop's next timer instead."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -39,17 +37,17 @@ class _Jumping(selectors.BaseSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop on virtual time, for code that touches no network and no threads."""
+    """An event loop on virtual time, for code that uses no network and no threads."""
 
     def __init__(self) -> None:
-        self._jumping = _Jumping()
-        super().__init__(self._jumping)
+        self._virtual_selector = _JumpingSelector()
+        super().__init__(self._virtual_selector)
 
     def time(self) -> float:
-        return self._jumping.now_s
+        return self._virtual_selector.now_s
 
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end on virtual time, of which it has twelve hours."""
+    """Runs a coroutine to its end on virtual time, with a limit of twelve hours."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(asyncio.wait_for(main, 12 * 3600))

@@ -1,7 +1,8 @@
-"""Writes what the browser client has from `server.protocol`: its types in TypeScript's words, and
-the golden frames.
+"""Writes the browser client's files derived from `server.protocol`: types and golden frames.
 
-python -m tests.support.wire_files      after any change of the wire; the tests say when it is due
+    python -m tests.support.wire_files
+
+Run it after any change to the protocol; a test fails when it is due.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,10 @@ ROOT = Path(__file__).parents[2]
 TYPES = ROOT / "client/web/protocol.d.ts"
 GOLDEN = ROOT / "tests/data/messages"
 
-HEAD = "// The wire, version 1. Written by `python -m tests.support.wire_files` from server/protocol/messages.py.\n"
+HEAD = (
+    "// The wire, version 1. Written by `python -m tests.support.wire_files` "
+    "from server/protocol/messages.py.\n"
+)
 TAIL = """
 /** One event of a room: what its log says at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;
@@ -29,9 +33,7 @@ export type Message = ServerMessage | EventMessage | HiddenMessage;
 
 
 def typescript() -> str:
-    """The file protocol.d.ts: an interface for every struct; a question mark where a field may be
-    left out.
-    """
+    """The file protocol.d.ts: one interface per struct; optional fields have a question mark."""
     structs: dict[str, str] = {}
     unions = {
         "ClientMessage": inspect.type_info(wire.ClientMessage),
@@ -44,7 +46,7 @@ def typescript() -> str:
 
 
 def _type(info: inspect.Type, structs: dict[str, str]) -> str:
-    """A type in TypeScript's words; the structs in it are added to `structs`."""
+    """A type in TypeScript; the structs in it are added to `structs`."""
     match info:
         case inspect.Metadata(type=inner_type):
             return _type(inner_type, structs)
@@ -101,11 +103,12 @@ def _fields(info: inspect.StructType, structs: dict[str, str]) -> Iterator[str]:
     if info.tag_field is not None:
         yield f'    {info.tag_field}: "{info.tag}";'
     for field in info.fields:
-        yield f"    {field.encode_name}{'' if field.required else '?'}: {_type(field.type, structs)};"
+        optional = "" if field.required else "?"
+        yield f"    {field.encode_name}{optional}: {_type(field.type, structs)};"
 
 
 def write() -> None:
-    """Writes all files; nothing else is touched."""
+    """Writes all files; touches nothing else."""
     TYPES.write_text(typescript(), "utf-8")
     GOLDEN.mkdir(parents=True, exist_ok=True)
     for name, frame in frames().items():

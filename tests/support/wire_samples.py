@@ -1,6 +1,4 @@
-"""One sample of every message of the wire: together they tell one short connect-four match in one
-room.
-"""
+"""One sample of every message; together they tell one short connect-four match in one room."""
 
 from engine.search.job import RootMove
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
@@ -42,7 +40,7 @@ CLIENT: tuple[wire.Incoming, ...] = (
     wire.WatchLobby(id="c14", on=False),
 )
 
-#: What happened in the room, in order from v 1.
+#: The room's events in order, from v 1.
 EVENTS: tuple[wire.AnyEvent, ...] = (
     wire.Created("connect-four", {}, "public", "g-ada"),
     wire.SeatTaken(0, ADA),
@@ -145,7 +143,7 @@ SERVER: tuple[wire.Outgoing, ...] = (
 
 
 def frames() -> dict[str, bytes]:
-    """Every sample as its frame, by the name of its golden file."""
+    """Every sample as a frame, by the name of its golden file."""
     named = {f"client-{_tag(message)}": format_message(message) for message in CLIENT}
     named |= {f"server-{_tag(message)}": format_message(message) for message in SERVER}
     for v, event in enumerate(EVENTS, 1):

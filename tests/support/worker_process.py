@@ -1,4 +1,4 @@
-"""An engine worker in a process of its own, as `plyroom worker` starts it."""
+"""An engine worker in its own process, as `plyroom worker` starts it."""
 
 import asyncio
 import os
@@ -13,11 +13,11 @@ from tests.support.server_process import ROOT, START_S
 
 
 class WorkerProcess:
-    """A worker; it may be started again after its end. Standard error of all its lives is kept."""
+    """A worker that can be started again after its end; standard error of all its lives is kept."""
 
     def __init__(self, folder: Path, bus: Broker, name: str, games: str, cores: int = 1) -> None:
         self.name = name
-        #: What it is called at the broker, in this life.
+        #: The worker's id at the broker in this life.
         self.id = ""
         user = f"{bus.user}:{bus.password}@" if bus.user else ""
         self._url = f"mqtt://{user}{bus.host}:{bus.port}"
@@ -27,7 +27,7 @@ class WorkerProcess:
 
     @property
     def errors(self) -> str:
-        """What it wrote to standard error."""
+        """Everything it wrote to standard error."""
         return self._errors.read_text("utf-8", "replace") if self._errors.exists() else ""
 
     @property
@@ -40,7 +40,7 @@ class WorkerProcess:
         return self._process.pid
 
     async def start(self) -> None:
-        """Returns when it runs; its advert comes a moment later."""
+        """Returns when the worker runs; its advert follows a moment later."""
         environ = {
             name: value for name, value in os.environ.items() if not name.startswith("PLYROOM_")
         }
@@ -59,20 +59,20 @@ class WorkerProcess:
         self.id = line.split()[0]
 
     async def kill(self) -> None:
-        """kill -9, and it is gone; its search processes end when they see that."""
+        """Kills it with SIGKILL; its search processes end when they notice."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
 
     async def stop(self) -> int:
-        """SIGTERM, and its exit code."""
+        """Sends SIGTERM and returns the exit code."""
         self.send_signal(signal.SIGTERM)
         assert self._process is not None
         async with asyncio.timeout(START_S):
             return await self._process.wait()
 
     def send_signal(self, number: signal.Signals) -> None:
-        """To the worker, not to its search processes."""
+        """Sends a signal to the worker, not to its search processes."""
         assert self._process is not None
         self._process.send_signal(number)
 
@@ -81,7 +81,7 @@ class WorkerProcess:
 async def working(
     folder: Path, bus: Broker, name: str, games: str, cores: int = 1
 ) -> AsyncIterator[WorkerProcess]:
-    """A started worker; at the end it is killed if it still runs."""
+    """Starts a worker, and kills it at the end if it still runs."""
     worker = WorkerProcess(folder, bus, name, games, cores)
     await worker.start()
     try:

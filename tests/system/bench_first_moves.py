@@ -1,11 +1,10 @@
-"""`python -m tests.system.bench_first_moves`: how long the AI's first move takes, in every game,
-through a real server.
+"""`python -m tests.system.bench_first_moves`: the time of the AI's first move in every game.
 
-On an empty code cache each game and level has a server and a cache of its own: what is timed is the
-first move of a fresh installation, from the message that makes the room, right after the server's
-start, to the move's arrival. On a warm cache one server answers for all of them. A star marks a
-look that was shorter than the level's because the game was not compiled yet; "ready" is when it
-was, for the room of level 1.
+On an empty code cache each game and level has its own server and cache. The measured time is that
+of the first move of a fresh installation, from the message that creates the room, right after the
+server's start, to the move's arrival. On a warm cache one server answers for all of them. A star
+marks a search that was shorter than the level's because the game was not compiled yet; "ready" is
+when it was compiled, for the room of level 1.
 """
 
 import asyncio
@@ -31,9 +30,7 @@ PING_S = 5.0
 
 @dataclass(frozen=True)
 class Timed:
-    """One first move: when it came, whether its look was a short one, and when the game was
-    compiled.
-    """
+    """One first move: its time, whether its search was short, and when the game was compiled."""
 
     seconds: float
     warming: bool
@@ -41,12 +38,12 @@ class Timed:
 
 
 def levels_of(game: Game) -> tuple[int, ...]:
-    """The lowest, the one that many begin with, and the top."""
+    """The lowest level, the usual one for beginners, and the top."""
     return tuple(sorted({1, max(1, min(4, game.levels - 1)), game.levels}))
 
 
 async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> Timed:
-    """Makes a room in which the AI begins, and waits for its move."""
+    """Creates a room in which the AI begins, and waits for its move."""
     talk = Talk(await connect(port))
     await talk.say("welcome", t="hello", protocol=1)
     begun = time.perf_counter()
@@ -78,14 +75,14 @@ async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> 
 
 
 async def stay(talk: Talk) -> None:
-    """Keeps a connection that says nothing else."""
+    """Keeps a connection open with pings."""
     while True:
         talk.player.send(b'{"t":"ping"}')
         await asyncio.sleep(PING_S)
 
 
 async def on_empty_caches(games: list[Game], workers: int) -> dict[tuple[str, int], Timed]:
-    """Each first move on an installation of its own."""
+    """Each first move on its own installation."""
     found = {}
     for game in games:
         for level in levels_of(game):
@@ -151,7 +148,7 @@ def table(
     "--cache", type=click.Choice(["empty", "warm", "both"]), default="both", show_default=True
 )
 def main(games: str | None, workers: int, cache: str) -> None:
-    """Times the first moves and prints them."""
+    """Measures the first moves and prints them."""
     wanted = [load_game(one) for one in (games.split(",") if games else game_ids())]
     empty = asyncio.run(on_empty_caches(wanted, workers)) if cache != "warm" else {}
     warm = asyncio.run(on_a_warm_cache(wanted, workers)) if cache != "empty" else {}

@@ -7,8 +7,7 @@ import pytest
 
 from tests.support.server_process import ROOT
 
-#: As `python -m engine.warm` does, but for the personas, whom few tests meet: a quarter less to
-#: compile.
+#: Compiles like `python -m engine.warm`, without the personas, which few tests use: a quarter less.
 WARM = """
 from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Searcher
@@ -19,5 +18,5 @@ for game_id in game_ids():
 
 @pytest.fixture(scope="session")
 def warm_engine() -> None:
-    """All searches are compiled, so that no test waits for the compiler."""
+    """Compiles all searches, so that no test waits for the compiler."""
     subprocess.run([sys.executable, "-c", WARM], cwd=ROOT, check=True, capture_output=True)

@@ -1,6 +1,4 @@
-"""docs/add-a-game.md is followed to the letter: its game is found, passes the kit, and is played on
-a real server.
-"""
+"""The game of docs/add-a-game.md is found, passes the conformance kit, and can be played."""
 
 import asyncio
 import os
@@ -23,7 +21,7 @@ GAME = "pong-hau-ki"
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The page's files in a folder that every process started here looks into."""
+    """The page's files in a folder on the path of every process started here."""
     folder = tmp_path / "site"
     folder.mkdir()
     install(folder)
@@ -32,7 +30,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> str:
-    """A command's output; it must succeed."""
+    """A command's output; the command must succeed."""
     done = subprocess.run(
         [sys.executable, "-m", *arguments], capture_output=True, text=True, cwd=ROOT, timeout=120
     )
@@ -42,24 +40,23 @@ def run(*arguments: str) -> str:
 
 @pytest.mark.usefixtures("installed")
 def test_the_game_of_the_page_is_found_and_passes_the_kit() -> None:
-    """By its entry point, with all checks; perft prints what the page says, and `plyroom games`
-    lists it.
+    """The game's entry point is found and all checks pass.
+
+    perft prints the page's counts, and `plyroom games` lists the game.
     """
-    told = run("engine.conformance", GAME).splitlines()
-    assert len(told) >= 16
-    assert all(line.startswith(f"{GAME}: ") and line.endswith(": passed") for line in told)
+    lines = run("engine.conformance", GAME).splitlines()
+    assert len(lines) >= 16
+    assert all(line.startswith(f"{GAME}: ") and line.endswith(": passed") for line in lines)
     counts = [line.split()[1] for line in run("engine.perft", GAME, "6").splitlines()]
-    said = re.search(r"For this game it prints ([\d, ]+)\.", PAGE.read_text("utf-8"))
-    assert said
-    assert said[1].split(", ") == counts
+    printed = re.search(r"For this game it prints ([\d, ]+)\.", PAGE.read_text("utf-8"))
+    assert printed
+    assert printed[1].split(", ") == counts
     assert f"{GAME}: Pong hau k'i, levels 1 to 2\n" in run("client", "games")
 
 
 @pytest.mark.usefixtures("installed")
 async def test_the_game_of_the_page_is_played_against_the_ai(tmp_path: Path) -> None:
-    """A whole match on a server process, to an end that everybody is told, by clicks and tokens
-    alone.
-    """
+    """Plays a whole match on a server process, by clicks and tokens alone; all see its end."""
     journal, enough = Journal(), asyncio.Event()
     enough.set()
     async with (

@@ -29,7 +29,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 def some_match(game: str, least: int, seed: int = 0) -> list[Position]:
-    """The positions of a match of random moves that somebody wins after at least so many."""
+    """The positions of a match of random moves that a player wins after at least `least` moves."""
     while True:
         chance = random.Random(seed)
         positions = [load_game(game).start()]
@@ -42,7 +42,7 @@ def some_match(game: str, least: int, seed: int = 0) -> list[Position]:
 
 
 def pieces_of(position: Position) -> dict[str, str]:
-    """What a board shows of a position, as `Person.pieces` reads it."""
+    """The pieces of a position, as `Person.pieces` reads them from a board."""
     kinds = position.game.board(position.options).kinds
     return {cell: kinds[kind].name for cell, kind in position.view().pieces.items()}
 
@@ -54,9 +54,7 @@ def last_cell(position: Position) -> str:
 async def test_two_play_a_whole_match_and_one_watches_and_each_reloads_and_loses_nothing(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    """Board, moves, chat and turn are the same after every reload, and at the end everybody sees
-    who won.
-    """
+    """Board, moves, chat and turn survive every reload, and at the end all see the winner."""
     positions = some_match("connect-four", 20)
     async with (
         serving(tmp_path / "data") as server,
@@ -108,9 +106,7 @@ async def play_to_the_end(person: Person, columns: str, chance: random.Random) -
 async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to_the_end(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    """The panel shows the AI's moves; the match is in the list, steps by buttons and keys, and
-    links to a ply.
-    """
+    """The panel shows the AI's moves; the match is listed, can be replayed and links to a ply."""
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim),
@@ -168,7 +164,7 @@ WATCH_DEPTHS = """panel => {
 
 
 async def test_the_panel_moves_while_the_ai_thinks(chromium: Browser, tmp_path: Path) -> None:
-    """Whoever watches a strong AI sees it look deeper and deeper, before it moves."""
+    """A spectator of a strong AI sees its depth grow before it moves."""
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, PHONE) as (ada, kim),
@@ -185,9 +181,7 @@ async def test_the_panel_moves_while_the_ai_thinks(chromium: Browser, tmp_path: 
 
 
 async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> None:
-    """From the lobby to the end of a match without a mouse; a screen reader is told each move and
-    the result.
-    """
+    """A whole match needs no mouse; a screen reader hears each move and the result."""
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP) as (ada,),
@@ -219,7 +213,7 @@ async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> No
 
 
 async def tab_to(person: Person, selector: str) -> None:
-    """Presses Tab until something that fits has the focus."""
+    """Presses Tab until an element that matches the selector has the focus."""
     for _ in range(60):
         if await person.page.evaluate(
             "selector => document.activeElement.matches(selector)", selector
@@ -230,7 +224,7 @@ async def tab_to(person: Person, selector: str) -> None:
 
 
 async def walk_to_a_free_cell(person: Person) -> None:
-    """Arrow keys over the whole board, row by row, until the focused cell can be played."""
+    """Moves the focus over the board, row by row, until the focused cell can be played."""
     there = "document.activeElement.getAttribute('aria-label').endsWith('can play')"
     for key in ("ArrowUp", "ArrowUp", "ArrowLeft", "ArrowLeft"):
         await person.page.keyboard.press(key)
@@ -245,7 +239,7 @@ async def walk_to_a_free_cell(person: Person) -> None:
 
 
 async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
-    """Made, joined and played with a finger; the board is in sight without scrolling."""
+    """A finger creates, joins and plays; the board is visible without scrolling."""
     positions = some_match("tic-tac-toe", 5)
     async with (
         serving(tmp_path / "data") as server,
@@ -271,9 +265,7 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) ->
 
 
 async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path: Path) -> None:
-    """The other side is asked beside the board; an offer lapses by a move; both see the half points
-    at the end.
-    """
+    """The question appears beside the board; a move lets it lapse; both see the half points."""
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP, PHONE) as (ada, bob),
@@ -297,7 +289,7 @@ async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path
 
 
 async def test_the_rules_can_be_read_during_a_match(chromium: Browser, tmp_path: Path) -> None:
-    """Over the board, by keyboard as well, and nothing of the match is lost by it."""
+    """The rules open over the board, also by keyboard, and the match loses nothing."""
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP) as (ada,),
@@ -313,9 +305,7 @@ async def test_the_rules_can_be_read_during_a_match(chromium: Browser, tmp_path:
 
 
 async def test_a_game_is_found_by_its_name(chromium: Browser, tmp_path: Path) -> None:
-    """With many games there is a field; Enter in it chooses the first that was found and makes no
-    room yet.
-    """
+    """With many games there is a search field; Enter chooses the first hit and creates no room."""
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP) as (ada,),
@@ -331,7 +321,7 @@ async def test_a_game_is_found_by_its_name(chromium: Browser, tmp_path: Path) ->
 async def test_a_killed_server_comes_back_and_everybody_plays_on_without_a_reload(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    """A banner says so meanwhile; what was given while it was away is done, once, when it is back."""
+    """A banner shows the outage; moves made meanwhile are executed once after the restart."""
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, DESKTOP, PHONE) as (ada, bob, kim),

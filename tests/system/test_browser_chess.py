@@ -1,6 +1,4 @@
-"""What chess needs of the pages besides clicks: notation, claims, a promotion by touch, a board
-from both sides.
-"""
+"""What chess needs besides clicks: notation, claims, promotion by touch, a flipped board."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -27,7 +25,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 async def move(person: Person, path: str, *, touch: bool = False) -> None:
-    """A move from cell to cell: "e2e4"."""
+    """Plays a move from cell to cell: "e2e4"."""
     await person.turn()
     for cell in (path[:2], path[2:4]):
         await (person.cell(cell).tap() if touch else person.cell(cell).click())
@@ -44,9 +42,7 @@ async def has_black_on_top(person: Person) -> bool:
 async def test_a_draw_is_claimed_and_the_moves_are_written_as_players_do(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    """Knights go out and home twice; whoever is to move may claim; who comes late reads the same
-    moves.
-    """
+    """After two knight tours home a draw can be claimed; a late visitor reads the same moves."""
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim),
@@ -78,9 +74,7 @@ async def test_a_draw_is_claimed_and_the_moves_are_written_as_players_do(
 
 
 async def test_a_pawn_is_promoted_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
-    """The pieces to choose from are shown, large enough for a finger, and nothing there is wrong
-    for axe.
-    """
+    """The pieces to choose from are large enough for a finger, and axe finds no fault."""
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, PHONE, PHONE) as (ada, bob),

@@ -1,4 +1,4 @@
-"""How the pages fit and read: on a phone and a desktop, light and dark, for everybody."""
+"""The layout and accessibility of the pages: on a phone and a desktop, light and dark."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -22,7 +22,8 @@ pytestmark = [
 AXE = Path(sys.prefix) / "npm/node_modules/axe-core/axe.min.js"
 AUDIT = """async () => {
     const { violations } = await axe.run(document, { resultTypes: ["violations"] });
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ").slice(0, 500)}`);
+    const html = (nodes) => nodes.map((node) => node.html).join(" | ").slice(0, 500);
+    return violations.map(({ id, nodes }) => `${id}: ${html(nodes)}`);
 }"""
 LOOKS = [
     pytest.param(screen, scheme, id=f"{name}-{scheme}")
@@ -46,7 +47,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 
 async def audit(page: Page) -> list[str]:
-    """What axe finds wrong for people who cannot see or point; nothing where axe is not installed."""
+    """The accessibility faults that axe finds; none where axe is not installed."""
     if not AXE.exists():
         return []
     await page.evaluate(AXE.read_text("utf-8"))
@@ -54,27 +55,26 @@ async def audit(page: Page) -> list[str]:
 
 
 async def fits(person: Person, down: bool) -> None:
-    """The page is no wider than the window, and where asked no longer either."""
+    """Asserts that the page is no wider than the window and, with `down`, no longer."""
     wide, high = await person.page.evaluate(
-        "[document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]"
+        "[document.documentElement.scrollWidth - innerWidth,"
+        " document.documentElement.scrollHeight - innerHeight]"
     )
     assert wide <= 0, f"{person.page.url} is {wide} px too wide"
     assert not down or high <= 0, f"{person.page.url} is {high} px too high"
 
 
-async def test_axe_is_there() -> None:
-    """`make check` installs it; without it the tests below check less."""
+async def test_axe_is_installed() -> None:
+    """`make check` installs axe; without it the tests below check less."""
     if not AXE.exists():
         pytest.skip("axe-core is not installed in this environment; `make check` does it")
 
 
 @pytest.mark.parametrize(("screen", "scheme"), LOOKS)
-async def test_every_page_fits_and_has_nothing_for_axe_to_find(
+async def test_every_page_fits_and_passes_axe(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any], scheme: str
 ) -> None:
-    """From the lobby through a match against the AI to its replay; the board is in sight without
-    scrolling.
-    """
+    """From the lobby to the replay, axe finds nothing and the board needs no scrolling."""
     desktop = screen is DESKTOP
     async with people(chromium, server.url, {**screen, "color_scheme": scheme}) as (ada,):
 
@@ -122,7 +122,7 @@ async def test_every_page_fits_and_has_nothing_for_axe_to_find(
 async def test_a_chosen_theme_stays_and_the_system_s_own_is_followed(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The choice survives a reload without a flash: it stands before anything is painted."""
+    """The choice survives a reload without a flash: it is set before the first paint."""
     ground = "getComputedStyle(document.documentElement).backgroundColor"
     async with people(chromium, server.url, {**DESKTOP, "color_scheme": "light"}) as (ada,):
         await ada.go("/")
@@ -140,7 +140,7 @@ async def test_a_chosen_theme_stays_and_the_system_s_own_is_followed(
 async def test_pages_are_left_and_come_back_to_with_the_browser_s_own_buttons(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """Without loading anything anew; the room is left and joined again."""
+    """Nothing is loaded again; the room is left and joined again."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.create("Tic-tac-toe", "The AI", level=1, side="Crosses")
         await ada.play("b2")
@@ -157,17 +157,15 @@ async def test_pages_are_left_and_come_back_to_with_the_browser_s_own_buttons(
         assert await ada.page.evaluate("window.loadedOnce")
 
 
-async def test_nothing_but_the_server_itself_is_asked_for_anything(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """The pages work without the rest of the world, and no script or style stands in them."""
+async def test_no_other_server_receives_a_request(chromium: Browser, server: ServerProcess) -> None:
+    """The pages work without other servers, and contain no inline script or style."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
-        asked: list[str] = []
-        ada.page.on("request", lambda request: asked.append(request.url))
+        requested: list[str] = []
+        ada.page.on("request", lambda request: requested.append(request.url))
         ada.page.on(
-            "websocket", lambda socket: asked.append(socket.url.replace("ws://", "http://"))
+            "websocket", lambda socket: requested.append(socket.url.replace("ws://", "http://"))
         )
         await ada.create("Connect four", "The AI", level=1)
-        assert [url for url in asked if not url.startswith(server.url)] == []
+        assert [url for url in requested if not url.startswith(server.url)] == []
         inside = "document.querySelectorAll('style, script:not([src]), [onclick], [onload]').length"
         assert await ada.page.evaluate(inside) == 0

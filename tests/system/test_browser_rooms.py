@@ -1,6 +1,4 @@
-"""What people do in a room besides moving: seats, names, chat, looking back, giving up, playing
-again.
-"""
+"""Actions in a room besides moving: seats, names, chat, looking back, resigning, rematches."""
 
 import re
 from collections.abc import AsyncIterator
@@ -36,17 +34,15 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 
 async def sit_together(ada: Person, bob: Person, game: str = "Tic-tac-toe") -> None:
-    """A room that ada made, with bob on the other seat."""
+    """Ada creates a room, and Bob takes the other seat."""
     await ada.create(game, "A friend", side="begins")
     await bob.page.goto(ada.page.url)
     await bob.button("Sit here").click()
     await ada.turn()
 
 
-async def test_a_new_name_is_seen_by_everybody_from_then_on(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """It is kept over a reload, and what is no name is refused with the reason."""
+async def test_a_new_name_is_visible_to_everybody(chromium: Browser, server: ServerProcess) -> None:
+    """The name survives a reload; the server refuses an invalid name with the reason."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await ada.go("/")
         await ada.page.get_by_role("button", name=re.compile("^Your name is")).click()
@@ -59,10 +55,8 @@ async def test_a_new_name_is_seen_by_everybody_from_then_on(
         await expect(ada.button("Your name is Ada of Lovelace; change it")).to_be_visible()
 
 
-async def test_chat_and_names_are_text_whatever_they_say(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """Nothing that people write becomes part of the page, for nobody."""
+async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerProcess) -> None:
+    """Text that people write never becomes markup, for any viewer."""
     evil = '<img src=x onerror="window.broken=1">'
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
         await ada.go("/")
@@ -83,10 +77,10 @@ async def test_chat_and_names_are_text_whatever_they_say(
             assert await person.page.evaluate("window.broken === undefined")
 
 
-async def test_what_spectators_say_to_each_other_players_do_not_hear(
+async def test_players_do_not_see_chat_among_spectators(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """And the room goes on for them without a gap."""
+    """The room continues for them without a gap."""
     async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP, DESKTOP) as (
         ada,
         bob,
@@ -113,7 +107,7 @@ async def test_what_spectators_say_to_each_other_players_do_not_hear(
 async def test_resigning_asks_twice_and_a_rematch_swaps_sides(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """An offer can be declined, made again and accepted."""
+    """An offer can be declined, repeated and accepted."""
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
         await sit_together(ada, bob)
         await ada.play("b2")
@@ -138,7 +132,7 @@ async def test_resigning_asks_twice_and_a_rematch_swaps_sides(
 async def test_a_match_can_be_aborted_before_it_has_begun_and_a_seat_given_up(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The host then puts the AI there, and takes it off again."""
+    """The host then puts the AI on the seat, and removes it again."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await sit_together(ada, bob)
         await bob.button("Abort").click()
@@ -158,7 +152,7 @@ async def test_a_match_can_be_aborted_before_it_has_begun_and_a_seat_given_up(
 
 
 async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) -> None:
-    """The form says what it does; it plays, and its badge says what it is."""
+    """The form explains the persona; it plays, and its badge names it."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/")
         await ada.pick("Game", "Tic-tac-toe")
@@ -180,7 +174,7 @@ async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) 
 async def test_looking_back_does_not_lose_the_match(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """Old positions are there after a reload too; moves that come meanwhile wait until one is back."""
+    """Old positions remain after a reload; new moves wait until the viewer returns."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await sit_together(ada, bob)
         await ada.play("b2")
@@ -201,7 +195,7 @@ async def test_looking_back_does_not_lose_the_match(
 async def test_two_ai_seats_play_and_the_host_may_stop_them(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """Whoever watches sees both think, turn about, and can turn the board round."""
+    """A spectator sees both think in turn, and can flip the board."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/")
         await ada.pick("Game", "Connect four")
@@ -227,7 +221,7 @@ async def test_two_ai_seats_play_and_the_host_may_stop_them(
 async def test_the_link_to_a_room_is_seen_and_copied(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """What is copied is the room's address."""
+    """The copied text is the room's address."""
     allowed = {**DESKTOP, "permissions": ["clipboard-read", "clipboard-write"]}
     async with people(chromium, server.url, allowed) as (ada,):
         await ada.create("Connect four", "A friend")
@@ -238,12 +232,8 @@ async def test_the_link_to_a_room_is_seen_and_copied(
         assert await ada.page.evaluate("navigator.clipboard.readText()") == ada.page.url
 
 
-async def test_what_is_refused_is_said_and_changes_nothing(
-    chromium: Browser, tmp_path: Path
-) -> None:
-    """A command that the server refuses shows its reason for a while; a room that does not exist
-    says so.
-    """
+async def test_a_refusal_is_shown_and_changes_nothing(chromium: Browser, tmp_path: Path) -> None:
+    """A refused command shows its reason for a while; a missing room is reported."""
     async with (
         serving(tmp_path / "data", rooms_burst=1, rooms_per_minute=0.001) as server,
         people(chromium, server.url, DESKTOP) as (ada,),
@@ -263,27 +253,28 @@ async def test_what_is_refused_is_said_and_changes_nothing(
         await expect(ada.button("Create the room")).to_be_visible()
 
 
-async def test_a_refused_connection_is_told(chromium: Browser, tmp_path: Path) -> None:
-    """Too many guests, or too many sockets, from one address: the page says so and when to try
-    again, and goes on by itself when there is place.
+async def test_a_refused_connection_is_explained(chromium: Browser, tmp_path: Path) -> None:
+    """With too many guests or sockets from one address, the page says so and when to try again.
+
+    It connects by itself once there is capacity.
     """
     async with serving(
         tmp_path / "data", limit_guests=2, limit_guests_per_minute=1, limit_sockets=1
     ) as server:
         pages = [await (await chromium.new_context()).new_page() for _ in range(3)]
-        told = [page.get_by_role("alert").filter(has_text="Not connected") for page in pages]
+        banners = [page.get_by_role("alert").filter(has_text="Not connected") for page in pages]
         await pages[0].goto(server.url)
         await expect(pages[0].get_by_role("img", name=re.compile("^connected"))).to_be_visible()
         await pages[1].goto(server.url)
-        await expect(told[1]).to_contain_text(
+        await expect(banners[1]).to_contain_text(
             "your address has 1 connections open, as many as it may; try again in 10 s"
         )
         await pages[2].goto(server.url)
-        await expect(told[2]).to_contain_text(
+        await expect(banners[2]).to_contain_text(
             "your address may have 2 new guests at once and then 1 a minute; try again in"
         )
         await pages[0].close()
-        await expect(told[1]).to_have_count(0)
+        await expect(banners[1]).to_have_count(0)
         await expect(pages[1].get_by_role("img", name=re.compile("^connected"))).to_be_visible()
         for page in pages[1:]:
             await page.close()
@@ -292,7 +283,7 @@ async def test_a_refused_connection_is_told(chromium: Browser, tmp_path: Path) -
 async def test_the_lobby_shows_rooms_as_they_come_and_go(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """Public ones only."""
+    """The lobby shows public rooms only."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim):
         await kim.go("/")
         await kim.page.locator(".rooms h2").first.wait_for()
@@ -320,7 +311,7 @@ async def test_the_lobby_shows_rooms_as_they_come_and_go(
 async def test_sticks_are_taken_by_clicking_the_first_one_to_go(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """With rows of one's own choice; pointing at a stick shows which would go."""
+    """The rows are the host's choice; pointing at a stick shows which sticks would go."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await ada.go("/")
         await ada.pick("Game", "Sticks")

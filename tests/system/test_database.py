@@ -1,6 +1,4 @@
-"""Whole servers on PostgreSQL: what players notice when the database goes, and that nothing secret
-is ever said.
-"""
+"""Whole servers on PostgreSQL: what players notice in an outage, and that no secret is logged."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -21,17 +19,17 @@ from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_tra
 
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
 NODES = 2
-#: They have no bus: each looks for the other one's moves because it never hears of it, and not by
-#: the poll.
+#: Seconds between two polls, too long to help: a node that has no bus, and so never hears of the
+#: other's moves, looks for them without the poll.
 HOUR_S = 3600.0
 MATCHES = 6
-#: Only what hangs takes so long.
+#: Seconds to settle; only a test that hangs needs more.
 SETTLED_S = 60.0
 
 
 @pytest.fixture(scope="module")
 def durable() -> Iterator[Postgres]:
-    """A PostgreSQL that syncs, to be killed and restarted."""
+    """A PostgreSQL server with fsync, for a test to kill and restart."""
     with private_postgres(**SAFE) as server:
         yield server
 
@@ -39,13 +37,14 @@ def durable() -> Iterator[Postgres]:
 @pytest.mark.parametrize(
     "ends", [["kill"], pytest.param(["kill", "immediate", "fast"] * 8, marks=LONG)]
 )
-async def test_a_database_that_goes_under_load_costs_no_move(
+async def test_a_database_outage_under_load_costs_no_move(
     durable: Postgres, tmp_path: Path, ends: list[str]
 ) -> None:
-    """R7: two nodes, matches on both, and the database killed, stopped at once, or restarted:
-    whoever sends a command is told store.retry while it is away, no connection ends, and after its
-    return all play on; no acknowledged move is missing or doubled (I1, I3, I9), and no password is
-    in any log.
+    """R7: an outage of the database under two nodes with matches costs no acknowledged move.
+
+    The database is killed, stopped at once, or restarted. Meanwhile every command is refused with
+    store.retry and no connection ends; after its return all matches continue. No acknowledged move
+    is missing or doubled (I1, I3, I9), and no password is in any log.
     """
     journal, enough = Journal(), asyncio.Event()
     lost: list[State] = []
@@ -77,10 +76,10 @@ async def test_a_database_that_goes_under_load_costs_no_move(
             for n, end in enumerate(ends):
                 await journal.more_acks(50)
                 await asyncio.to_thread(durable.kill if end == "kill" else _stopping(durable, end))
-                await asyncio.gather(*(_told_to_retry(raw, room, f"r{n}") for raw in raws))
+                await asyncio.gather(*(_assert_retry(raw, room, f"r{n}") for raw in raws))
                 await asyncio.to_thread(durable.start)
                 async with asyncio.timeout(SETTLED_S):
-                    await asyncio.gather(*(_taken(raw, room, f"r{n}") for raw in raws))
+                    await asyncio.gather(*(_send_until_acked(raw, room, f"r{n}") for raw in raws))
                     await journal.more_acks(2 * MATCHES)
             enough.set()
         models: list[Model] = [match.result() for match in matches]
@@ -105,9 +104,7 @@ def _stopping(server: Postgres, mode: str) -> Callable[[], None]:
 async def _room(
     node: ServerProcess, raws: list[RawSocket], states: list[State], stack: AsyncExitStack
 ) -> str:
-    """A room for chat, which everybody has joined; `states` is what its host's connection goes
-    through.
-    """
+    """Creates a room for chat and joins every socket; `states` records its host's states."""
     host = await stack.enter_async_context(
         connect(node.url, timing=PATIENT, on_state=states.append)
     )
@@ -126,19 +123,19 @@ async def _answer(raw: RawSocket, key: str) -> dict[str, object]:
             return message
 
 
-async def _told_to_retry(raw: RawSocket, room: str, key: str) -> None:
-    """While the database is away a command is refused, in so many words."""
+async def _assert_retry(raw: RawSocket, room: str, key: str) -> None:
+    """Asserts that a command is refused with store.retry while the database is away."""
     raw.say(Chat(id=key, room=room, text="is anybody there?"))
-    told = await _answer(raw, key)
-    assert (told["t"], told.get("code")) == ("error", Code.STORE_RETRY)
+    answer = await _answer(raw, key)
+    assert (answer["t"], answer.get("code")) == ("error", Code.STORE_RETRY)
 
 
-async def _taken(raw: RawSocket, room: str, key: str) -> None:
-    """The same command, sent again until it is taken."""
+async def _send_until_acked(raw: RawSocket, room: str, key: str) -> None:
+    """Sends the same command again until it is acknowledged."""
     while True:
         raw.say(Chat(id=key, room=room, text="is anybody there?"))
-        told = await _answer(raw, key)
-        if told["t"] == "ack":
+        answer = await _answer(raw, key)
+        if answer["t"] == "ack":
             return
-        assert told.get("code") == Code.STORE_RETRY
+        assert answer.get("code") == Code.STORE_RETRY
         await asyncio.sleep(0.1)  # as clients do

@@ -1,4 +1,4 @@
-"""A disk that is full, and empty again; a log that cannot be written."""
+"""A disk that is full and then has space again; a log that cannot be written."""
 
 import asyncio
 import subprocess
@@ -20,7 +20,7 @@ SIZE = "4m"
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, so small that it is soon full."""
+    """A file system of its own, small enough to fill."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
@@ -35,7 +35,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> Path:
-    """Leaves no byte; returns the file to remove."""
+    """Fills the disk to the last byte; returns the file to remove."""
     ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:
@@ -46,7 +46,7 @@ def fill(folder: Path) -> Path:
 
 
 async def answer(socket: RawSocket, key: str) -> dict[str, object]:
-    """The ack or error with that id."""
+    """The ack or error with this id."""
     while True:
         message = await socket.message()
         if message.get("id") == key:
@@ -54,18 +54,19 @@ async def answer(socket: RawSocket, key: str) -> dict[str, object]:
 
 
 @pytest.mark.usefixtures("warm_engine")
-async def test_a_full_disk_is_told_and_heals_without_a_restart(
+async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
     tmp_path: Path, small_disk: Path
 ) -> None:
-    """While the disk is full, commands are refused with store.retry, nothing is acknowledged and
-    nothing happens, and what is known can still be read. Once there is space again, clients that
-    had waited get their acks and the AI moves on, by themselves and once each.
+    """While the disk is full, nothing is acknowledged and commands get store.retry.
+
+    Existing rooms can still be read. Once there is space again, clients that waited get their acks
+    and the AI moves, without a restart and once each.
     """
     journal = Journal()
     data = tmp_path / "data"
     data.symlink_to(
         small_disk, target_is_directory=True
-    )  # so that the log of the server is not on that disk
+    )  # so that the server's log is not on that disk
     async with (
         serving(data, workers=1, ai_duel_pace_ms=0, **UNHURRIED) as server,
         raw_socket(server.port) as raw,
@@ -82,14 +83,14 @@ async def test_a_full_disk_is_told_and_heals_without_a_restart(
             acked = []
             for chat in chats:
                 raw.say(chat)
-                told = await answer(raw, chat.id)
-                acked += [chat] if told["t"] == "ack" else []
-                if told["t"] == "error":
-                    assert told["code"] == Code.STORE_RETRY
+                reply = await answer(raw, chat.id)
+                acked += [chat] if reply["t"] == "ack" else []
+                if reply["t"] == "error":
+                    assert reply["code"] == Code.STORE_RETRY
             assert len(acked) < len(chats), "the disk was full in the end"
             before = read_logs(data)[room].head
             assert before == 4 + len(acked)
-            await _nobody_new(server.port)
+            await _assert_newcomers_refused(server.port)
             raw.say(Join(id="join", room=room))
             assert (await answer(raw, "join"))["t"] == "ack", "it can be read"
             refusals = server.errors.count(room)
@@ -97,14 +98,14 @@ async def test_a_full_disk_is_told_and_heals_without_a_restart(
             moving = asyncio.create_task(ada.command(move))
             await eventually(lambda: server.errors.count(room) > refusals, "the move is tried")
             assert not moving.done()
-            stuck = read_logs(data)[duel].head
+            stopped_at = read_logs(data)[duel].head
             ballast.unlink()
             async with asyncio.timeout(60):
                 journal.acked(ada.identity, move, (await moving).v)
             for chat in chats:
                 raw.say(chat)
                 assert (await answer(raw, chat.id))["t"] == "ack"
-            await eventually(lambda: read_logs(data)[duel].head > stuck + 2, "the AI moves on")
+            await eventually(lambda: read_logs(data)[duel].head > stopped_at + 2, "the AI moves on")
         assert await server.stop() == 0
     logs = read_logs(data)
     assert journal.violations(logs) == []
@@ -112,8 +113,8 @@ async def test_a_full_disk_is_told_and_heals_without_a_restart(
     assert_no_traceback(server)
 
 
-async def _nobody_new(port: int) -> None:
-    """Nobody new can be remembered, which they are told."""
+async def _assert_newcomers_refused(port: int) -> None:
+    """Asserts that a newcomer is refused, because no identity can be stored."""
     async with raw_socket(port) as newcomer:
         assert " 101 " in await newcomer.upgrade()
         newcomer.say(Hello(protocol=1))
@@ -122,9 +123,7 @@ async def _nobody_new(port: int) -> None:
 
 
 async def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path, small_disk: Path) -> None:
-    """When standard error goes to a full disk, what the server has to say there is lost, and it
-    serves on.
-    """
+    """When standard error is on a full disk, the server loses its messages and keeps serving."""
     async with serving(small_disk / "data", **UNHURRIED) as server, raw_socket(server.port) as raw:
         await raw.hello()
         async with connect(server.url) as ada:
@@ -132,8 +131,8 @@ async def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path, small_d
             ballast = fill(small_disk)
             for n in range(60):
                 raw.say(Chat(id=f"c{n}", room=room, text="x" * 400))
-                told = await answer(raw, f"c{n}")
-            assert told["t"] == "error"
+                reply = await answer(raw, f"c{n}")
+            assert reply["t"] == "error"
             ballast.unlink()
             async with asyncio.timeout(60):
                 await ada.command(Chat(id="c", room=room, text="x"))

@@ -1,4 +1,4 @@
-"""A game that is edited under a running server: nothing old meets anything new."""
+"""A game that is edited while the server runs: old and new versions are never mixed."""
 
 import os
 import struct
@@ -27,7 +27,7 @@ RULES = (
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The game with its data in a folder that the server looks into."""
+    """The game with its data in a folder on the server's path."""
     folder = tmp_path / "site"
     info = folder / "edited-1.0.dist-info"
     info.mkdir(parents=True)
@@ -45,10 +45,13 @@ def is_end(message: RoomMessage) -> bool:
 
 @pytest.mark.usefixtures("warm_engine")
 async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, site: Path) -> None:
-    """A match goes on with the data that it began with for as long as a worker has them, whether it
-    has loaded the compiled search or cannot any more. Workers that start after the edit refuse its
-    jobs, so the AI gives up and says why; people play on, also after a restart with the new data. A
-    restart with rules that mean other moves freezes their room as `game.changed`.
+    """A match continues with its original data while a worker has them.
+
+    The worker may have loaded the compiled search already, or be unable to load it any more.
+
+    Workers that start after the edit refuse its jobs, so the AI gives up with a reason. People play
+    on, also after a restart with the new data. A restart with rules that mean other moves freezes
+    their room as `game.changed`.
     """
     async with serving(tmp_path / "data", workers=1, ai_pace_ms=0, **UNHURRIED) as server:
         async with (
@@ -58,8 +61,8 @@ async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, 
             friends = await make_room(ada, "edited")
             await bob.command(Sit(id=bob.new_id(), room=friends, seat=1))
             await ada.command(Move(id=ada.new_id(), room=friends, ply=0, move="b2"))
-            # The AI begins, so that nobody can have three in a row before it is to move without its
-            # worker.
+            # The AI begins, so that neither side can have three in a row before the AI is to move
+            # without its worker.
             room = await make_room(ada, "edited", {}, (AiSeat(level=1), MySeat()))
             async with aclosing(ada.follow(room)) as messages:
                 person = Opponent(ada, room, messages)

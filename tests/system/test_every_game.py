@@ -1,7 +1,6 @@
-"""Every game that there is, played to the end in a browser and on a terminal, by a person and by AI
-seats.
+"""Plays every game to its end in a browser and on a terminal, by a person and by AI seats.
 
-By nothing but legal moves: no line of these tests, and none of the clients, knows any of the games.
+The tests and the clients use legal moves only; no line of them knows any of the games.
 """
 
 import re
@@ -15,7 +14,7 @@ from playwright.async_api import Browser, expect
 from client.connection import connect
 from engine.rules.registry import game_ids, load_game
 from server.protocol.messages import AiSeat, Create
-from tests.support.any_game import play_by_hand, play_on, type_on
+from tests.support.any_game import play_by_clicks, play_by_typing, play_with_pointer
 from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.pseudo_terminal import environ, on_a_terminal, on_pipes, plyroom
@@ -48,7 +47,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 
 async def duel(server: ServerProcess, game: str, level: int = 1) -> str:
-    """The id of a room in which two AI seats play."""
+    """Creates a room in which two AI seats play; returns its id."""
     async with connect(server.url) as client:
         create = Create(id=client.new_id(), game=game, seats=(AiSeat(level), AiSeat(level)))
         room = (await client.command(create)).room
@@ -57,9 +56,7 @@ async def duel(server: ServerProcess, game: str, level: int = 1) -> str:
 
 
 async def is_as_the_rules_say(person: Person, game: str) -> None:
-    """The board at the end is where the moves of the list lead to, and the result is that of the
-    rules.
-    """
+    """Asserts that the final board follows from the listed moves, and the result from the rules."""
     match = (
         await person.page.locator(".state a.button", has_text="Replay").get_attribute("href") or ""
     ).split("/")[-1]
@@ -82,16 +79,14 @@ async def is_as_the_rules_say(person: Person, game: str) -> None:
 async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
     chromium: Browser, server: ServerProcess, game: str
 ) -> None:
-    """From the lobby on, by clicks; the page fits and has nothing for axe to find in the middle of
-    it.
-    """
+    """The person starts in the lobby and clicks; in mid-match the page fits and passes axe."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.create(load_game(game).title, "The AI", level=1)
-        await play_by_hand(ada, 2)
-        await play_on(ada, 4)
+        await play_with_pointer(ada, 2)
+        await play_by_clicks(ada, 4)
         await fits(ada, down=True)
         assert await audit(ada.page) == []
-        await play_on(ada, 1000)
+        await play_by_clicks(ada, 1000)
         await expect(ada.status).to_have_text(RESULT)
         await is_as_the_rules_say(ada, game)
 
@@ -101,18 +96,16 @@ async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
 async def test_a_person_plays_the_second_side_to_the_end_on_a_phone(
     chromium: Browser, server: ServerProcess, game: str
 ) -> None:
-    """By touch at first, small cells confirmed; against the next level; nothing for axe to find
-    there either.
-    """
+    """The person begins by touch, confirming small cells, at the next level; axe finds nothing."""
     side = load_game(game).board(load_game(game).check_options({})).seats[1].name
     async with people(chromium, server.url, PHONE) as (ada,):
         await ada.create(
             load_game(game).title, "The AI", level=min(2, load_game(game).levels), side=side
         )
-        await play_by_hand(ada, 2)
+        await play_with_pointer(ada, 2)
         await fits(ada, down=False)
         assert await audit(ada.page) == []
-        await play_on(ada, 1000, seed=7)
+        await play_by_clicks(ada, 1000, seed=7)
         await expect(ada.status).to_have_text(RESULT)
         await is_as_the_rules_say(ada, game)
 
@@ -121,7 +114,7 @@ async def test_a_person_plays_the_second_side_to_the_end_on_a_phone(
 async def test_two_ai_seats_play_to_the_end_in_a_browser_and_on_a_terminal(
     chromium: Browser, server: ServerProcess, game: str, tmp_path: Path
 ) -> None:
-    """On a phone, and in a terminal beside it, by whoever watches."""
+    """Spectators on a phone and in a terminal see the whole match."""
     async with people(chromium, server.url, PHONE) as (kim,):
         room = await duel(server, game)
         with on_pipes(plyroom("watch", f"{server.url}/room/{room}"), environ(tmp_path)) as screen:
@@ -137,10 +130,10 @@ async def test_two_ai_seats_play_to_the_end_in_a_browser_and_on_a_terminal(
 async def test_a_person_plays_the_ai_to_the_end_on_a_terminal(
     server: ServerProcess, game: str, tmp_path: Path
 ) -> None:
-    """By typing moves that are listed."""
+    """The person types moves that the terminal lists."""
     command = plyroom("play", game, "--level", "1", "--url", server.url, "--side", "second")
     with on_a_terminal(command, environ(tmp_path)) as screen:
-        played = type_on(screen, 1000)
+        played = play_by_typing(screen, 1000)
         screen.type("quit")
         assert screen.end() == 0
         assert played > 0

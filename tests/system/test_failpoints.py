@@ -12,7 +12,7 @@ from tests.oracle.journal import Journal, read_logs
 from tests.support.players import LONG_STICKS, two_people
 from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
-#: Few, for tests/cluster has more of it.
+#: Kills per failpoint; tests/cluster has more.
 KILLS = 2
 
 
@@ -20,12 +20,13 @@ KILLS = 2
     "kills", [KILLS, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
 )
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_node_that_dies_at_a_place_loses_and_doubles_nothing(
+async def test_a_node_that_dies_at_a_failpoint_loses_and_doubles_nothing(
     tmp_path: Path, place: str, kills: int
 ) -> None:
-    """However often the server dies at that place and comes back: what was acknowledged is in the
-    log once, a resend is acknowledged with its v, nothing is doubled or shown that was not
-    committed, and everybody plays on.
+    """Crashes at a failpoint lose and double nothing, however many.
+
+    An acknowledged command is in the log once, a resend is acknowledged with the same v, only
+    committed events are shown, and all players play on.
     """
     chance = random.Random(f"{place} {kills}")
     journal, enough = Journal(), asyncio.Event()
@@ -48,7 +49,7 @@ async def test_a_node_that_dies_at_a_place_loses_and_doubles_nothing(
 
 
 async def die_at(server: ServerProcess, spec: str) -> None:
-    """One life of the server, until its failpoint ends it."""
+    """Runs the server until its failpoint ends it."""
     await server.start(failpoint=spec)
     assert await server.wait() == -9
 
@@ -56,8 +57,8 @@ async def die_at(server: ServerProcess, spec: str) -> None:
 @pytest.mark.parametrize(
     "spec", ["after", "after_append", "after_append:0", "after_append:x", "nowhere:1", ":1"]
 )
-def test_a_failpoint_that_there_is_not(spec: str) -> None:
-    """It is refused with the places that there are."""
+def test_an_unknown_failpoint_is_refused(spec: str) -> None:
+    """The refusal lists the existing failpoints."""
     with pytest.raises(SettingError, match="before_append, after_append, before_ack"):
         kill_at(spec)
     assert kill_at("") is nowhere

@@ -1,6 +1,4 @@
-"""Hostile clients: nonsense of every layer changes nothing, costs nothing that lasts, and surprises
-nobody.
-"""
+"""Hostile clients: malformed input changes nothing, costs nothing lasting, is never unexpected."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,15 +20,17 @@ from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_tra
 BATCH = 50
 ANSWERS = ("ack", "error", "pong")
 CLIENTS = 4
+#: Seconds to wait for an answer; only a test that hangs needs more.
 PATIENCE_S = 60.0
+#: The growth of resident memory that an attack may cause.
 GROWTH_BYTES = 6 * 2**20
-#: Of each hundred inputs.
+#: Percent of the inputs.
 SHARES = {"messages": 80, "bad frames": 10, "odd frames": 2, "greetings": 8}
 
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """Two people with rooms of theirs in which nobody else may change anything."""
+    """Two people with rooms that nobody else may change."""
 
     ada: Connection
     bob: Connection
@@ -39,7 +39,7 @@ class Victims:
 
 @asynccontextmanager
 async def victims(server: ServerProcess) -> AsyncIterator[Victims]:
-    """Two matches under way, and one that was resigned."""
+    """Two matches in progress and one that was resigned."""
     async with connect(server.url) as ada, connect(server.url) as bob:
         rooms = [await make_room(ada, "tic-tac-toe") for _ in range(3)]
         for room in rooms:
@@ -49,8 +49,8 @@ async def victims(server: ServerProcess) -> AsyncIterator[Victims]:
         yield Victims(ada, bob, rooms)
 
 
-async def pictures(server: ServerProcess, rooms: list[str]) -> list[dict[str, Any]]:
-    """Each room's snapshot as a newcomer gets it."""
+async def snapshots(server: ServerProcess, rooms: list[str]) -> list[dict[str, Any]]:
+    """The snapshot of each room as a newcomer receives it."""
     found = []
     async with raw_socket(server.port) as newcomer:
         await newcomer.hello()
@@ -63,14 +63,14 @@ async def pictures(server: ServerProcess, rooms: list[str]) -> list[dict[str, An
 
 
 class Attacker:
-    """Sends inputs one after the other, over as many connections as it takes."""
+    """Sends inputs in sequence, over as many connections as it needs."""
 
     def __init__(self, port: int, nonsense: Nonsense) -> None:
         self._port = port
         self._nonsense = nonsense
 
     async def attack(self, inputs: int) -> None:
-        """So many inputs in the proportions of SHARES; each one's effect is checked."""
+        """Sends `inputs` inputs in the proportions of SHARES, and checks the effect of each."""
         left = {kind: inputs * share // 100 for kind, share in SHARES.items()}
         for _ in range(left["greetings"]):
             await self._greet(self._nonsense.greeting())
@@ -90,7 +90,7 @@ class Attacker:
                 await self._break(self._nonsense.bad_frames())
 
     async def _answered(self, socket: RawSocket, messages: list[bytes]) -> None:
-        """Every message has exactly one answer."""
+        """Asserts that every message has exactly one answer."""
         socket.writer.write(b"".join(frame(message) for message in messages))
         socket.say(Ping(id="the last"))
         answers, last = 0, False
@@ -103,7 +103,7 @@ class Attacker:
                     answers += 1
 
     async def _break(self, frames: bytes) -> None:
-        """The server closes the connection, and says why if it still can."""
+        """Asserts that the server closes the connection, with a close frame if it still can."""
         async with raw_socket(self._port) as socket:
             await socket.hello()
             socket.writer.write(frames)
@@ -112,7 +112,7 @@ class Attacker:
             assert code in (1000, 1002, 1005, 1007, 1009, NO_CLOSE_FRAME), (code, frames[:80])
 
     async def _greet(self, greeting: bytes) -> None:
-        """The server answers what it will, and closes the connection when we do."""
+        """Asserts that the server closes the connection when the client does."""
         async with raw_socket(self._port) as socket:
             try:
                 socket.writer.write(greeting)
@@ -125,8 +125,8 @@ class Attacker:
                 return
 
 
-async def storm(server: ServerProcess, rooms: list[str], inputs: int, seed: int) -> None:
-    """Several attackers at once."""
+async def attack_at_once(server: ServerProcess, rooms: list[str], inputs: int, seed: int) -> None:
+    """Runs several attackers at once."""
     async with asyncio.TaskGroup() as attackers:
         for n in range(CLIENTS):
             attacker = Attacker(server.port, Nonsense(seed * 100 + n, rooms))
@@ -134,7 +134,7 @@ async def storm(server: ServerProcess, rooms: list[str], inputs: int, seed: int)
 
 
 async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> int:
-    """Says one line after the other until then; returns how many were acknowledged."""
+    """Sends chat lines until `done`; returns how many were acknowledged."""
     lines = 0
     while not done.done():
         await who.command(Chat(id=who.new_id(), room=room, text="still there?"))
@@ -145,30 +145,32 @@ async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> 
 @pytest.mark.parametrize(
     "inputs", [10_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])]
 )
-async def test_nonsense_of_every_kind_changes_nothing(tmp_path: Path, inputs: int) -> None:
-    """Thousands of random and mutated inputs, from garbage for a handshake to commands in others'
-    names: each message has one answer, each broken frame ends its connection; no room changes, no
-    traceback, memory stays flat, and a good client is served all the time.
+async def test_malformed_input_of_every_kind_changes_nothing(tmp_path: Path, inputs: int) -> None:
+    """Thousands of random and mutated inputs change no room and disturb no other client.
+
+    They range from garbage handshakes to commands in others' names. Each message has one answer,
+    each broken frame ends its connection; there is no traceback, memory stays flat, and a good
+    client is served all the time.
     """
     settings = UNHURRIED | {"rooms_burst": 3, "rooms_per_minute": 1, "room_idle_s": 1}
     async with serving(tmp_path / "data", **settings) as server, victims(server) as people:
         before = read_logs(server.data)
-        seen = await pictures(server, people.rooms)
-        await storm(server, people.rooms, 2_000, seed=1)
+        seen = await snapshots(server, people.rooms)
+        await attack_at_once(server, people.rooms, 2_000, seed=1)
         warm = server.rss
-        storming = asyncio.create_task(storm(server, people.rooms, inputs, seed=2))
+        attack = asyncio.create_task(attack_at_once(server, people.rooms, inputs, seed=2))
         async with connect(server.url) as cyd:
-            lines = await chat_until(storming, cyd, await make_room(cyd, "tic-tac-toe"))
-        await storming
+            lines = await chat_until(attack, cyd, await make_room(cyd, "tic-tac-toe"))
+        await attack
         assert lines > inputs // 500, "between the inputs of others"
-        grown = server.rss - warm
+        growth = server.rss - warm
         after = read_logs(server.data)
         assert {room: after[room] for room in people.rooms} == {
             room: before[room] for room in people.rooms
         }
-        assert await pictures(server, people.rooms) == seen
+        assert await snapshots(server, people.rooms) == seen
         ack = await people.bob.command(Move(id="3", room=people.rooms[0], ply=1, move="a1"))
         assert ack.v == 6
-        assert grown < GROWTH_BYTES, f"{grown / 2**20:.1f} MiB"
+        assert growth < GROWTH_BYTES, f"{growth / 2**20:.1f} MiB"
         assert await server.stop() == 0
     assert_no_traceback(server)

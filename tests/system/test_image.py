@@ -14,7 +14,7 @@ DOCKERFILE = (ROOT / "server" / "Dockerfile").read_text("utf-8")
 
 
 def compose_command() -> list[str] | None:
-    """The compose client of this machine: Docker's plugin, or the older program of its own."""
+    """The compose client of this machine: Docker's plugin, or the older stand-alone program."""
     if (
         shutil.which("docker")
         and subprocess.run(["docker", "compose", "version"], capture_output=True).returncode == 0
@@ -24,7 +24,7 @@ def compose_command() -> list[str] | None:
 
 
 def test_the_compose_file_is_valid() -> None:
-    """`docker compose config` reads it, and the one service publishes PORT."""
+    """`docker compose config` accepts it, and the one service publishes PORT."""
     command = compose_command()
     if command is None:
         pytest.skip("no docker compose client here")
@@ -39,8 +39,8 @@ def test_the_compose_file_is_valid() -> None:
     assert "8123" in done.stdout
 
 
-def test_everything_the_image_copies_exists_and_is_let_through() -> None:
-    """A renamed folder would be seen first by whoever builds the image."""
+def test_everything_the_image_copies_exists_and_is_not_ignored() -> None:
+    """Otherwise only building the image would reveal a renamed folder."""
     allowed = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text("utf-8"), re.MULTILINE)
     copied = [
         name
@@ -60,8 +60,6 @@ def test_the_image_has_every_package_of_ours() -> None:
 
 
 def test_the_image_is_built_and_run_for_one_cpu_baseline() -> None:
-    """Else numba would ignore the machine code that the build compiled (the CPU is part of its
-    key).
-    """
+    """Otherwise numba would ignore the machine code of the build: the CPU is part of its key."""
     assert "NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=" in DOCKERFILE
     assert DOCKERFILE.index("NUMBA_CACHE_DIR=") < DOCKERFILE.index("RUN python -m engine.warm")

@@ -40,10 +40,11 @@ UNWATCHED = 6
 async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
     tmp_path: Path, seed: int
 ) -> None:
-    """After kill -9 and a restart, again and again, at any moment: no acknowledged command is
-    missing, none is doubled, v has no gap, AI seats move on by themselves, also where nobody looks,
-    and all clients play on to the end of their matches without being told anything. No process of
-    the killed server stays behind.
+    """Repeated kill -9 and restarts at any moment lose nothing.
+
+    No acknowledged command is missing or doubled, v has no gap, AI seats move by themselves, even
+    in rooms without clients, and all clients finish their matches without noticing. No process of a
+    killed server remains.
     """
     chance = random.Random(seed)
     journal, enough = Journal(), asyncio.Event()
@@ -102,7 +103,7 @@ def _created_by(host: str) -> Created:
 
 
 async def _rooms_again_and_again(url: str, enough: asyncio.Event) -> tuple[str, list[str]]:
-    """A client makes one room after the other: who it was, and the rooms that were acknowledged."""
+    """Creates rooms in sequence; returns the host's identity and the acknowledged rooms."""
     async with connect(url, timing=HASTY) as host:
         rooms = []
         while not enough.is_set():
@@ -111,9 +112,7 @@ async def _rooms_again_and_again(url: str, enough: asyncio.Event) -> tuple[str, 
 
 
 async def _unwatched_rooms(server: ServerProcess) -> list[str]:
-    """Rooms where the AI plays itself and nobody is connected: long ones, so that some are always
-    under way.
-    """
+    """Rooms in which the AI plays itself without clients, in matches long enough to be running."""
     async with connect(server.url) as host:
         seats = (AiSeat(level=1), AiSeat(level=1))
         return [
@@ -123,9 +122,7 @@ async def _unwatched_rooms(server: ServerProcess) -> list[str]:
 
 
 async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -> None:
-    """Every room where an AI seat had the turn at the kill gets its move, although no client asks
-    for it.
-    """
+    """Asserts that every AI that was on turn at the kill moves without any client's help."""
     due = {room: log.head for room, log in before.items() if log.due}
 
     def moved() -> bool:
@@ -136,9 +133,7 @@ async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -
 
 
 async def test_a_server_that_sleeps_for_a_while_loses_nothing(tmp_path: Path) -> None:
-    """A machine that is suspended in the middle of games and wakes up again: clients come back and
-    play on.
-    """
+    """After a machine was suspended in the middle of matches, clients reconnect and play on."""
     journal, enough = Journal(), asyncio.Event()
     async with serving(tmp_path / "data", **UNHURRIED) as server:
         states: asyncio.Queue[State] = asyncio.Queue()

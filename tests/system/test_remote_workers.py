@@ -1,4 +1,4 @@
-"""A server without a pool, and engine workers in processes of their own that come, die and stop."""
+"""A server without a pool, and engine workers in their own processes that start, die and stop."""
 
 import asyncio
 import random
@@ -32,9 +32,9 @@ from tests.system.test_workers import Opponent, is_move
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
 
-#: decisions.md 12: an AI whose worker elsewhere dies moves within its time and so much more.
+#: Seconds beyond its thinking time for an AI whose remote worker dies (decisions.md 12).
 LATE_S = 3.0
-#: Its top level thinks from the first move on, for it knows nothing by heart.
+#: A game whose top level searches from the first move on, because it has no precomputed moves.
 GAME = "breakthrough"
 ACL = ROOT / "server" / "deploy" / "mosquitto.acl"
 
@@ -53,8 +53,9 @@ async def state_is(person: Opponent, state: str) -> None:
 
 
 async def test_a_server_without_engines_says_so_until_a_worker_comes(tmp_path: Path) -> None:
-    """The room shows that no engine is there and goes on when one comes; again when that has ended
-    in good order.
+    """The room shows that there is no engine, and continues when a worker starts.
+
+    The same holds after that worker has ended in an orderly way.
     """
     async with (
         mosquitto(tmp_path) as broker,
@@ -78,10 +79,8 @@ async def test_a_server_without_engines_says_so_until_a_worker_comes(tmp_path: P
         assert_no_traceback(server)
 
 
-async def test_a_worker_that_is_frozen(tmp_path: Path) -> None:
-    """SIGSTOP in the middle of a search: the AI moves, now and from then on, though nothing comes
-    from there.
-    """
+async def test_a_frozen_worker_does_not_stop_the_ai(tmp_path: Path) -> None:
+    """SIGSTOP in the middle of a search: the AI moves, now and later, without the frozen worker."""
     async with (
         mosquitto(tmp_path) as broker,
         working(tmp_path, broker.address, "one", GAME) as one,
@@ -105,10 +104,11 @@ async def test_a_worker_that_is_frozen(tmp_path: Path) -> None:
     assert_no_traceback(server)
 
 
-async def test_a_broker_that_comes_late_and_dies(tmp_path: Path) -> None:
-    """The server starts without its broker and says so, without the password; with it the AI plays,
-    by the access list that we ship; after SIGKILL of the broker it does again as soon as that is
-    back.
+async def test_a_broker_that_starts_late_and_is_killed(tmp_path: Path) -> None:
+    """The server starts without its broker and reports that without the password.
+
+    With the broker the AI plays under the shipped access list. After SIGKILL of the broker it plays
+    again as soon as the broker is back.
     """
     users = {"server": "s3cret-of-servers", "worker": "s3cret-of-workers"}
     broker = Mosquitto(tmp_path, users, ACL)
@@ -146,8 +146,9 @@ async def test_a_broker_that_comes_late_and_dies(tmp_path: Path) -> None:
 
 
 async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
-    """It advertises more than the good one, answers an illegal move and is not asked again; without
-    the good one the match of another room is over, for a reason in our words.
+    """A worker that lies about its capacity and answers an illegal move is not used again.
+
+    Without the good worker the match of another room ends, with a reason in our words.
     """
     poison = "an evil word"
     game = load_game("tic-tac-toe")
@@ -195,7 +196,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
 
 
 class Adverts:
-    """What a broker shows of workers."""
+    """The adverts of workers at a broker."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, work.Advert] = {}
@@ -214,7 +215,7 @@ class Adverts:
     async def busy(
         self, workers: list[WorkerProcess], chance: random.Random, duels: "list[asyncio.Task[None]]"
     ) -> WorkerProcess | None:
-        """One of these workers that is searching; None when a duel is over."""
+        """Returns one of the workers that is searching; None when a duel is over."""
         async with asyncio.timeout(60):
             while not any(task.done() for task in duels):
                 found = [one for one in workers if one.is_running and one.id in self.by_name]
@@ -228,7 +229,7 @@ class Adverts:
 
 
 class Duel:
-    """Two AI seats against each other, and when they moved."""
+    """Two AI seats against each other, and the times of their moves."""
 
     def __init__(self, messages: AsyncGenerator[RoomMessage, None]) -> None:
         self.plies: list[int] = []
@@ -238,7 +239,7 @@ class Duel:
         self._messages = messages
 
     async def watch(self) -> None:
-        """To the end of the match."""
+        """Follows the match to its end."""
         async for message in self._messages:
             if isinstance(message, Thinking) and message.state == "absent":
                 self.absent_s.append(time.perf_counter())
@@ -250,8 +251,10 @@ class Duel:
                 return
 
     def too_slow(self, kills_s: list[float]) -> list[tuple[float, int]]:
-        """The moves that took longer than their time and 3 s for each worker killed meanwhile, with
-        the number of those; moves that had no engine at all for a while are left out.
+        """The moves that took longer than their time and 3 s for each kill during them.
+
+        Each comes with its number of kills. Moves that had no engine at all for a while are left
+        out.
         """
         found = []
         for before, after in pairwise(self.moved_s):
@@ -270,7 +273,7 @@ async def duel(connection: Connection, stack: AsyncExitStack) -> tuple[Duel, "as
 
 
 async def all_moved(duels: list[tuple[Duel, "asyncio.Task[None]"]]) -> None:
-    """Waits until every duel has gone on, or is over."""
+    """Waits until every duel has continued, or is over."""
     before = [len(one.plies) for one, _ in duels]
     async with asyncio.timeout(60):
         while any(
@@ -284,8 +287,9 @@ async def all_moved(duels: list[tuple[Duel, "asyncio.Task[None]"]]) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kills", [50])
 async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> None:
-    """R12, I16: SIGKILL of a worker that searches, time and again: every turn gets one move, in its
-    time plus 3 s for each kill that hits it, and no match fails.
+    """R12, I16: every turn gets one move although searching workers are killed again and again.
+
+    The move arrives in its time plus 3 s for each kill that hits it, and no match fails.
     """
     starting: list[asyncio.Task[None]] = []
     kills_s: list[float] = []
@@ -316,7 +320,7 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
             kills_s.append(time.perf_counter())
             await victim.kill()
             starting.append(asyncio.create_task(victim.start()))
-            await all_moved(duels)  # a search that three workers in a row die of would be given up
+            await all_moved(duels)  # a search on which three workers in a row die would be given up
         await asyncio.gather(*starting)
         for _, task in duels + past:
             task.cancel()
@@ -329,7 +333,7 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
         assert moves >= kills // 2
         assert len(slow) <= moves // 20, (
             slow
-        )  # workers that start over and over leave others little of two cores
+        )  # workers that start again and again take the other processes' time on two cores
         assert await server.stop() == 0
         for worker in workers:
             assert "Traceback" not in worker.errors, worker.errors

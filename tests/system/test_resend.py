@@ -1,6 +1,4 @@
-"""Commands that are sent again: after cuts at any byte, after restarts, by several clients with the
-same ids.
-"""
+"""Repeated commands: after cuts at any byte, after restarts, and by clients with equal ids."""
 
 import asyncio
 import random
@@ -28,11 +26,10 @@ from tests.support.server_process import (
     serving,
 )
 
-#: A client that says nothing by itself, so that each byte on the wire belongs to the command under
-#: test.
+#: The timing of a client that sends nothing by itself: each byte belongs to the command under test.
 STILL = Timing(ping_s=60, silence_s=120)
 
-#: A client that soon gives up a peer that is silent.
+#: The timing of a client that quickly gives up a silent peer.
 QUICK = Timing(ping_s=0.1, silence_s=0.4)
 
 SEATED = {"rows": "9-9-9-9-9-9"}
@@ -45,7 +42,7 @@ def at_once() -> float:
 
 @dataclass(slots=True)
 class Duel:
-    """A match of sticks between two connections, and the v of the last event."""
+    """A match of sticks between two connections, and the v of its last event."""
 
     room: str
     position: Position
@@ -53,7 +50,7 @@ class Duel:
     ply: int = 0
 
     def next_move(self, chance: random.Random) -> str:
-        """One stick, so that the match lasts."""
+        """Takes one stick, so that the match lasts."""
         singles = [token for token in self.position.tokens() if token.endswith("x1")]
         token = chance.choice(singles or self.position.tokens())
         self.position = self.position.replay(token)
@@ -67,7 +64,7 @@ class Duel:
 
 
 async def start_duel(ada: Connection, bob: Connection) -> Duel:
-    """Ada begins."""
+    """Starts a match in which Ada begins."""
     room = await make_room(ada, "sticks", SEATED)
     ack = await bob.command(Sit(id=bob.new_id(), room=room, seat=1))
     assert ack.v == 4, "created, seat taken, seat taken, started"
@@ -78,7 +75,7 @@ async def start_duel(ada: Connection, bob: Connection) -> Duel:
 async def two_clients(
     server: ServerProcess, proxy: FaultProxy
 ) -> AsyncIterator[tuple[Connection, Connection]]:
-    """One through the proxy that reconnects at once, one straight."""
+    """A client behind the proxy, which reconnects at once, and a directly connected one."""
     async with (
         connect(proxy.url, timing=STILL, jitter=at_once) as ada,
         connect(server.url, timing=STILL) as bob,
@@ -87,9 +84,9 @@ async def two_clients(
 
 
 async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_path: Path) -> None:
-    """Wherever the connection is cut, after N bytes of the command's frame or N bytes of its ack,
-    for every N: the client sends it again by itself, gets the ack with the v that the move has in
-    the log, and the move is there once.
+    """A cut after any number of bytes of the command's frame or of its ack plays the move once.
+
+    The client sends the command again by itself and gets an ack with the v of the move in the log.
     """
     journal, chance = Journal(), random.Random(1)
     async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
@@ -118,7 +115,7 @@ async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_p
 async def _bytes_of_a_move(
     duel: Duel, ada: Connection, proxy: FaultProxy, journal: Journal, chance: random.Random
 ) -> tuple[int, int]:
-    """How many bytes a move is on the wire, and its answer."""
+    """The size of a move on the wire and of its answer, in bytes."""
     before = dict(proxy.passed)
     await _move(duel, ada, journal, chance)
     return tuple(proxy.passed[toward] - before[toward] for toward in (Toward.SERVER, Toward.CLIENT))  # type: ignore[return-value]
@@ -137,9 +134,7 @@ async def _move(duel: Duel, who: Connection, journal: Journal, chance: random.Ra
 async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_once(
     tmp_path: Path,
 ) -> None:
-    """The same for a client that follows the room, whose answer is the ack with event and picture:
-    after a cut at any byte of it every event comes exactly once and in order.
-    """
+    """After a cut at any byte of the ack, event and view, every event arrives once and in order."""
     journal, lines = Journal(), 0
     async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
         async with connect(proxy.url, timing=STILL, jitter=at_once) as ada:
@@ -147,15 +142,15 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
             seen = journal.seen[room, "ada"]
             async with aclosing(ada.follow(room)) as messages:
 
-                async def hear() -> None:
+                async def receive_events() -> None:
                     async for message in messages:
                         if isinstance(message, Happened):
                             seen.append(message)
-                            heard.set()
+                            received.set()
 
                 seen.append(2)
-                heard = asyncio.Event()
-                hearing = asyncio.create_task(hear())
+                received = asyncio.Event()
+                receiving = asyncio.create_task(receive_events())
                 for toward in Toward:
                     for count in range(0, 400, 3):
                         proxy.cut_after(toward, count)
@@ -166,15 +161,15 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
                         journal.acked(ada.identity, command, ack.v)
                 async with asyncio.timeout(60):
                     while not (isinstance(seen[-1], Happened) and seen[-1].v == 2 + lines):
-                        heard.clear()
-                        await heard.wait()
-                hearing.cancel()
-                await asyncio.wait([hearing])
+                        received.clear()
+                        await received.wait()
+                receiving.cancel()
+                await asyncio.wait([receiving])
         assert await server.stop() == 0
     logs = read_logs(server.data)
     assert journal.violations(logs) == []
-    said = [event.text for event in logs[room].events.values() if isinstance(event, Said)]
-    assert said == [f"line {n + 1}" for n in range(lines)]
+    lines_seen = [event.text for event in logs[room].events.values() if isinstance(event, Said)]
+    assert lines_seen == [f"line {n + 1}" for n in range(lines)]
     assert_no_traceback(server)
 
 
@@ -182,9 +177,10 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
 async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(
     tmp_path: Path, how: str
 ) -> None:
-    """The server is killed after the commit, before its ack was heard or after it: the client that
-    sends the same command to the next server gets the ack with the same v, and nothing happens
-    twice.
+    """A kill after the commit, before or after the ack arrived, changes no answer.
+
+    The client sends the same command to the next server and gets the ack with the same v; nothing
+    happens twice.
     """
     async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
         async with two_clients(server, proxy) as (ada, bob):
@@ -214,8 +210,9 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(
 
 
 async def test_clients_that_use_the_same_ids_do_not_disturb_each_other(tmp_path: Path) -> None:
-    """A key counts for its identity and its room, and that of a `create` for its identity: both
-    clients name everything "1", in two rooms each.
+    """A command's key belongs to its identity and room, that of a `create` to its identity.
+
+    Both clients name every command "1", in two rooms each.
     """
     async with serving(tmp_path / "data", **UNHURRIED) as server:
         async with connect(server.url) as ada, connect(server.url) as bob:
@@ -253,8 +250,9 @@ async def _room(who: Connection, command: Create) -> str:
 
 
 async def test_a_peer_that_fell_silent_is_given_up_and_the_seat_survives(tmp_path: Path) -> None:
-    """When a cable is drawn without a word (half-open TCP), the client gives the socket up,
-    connects anew and goes on playing on its seat; what it had sent into the void is played once.
+    """After a half-open TCP connection the client reconnects and plays on from its seat.
+
+    A command that was sent into the dead connection is executed once.
     """
     async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
         states: list[State] = []

@@ -1,4 +1,4 @@
-"""Clients that do not read, clients that say nothing, and more clients than there is room for."""
+"""Clients that do not read, clients that send nothing, and more clients than descriptors."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -21,13 +21,17 @@ from tests.support.server_process import (
     serving,
 )
 
+#: Sockets that do not read.
 PAUSED = 12
 #: The longest line of chat, 1,600 bytes.
 LINE = "🎲" * 400
+#: Bytes that the server holds for a socket before it cuts it off.
 CUT_BYTES = 256 * 1024
+#: Growth of resident memory beyond that.
 SLACK_BYTES = 8 * 2**20
-#: The kernel takes up to 4 MiB for a socket before the server has to hold anything.
+#: Lines of chat until a cut at the latest: the kernel buffers up to 4 MiB per socket first.
 MOST_LINES = 8000
+#: Seconds of silence after which the server closes a connection.
 SILENCE_S = 1.0
 
 
@@ -44,9 +48,10 @@ async def paused_follower(server: ServerProcess, sockets: AsyncExitStack, room: 
 async def chat_until_cut(
     server: ServerProcess, who: Connection, room: str, spectator: Player, left: int
 ) -> tuple[int, int, int]:
-    """Chats until the server has no more than `left` connections; the spectator sees everything
-    meanwhile. Returns how many lines there were, how many of them the spectator had seen before
-    anybody was cut off, and the most memory.
+    """Chats until the server has at most `left` connections; the spectator sees everything.
+
+    Returns the number of lines, how many of them the spectator had seen before the first connection
+    was cut off, and the peak memory in bytes.
     """
     everybody, seen, most = server.connections(), 0, server.rss
     for lines in range(1, MOST_LINES):
@@ -63,8 +68,10 @@ async def chat_until_cut(
 
 
 async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: Path) -> None:
-    """A dozen sockets that never read, in a busy room: each is cut off, the server holds at most
-    256 KiB for each until then, and before the first of them is, everybody else gets every event.
+    """A dozen sockets that never read in a busy room are cut off.
+
+    Until then the server holds at most 256 KiB for each. Before the first of them is cut off, all
+    other clients have received every event.
     """
     journal = Journal()
     async with serving(tmp_path / "data", **UNHURRIED) as server, AsyncExitStack() as sockets:
@@ -86,10 +93,8 @@ async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: P
     assert_no_traceback(server)
 
 
-async def test_one_who_asks_for_much_and_reads_nothing_is_cut_off(tmp_path: Path) -> None:
-    """A client that asks for long answers again and again without reading them cannot fill the
-    server's memory.
-    """
+async def test_a_client_that_requests_much_and_reads_nothing_is_cut_off(tmp_path: Path) -> None:
+    """A client that requests long answers without reading them cannot fill the server's memory."""
     async with serving(tmp_path / "data", **UNHURRIED) as server, AsyncExitStack() as sockets:
         async with connect(server.url) as ada:
             room = await make_room(ada, "tic-tac-toe")
@@ -98,9 +103,7 @@ async def test_one_who_asks_for_much_and_reads_nothing_is_cut_off(tmp_path: Path
             greedy = [await paused_follower(server, sockets, room) for _ in range(4)]
             before = server.rss
             for number, socket in enumerate(greedy, 1):
-                for n in range(
-                    200
-                ):  # 80 KB each, and all of them have a place in the room's mailbox
+                for n in range(200):  # 80 KB each; the room's mailbox has capacity for all of them
                     socket.say(Join(id=str(n), room=room))
                 left = 1 + len(greedy) - number
                 await eventually(lambda left=left: server.connections() == left, "it is cut off")  # type: ignore[misc]
@@ -111,36 +114,36 @@ async def test_one_who_asks_for_much_and_reads_nothing_is_cut_off(tmp_path: Path
 
 
 async def test_silent_connections_are_closed(tmp_path: Path) -> None:
-    """A socket on which nothing comes for `silence_s` is closed with 1008, whether it has said
-    hello or not; one that never says what it wants, or does not say it to the end, is dropped; one
-    that pings in time stays.
+    """A socket that is silent for `silence_s` is closed with 1008, before or after hello.
+
+    A socket with an incomplete handshake is dropped; one that pings in time stays.
     """
     async with serving(tmp_path / "data", silence_s=SILENCE_S) as server:
         async with AsyncExitStack() as sockets:
-            mute, half, shy, silent, lively, page, form = [
+            no_request, half_request, no_hello, silent, pinging_client, page, form = [
                 await sockets.enter_async_context(raw_socket(server.port)) for _ in range(7)
             ]
-            half.writer.write(b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n")
+            half_request.writer.write(b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n")
             page.writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
             form.writer.write(
                 b"POST /api/guest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
             )
-            await shy.upgrade()
+            await no_hello.upgrade()
             await silent.hello()
-            await lively.hello()
+            await pinging_client.hello()
 
             async def pings() -> None:
                 while True:
-                    lively.say(Ping(id="p"))
-                    await lively.message()
+                    pinging_client.say(Ping(id="p"))
+                    await pinging_client.message()
                     await asyncio.sleep(SILENCE_S / 3)
 
             pinging = asyncio.create_task(pings())
             async with asyncio.timeout(60):
-                assert await shy.closed() == Close.POLICY
+                assert await no_hello.closed() == Close.POLICY
                 assert await silent.closed() == Close.POLICY
-                assert await mute.reader.read() == b""
-                assert await half.reader.read() == b""
+                assert await no_request.reader.read() == b""
+                assert await half_request.reader.read() == b""
                 assert b'"ok"' in await page.reader.read()
                 assert b" 408 " in await form.reader.read()
             assert not pinging.done()
@@ -150,7 +153,7 @@ async def test_silent_connections_are_closed(tmp_path: Path) -> None:
 
 
 async def test_a_client_that_pings_is_never_silent(tmp_path: Path) -> None:
-    """The house's own client keeps its connection for as long as it likes, though nobody plays."""
+    """Our own client keeps its connection alive indefinitely, even when nobody plays."""
     async with serving(tmp_path / "data", silence_s=SILENCE_S) as server:
         states: list[State] = []
         async with (
@@ -163,9 +166,10 @@ async def test_a_client_that_pings_is_never_silent(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(psutil.Process, "rlimit"), reason="this system has no prlimit")
-async def test_more_connections_than_descriptors_hurt_only_the_new_ones(tmp_path: Path) -> None:
-    """When the system has no descriptors left for the server, those who are there play on, it does
-    not spin, and once some are gone new clients are let in, without a restart.
+async def test_more_connections_than_descriptors_affect_only_new_clients(tmp_path: Path) -> None:
+    """Without descriptors the server keeps its clients and does not spin.
+
+    Once some connections are gone, it accepts new clients without a restart.
     """
     async with serving(tmp_path / "data") as server, AsyncExitStack() as sockets:
         process = psutil.Process(server.pid)
@@ -177,8 +181,8 @@ async def test_more_connections_than_descriptors_hurt_only_the_new_ones(tmp_path
         used = process.cpu_times().user
         for n in range(10):
             early.say(Create(id=str(n), game="sticks"))
-            told = await early.message()
-            assert told["t"] == "ack", told
+            ack = await early.message()
+            assert ack["t"] == "ack", ack
             await asyncio.sleep(0.05)
         assert process.cpu_times().user - used < 0.3
         for one in crowd:

@@ -1,4 +1,4 @@
-"""What a user sees of a start, and who can come."""
+"""What a user sees when the server starts, and who can connect."""
 
 import socket
 from pathlib import Path
@@ -23,7 +23,7 @@ def own_address() -> str:
 async def get(
     port: int, path: str, host: str = "127.0.0.1", *headers: str, method: str = "GET"
 ) -> str:
-    """An HTTP request by hand; the whole answer."""
+    """Sends a raw HTTP request; returns the whole response."""
     async with raw_socket(port, host) as one:
         lines = [
             f"{method} {path} HTTP/1.1",
@@ -37,10 +37,8 @@ async def get(
         return (await one.reader.read()).decode()
 
 
-async def test_a_start_tells_the_address_and_serves_the_page_there(tmp_path: Path) -> None:
-    """The first line is the address for this machine; there the page is, and the server says that
-    it is ready.
-    """
+async def test_a_start_prints_the_address_and_serves_the_page_there(tmp_path: Path) -> None:
+    """The first line is the local address; the page is there, and the server is ready."""
     async with serving(tmp_path / "data", workers=1) as server:
         assert server.announced[0] == f"Plyroom is at http://127.0.0.1:{server.port}/"
         assert str(tmp_path / "data") in server.announced[-1]
@@ -52,7 +50,7 @@ async def test_a_start_tells_the_address_and_serves_the_page_there(tmp_path: Pat
 
 
 async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> None:
-    """Numba and LLVM, which would take a second and 100 MB, are the search workers' business."""
+    """Only search workers load Numba and LLVM, which take a second and 100 MB."""
     async with serving(tmp_path / "data", workers=1) as server:
         assert (await get(server.port, "/api/games")).startswith("HTTP/1.1 200 ")
         loaded = {Path(one.path).name.lower() for one in psutil.Process(server.pid).memory_maps()}
@@ -63,10 +61,11 @@ async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> No
         assert await server.stop() == 0
 
 
-async def test_others_on_the_network_can_come_and_foreign_pages_cannot(tmp_path: Path) -> None:
-    """Bound to all networks, the server tells its address there; browsers that opened its page
-    under that address may connect and become guests; pages of other origins may not, nor those of a
-    name that merely leads here.
+async def test_others_on_the_network_can_connect_and_foreign_pages_cannot(tmp_path: Path) -> None:
+    """A server on all networks prints its network address.
+
+    Browsers that opened its page there may connect and become guests. Pages of other origins may
+    not, nor those of a name that merely resolves to the server.
     """
     address = own_address()
     async with serving(tmp_path / "data", host="0.0.0.0") as server:
@@ -106,8 +105,8 @@ async def test_others_on_the_network_can_come_and_foreign_pages_cannot(tmp_path:
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
 @pytest.mark.parametrize("host", ["::1", "::"])
-async def test_an_address_of_ipv6_is_told_as_a_link(tmp_path: Path, host: str) -> None:
-    """In brackets, and it is one that answers."""
+async def test_an_ipv6_address_is_printed_as_a_link(tmp_path: Path, host: str) -> None:
+    """The address is in brackets, and answers."""
     async with serving(tmp_path / "data", host=host) as server:
         assert server.announced[0] == f"Plyroom is at http://[::1]:{server.port}/"
         async with raw_socket(server.port, "::1") as one:
@@ -116,8 +115,8 @@ async def test_an_address_of_ipv6_is_told_as_a_link(tmp_path: Path, host: str) -
         assert await server.stop() == 0
 
 
-async def test_a_host_that_is_not_ours_is_told(tmp_path: Path) -> None:
-    """On one line, without advice about ports that would not help."""
+async def test_a_foreign_host_is_reported(tmp_path: Path) -> None:
+    """The error is one line, without advice about ports that would not help."""
     server = ServerProcess(tmp_path / "data", host="203.0.113.5")
     assert await server.end() == 1
     assert "cannot listen on 203.0.113.5" in server.errors

@@ -1,6 +1,4 @@
-"""Stopping and starting: signals in the middle of games, ports and data that are in use, a disk
-that is full.
-"""
+"""Stopping and starting: signals during matches, ports and data in use, a full disk."""
 
 import asyncio
 import signal
@@ -23,17 +21,18 @@ from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_tra
 async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    """SIGTERM or SIGINT to all its processes under play, searches and idle connections of every
-    kind: the server exits with 0, without a traceback and without a process left behind; sockets
-    are closed with 1012; all that was acknowledged is in the log, and after the next start the
-    clients play on.
+    """SIGTERM or SIGINT to all its processes under load ends the server with exit code 0.
+
+    The load is matches, searches and idle connections of every kind. There is no traceback, no
+    process remains, and sockets are closed with 1012. All acknowledged commands are in the log, and
+    after the next start the clients play on.
     """
     journal, enough = Journal(), asyncio.Event()
     async with (
         serving(tmp_path / "data", workers=1, **UNHURRIED) as server,
         AsyncExitStack() as sockets,
     ):
-        mute, page, watcher = [
+        no_request, page, watcher = [
             await sockets.enter_async_context(raw_socket(server.port)) for _ in range(3)
         ]
         page.writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -41,7 +40,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
         async with asyncio.TaskGroup() as tasks:
             for n in range(10):
                 tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))
-            top = load_game("breakthrough").levels  # thinks from the first move on
+            top = load_game("breakthrough").levels  # the top level searches from the first move on
             searched = [
                 tasks.create_task(
                     person_and_ai(server.url, "breakthrough", {}, top, journal, 1, enough)
@@ -53,7 +52,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
             server.send_signal_to_all(number)
             assert await server.wait() == 0
             assert await watcher.closed() == Close.RESTARTING
-            assert await mute.reader.read() == b""
+            assert await no_request.reader.read() == b""
             assert b'"ok"' in await page.reader.read()
             assert psutil.wait_procs(helpers, timeout=60)[1] == [], (
                 "the search workers end with the server"
@@ -74,7 +73,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
 async def test_a_signal_right_after_the_start_ends_it_as_cleanly(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    """Although its search workers are just being made."""
+    """This holds while its search workers are still starting."""
     server = ServerProcess(tmp_path / "data", workers=2)
     for _ in range(3):
         await server.start()
@@ -83,10 +82,8 @@ async def test_a_signal_right_after_the_start_ends_it_as_cleanly(
     assert_no_traceback(server)
 
 
-async def test_a_port_in_use_is_told_and_nothing_else_happens(tmp_path: Path) -> None:
-    """A second server on the same port says so on one line, with what to do, and exits with 1; the
-    first goes on.
-    """
+async def test_a_port_in_use_is_reported_and_nothing_else_happens(tmp_path: Path) -> None:
+    """A second server on the same port prints one line of advice and exits with 1."""
     async with serving(tmp_path / "data") as server:
         second = ServerProcess(tmp_path / "other", port=server.port)
         assert await second.end() == 1
@@ -98,8 +95,9 @@ async def test_a_port_in_use_is_told_and_nothing_else_happens(tmp_path: Path) ->
         assert await server.stop() == 0
 
 
-async def test_data_in_use_is_told_and_nothing_else_happens(tmp_path: Path) -> None:
-    """A second server on the same data says so on one line and exits with 1; the first goes on.
+async def test_data_in_use_is_reported_and_nothing_else_happens(tmp_path: Path) -> None:
+    """A second server on the same data prints one line and exits with 1; the first continues.
+
     After kill -9 of the first, the data is free at once.
     """
     async with serving(tmp_path / "data") as server:

@@ -17,8 +17,8 @@ from tests.support.pseudo_terminal import Screen, environ, on_a_terminal, on_pip
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
 
-#: Each cell of tic-tac-toe: as a list of moves it always plays a match to its end, for taken cells
-#: are only told.
+#: All cells of tic-tac-toe. As a list of moves they always finish a match, because occupied cells
+#: only cause an error message.
 CELLS = [f"{column}{row}" for row in "213" for column in "bac"]
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
@@ -31,7 +31,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 @contextmanager
 def serve(data: Path, port: str = "0") -> Iterator[tuple[str, Screen]]:
-    """`plyroom serve`, and the address that it prints."""
+    """Runs `plyroom serve`; yields the address that it prints."""
     command = plyroom("serve", "--host", "127.0.0.1", "--port", port, "--data", str(data))
     with on_pipes(command, environ(data.parent)) as screen:
         found = ADDRESS.search(screen.expect("Ctrl-C stops the server."))
@@ -47,7 +47,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def run(env: dict[str, str], *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    """The command in a pipe, to its end."""
+    """Runs the command in a pipe, to its end."""
     return subprocess.run(
         plyroom(*arguments),
         input=typed,
@@ -83,10 +83,10 @@ def all_gone(processes: list[psutil.Process]) -> bool:
 @pytest.mark.parametrize(
     "opponent", [("--level", "1"), ("--persona", "average")], ids=lambda given: given[0]
 )
-def test_a_match_in_a_pipe_on_a_server_of_ones_own(
+def test_a_match_in_a_pipe_on_the_users_own_server(
     env: dict[str, str], opponent: tuple[str, str]
 ) -> None:
-    """To the end, with a result; nothing is left behind."""
+    """The match ends with a result; no process remains."""
     done = run(env, "play", "tic-tac-toe", *opponent, typed="\n".join(CELLS))
     assert done.returncode == 0, done.stderr
     assert re.search(r"^(Draw|Crosses win|Noughts win): ", done.stdout, re.MULTILINE)
@@ -97,7 +97,7 @@ def test_a_match_in_a_pipe_on_a_server_of_ones_own(
 
 
 def test_a_match_that_was_kept_can_be_replayed(env: dict[str, str], tmp_path: Path) -> None:
-    """By the command that the match's own end tells; and the same guest comes back to that folder."""
+    """The end of a match prints the replay command; the same guest returns to that data folder."""
     data = str(tmp_path / "kept")
     typed = "\n".join(CELLS)
     done = run(
@@ -146,9 +146,7 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
 
 
 def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str) -> None:
-    """Two people at chess: told in its notation to both, on a board turned round for Black; a draw
-    is claimed.
-    """
+    """Both read chess notation, Black sees a flipped board, and a draw is claimed."""
     env = {**env, "NO_COLOR": "1"}
     arguments = ("--url", url, "--as")
     with on_a_terminal(plyroom("play", "chess", "--friend", *arguments, "Ada"), env) as ada:
@@ -162,9 +160,9 @@ def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str)
                     mover.expect("error: ")
                     mover.expect("Your move (or help)")
                 mover.type(move)
-                side, told = ("White", "Black")[ply % 2], "Ng1" if move == "f3g1" else move
+                side, notation = ("White", "Black")[ply % 2], "Ng1" if move == "f3g1" else move
                 for screen in (mover, other):
-                    screen.expect(f"{ply // 2 + 1}{'...' if ply % 2 else '.'} {side}: {told}\n")
+                    screen.expect(f"{ply // 2 + 1}{'...' if ply % 2 else '.'} {side}: {notation}\n")
             assert " 8  r  n  b  q  k  b  n  r" in ada.text
             assert " 1  R  N  B  K  Q  B  N  R" in bob.text
             ada.expect("You may claim a draw (the same position 3 times): type claim.")
@@ -248,7 +246,7 @@ def test_no_colour_where_none_is_wanted(tmp_path: Path, url: str, plain: dict[st
 
 
 def test_ctrl_c_stops_the_match_and_its_server(env: dict[str, str]) -> None:
-    """Without a traceback, and no process stays."""
+    """There is no traceback, and no process remains."""
     with on_a_terminal(plyroom("play", "tic-tac-toe"), env) as screen:
         screen.expect("Your move")
         servers = servers_of(screen.process)
@@ -261,7 +259,7 @@ def test_ctrl_c_stops_the_match_and_its_server(env: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_client_that_is_told_to_stop_stops_its_server(
+def test_a_client_that_is_terminated_stops_its_server(
     env: dict[str, str], number: signal.Signals
 ) -> None:
     with on_pipes(plyroom("play", "tic-tac-toe"), env) as screen:
@@ -288,7 +286,7 @@ def test_a_client_that_is_killed_leaves_no_server_behind(env: dict[str, str]) ->
 
 
 def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> None:
-    """Each sees the same moves; who only reads in a pipe is let go at the end of the match."""
+    """Each sees the same moves; a spectator in a pipe ends with the match."""
     ada = environ(tmp_path / "ada")
     bob = environ(tmp_path / "bob")
     play = plyroom(
@@ -297,7 +295,7 @@ def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> Non
     with on_a_terminal(play, ada) as first:
         link = room_link(first)
         assert link.startswith(f"{url}/room/")
-        first.expect("Send the link to whom you want to play with")
+        first.expect("Send the link to your opponent")
         with (
             on_pipes(plyroom("watch", link), bob) as third,
             on_pipes(plyroom("join", link, "--as", "Bob"), bob) as second,
@@ -341,13 +339,13 @@ def test_watching_as_json(env: dict[str, str], tmp_path: Path, url: str) -> None
         assert player.end() == 0
 
 
-def test_the_same_user_in_a_second_terminal_is_told_so(env: dict[str, str], url: str) -> None:
+def test_a_second_terminal_of_the_same_user_says_so(env: dict[str, str], url: str) -> None:
     """A second terminal of the same user holds the same seat, unless it takes another name."""
     with on_a_terminal(plyroom("play", "tic-tac-toe", "--friend", "--url", url), env) as first:
         link = room_link(first)
         with on_a_terminal(plyroom("join", link), env) as second:
             second.expect(
-                "You hold a seat here: Crosses. (To play as somebody else, use --as NAME.)"
+                "You hold a seat here: Crosses. (To play as another person, use --as NAME.)"
             )
         with on_a_terminal(plyroom("join", link, "--as", "Bob"), env) as second:
             second.expect("Match 1: ")
@@ -375,13 +373,11 @@ def test_what_a_given_server_does_not_have(env: dict[str, str], url: str) -> Non
     assert run(env, "games", "--url", url).stdout == run(env, "games").stdout
 
 
-# --- the server's ups and downs
+# --- outages of the server
 
 
-def test_a_server_that_is_killed_and_comes_back_is_waited_for(
-    env: dict[str, str], tmp_path: Path
-) -> None:
-    """kill -9 in the middle of a match: the terminal says so, and the match goes on where it was."""
+def test_a_killed_server_is_awaited_until_it_returns(env: dict[str, str], tmp_path: Path) -> None:
+    """After kill -9 during a match the terminal says so, and the match continues where it was."""
     data = tmp_path / "data"
     with serve(data) as (address, server):
         client = on_a_terminal(
@@ -413,7 +409,7 @@ def test_a_server_that_is_killed_and_comes_back_is_waited_for(
 def test_a_server_that_forgot_the_guest_makes_a_new_one(
     env: dict[str, str], tmp_path: Path
 ) -> None:
-    """The address is the same, the data is not: the old token is worth nothing."""
+    """The address is the same, the data is not: the old token is worthless."""
     with serve(tmp_path / "one") as (address, _):
         assert run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n").returncode == 0
     with serve(tmp_path / "two", address.rpartition(":")[2]):
@@ -450,7 +446,7 @@ def test_serve_on_a_taken_port_says_what_to_do(tmp_path: Path, env: dict[str, st
 def test_a_folder_called_server_in_the_way_does_no_harm(
     env: dict[str, str], tmp_path: Path
 ) -> None:
-    """The name is so general that users will have one where they are."""
+    """The name is so general that users will have such a folder in their working directory."""
     (tmp_path / "server").mkdir()
     (tmp_path / "server" / "__init__.py").write_text("raise SystemExit('wrong server')")
     done = subprocess.run(

@@ -19,13 +19,13 @@ from tests.oracle.journal import Journal, read_logs
 from tests.support.players import make_room
 from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
 
-#: Its top level thinks from the first move on, for it knows nothing by heart.
+#: A game whose top level searches from the first move on, because it has no precomputed moves.
 GAME = "breakthrough"
 ROUNDS = 3
 
 
 def workers(server: ServerProcess) -> dict[psutil.Process, float]:
-    """The search processes with the CPU time that they have used."""
+    """The search processes and the CPU time that they have used, in seconds."""
     found = {}
     for process in server.descendants():
         try:
@@ -37,7 +37,7 @@ def workers(server: ServerProcess) -> dict[psutil.Process, float]:
 
 
 def searching(server: ServerProcess, before: dict[psutil.Process, float]) -> psutil.Process:
-    """The worker that has worked most since then."""
+    """The worker that has used most CPU time since `before`."""
     used = workers(server)
     return max(used, key=lambda process: used[process] - before.get(process, 0))
 
@@ -53,7 +53,7 @@ class Opponent:
         self._messages = messages
 
     async def until(self, holds: Callable[[RoomMessage], bool]) -> None:
-        """Hears on to a message of which that holds."""
+        """Reads messages up to one for which `holds` is true."""
         async for message in self._messages:
             self.model = apply(self.model, message)
             if holds(message):
@@ -61,7 +61,7 @@ class Opponent:
         raise AssertionError("the room's messages ended")
 
     async def move(self) -> None:
-        """Plays the first legal move, as soon as it is this side's turn."""
+        """Plays the first legal move as soon as it is this side's turn."""
         while not self.model.moves:
             await self.until(lambda message: True)
         move = self.model.moves[0].id
@@ -82,9 +82,10 @@ def is_move(message: RoomMessage) -> bool:
 async def test_an_ai_whose_worker_dies_or_stops_moves(
     tmp_path: Path, number: signal.Signals, whom: Literal["one", "all"]
 ) -> None:
-    """SIGKILL or SIGSTOP of the worker in the middle of a search (or SIGKILL of all workers and
-    their helpers), time and again: the AI moves, and other rooms are served meanwhile. (How soon it
-    moves: tests/engine/test_pool.py.)
+    """SIGKILL or SIGSTOP of the searching worker, again and again, does not stop the AI.
+
+    One variant kills all workers and their helpers. Other rooms are served meanwhile. (How soon the
+    AI moves: tests/engine/test_pool.py.)
     """
     served = 0
     async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **UNHURRIED) as server:
@@ -108,12 +109,12 @@ async def test_an_ai_whose_worker_dies_or_stops_moves(
                     ):
                         with suppress(psutil.NoSuchProcess):
                             victim.send_signal(number)
-                    asked = asyncio.create_task(
+                    chat_ack = asyncio.create_task(
                         bob.command(Chat(id=bob.new_id(), room=other, text="still there?"))
                     )
                     await person.until(is_move)
-                    served += asked.done()
-                    await asked
+                    served += chat_ack.done()
+                    await chat_ack
         assert served > 0, "an AI without a worker held up another room"
         assert await server.stop() == 0
     assert Journal().violations(read_logs(server.data)) == []
