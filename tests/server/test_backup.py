@@ -1,5 +1,7 @@
-"""Backup and restore (R22): one file for both kinds of database, taken while servers run, restored
-whole or not.
+"""Backup and restore (R22).
+
+A backup is one file for both kinds of database, taken while servers run, and restored completely or
+not at all.
 """
 
 import asyncio
@@ -40,11 +42,11 @@ async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
 
 
 def silent(done: int, total: int) -> None:
-    """Nobody looks."""
+    """Ignores the progress."""
 
 
 async def taken(database: Database) -> bytes:
-    """A backup of it."""
+    """Returns a backup of the database."""
     out = io.BytesIO()
     await database.run(
         lambda connection: copies.backup(connection, "here", out, silent), snapshot=True
@@ -69,7 +71,7 @@ def lines(file: bytes) -> list[Any]:
 
 
 def by_table(file: bytes) -> dict[str, list[dict[str, Any]]]:
-    """The rows in a backup."""
+    """Returns the rows of a backup by table."""
     found: dict[str, list[dict[str, Any]]] = {}
     rows: list[dict[str, Any]] = []
     columns: list[str] = []
@@ -85,15 +87,16 @@ def packed(content: list[Any]) -> bytes:
     return gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in content))
 
 
-# --- there and back ---------------------------------------------------------------------------------------------------
+# --- there and back
 
 
 @pytest.mark.parametrize("target", KINDS)
 async def test_a_backup_restores_to_the_same(
     database: Database, target: str, request: pytest.FixtureRequest
 ) -> None:
-    """From each kind of database to each: every row is there as it was and rooms go on; only the
-    epoch is another one, so that clients start anew.
+    """A restore on either kind of database yields the same rows, and rooms continue.
+
+    Only the epoch differs, so that clients start anew.
     """
     async with database.open() as store:
         rooms = await play_matches(store)
@@ -118,9 +121,10 @@ async def test_a_backup_restores_to_the_same(
 
 
 async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> None:
-    """R22: while others write, each backup holds every room as a prefix of its log, whole up to its
-    head, and all rooms of one moment: of two that are written one after the other, never the second
-    without the first.
+    """R22: a backup taken during writes is a consistent snapshot.
+
+    Each room is a prefix of its log, complete up to its head. All rooms are of one moment: of two
+    that are written one after the other, the backup never holds the second without the first.
     """
     async with database.open() as store:
         for room in ("a", "b"):
@@ -160,7 +164,7 @@ async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> 
 
 
 async def test_no_secret_is_in_a_backup(database: Database) -> None:
-    """Neither the bus key nor the epoch, and of tokens their hashes only."""
+    """A backup holds neither the bus key nor the epoch, and of tokens only their hashes."""
     async with database.open() as store:
         await play_matches(store)
         key, epoch = await store.bus_key(), store.epoch
@@ -170,14 +174,16 @@ async def test_no_secret_is_in_a_backup(database: Database) -> None:
     assert "psst" in text
 
 
-# --- what cannot be restored ------------------------------------------------------------------------------------------
+# --- what cannot be restored
 
 
 async def test_a_damaged_backup_restores_nothing(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
-    """Cut short anywhere, bytes turned over, rows left out, lines that are something else, another
-    file: BadBackup, and the database is as empty as it was.
+    """A damaged backup raises BadBackup and leaves the database empty.
+
+    The damage is a truncated file, flipped bytes, missing rows, invalid lines, or another kind of
+    file.
     """
     async with database.open() as store:
         await play_matches(store)
@@ -211,7 +217,7 @@ async def test_a_damaged_backup_restores_nothing(
 async def test_a_backup_goes_into_an_empty_store_only(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
-    """Whatever is there stays, and nothing is added to it."""
+    """A restore into a store with data is refused and changes nothing."""
     async with bare_database("sqlite", request, "source") as source:
         async with source.open() as store:
             await store.create_room(new_room("r1"))
@@ -225,7 +231,11 @@ async def test_a_backup_goes_into_an_empty_store_only(
 
 
 async def test_a_server_that_runs_is_not_restored_under(request: pytest.FixtureRequest) -> None:
-    """On PostgreSQL the heartbeats tell; a file is locked by whoever has it."""
+    """A restore under a running server is refused.
+
+    On PostgreSQL the heartbeats reveal the server; an SQLite file is locked by the process that
+    uses it.
+    """
     async with empty_database("postgres", request) as database, database.open() as store:
         await store.heartbeat("n1", 60_000)
         with pytest.raises(StoreError, match="stop it first"):
@@ -235,8 +245,9 @@ async def test_a_server_that_runs_is_not_restored_under(request: pytest.FixtureR
 async def test_after_a_restore_the_days_count_anew(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
-    """Guests and rooms of a backup that is weeks old do not go at the first look; who has sat is
-    still known.
+    """After a restore of an old backup, no guest or room expires at the first check.
+
+    The store still knows which guests have sat.
     """
     async with database.open() as store:
         await store.create_room(new_room("r1"))
@@ -258,7 +269,7 @@ async def test_after_a_restore_the_days_count_anew(
 
 
 async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.FixtureRequest) -> None:
-    """It is restored as it was and then migrated; one of a newer schema is refused."""
+    """A backup of an older schema is restored and then migrated; a newer one is refused."""
     async with (
         bare_database("sqlite", request) as old,
         bare_database("sqlite", request, "new") as new,
@@ -269,9 +280,10 @@ async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.Fixture
             schema.upgrade(connection, "0001")
             connection.execute(
                 text(
-                    "INSERT INTO rooms (id, game, public, host, create_id, created_ms, head, node, due_ms, listed,"
-                    " summary, changed_ms)"
-                    " VALUES ('r1', 'sticks', true, 'ada', 'c', 5, 2, 'n1', :now_ms, false, CAST('{}' AS BLOB), 5)"
+                    "INSERT INTO rooms (id, game, public, host, create_id, created_ms, head,"
+                    " node, due_ms, listed, summary, changed_ms)"
+                    " VALUES ('r1', 'sticks', true, 'ada', 'c', 5, 2,"
+                    " 'n1', :now_ms, false, CAST('{}' AS BLOB), 5)"
                 ),
                 {"now_ms": NOW_MS},
             )
@@ -293,7 +305,7 @@ async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.Fixture
             await restored(newer, packed([{"plyroom": "backup", "format": 1, "schema": "9999"}]))
 
 
-# --- the commands -----------------------------------------------------------------------------------------------------
+# --- the commands
 
 
 def command(*arguments: object, database: str = "") -> Result:
@@ -303,8 +315,9 @@ def command(*arguments: object, database: str = "") -> Result:
 
 
 async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """backup, restore and verify: what they say, their exit codes, and that they do no harm to what
-    is there.
+    """The commands backup, restore and verify have the right output and exit codes.
+
+    They do not damage existing data.
     """
     source = tmp_path / "source"
     source.mkdir()

@@ -1,6 +1,7 @@
-"""Engine workers that lie, over a real broker: what server/seats/answers.py and
-server/seats/remote.py promise of them. Nothing that a worker says reaches a room unchecked, and a
-bad one ends no match while somebody else can search.
+"""Engine workers that lie, over a real broker.
+
+The tests cover the guarantees of `answers` and `remote` in server/seats. No output of a worker
+reaches a room unchecked, and a bad worker ends no match as long as another one can search.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ from tests.server.test_remote_engines import (
 from tests.support.clock import until
 from tests.support.fake_server import World
 
-#: What a worker would like people to read.
+#: A text of a malicious worker, which must never be shown.
 POISON = "ev\u202eil\x1b[2J<b>words</b>"
 
 Script = Callable[[work.Search], list[work.News]]
@@ -48,12 +49,12 @@ MOVES = (RootMove("d", 7), RootMove("c", -2, "upper"))
 GOOD = Info(5, 7, 1000, 2000, 50, ("d", "c"), MOVES)
 
 
-def says(move: str = "d", told: Info = GOOD) -> Script:
-    return lambda order: [*taken(order), work.Answered(order.id, order.attempt, Result(move, told))]
+def says(move: str = "d", info: Info = GOOD) -> Script:
+    return lambda order: [*taken(order), work.Answered(order.id, order.attempt, Result(move, info))]
 
 
-def progress(told: Info) -> Script:
-    return lambda order: [*taken(order), work.Progress(order.id, order.attempt, told)]
+def progress(info: Info) -> Script:
+    return lambda order: [*taken(order), work.Progress(order.id, order.attempt, info)]
 
 
 FALSE: dict[str, Info] = {
@@ -77,13 +78,13 @@ LIES: dict[str, Script] = {
     "a move that is not allowed": says("h"),
     "a move of another spelling": says(" d"),
     "a quarantine": lambda order: [work.Refused(order.id, order.attempt, "quarantined", POISON)],
-    **{f"answers {what}": says("d", told) for what, told in FALSE.items()},
-    **{f"thinks {what}": progress(told) for what, told in FALSE.items()},
+    **{f"answers {what}": says("d", info) for what, told in FALSE.items()},
+    **{f"thinks {what}": progress(info) for what, told in FALSE.items()},
 }
 
 
 async def first_and_second(here: House) -> tuple[ScriptedWorker, ScriptedWorker]:
-    """Two workers, of which the first one is asked as long as it is believed."""
+    """Hires two workers; the engines prefer the first one as long as they trust it."""
     first, second = await here.hire(), await here.hire(cores=2)
     second.advertise(running=1)
     await here.until(lambda: here.engines._workers[second.name].load > 0)
@@ -93,8 +94,9 @@ async def first_and_second(here: House) -> tuple[ScriptedWorker, ScriptedWorker]
 
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -> None:
-    """The search goes to the good one; the liar gets no more of that game, as the log says once,
-    without its words.
+    """A lying worker loses the search to the good one and gets no more of that game.
+
+    The log reports it once, without the worker's own words.
     """
     async with house(tmp_path) as here:
         bad, _ = await first_and_second(here)
@@ -114,7 +116,7 @@ async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("broken", ["a wrong field", "too long"])
 async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None:
-    """Another worker is asked at once: nobody waits for the first one to fall silent."""
+    """After an invalid answer the search goes to another worker at once, without a timeout."""
     async with house(tmp_path) as here:
         bad, good = await first_and_second(here)
 
@@ -136,7 +138,7 @@ async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None
 
 
 async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: Path) -> None:
-    """Only what bears the search's id and its present try can speak against a worker."""
+    """Only a message with the search's id and current attempt can discredit a worker."""
     async with house(tmp_path) as here:
         worker = await here.hire()
 
@@ -154,8 +156,10 @@ async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: 
 
 
 async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path) -> None:
-    """At once, and for every later search, until a worker comes that is believed; for other games
-    it still is.
+    """Without another worker the search fails at once, with our own reason.
+
+    So does every later search of that game until a trusted worker joins. For other games the worker
+    remains trusted.
     """
     sticks = load_game("sticks")
     games = {GAME.id: Offer(GAME.digest), sticks.id: Offer(sticks.digest)}
@@ -182,7 +186,10 @@ async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path)
 
 
 async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
-    """Its advert may go and come: it is the same process. What starts again has another name."""
+    """A liar stays distrusted when its advert disappears and returns: it is the same process.
+
+    A restarted worker has another name.
+    """
     async with house(tmp_path) as here:
         bad = await here.hire()
         bad.news = says("h")
@@ -202,7 +209,7 @@ async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
 
 
 async def test_after_a_liar_the_pool_here(tmp_path: Path) -> None:
-    """It plays the move where no other worker is left."""
+    """Without another worker the node's own pool plays the move."""
     async with house(tmp_path, pool := Pool()) as here:
         bad = await here.hire()
         bad.news = LIES["a quarantine"]
@@ -211,7 +218,10 @@ async def test_after_a_liar_the_pool_here(tmp_path: Path) -> None:
 
 
 async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
-    """Workers that are busy are asked all the same; without them it is what the search fails of."""
+    """A quarantine in the node's own pool does not affect workers.
+
+    Busy workers still get the search; without workers the search fails because of the quarantine.
+    """
 
     class Quarantined(Pool):
         async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
@@ -233,9 +243,7 @@ async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
 
 
 async def test_a_worker_that_gives_up_one_search_keeps_the_others(tmp_path: Path) -> None:
-    """A search that failed at one worker is done by another one; the first gets the next search as
-    before.
-    """
+    """A failed search goes to another worker; the first one still gets the next search."""
     async with house(tmp_path) as here:
         first, _ = await first_and_second(here)
         first.news = refuses("failed")
@@ -248,9 +256,7 @@ async def test_a_worker_that_gives_up_one_search_keeps_the_others(tmp_path: Path
 async def test_a_flood_of_progress_is_read_ten_times_a_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker may send as often as it likes: the node checks and tells no more than people can
-    see.
-    """
+    """A node checks and forwards at most ten progress messages a second per search."""
     async with house(tmp_path) as here:
         worker = await here.hire()
         clock_s = remote._now_s()
@@ -281,8 +287,9 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(
 
 
 def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
-    """What is shown can be played: no move after the end of the match, none that is not allowed, no
-    other spelling.
+    """A principal variation is cut before its first invalid move.
+
+    Invalid are a move after the end of the match, an illegal move, and another spelling.
     """
     checker = Checker(GAME.start())
     full = ("d",) * 6
@@ -302,8 +309,9 @@ def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
 
 
 def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
-    """Each move of it costs a list of moves: a line has an end, and a shorter one while the search
-    goes on.
+    """Only the part of a line that is shown is checked, since each move costs move generation.
+
+    A line has a maximal length, which is shorter during the search.
     """
     long = ("a", "b") * 2 + ("b", "a") + ("c", "d") * 2 + ("d", "c") + ("e", "f") * 2 + ("f", "e")
     checker = Checker(GAME.start())
@@ -312,13 +320,11 @@ def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
     assert LINE_LIVE < LINE_KEPT < len(long)
 
 
-# --- matches ----------------------------------------------------------------------------------------------------------
+# --- matches
 
 
 async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script) -> ScriptedWorker:
-    """A worker that joins the broker, with many cores and a great speed: whoever chooses by adverts
-    asks it first.
-    """
+    """Hires a worker that claims many cores and a great speed, so that engines prefer it."""
     link = await stack.enter_async_context(open_link(broker.address, name, work.worker_topic(name)))
     worker = ScriptedWorker(link, 64, {GAME.id: Offer(GAME.digest, 10**9)})
     worker.news = news
@@ -326,8 +332,9 @@ async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script
 
 
 async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
-    """Two AI seats play to the end, move by move, by the one good worker; what people see and what
-    is stored has not a word of the others.
+    """Two AI seats play to the end with one good worker among liars.
+
+    Nothing that the liars say is shown or stored.
     """
     world = World()
     world.settings = settings_with(world.settings, ai_duel_pace_ms=0)
@@ -360,7 +367,7 @@ async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
 
 
 async def test_a_match_that_only_a_liar_could_play(tmp_path: Path) -> None:
-    """It is over as a failure, and the reason is ours."""
+    """A match that only a liar could play ends as a failure, with our own reason."""
     world = World()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))

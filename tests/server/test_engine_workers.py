@@ -1,6 +1,4 @@
-"""The worker's side: what server/worker.py promises, with a pool that only pretends to search; and
-AI matches on two nodes while such workers die.
-"""
+"""The guarantees of server/worker.py, with a fake pool, and AI matches while workers die."""
 
 import asyncio
 import random
@@ -33,8 +31,9 @@ AI1 = wire.AiSeat(level=1)
 
 
 class PretendingPool(Pool):
-    """Any legal move after a moment, with some progress before; told to hang, it only ends when it
-    is cancelled.
+    """A pool that plays any legal move after a delay, with some progress before it.
+
+    With `hang` set, a search ends only by cancellation.
     """
 
     def __init__(self, delay_s: float = 0.1) -> None:
@@ -76,7 +75,7 @@ class PretendingPool(Pool):
 
 
 class Hand:
-    """A worker in this process, and how to kill it."""
+    """A worker in this process, with a method to kill it."""
 
     def __init__(
         self, worker: EngineWorker, pool: PretendingPool, tasks: list["asyncio.Task[None]"]
@@ -86,9 +85,7 @@ class Hand:
         self._tasks = tasks
 
     async def kill(self) -> None:
-        """What the others see of SIGKILL: the connection ends without a word, and nothing comes any
-        more.
-        """
+        """Simulates SIGKILL: the connection ends without a farewell, and nothing more comes."""
         self.worker.link._flows = False  # no farewell
         for task in self._tasks:
             task.cancel()
@@ -97,7 +94,7 @@ class Hand:
 
 
 def hire(broker: Mosquitto, name: str, cores: int = 1, games: tuple[str, ...] = (GAME.id,)) -> Hand:
-    """A worker that joins the broker."""
+    """Starts a worker that joins the broker."""
     link = Link(broker.address, name, work.worker_topic(name))
     pool = PretendingPool()
     worker = EngineWorker(link, pool, cores, games)
@@ -105,7 +102,7 @@ def hire(broker: Mosquitto, name: str, cores: int = 1, games: tuple[str, ...] = 
 
 
 class Server:
-    """A server as a worker hears it: `news` is what came back."""
+    """A server from the worker's point of view: `news` holds the messages that it received."""
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -145,7 +142,7 @@ class Server:
 
 @asynccontextmanager
 async def workshop(folder: Path, cores: int = 1) -> AsyncIterator[tuple[Server, Hand]]:
-    """A server and a worker that know each other."""
+    """Yields a server and a worker that know each other."""
     async with (
         mosquitto(folder) as broker,
         open_link(broker.address, "s1", "plyroom/1/nodes/s1") as link,
@@ -162,7 +159,10 @@ async def workshop(folder: Path, cores: int = 1) -> AsyncIterator[tuple[Server, 
 
 
 async def test_an_order_is_served(tmp_path: Path) -> None:
-    """Taken at once, progress, one answer; the same order a second time is the same order."""
+    """A worker accepts an order at once, reports progress and answers once.
+
+    A repeated order is the same order.
+    """
     async with workshop(tmp_path) as (server, hand):
         for _ in range(3):
             server.order("w1", "a")
@@ -178,7 +178,7 @@ async def test_an_order_is_served(tmp_path: Path) -> None:
 
 
 async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) -> None:
-    """At most ten times a second."""
+    """A worker reports progress at most ten times a second."""
     async with workshop(tmp_path) as (server, hand):
         told: list[Info] = []
         order = work.Search("a", 1, "s1", job(), 1000)
@@ -193,7 +193,7 @@ async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) 
 
 
 async def test_what_it_refuses(tmp_path: Path) -> None:
-    """Other rules, another game, another position, and more than it can queue."""
+    """A worker refuses other rules, unknown games, invalid positions, and a full queue."""
     async with workshop(tmp_path) as (server, hand):
         server.order("w1", "rules", msgspec.structs.replace(job(), rules="0" * 16))
         server.order("w1", "game", job(game="sticks"))
@@ -221,8 +221,9 @@ async def test_what_it_refuses(tmp_path: Path) -> None:
 
 
 async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
-    """And so do its deadline and the end of its server; a stop that overtakes its search holds it
-    up as well.
+    """A stop, the deadline, or the end of its server ends a search.
+
+    A stop that overtakes its search prevents it.
     """
     async with workshop(tmp_path, cores=4) as (server, hand):
         hand.pool.hang = True
@@ -241,11 +242,11 @@ async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
         assert len(hand.pool.jobs) == 3
 
 
-# --- matches ----------------------------------------------------------------------------------------------------------
+# --- matches
 
 
 class Duel:
-    """Two AI seats in a room, and when they moved; a rematch begins by itself."""
+    """Two AI seats in a room, with the times of their moves; rematches start automatically."""
 
     def __init__(self, hub: Hub, name: str) -> None:
         self.host = Client(hub, name)
@@ -256,14 +257,17 @@ class Duel:
         await self.host.ack(self.host.join(self.room))
 
     async def play(self) -> None:
-        """One match after the other."""
+        """Plays one match after another."""
         while True:
             since = len(self.host.messages)
             await self.host.event("finished", since)
             await self.host.ack(wire.Rematch(id=self.host.new_id(), room=self.room))
 
     def judge(self) -> int:
-        """Every ply once and in order, no match that failed; returns how many moves there were."""
+        """Checks the log of a duel and returns the number of moves.
+
+        Every ply occurs once and in order, and no match failed.
+        """
         ply = 0
         for event in self.host.events():
             match event["kind"]:
@@ -281,7 +285,7 @@ class Duel:
 async def node(
     world: World, broker: Mosquitto, name: str
 ) -> AsyncIterator[tuple[Hub, RemoteEngines]]:
-    """A hub that has its searches done by workers."""
+    """Yields a hub whose searches are done by workers."""
     async with open_mqtt_bus(broker.address, name, KEY) as bus:
         engines = RemoteEngines(bus.link, name, load_game, None)
         await flowing(bus)
@@ -293,8 +297,9 @@ async def node(
     "kills", [20, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 )
 async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
-    """R12, I16: two nodes, four duels, three workers that die in the middle of a search again and
-    again: every turn gets one move, no match fails, and all go on.
+    """R12, I16: every turn gets one move and no match fails while workers die.
+
+    Two nodes play four duels; three workers die again and again in the middle of a search.
     """
     world, chance = World(), random.Random(3)
     world.settings = replace(world.settings, rooms_burst=100, ai_duel_pace_ms=0)
@@ -329,7 +334,7 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
 
 
 async def busy(hands: dict[str, Hand]) -> str:
-    """One of them that searches."""
+    """Returns a worker that is searching."""
     async with asyncio.timeout(PATIENCE_S):
         while not (found := [name for name, hand in hands.items() if hand.worker._running]):
             await asyncio.sleep(0.002)

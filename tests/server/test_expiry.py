@@ -1,4 +1,4 @@
-"""Nothing stays for ever: which guests and rooms go, and above all which ones do not."""
+"""The expiry of guests and rooms: which ones are deleted and, above all, which ones are not."""
 
 import asyncio
 import math
@@ -21,8 +21,8 @@ from tests.support.node import Http, serve
 from tests.support.two_players import ME, OPEN
 
 
-class Later(World):
-    """A world whose clock, with that of its store, the test can set on."""
+class DatedWorld(World):
+    """A world in which the test can advance the clocks of the nodes and of the store."""
 
     ahead_ms = 0
 
@@ -38,7 +38,7 @@ class Later(World):
 
 
 async def left_alone(hub: Hub, **fields: Any) -> str:
-    """A room that Ada made, said something in and left; a look of the expiry has seen it."""
+    """Returns a room that Ada created, chatted in and left, after one check of the expiry."""
     ada = Client(hub, "ada")
     room = await ada.create(**fields)
     await ada.ack(ada.join(room))
@@ -49,15 +49,16 @@ async def left_alone(hub: Hub, **fields: Any) -> str:
     return room
 
 
-# --- rooms ------------------------------------------------------------------------------------------------------------
+# --- rooms
 
 
 @virtual
 async def test_a_room_without_a_match_goes() -> None:
-    """After seven whole days without anybody in it, by itself; the lobby's watchers are told, and
-    who comes then.
+    """A room without a match expires after seven full days without visitors.
+
+    The lobby's watchers are notified, and so is a client that joins later.
     """
-    world = Later()
+    world = DatedWorld()
     async with world.hub() as hub:
         room = await left_alone(hub)
         watcher = Client(hub, "cyd")
@@ -74,10 +75,8 @@ async def test_a_room_without_a_match_goes() -> None:
 
 @virtual
 async def test_a_visit_begins_the_days_anew() -> None:
-    """Nobody needs to say anything: to look in is enough, on any node, also when the bus tells
-    nothing.
-    """
-    world = Later()
+    """A visit on any node restarts the seven days, even if the bus loses messages."""
+    world = DatedWorld()
     async with world.hub("n1") as hub, world.hub("n2") as other:
         room = await left_alone(hub)
         world.bus.cut = True  # type: ignore[attr-defined]
@@ -97,10 +96,8 @@ async def test_a_visit_begins_the_days_anew() -> None:
 
 @virtual
 async def test_a_room_that_is_open_stays() -> None:
-    """Somebody waits for weeks in a room on one node: no node lets it go, and what they then do is
-    kept.
-    """
-    world = Later()
+    """A room with a connected client does not expire on any node, and later commands are stored."""
+    world = DatedWorld()
     async with world.hub("n1") as hub, world.hub("n2") as other:
         ada = Client(hub, "ada")
         room = await ada.create(seats=(ME, OPEN))
@@ -115,8 +112,8 @@ async def test_a_room_that_is_open_stays() -> None:
 
 @virtual
 async def test_a_room_with_a_match_stays_for_ever() -> None:
-    """Running or aborted: it is somebody's match."""
-    world = Later()
+    """A room with a match, running or aborted, never expires."""
+    world = DatedWorld()
     async with world.hub() as hub:
         room = await left_alone(hub)
         ben = Client(hub, "ben")
@@ -132,10 +129,11 @@ async def test_a_room_with_a_match_stays_for_ever() -> None:
 
 @virtual
 async def test_somebody_opens_a_room_as_it_goes() -> None:
-    """Between the first read of its log and the last: then it is gone, and they are told; nothing
-    of it is opened.
+    """A client that opens a room during its deletion is told that it is gone.
+
+    The room is opened between the first and the last read of its log.
     """
-    world = Later()
+    world = DatedWorld()
     async with world.hub("n1") as hub, world.hub("n2") as other:
         room = await left_alone(hub)
         world.pass_days(ROOM_DAYS + 1)
@@ -154,8 +152,11 @@ async def test_somebody_opens_a_room_as_it_goes() -> None:
 
 @virtual
 async def test_somebody_opens_a_room_before_it_goes() -> None:
-    """Once the log is read for good, no node lets the room go: what is acknowledged then is kept."""
-    world = Later()
+    """Once a node has loaded a room, no node deletes it.
+
+    Commands that are acknowledged from then on are kept.
+    """
+    world = DatedWorld()
     async with world.hub("n1") as hub, world.hub("n2") as other:
         room = await left_alone(hub)
         world.pass_days(ROOM_DAYS + 1)
@@ -168,8 +169,11 @@ async def test_somebody_opens_a_room_before_it_goes() -> None:
 
 @virtual
 async def test_a_clock_that_is_ahead_lets_nothing_go() -> None:
-    """The days are those of the store's clock, which the heartbeat compares with the node's."""
-    world = Later()
+    """A node's fast clock deletes nothing: the days are those of the store's clock.
+
+    The heartbeat compares both clocks.
+    """
+    world = DatedWorld()
     async with world.hub() as hub:
         room = await left_alone(hub)
         world.store._now_ms = loop_ms
@@ -182,8 +186,8 @@ async def test_a_clock_that_is_ahead_lets_nothing_go() -> None:
 
 @virtual
 async def test_a_store_that_fails_is_asked_again() -> None:
-    """The next look does it; the look before that failed has changed nothing."""
-    world = Later()
+    """After a store failure the next check deletes; the failed one has changed nothing."""
+    world = DatedWorld()
     async with world.hub() as hub:
         room = await left_alone(hub)
         world.pass_days(ROOM_DAYS + 1)
@@ -194,28 +198,28 @@ async def test_a_store_that_fails_is_asked_again() -> None:
         assert await world.store.heads([room]) == {}
 
 
-# --- guests -----------------------------------------------------------------------------------------------------------
+# --- guests
 
 
 @dataclass(frozen=True)
-class PresenceReport:
-    """A session as far as it is asked here."""
+class FakeSession:
+    """The attributes of a session that the test needs."""
 
     identity: str
     last_heard_s: float = math.inf
 
 
 async def let_go(world: World, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:
-    """So many days pass without anybody; returns who goes then."""
-    cast(Later, world).pass_days(days)
+    """Lets that many days pass without visitors; returns the identities that expire."""
+    cast(DatedWorld, world).pass_days(days)
     today = world.now_ms() // DAY_MS
     return (await world.store.expire_identities("", DaySpan(today, today - GUEST_DAYS), 500)).gone
 
 
 @virtual
 async def test_guests_who_sat_stay() -> None:
-    """A seat taken, or a room made: the rest goes after thirty days, by the looks of any node."""
-    world = Later()
+    """A guest who took a seat or made a room stays; others expire after thirty days."""
+    world = DatedWorld()
     async with world.hub() as hub:
         limits = Limits(world.settings)
         people = {
@@ -243,8 +247,8 @@ async def test_guests_who_sat_stay() -> None:
 @pytest.mark.parametrize("call", ["create", "sit"])
 @virtual
 async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
-    """Who sits is noted before the seat is theirs: when that fails, nothing happened."""
-    world = Later()
+    """A guest is marked before they get a seat; if that fails, nothing changes."""
+    world = DatedWorld()
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create()
@@ -260,10 +264,8 @@ async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
 
 @virtual
 async def test_a_day_is_noted_once() -> None:
-    """However often a guest says hello: a new guest was noted with its making, and then once on
-    each other day.
-    """
-    world = Later()
+    """A guest's day is stored at creation and once on each later day, whatever they send."""
+    world = DatedWorld()
     async with world.hub() as hub:
         _, token = await new_guest(hub.ports, Limits(world.settings), "", None)
         for _ in range(3):
@@ -275,14 +277,12 @@ async def test_a_day_is_noted_once() -> None:
 
 @virtual
 async def test_who_stays_connected_is_seen() -> None:
-    """Who said hello weeks ago and has been here ever since does not go; a store that fails is
-    asked again.
-    """
-    world = Later()
+    """A guest who stays connected for weeks does not expire; a failed store call is retried."""
+    world = DatedWorld()
     async with world.hub() as hub:
         identity, token = await new_guest(hub.ports, Limits(world.settings), "", None)
         sessions = Sessions(hub)
-        sessions._open.add(cast(Session, PresenceReport(identity.id)))
+        sessions._open.add(cast(Session, FakeSession(identity.id)))
         watch = asyncio.create_task(sessions.run())
         await asyncio.sleep(1)
         for day in range(2 * GUEST_DAYS):
@@ -299,7 +299,7 @@ async def test_who_stays_connected_is_seen() -> None:
 
 
 async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
-    """The identity, and the token if there is a new one."""
+    """Requests a guest; returns the identity, and the token if it is new."""
     answer = await http.request(
         "/api/guest", "POST", {"Cookie": f"plyroom={cookie}"} if cookie else {}
     )
@@ -310,10 +310,11 @@ async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
 
 
 async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
-    """Without a word, by HTTP and by a socket's hello; a hello with a token is told so, and may say
-    hello without.
+    """A browser whose guest expired gets a new one, by HTTP or a socket's hello.
+
+    A hello with an expired token is refused, and the client may send one without a token.
     """
-    world = Later()
+    world = DatedWorld()
     async with serve(world) as node, node.http() as http:
         before, token = await guest(http)
         assert token is not None
@@ -334,8 +335,8 @@ async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
 
 
 async def test_a_guest_who_says_hello_at_that_moment() -> None:
-    """Found by the token and gone before the day was noted: as if the token had never been."""
-    world = Later()
+    """A guest that expires between the lookup and the update of its day counts as unknown."""
+    world = DatedWorld()
     async with serve(world) as node, node.http() as http:
         before, token = await guest(http)
         assert token is not None

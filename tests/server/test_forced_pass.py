@@ -1,5 +1,6 @@
-"""Who can only pass is passed for: once, after a moment, by the node that is responsible, and the
-log says so.
+"""Forced passes for a player who can only pass.
+
+The responsible node passes once, after a moment, and the log says so.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from server.store.base import StoredEvent
 from tests.support.fake_server import Client, Fault, World, virtual
 from tests.support.room_log import ADA, AI, BEN, ME, Played, chat, plain, seated
 
-#: After these moves of Othello Black, the first side, has no move and White has.
+#: After these moves of Othello, Black (the first side) has no legal move, but White has one.
 TO_A_PASS = "e6 f6 d3 e7 e8 d8 g6 f8"
 
 
@@ -40,7 +41,7 @@ def owed(played: Played) -> ForcedPass:
 
 
 def test_the_server_passes_for_the_person_to_move() -> None:
-    """One event, that says it was forced; it is the same move, and the other side goes on."""
+    """A forced pass is one event with `forced` set and the effect of the player's own pass."""
     played, by_hand = before_a_pass(), before_a_pass()
     (event,) = played.do(AI, owed(played))
     assert event == wire.Moved(
@@ -54,7 +55,7 @@ def test_the_server_passes_for_the_person_to_move() -> None:
 
 
 def test_a_move_of_ones_own_has_the_bytes_that_it_always_had() -> None:
-    """Only a forced pass has a further field in the log."""
+    """Only a forced pass has an additional field in the log."""
     played = before_a_pass()
     played.do(ADA, played.move("pass"))
     assert b"forced" not in played.log[-1][1]
@@ -66,9 +67,7 @@ def test_a_move_of_ones_own_has_the_bytes_that_it_always_had() -> None:
 
 @pytest.mark.parametrize("game", ["tic-tac-toe", "othello"])
 def test_nothing_is_forced_where_there_is_a_choice(game: str) -> None:
-    """At each move before, and at the last free cell of a board: what is to be seen on it is made
-    by its player.
-    """
+    """No pass is forced while the player has a move, not even one last free cell."""
     played = seated(game=game)
     for number, token in enumerate(
         (TO_A_PASS if game == "othello" else "a1 b1 c1 b2 a2 c2 b3 a3").split()
@@ -84,9 +83,7 @@ def test_nothing_is_forced_where_there_is_a_choice(game: str) -> None:
     "changes", [{"match": "other"}, {"seat": 1}, {"digest": "0" * 16}, {"move": "a1"}]
 )
 def test_a_pass_belongs_to_its_position(changes: dict[str, Any]) -> None:
-    """A pass for another match, seat, position or move is refused, and so is one where something
-    can be played.
-    """
+    """A forced pass for another match, seat, position or move, or with a legal move, is refused."""
     played = before_a_pass()
     command = owed(played)
     wrong = ForcedPass(
@@ -98,13 +95,13 @@ def test_a_pass_belongs_to_its_position(changes: dict[str, Any]) -> None:
 
 
 def test_only_the_server_passes_for_others() -> None:
-    """Not even the player whose turn it is gives that command."""
+    """No client may send the forced pass, not even the player to move."""
     played = before_a_pass()
     assert played.refuse(ADA, owed(played)) == Code.SEAT_NONE
 
 
 def test_ais_and_matches_that_are_over_are_left_alone() -> None:
-    """An AI passes by itself; after the end nobody does."""
+    """No pass is forced for an AI, which passes itself, or after the end of a match."""
     played = before_a_pass()
     match = played.match
     seats = (replace(match.seats[0], kind="ai", level=1), match.seats[1])
@@ -115,7 +112,7 @@ def test_ais_and_matches_that_are_over_are_left_alone() -> None:
 
 
 def test_rules_that_fail_force_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a pass is due is asked at each commit: a broken view must not cost a move."""
+    """A failing view forces no pass and costs no move, although each commit tests for a pass."""
     played = before_a_pass()
     assert played.room.forced_pass() is not None
 
@@ -132,7 +129,7 @@ def test_rules_that_fail_force_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def waiting_for_a_pass(world: World) -> AsyncIterator[tuple[Hub, str, Client, Client]]:
-    """Ada has to pass, Ben waits; both follow."""
+    """Returns a room in which Ada must pass and Ben waits; both follow it."""
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create(game="othello", seats=(ME,))
@@ -160,8 +157,9 @@ async def moves_of(world: World, room: str) -> list[StoredEvent]:
 
 @virtual
 async def test_a_forced_pass_comes_after_a_moment() -> None:
-    """A second, as shipped, whatever is said meanwhile; all see it as forced, and the other side is
-    to move.
+    """The forced pass comes after a second by default, whatever happens meanwhile.
+
+    All clients see it as forced, and the other side is to move.
     """
     assert Settings().forced_pass_ms == 1000
     world = World()
@@ -182,7 +180,7 @@ async def test_a_forced_pass_comes_after_a_moment() -> None:
 
 @virtual
 async def test_who_passes_in_time_passes_once() -> None:
-    """The server's pass is not wanted any more."""
+    """If the player passes in time, the server does not pass again."""
     world = World()
     async with waiting_for_a_pass(world) as (_, room, ada, _ben):
         await ada.ack(ada.move(room, 8, "pass"))
@@ -193,8 +191,9 @@ async def test_who_passes_in_time_passes_once() -> None:
 
 @virtual
 async def test_a_forced_pass_survives_a_restart() -> None:
-    """A node that dies within the second leaves the room due: the next one passes, though nobody
-    follows the room.
+    """If a node dies within the second, the room stays due and the next node passes.
+
+    No client needs to follow the room.
     """
     for sole_node in (True, False):
         world = World()
@@ -211,9 +210,7 @@ async def test_a_forced_pass_survives_a_restart() -> None:
 
 @virtual
 async def test_a_node_that_only_follows_does_not_pass() -> None:
-    """Of two nodes with the room open, the one that wrote last passes; the other one does not even
-    try.
-    """
+    """Of two nodes with the room open, the last one to write passes; the other does not try."""
     world = World()
     async with world.hub("n2") as other, waiting_for_a_pass(world) as (_, room, _ada, _ben):
         cyd = Client(other, "cyd")
@@ -227,7 +224,7 @@ async def test_a_node_that_only_follows_does_not_pass() -> None:
 
 @virtual
 async def test_two_nodes_pass_once() -> None:
-    """Only the node that is responsible passes; if two believe that they are, one move is made."""
+    """Even if two nodes believe that they are responsible, there is one pass."""
     world = World()
     world.bus.cut = True  # type: ignore[attr-defined]
     async with waiting_for_a_pass(world) as (_, room, _ada, _ben), world.hub("n2") as other:
@@ -240,9 +237,7 @@ async def test_two_nodes_pass_once() -> None:
 
 @virtual
 async def test_a_pass_whose_write_fails_comes_all_the_same() -> None:
-    """The store is away for a moment, or has written without saying so: there is one pass in the
-    end.
-    """
+    """One pass is logged after a write that failed or whose outcome is unknown."""
     for fault in (Fault(), Fault(after=True)):
         world = World()
         async with waiting_for_a_pass(world) as (_, room, ada, _ben):

@@ -1,6 +1,4 @@
-"""What a node's hub promises: rooms made once, opened when needed, put away when not, woken when
-due; and its lobby.
-"""
+"""The guarantees of a node's hub: creation, loading, eviction and wake-up of rooms; the lobby."""
 
 import asyncio
 from dataclasses import replace
@@ -34,13 +32,14 @@ async def code_of_create(client: Client, **fields: Any) -> Code:
     return rejected.value.code
 
 
-# --- creating ---------------------------------------------------------------------------------------------------------
+# --- creating
 
 
 @virtual
 async def test_creating_again_gives_the_same_room() -> None:
-    """I1: the same (identity, id) gets the same ack at any time, on any node; another identity's id
-    is its own.
+    """I1: the same (identity, id) gets the same ack, at any time and on any node.
+
+    Another identity's equal id makes another room.
     """
     world = World()
     async with world.hub() as hub, world.hub("n2") as other:
@@ -57,7 +56,7 @@ async def test_creating_again_gives_the_same_room() -> None:
 
 @virtual
 async def test_creating_at_once_makes_one_room() -> None:
-    """I1: ten times the same command on two nodes at once."""
+    """I1: the same create, sent ten times to two nodes at once, makes one room."""
     world = World()
     async with world.hub() as hub, world.hub("n2") as other:
         actor = Client(hub, "ada").actor
@@ -69,9 +68,7 @@ async def test_creating_at_once_makes_one_room() -> None:
 
 @virtual
 async def test_what_was_acknowledged_stays_so_beyond_any_limit() -> None:
-    """I1: when the limit of rooms is reached, or the game is gone, a create sent again still gets
-    its ack.
-    """
+    """I1: a repeated create gets its ack even at the limit of rooms or if the game is gone."""
     world = world_with(rooms_burst=3)
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -88,8 +85,9 @@ def replace_game(command: wire.Create) -> wire.Create:
 
 @virtual
 async def test_a_create_whose_outcome_is_unknown() -> None:
-    """R6: the store failed after the commit: StoreError, and the same id gets the room that was
-    made.
+    """R6: after a store failure behind the commit, the same id gets the room that was made.
+
+    The first attempt raises StoreError.
     """
     world = World()
     async with world.hub() as hub:
@@ -108,7 +106,7 @@ async def test_a_create_whose_outcome_is_unknown() -> None:
 
 @virtual
 async def test_rooms_are_limited_per_identity() -> None:
-    """So many at once and so many a minute; others are not affected, and it passes."""
+    """An identity may create a burst of rooms, then a number per minute; others are unaffected."""
     world = world_with(rooms_burst=3, rooms_per_minute=6)
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -133,7 +131,7 @@ async def test_rooms_are_limited_per_identity() -> None:
 async def test_a_game_that_fails_at_the_start(
     changes: dict[str, object] | None, code: Code
 ) -> None:
-    """R14: in its rules, or while its file is loaded: a typed refusal, and no room."""
+    """R14: a game that fails in its rules or while it loads causes a typed refusal and no room."""
 
     def find(game_id: str) -> Any:
         if changes is None:
@@ -148,7 +146,7 @@ async def test_a_game_that_fails_at_the_start(
 
 @virtual
 async def test_an_unknown_game() -> None:
-    """game.unknown, with what there is."""
+    """An unknown game is refused with game.unknown and the list of games."""
     async with World().hub() as hub:
         with pytest.raises(
             CommandRejected, match=r"there are: .*connect-four.*tic-tac-toe"
@@ -157,12 +155,12 @@ async def test_an_unknown_game() -> None:
         assert rejected.value.code is Code.GAME_UNKNOWN
 
 
-# --- rooms in memory --------------------------------------------------------------------------------------------------
+# --- rooms in memory
 
 
 @virtual
 async def test_an_idle_room_leaves_memory() -> None:
-    """Some time after the last follower has gone; whoever comes then finds all of it."""
+    """A room leaves memory some time after its last follower; a later client finds all of it."""
     world = world_with(room_idle_s=60.0)
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -182,7 +180,7 @@ async def test_an_idle_room_leaves_memory() -> None:
 
 @virtual
 async def test_a_room_at_work_stays_in_memory() -> None:
-    """While its AI thinks, though nobody follows."""
+    """A room whose AI is thinking stays in memory, even without followers."""
     world = world_with(room_idle_s=1.0)
     move = asyncio.Event()
 
@@ -204,7 +202,7 @@ async def test_a_room_at_work_stays_in_memory() -> None:
 
 @virtual
 async def test_so_many_rooms_and_no_more() -> None:
-    """I20: beyond the limit room.limit; idle rooms make place, rooms in use stay."""
+    """I20: beyond the limit the answer is room.limit; idle rooms are evicted, rooms in use stay."""
     world = world_with(max_rooms=3, rooms_burst=99)
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -224,8 +222,9 @@ async def test_so_many_rooms_and_no_more() -> None:
 
 @virtual
 async def test_a_hub_ends_with_everything_it_began() -> None:
-    """No task is left, not those of searches nor of rooms; who waited is told to send it again or
-    hears nothing.
+    """A closed hub leaves no task of searches or rooms.
+
+    Pending commands get a refusal that asks to send them again, or no answer.
     """
     world = World()
 
@@ -251,18 +250,18 @@ async def test_a_hub_ends_with_everything_it_began() -> None:
 
 @virtual
 async def test_what_ends_the_block_comes_out_as_itself() -> None:
-    """An error inside is not wrapped in a group."""
+    """An exception inside the block is not wrapped in an exception group."""
     world = World()
     with pytest.raises(ZeroDivisionError):
         async with world.hub():
             raises()
 
 
-# --- wake-ups ---------------------------------------------------------------------------------------------------------
+# --- wake-ups
 
 
 async def stop_in_the_middle(world: World, count: int = 3) -> list[str]:
-    """Rooms in which the AI is to move, on a node that is gone without a goodbye."""
+    """Returns rooms in which the AI is to move, left by a node that crashed."""
 
     async def never(job: Job) -> str:
         await asyncio.Event().wait()
@@ -280,7 +279,10 @@ async def stop_in_the_middle(world: World, count: int = 3) -> list[str]:
 
 @virtual
 async def test_a_sole_node_wakes_all_due_rooms_at_its_start() -> None:
-    """However alive the node before seems: AI seats move on by themselves, with nobody connected."""
+    """A sole node wakes all due rooms at its start, even if the last node seems alive.
+
+    AI seats continue without any client.
+    """
     world = world_with(sole_node=True)
     rooms = await stop_in_the_middle(world)
     async with world.hub():
@@ -290,9 +292,7 @@ async def test_a_sole_node_wakes_all_due_rooms_at_its_start() -> None:
 
 @virtual
 async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
-    """However long it takes to find them, players are served meanwhile; and a store that fails is
-    asked again.
-    """
+    """A node serves players while it looks for due rooms, and retries if the store fails."""
     world = world_with(sole_node=True)
     rooms = await stop_in_the_middle(world)
     world.store.fail("due_rooms", Fault(), Fault())
@@ -309,7 +309,7 @@ async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
 
 @virtual
 async def test_another_node_takes_over_when_one_is_silent() -> None:
-    """Three heartbeats after the last one, not before."""
+    """Another node takes over three heartbeats after the last one, not earlier."""
     world = World()
     rooms = await stop_in_the_middle(world)
     async with world.hub("n2"):
@@ -324,8 +324,9 @@ async def test_another_node_takes_over_when_one_is_silent() -> None:
 @pytest.mark.parametrize("ahead_ms", [60_000, -60_000, 0])
 @virtual
 async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_ms: int) -> None:
-    """R15: heartbeats go by the store's clock, however far a node's own is off; each knows how far
-    that is.
+    """R15: heartbeats use the store's clock, whatever a node's clock says.
+
+    Each node knows the difference.
     """
     world = World()
     thinking = asyncio.Event()
@@ -349,7 +350,7 @@ async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_m
 
 @virtual
 async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
-    """R7: a room that was taken over and could not be read is read a moment later."""
+    """R7: if the read of a room that was taken over fails, it is retried."""
     for call in ("head", "events"):
         world = world_with(sole_node=True)
         rooms = await stop_in_the_middle(world, 1)
@@ -361,7 +362,7 @@ async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
 
 @virtual
 async def test_a_node_whose_heartbeat_fails_goes_on() -> None:
-    """It plays, and says that it is alive as soon as it can."""
+    """A node whose heartbeat fails continues to play and retries the heartbeat."""
     world = World()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -377,7 +378,7 @@ async def test_a_node_whose_heartbeat_fails_goes_on() -> None:
 
 @virtual
 async def test_a_hub_that_cannot_begin_says_so() -> None:
-    """StoreUnavailable, as itself."""
+    """A hub that cannot start raises StoreUnavailable itself, not a group."""
     world = World()
     world.store.down = True
     with pytest.raises(StoreError):
@@ -385,7 +386,7 @@ async def test_a_hub_that_cannot_begin_says_so() -> None:
             raise AssertionError("it began")
 
 
-# --- the lobby --------------------------------------------------------------------------------------------------------
+# --- the lobby
 
 ACK = b""
 
@@ -397,7 +398,7 @@ async def watch(hub: Hub, identity: str = "eve") -> Client:
 
 
 def listed(client: Client) -> dict[str, Message]:
-    """The list as the client has it, from the full one and its changes."""
+    """Returns the client's list of the lobby, from the full list and its changes."""
     rooms: dict[str, Message] = {}
     for message in client.of("lobby"):
         if message["full"]:
@@ -410,8 +411,9 @@ def listed(client: Client) -> dict[str, Message]:
 
 @virtual
 async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
-    """New ones, who sits there, the ply, how many watch; gone when its match is over, and back with
-    the next.
+    """The lobby lists public rooms with seats, ply and number of spectators.
+
+    A room leaves the list when its match ends and returns with the next one.
     """
     async with World().hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -443,9 +445,7 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
 
 @virtual
 async def test_unlisted_rooms_are_never_told_of() -> None:
-    """I15: not in the list, not in its changes, whatever happens in them; nor in the list of
-    matches.
-    """
+    """I15: an unlisted room appears in neither the lobby, its changes, nor the list of matches."""
     async with (world := World()).hub() as hub:
         eve = await watch(hub)
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -465,13 +465,13 @@ async def test_unlisted_rooms_are_never_told_of() -> None:
 
 @virtual
 async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
-    """Whoever joins the lobby just when a room is made learns of it, before the list or after."""
+    """A client that joins the lobby while a room is made learns of that room."""
     world = World()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
 
         class Slow:
-            """A store whose answer is old by the time that it comes."""
+            """A store whose answers are outdated when they arrive."""
 
             async def rooms(self, limit: int) -> list[Any]:
                 found = await world.store.rooms(limit)
@@ -489,7 +489,7 @@ async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
 
 @virtual
 async def test_leaving_the_lobby() -> None:
-    """Nothing more comes; nor to a connection that has closed, even while it was joining."""
+    """A client that left the lobby, or closed while joining it, receives nothing more."""
     world = World()
     async with world.hub() as hub:
         eve, gone = await watch(hub), Client(hub, "gone")
@@ -508,7 +508,7 @@ async def test_leaving_the_lobby() -> None:
 
 @virtual
 async def test_a_lobby_survives_the_store() -> None:
-    """StoreError to whoever asks for the list meanwhile; changes go on afterwards."""
+    """While the store fails, the list raises StoreError; afterwards changes continue."""
     world = World()
     async with world.hub() as hub:
         eve = await watch(hub)
@@ -522,7 +522,7 @@ async def test_a_lobby_survives_the_store() -> None:
 
 @virtual
 async def test_a_burst_of_changes_is_one_message() -> None:
-    """I20: a quarter of a second's changes are told together."""
+    """I20: the changes of a quarter of a second are sent in one message."""
     world = world_with(rooms_burst=999)
     async with world.hub() as hub:
         eve = await watch(hub)

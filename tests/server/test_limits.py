@@ -1,4 +1,4 @@
-"""What one address may take of a node: the attacks that it stops, and the crowds that it lets in."""
+"""The limits per address: the attacks that they stop, and the crowds that they admit."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -19,7 +19,7 @@ from tests.support.fake_server import Client, Fault, World, virtual
 from tests.support.node import Http, Node, Response, serve
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
-#: The tests' own address is that of a proxy, so that they can come from any address.
+#: The tests' own address counts as a proxy, so that requests can come from any address.
 PROXIES = ("127.0.0.0/8",)
 UPGRADE = {
     "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
@@ -32,7 +32,7 @@ def coming_from(address: str) -> dict[str, str]:
 
 
 async def make_guest(http: Http, address: str = HERE, cookie: str | None = None) -> Response:
-    """Asks for a guest over HTTP."""
+    """Requests a guest over HTTP."""
     headers = coming_from(address) | ({"Cookie": f"plyroom={cookie}"} if cookie else {})
     return await http.request("/api/guest", "POST", headers)
 
@@ -43,12 +43,13 @@ def refusal_of(work: Any) -> LimitExceeded:
     return caught.value
 
 
-# --- the parts --------------------------------------------------------------------------------------------------------
+# --- the parts
 
 
 def test_so_many_at_once_and_so_many_a_minute() -> None:
-    """After the burst one comes with every part of a minute, and a refusal says when; other
-    addresses go on.
+    """After the burst a rate admits one request per interval; a refusal gives the wait.
+
+    Other addresses are unaffected.
     """
     rates = Rates("guests", 3, 6)
     for _ in range(3):
@@ -64,7 +65,7 @@ def test_so_many_at_once_and_so_many_a_minute() -> None:
 
 @pytest.mark.parametrize(("burst", "per_minute"), [(0, 60), (60, 0), (0, 0)])
 def test_nought_is_off(burst: int, per_minute: int) -> None:
-    """No rate, no sockets and no part of the rooms: no limit."""
+    """A limit of 0 switches off the rate, the limit of sockets and the share of the rooms."""
     rates, sockets, places = Rates("guests", burst, per_minute), Sockets(0), Places(300, 0)
     for number in range(299):
         rates.take(HERE, 0.0)
@@ -75,8 +76,9 @@ def test_nought_is_off(burst: int, per_minute: int) -> None:
 
 
 def test_a_million_addresses_fill_no_memory() -> None:
-    """A rate remembers so many and no more; who is at it all the time is not forgotten for the
-    others' sake.
+    """A rate remembers a limited number of addresses.
+
+    An active address is not forgotten in favour of others.
     """
     rates = Rates("guests", 2, 1)
     rates.take(HERE, 0.0)
@@ -90,7 +92,7 @@ def test_a_million_addresses_fill_no_memory() -> None:
 
 
 def test_addresses_are_forgotten_when_they_may_take_all_again() -> None:
-    """A few with each one that comes."""
+    """Each request drops a few addresses whose allowance is full again."""
     rates = Rates("guests", 2, 60)
     for number in range(100):
         rates.take(f"198.51.{number}", 0.0)
@@ -100,7 +102,7 @@ def test_addresses_are_forgotten_when_they_may_take_all_again() -> None:
 
 
 def test_an_address_that_is_gone_leaves_nothing() -> None:
-    """Sockets and rooms that went are not counted, and their addresses are not kept."""
+    """Closed sockets and rooms do not count, and their addresses are not kept."""
     sockets, places = Sockets(1), Places(10, 10)
     for number in range(50):
         sockets.enter(f"198.51.{number}")
@@ -114,7 +116,7 @@ def test_an_address_that_is_gone_leaves_nothing() -> None:
 
 
 def test_limits_are_settings() -> None:
-    """Each can be set, 0 switches it off; the defaults are those of the documentation."""
+    """Each limit is a setting that 0 switches off; the defaults are those of the documentation."""
     named = {f"PLYROOM_{name.upper()}": "0" for name in OFF}
     settings = settings_from_env(named)
     assert all(getattr(settings, name) == 0 for name in OFF)
@@ -136,12 +138,13 @@ def test_limits_are_settings() -> None:
             settings_from_env({f"PLYROOM_LIMIT_{name}": "65"})
 
 
-# --- guests -----------------------------------------------------------------------------------------------------------
+# --- guests
 
 
 async def test_guests_without_end_are_refused() -> None:
-    """On both ways, over HTTP and by a hello without a token, from one address; each refusal says
-    when to try again. Who is somebody already stays so, and others get in.
+    """One address gets a limited number of guests, by HTTP and by a hello without a token.
+
+    Each refusal says when to try again. Known guests and other addresses are admitted.
     """
     async with (
         serve(limit_guests=4, limit_guests_per_minute=1, proxies=PROXIES) as node,
@@ -170,7 +173,7 @@ async def test_guests_without_end_are_refused() -> None:
 
 
 async def test_the_address_is_that_of_an_ipv6_network() -> None:
-    """Whoever has a /64 has one address."""
+    """All addresses of an IPv6 /64 count as one."""
     async with (
         serve(limit_guests=2, limit_guests_per_minute=1, proxies=PROXIES) as node,
         node.http() as http,
@@ -182,8 +185,9 @@ async def test_the_address_is_that_of_an_ipv6_network() -> None:
 
 @pytest.mark.parametrize("people", [30, 200])
 async def test_a_class_and_a_club_get_in(people: int) -> None:
-    """Thirty pupils, or two hundred members, behind one address and with the settings that ship:
-    everybody becomes a guest, is welcome, and is in a room.
+    """Thirty pupils or two hundred members behind one address get in with the defaults.
+
+    Each becomes a guest, is welcomed, and joins a room.
     """
 
     async def come(node: Node, stack: AsyncExitStack, room: str) -> None:
@@ -201,13 +205,14 @@ async def test_a_class_and_a_club_get_in(people: int) -> None:
         assert len(node.running.sessions) == people
 
 
-# --- sockets ----------------------------------------------------------------------------------------------------------
+# --- sockets
 
 
 async def test_sockets_without_end_are_refused() -> None:
-    """Above so many of one address the handshake is answered 429 with Retry-After; others get in,
-    and so does the address when one of its sockets is gone. A handshake that fails counts for
-    nothing.
+    """Above the limit of sockets per address the handshake gets 429 with Retry-After.
+
+    Others get in, and so does the address after one of its sockets closes. A failed handshake does
+    not count.
     """
     async with serve(limit_sockets=3, proxies=PROXIES) as node, AsyncExitStack() as stack:
         for _ in range(5):
@@ -234,7 +239,7 @@ async def test_sockets_without_end_are_refused() -> None:
 
 
 async def test_a_page_can_ask_why_its_socket_is_refused() -> None:
-    """GET /ws: a browser tells its page nothing of the answer to a handshake."""
+    """GET /ws gives the reason for a refusal, which browsers hide from the page."""
     async with serve(limit_sockets=1, proxies=PROXIES) as node:
         assert (await node.get("/ws", **coming_from(HERE))).status == 404
         async with node.socket(coming_from(HERE)):
@@ -245,7 +250,7 @@ async def test_a_page_can_ask_why_its_socket_is_refused() -> None:
 
 
 async def test_a_terminal_or_a_bot_is_told() -> None:
-    """The Python client says why it cannot connect, and for how long."""
+    """The Python client reports why it cannot connect, and how long to wait."""
     async with serve(limit_sockets=1, limit_guests=1, limit_guests_per_minute=1) as node:
         url = f"http://{node.host}"
         async with connect(url) as one:
@@ -268,11 +273,11 @@ async def test_a_terminal_or_a_bot_is_told() -> None:
             assert again.identity == one.identity
 
 
-# --- rooms ------------------------------------------------------------------------------------------------------------
+# --- rooms
 
 
 def crowded(**settings: Any) -> World:
-    """A world in which identities are not limited, as if there was no end of new guests."""
+    """Returns a world without limits per identity, as if new guests were unlimited."""
     world = World()
     changes: dict[str, Any] = {"rooms_burst": 10**6, **settings}
     world.settings = replace(world.settings, **changes)
@@ -280,7 +285,7 @@ def crowded(**settings: Any) -> World:
 
 
 async def create(client: Client, address: str, **fields: Any) -> str:
-    """Makes a room from that address and returns its id."""
+    """Makes a room from an address and returns its id."""
     command = wire.Create(id=client.new_id(), game="tic-tac-toe", **fields)
     ack = await client.hub.create(client.actor, command, address)
     assert isinstance(ack.room, str)
@@ -288,7 +293,7 @@ async def create(client: Client, address: str, **fields: Any) -> str:
 
 
 async def code_of(client: Client, address: str) -> tuple[Code, int]:
-    """The code, and the seconds to wait, of a create that must be refused."""
+    """Returns the code and the seconds to wait of a create that must be refused."""
     with pytest.raises(LimitExceeded) as refused:
         await create(client, address)
     return refused.value.code, refused.value.retry_s
@@ -296,8 +301,9 @@ async def code_of(client: Client, address: str) -> tuple[Code, int]:
 
 @virtual
 async def test_rooms_without_end_are_refused() -> None:
-    """So many a minute from one address, however many guests ask; what was acknowledged is
-    acknowledged again.
+    """An address creates a limited number of rooms a minute, with any number of guests.
+
+    A repeated create gets its ack again.
     """
     world = crowded(limit_rooms_per_minute=6)
     async with world.hub() as hub:
@@ -315,9 +321,7 @@ async def test_rooms_without_end_are_refused() -> None:
 
 @virtual
 async def test_one_address_cannot_fill_the_server() -> None:
-    """It may hold a tenth of all places, whether it makes its rooms or only opens old ones; others
-    find place.
-    """
+    """An address holds at most a tenth of all places, for rooms that it creates or opens."""
     world = crowded(max_rooms=40, limit_rooms_per_minute=0)
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -339,8 +343,9 @@ async def test_one_address_cannot_fill_the_server() -> None:
 
 @virtual
 async def test_a_room_that_was_made_can_be_joined() -> None:
-    """A create is acknowledged only where its room has a place, and keeps it until its maker had
-    the time to join: however many others want places meanwhile.
+    """A new room keeps its place until its creator had time to join, whoever else wants one.
+
+    A create without a free place is not acknowledged.
     """
     world = crowded(max_rooms=3)
     async with world.hub() as hub:
@@ -356,8 +361,9 @@ async def test_a_room_that_was_made_can_be_joined() -> None:
 
 @virtual
 async def test_a_room_that_nobody_joined_makes_place() -> None:
-    """A little later; and what was reserved for a room that could not be made is free again at
-    once.
+    """A room that nobody joins soon gives its place up.
+
+    A failed create frees its reservation at once.
     """
     world = crowded(max_rooms=1)
     async with world.hub() as hub:
@@ -375,7 +381,7 @@ async def test_a_room_that_nobody_joined_makes_place() -> None:
 
 @virtual
 async def test_of_many_at_once_no_more_get_a_place_than_there_are() -> None:
-    """While rooms are on their way into the store their places are taken."""
+    """Rooms that are being stored already occupy their places."""
     world = crowded(max_rooms=5)
     async with world.hub() as hub:
         gate = world.store.hold("create_room")
@@ -397,7 +403,7 @@ async def test_of_many_at_once_no_more_get_a_place_than_there_are() -> None:
 
 
 async def test_limits_hold_over_sockets() -> None:
-    """The address of a socket is that of its commands."""
+    """The limits apply to a socket's commands by the socket's address."""
     async with serve(limit_rooms_per_minute=2, proxies=PROXIES) as node:
         codes = []
         for address in (HERE, HERE, HERE, THERE):

@@ -1,6 +1,4 @@
-"""What an operator sees of a node: numbers that count what happened, a log with command ids, an end
-that is spread.
-"""
+"""What an operator sees of a node: metrics, a log with command ids, and a gradual shutdown."""
 
 import asyncio
 import json
@@ -30,7 +28,7 @@ ME, OPEN = {"who": "me"}, {"who": "open"}
 
 @given(st.lists(st.floats(0, 10)))
 def test_a_histogram_counts_each_value_up_to_its_bounds(values: list[float]) -> None:
-    """Cumulative counts are those of the values up to each bound, and the total is their sum."""
+    """A bucket counts the values up to its bound; the total is their sum."""
     histogram = Histogram()
     for value in values:
         histogram.observe(value)
@@ -40,7 +38,7 @@ def test_a_histogram_counts_each_value_up_to_its_bounds(values: list[float]) -> 
 
 
 async def numbers(node: Node) -> dict[str, float]:
-    """The samples that a scrape gives."""
+    """Returns the samples of a scrape."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{node.running.metrics_port}/metrics")
         assert answer.status == 200
@@ -50,7 +48,7 @@ async def numbers(node: Node) -> dict[str, float]:
 
 
 async def sit_down(ada: Socket, ben: Socket) -> str:
-    """A room with a match of sticks between two people."""
+    """Creates a room with a match of sticks between two people."""
     room = str((await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"])
     for one in (ada, ben):
         await one.ack("join", room=room)
@@ -59,8 +57,9 @@ async def sit_down(ada: Socket, ben: Socket) -> str:
 
 
 async def test_metrics_count_what_happened() -> None:
-    """Moves, commands, refusals, repeated commands, append times, rooms and sockets are on the port
-    of their own.
+    """The metrics count moves, commands, refusals, repeats, append times, rooms and sockets.
+
+    They have a port of their own.
     """
     async with serve(metrics_port=0) as node, node.guest() as ada, node.guest() as ben:
         before = await numbers(node)
@@ -81,9 +80,7 @@ async def test_metrics_count_what_happened() -> None:
 
 
 async def test_conflicts_and_lag_between_nodes_are_counted() -> None:
-    """A command that another node was faster with counts as a conflict there; events that arrive
-    show the bus's lag.
-    """
+    """A command that loses to another node counts as a conflict; events show the bus's lag."""
     world = World().unlimited()
     async with (
         serve(world, "n1", metrics_port=0) as one,
@@ -105,7 +102,7 @@ async def test_conflicts_and_lag_between_nodes_are_counted() -> None:
 
 
 async def test_health_is_beside_the_metrics_and_there_are_none_unless_asked_for() -> None:
-    """The port of the metrics answers /livez and /readyz; the players' port has no /metrics."""
+    """The metrics' port answers /livez and /readyz; the players' port has no /metrics."""
     async with serve(metrics_port=0) as node:
         async with ClientSession() as http:
             for path in ("/livez", "/readyz"):
@@ -121,7 +118,7 @@ async def test_health_is_beside_the_metrics_and_there_are_none_unless_asked_for(
 
 
 async def test_no_metric_names_anybody() -> None:
-    """I14: no room, name, identity or token is in what a scrape gives."""
+    """I14: a scrape contains no room, name, identity or token."""
     async with (
         serve(metrics_port=0) as node,
         node.guest(name="Adalbert") as ada,
@@ -134,9 +131,7 @@ async def test_no_metric_names_anybody() -> None:
 
 
 async def test_the_log_has_the_id_of_a_command() -> None:
-    """A commit (at level debug) and a store that fails are logged with the room and the command's
-    id.
-    """
+    """A commit (at level debug) and a store failure are logged with the room and the command id."""
     world = World()
     with structlog.testing.capture_logs() as logs:
         async with serve(world) as node, node.guest() as ada, node.guest() as ben:
@@ -152,9 +147,7 @@ async def test_the_log_has_the_id_of_a_command() -> None:
 
 
 async def test_the_end_is_spread() -> None:
-    """Told to stop, a node lets nobody in and closes its connections with 1012, not all at once but
-    over drain_s.
-    """
+    """A node that shuts down admits no client and closes connections with 1012 over drain_s."""
     async with asyncio.TaskGroup() as tasks:
         world = World()
         loop = asyncio.get_running_loop()
@@ -184,7 +177,7 @@ async def test_the_end_is_spread() -> None:
 
 
 async def test_another_node_takes_over_at_once() -> None:
-    """A node that ends says so in the store: what is due there is taken over at once."""
+    """A node that shuts down says so in the store; another node takes over at once."""
     world = World()
     world.settings = replace(world.settings, heartbeat_s=60.0)
     gone = asyncio.Event()
@@ -201,7 +194,7 @@ async def test_another_node_takes_over_at_once() -> None:
 
 
 def test_settings_of_the_log_and_the_metrics() -> None:
-    """A level or port that there is not is refused with what was expected."""
+    """An invalid level or port is refused with what was expected."""
     found = settings_from_env({"PLYROOM_LOG": "debug", "PLYROOM_METRICS_PORT": "9100"})
     assert (found.log, found.metrics_port) == ("debug", 9100)
     for variable, value in (

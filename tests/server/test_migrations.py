@@ -1,6 +1,4 @@
-"""The migrations, on SQLite and on PostgreSQL: from every earlier revision, with data, and beside
-nodes that run.
-"""
+"""The migrations on SQLite and PostgreSQL, from each revision, with data, beside running nodes."""
 
 import asyncio
 import os
@@ -30,31 +28,33 @@ from tests.support.log_entries import entries, new_room
 
 T = TypeVar("T")
 REVISIONS = ["0001", "0002", "0003"]
-#: A row for each table as revision 0001 has it; what a later one adds, its migration must fill.
+#: A row for each table of revision 0001; the migration of a later column must fill it.
 ROWS: dict[str, dict[str, Any]] = {
     "identities": {"id": "i", "name": "Ada", "token_hash": b"\x00\xff", "created_ms": 5},
     "rooms": {
-        "id": "r1", "game": "sticks", "public": True, "host": "ada", "create_id": "c", "created_ms": 1, "head": 2,
-        "node": "n", "due_ms": None, "listed": False, "summary": b"{}", "changed_ms": 9,
+        "id": "r1", "game": "sticks", "public": True, "host": "ada", "create_id": "c",
+        "created_ms": 1, "head": 2, "node": "n", "due_ms": None, "listed": False, "summary": b"{}",
+        "changed_ms": 9,
     },
     "events": {"room": "r1", "v": 1, "at_ms": 2**40, "audience": 1, "body": b'{"kind":"said"}'},
     "commands": {"room": "r1", "identity": "ada", "id": "c", "first_v": 1, "last_v": 2},
     "matches": {
-        "id": "m", "room": "r1", "game": "sticks", "number": 1, "options": b"{}", "seats": b"[]", "start": "1-2-3",
-        "rules": "digest", "public": True, "first_v": 1, "started_ms": 3, "last_v": None, "finished_ms": None,
-        "plies": None, "over": None,
+        "id": "m", "room": "r1", "game": "sticks", "number": 1, "options": b"{}", "seats": b"[]",
+        "start": "1-2-3", "rules": "digest", "public": True, "first_v": 1, "started_ms": 3,
+        "last_v": None, "finished_ms": None, "plies": None, "over": None,
     },
     "thoughts": {"match": "m", "v": 2, "ply": 1, "body": b"{}"},
     "nodes": {"id": "n", "alive_until_ms": 7},
     "meta": {"key": "epoch", "value": "one"},
 }  # fmt: skip
-#: What the migrations since then put into those rows.
+#: The values that later migrations put into those rows.
 ADDED: dict[str, dict[str, Any]] = {
     "identities": {"seen_day": None, "sat": False},
     "rooms": {"seen_day": None},
 }
+#: The revision before the newest.
 BEFORE = "0002"
-#: How a program of that revision adds a guest.
+#: The statement with which a program of revision `BEFORE` adds a guest.
 ADD_GUEST_BEFORE = (
     "INSERT INTO identities (id, name, token_hash, created_ms) VALUES (:id, 'Ada', :token_hash, 5)"
 )
@@ -67,7 +67,7 @@ async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
 
 
 def fill(connection: Connection) -> None:
-    """A row in each table that there is."""
+    """Inserts a row into each table."""
     found = MetaData()
     found.reflect(connection)
     for name, row in ROWS.items():
@@ -75,7 +75,7 @@ def fill(connection: Connection) -> None:
 
 
 async def test_the_migrations_make_the_tables(database: Database) -> None:
-    """The schema that they make is the one in server/store/tables.py, and they say what they did."""
+    """The migrations make the schema of server/store/tables.py, and report each step."""
 
     def differences(connection: Connection) -> Any:
         options = {"compare_type": True, "compare_server_default": True}
@@ -87,7 +87,7 @@ async def test_the_migrations_make_the_tables(database: Database) -> None:
 
 
 def test_every_revision_is_tried() -> None:
-    """REVISIONS are those of the folder."""
+    """REVISIONS lists the revisions of the folder."""
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
     assert [one.revision for one in ScriptDirectory.from_config(config).walk_revisions()][
@@ -99,9 +99,7 @@ def test_every_revision_is_tried() -> None:
 async def test_data_of_every_earlier_revision_comes_along(
     database: Database, revision: str
 ) -> None:
-    """A database at that revision with rows in all its tables: after the upgrade they are there as
-    they were, and a store opens on them.
-    """
+    """An upgrade from each revision keeps the rows of all tables, and a store opens on them."""
     await database.run(lambda connection: schema.upgrade(connection, revision))
     await database.run(fill)
     assert await database.run(migrate) == (revision, schema.HEAD)
@@ -115,8 +113,9 @@ async def test_data_of_every_earlier_revision_comes_along(
 
 
 async def test_guests_who_did_something_before_are_kept(database: Database) -> None:
-    """0003: who gave a command in a room, or made one, counts as having sat; who only came does
-    not.
+    """0003: a guest who gave a command in a room or made one counts as having sat.
+
+    A guest who only came does not.
     """
     await database.run(lambda connection: schema.upgrade(connection, BEFORE))
     await database.run(fill)
@@ -133,7 +132,7 @@ async def test_guests_who_did_something_before_are_kept(database: Database) -> N
 
 
 async def test_migrations_go_back_and_forth(database: Database) -> None:
-    """Down to nothing and up again: the same schema."""
+    """A downgrade to nothing and an upgrade give the same schema."""
 
     def down(connection: Connection) -> None:
         config = Config()
@@ -158,18 +157,18 @@ async def test_migrations_go_back_and_forth(database: Database) -> None:
 
 
 async def test_two_that_migrate_at_once_are_one_after_the_other(postgres: Postgres) -> None:
-    """Of several nodes' migrations at once, one does it all and the others find it done."""
+    """Of several concurrent migrations, one does all the work; the others find it done."""
     async with postgres.bare_database() as name:
         url = postgres.url(name)
         done = await asyncio.gather(*(in_transaction(url, migrate) for _ in range(4)))
         assert sorted(done, key=str) == [(schema.HEAD, schema.HEAD)] * 3 + [(None, schema.HEAD)]
 
 
-# --- which program runs on which schema -------------------------------------------------------------------------------
+# --- which program runs on which schema
 
 
 def set_revision(revision: str, needs: str | None) -> Callable[[Connection], None]:
-    """As if a later Plyroom had migrated."""
+    """Sets the revision, as a later version's migration would."""
 
     def change(connection: Connection) -> None:
         connection.execute(text("UPDATE alembic_version SET version_num = :one"), {"one": revision})
@@ -180,9 +179,7 @@ def set_revision(revision: str, needs: str | None) -> Callable[[Connection], Non
 
 
 async def test_a_newer_schema_that_suits_this_program_is_used(database: Database) -> None:
-    """R21, expand: another version has migrated already and says that this one may go on; nothing
-    is migrated back.
-    """
+    """R21, expand: a newer schema that admits this version is used, and not migrated back."""
     await database.run(migrate)
     await database.run(set_revision("0999", schema.HEAD))
     async with database.open() as store:
@@ -193,8 +190,9 @@ async def test_a_newer_schema_that_suits_this_program_is_used(database: Database
 
 
 async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) -> None:
-    """R21, contract: a node of the version before is told to make way, by the server and by
-    `plyroom migrate`.
+    """R21, contract: a schema that excludes this version is refused.
+
+    The server and `plyroom migrate` both say that this version must make way.
     """
     await database.run(migrate)
     await database.run(set_revision("0999", "0999"))
@@ -209,9 +207,10 @@ async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) 
 async def test_an_older_program_runs_beside_the_migration(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R21: a store that was opened at the revision before goes on reading and writing while and
-    after `migrate` runs; so does one that opens then. What the older one writes (rooms and events
-    as today, guests without what is new) the newer one reads, and takes for never seen.
+    """R21: an older version reads and writes during and after `migrate`.
+
+    This holds for a store that is already open and for one that opens later. The newer version
+    reads the older one's rows: rooms and events are as today, and its guests count as never seen.
     """
 
     def add_guest(name: str) -> Callable[[Connection], None]:
@@ -240,18 +239,18 @@ async def test_an_older_program_runs_beside_the_migration(
 
 
 def test_what_cannot_be_run_on_is_said() -> None:
-    """Too old, too new, nothing at all: each message says what to do."""
+    """For a schema that is too old, too new or missing, the message says what to do."""
     schema.judge(schema.HEAD, None, "here")
     schema.judge("0999", schema.LOWEST, "here")
     for revision, needs, words in (
-        (None, None, "plyroom migrate"), ("0000", None, "plyroom migrate"), ("0999", None, "newer Plyroom"),
-        ("0999", "0004", "newer Plyroom"),
+        (None, None, "plyroom migrate"), ("0000", None, "plyroom migrate"),
+        ("0999", None, "newer Plyroom"), ("0999", "0004", "newer Plyroom"),
     ):  # fmt: skip
         with pytest.raises(StoreUnavailable, match=f"database here .*{words}"):
             schema.judge(revision, needs, "here")
 
 
-# --- the commands -----------------------------------------------------------------------------------------------------
+# --- the commands
 
 
 def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -262,8 +261,9 @@ def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 async def test_a_server_says_what_its_database_lacks(postgres: Postgres, tmp_path: Path) -> None:
-    """`plyroom serve` on an empty database ends with 1 and names the command that makes its tables;
-    that command makes them; and no secret is in anything that either of them says.
+    """`plyroom serve` on an empty database exits with 1 and names the command to run.
+
+    That command makes the tables. The output of neither contains a secret.
     """
     async with postgres.bare_database() as name:
         url = postgres.url(name)

@@ -1,5 +1,7 @@
-"""What server/rooms/notation.py promises: numbers and notation are decided once, in the event; old
-logs get them when they are shown, in every place the same.
+"""The guarantees of server/rooms/notation.py.
+
+Numbers and notation are decided once, in the event. For an old log they are computed when it is
+shown, in the same way everywhere.
 """
 
 import json
@@ -34,7 +36,7 @@ WRITTEN = [
 
 
 def older(body: bytes) -> bytes:
-    """A log entry as it was before events had a notation and a number."""
+    """Returns a log entry without the fields for notation and number, as old versions wrote it."""
     event = parse_event_body(body)
     if not isinstance(event, wire.Moved):
         return body
@@ -53,7 +55,7 @@ def written(moves: Any) -> list[tuple[str | None, str | None]]:
 
 
 def test_a_move_is_written_as_players_write_it() -> None:
-    """In the event, and so in the room: 3. Bc4 Nf6."""
+    """The event and the room have the notation of players: 3. Bc4 Nf6."""
     chess = seated(game="chess")
     chess.moves(" ".join(CHESS))
     events = [parse_event_body(body) for _, body in chess.log]
@@ -66,7 +68,7 @@ def test_a_move_is_written_as_players_write_it() -> None:
 
 @pytest.mark.parametrize("game", game_ids())
 def test_old_logs_are_shown_like_new_ones(game: str) -> None:
-    """In every game: what clients get of a match does not depend on when it was played."""
+    """For every game clients see an old log exactly like a new one."""
     chance, new = random.Random(1), seated(game=game)
     for ply in range(12):
         if new.match.over is not None:
@@ -84,7 +86,7 @@ def test_old_logs_are_shown_like_new_ones(game: str) -> None:
 
 
 def test_a_log_whose_game_is_gone_or_broken_still_loads() -> None:
-    """Its moves stand there as they were stored, or without a notation."""
+    """The log loads; its moves have their stored notation or none."""
 
     def gone(game_id: str) -> Any:
         raise LookupError(game_id)
@@ -101,7 +103,7 @@ def test_a_log_whose_game_is_gone_or_broken_still_loads() -> None:
 
 
 async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A replay and the list of matches: of a new log, of an old one, and of one whose game is gone."""
+    """A replay and the list of matches agree for new logs, old logs and missing games."""
     for age in ("new", "old", "gone"):
         world = World()
         if age != "new":
@@ -138,9 +140,7 @@ async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> 
 
 @virtual
 async def test_the_lobby_and_the_thinking_say_the_number_too() -> None:
-    """What is live comes with the words of the game: the move that the AI thinks about, and how
-    long a match is.
-    """
+    """Live data has the game's numbers: the AI's line and a match's length."""
     world = World()
     async with against_ai(world) as (hub, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))

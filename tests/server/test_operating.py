@@ -1,4 +1,4 @@
-"""docs/operating.md says what is, and the settings about the database do what it says."""
+"""docs/operating.md is correct, and the settings of the database have the documented effects."""
 
 import re
 from dataclasses import MISSING, fields
@@ -10,21 +10,19 @@ from server.settings import SettingError, Settings, settings_from_env
 from server.store.postgres_link import BadUrl, PostgresUrl
 
 PAGE = Path(__file__).parents[2] / "docs/operating.md"
-#: Defaults that depend on something.
+#: Defaults that depend on other settings, as the page describes them.
 WORDS = {"PLYROOM_WORKERS": "cores, at most 4", "PLYROOM_SOLE_NODE": "by the database"}
 
 
 def default(value: object) -> str:
-    """As the page writes it."""
+    """Returns a default as the page writes it."""
     if value is MISSING or value is None or value == "" or value == ():
         return ""
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 
 def test_the_table_of_settings_is_that_of_the_code() -> None:
-    """Every setting is in the table of docs/operating.md with its default, in the order of the
-    code, and no other.
-    """
+    """The page's table has exactly the settings of the code, with defaults and in order."""
     rows = re.findall(
         r"^\| `(PLYROOM_\w+)` \| (.*?) ?\| \S.* \|$", PAGE.read_text("utf-8"), re.MULTILINE
     )
@@ -37,8 +35,9 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
 
 
 def test_the_address_of_the_database_may_be_in_a_file(tmp_path: Path) -> None:
-    """PLYROOM_DATABASE_FILE: the file's text without the line's end; not beside an address, not
-    empty, not missing.
+    """PLYROOM_DATABASE_FILE gives the address, without the end of the line.
+
+    A missing or empty file is refused, and so is the setting beside an address.
     """
     secret = tmp_path / "database"
     secret.write_text("postgresql://user:password@host/name\n")
@@ -59,7 +58,7 @@ def test_the_address_of_the_database_may_be_in_a_file(tmp_path: Path) -> None:
 
 
 def test_settings_do_not_show_the_password() -> None:
-    """Whoever logs the settings logs no secret."""
+    """The text of the settings contains no secret."""
     shown = repr(settings_from_env({"PLYROOM_DATABASE": "postgresql://user:password@host/name"}))
     assert "password" not in shown
     assert "max_rooms" in shown
@@ -68,13 +67,15 @@ def test_settings_do_not_show_the_password() -> None:
 @pytest.mark.parametrize(
     "address",
     [
-        "postgresql://user:hidden@@host:port/name", "postgresql://user:hid/den@host/name", "mysql://user:hidden@host/name",
-        "postgresql://user:hidden@host:99999/name", "hidden", "postgresql://user:12/hidden@host/name",
-        "postgresql://user:12?hidden@host/name", "postgresql://user:12#hidden@host/name", "postgresql://[user:hidden@host/name",
+        "postgresql://user:hidden@@host:port/name", "postgresql://user:hid/den@host/name",
+        "mysql://user:hidden@host/name", "postgresql://user:hidden@host:99999/name",
+        "hidden", "postgresql://user:12/hidden@host/name",
+        "postgresql://user:12?hidden@host/name", "postgresql://user:12#hidden@host/name",
+        "postgresql://[user:hidden@host/name",
     ],
 )  # fmt: skip
 def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
-    """What a wrong address says of itself holds no part of it: it may be the password."""
+    """The error of an invalid address repeats no part of it, which may be the password."""
     with pytest.raises(
         BadUrl, match=r"postgresql://user:password@host:5432/database was expected"
     ) as caught:
@@ -84,7 +85,10 @@ def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
 
 
 def test_an_address_is_shown_without_its_secrets() -> None:
-    """User, host, port and database; neither password nor options, where a password may be as well."""
+    """An address is shown as user, host, port and database.
+
+    It shows neither the password nor the options, which may contain one too.
+    """
     url = PostgresUrl(
         "postgresql://us%40er:pass%2Fword@one:1,two:2/name?password=other&sslmode=require"
     )
@@ -93,7 +97,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
 
 
 def test_addresses_may_be_as_libpq_has_them() -> None:
-    """Without a user, with several hosts, by IPv6, by a socket's folder."""
+    """libpq's forms of an address work: no user, several hosts, IPv6, a socket's folder."""
     for address in (
         "postgresql:///name",
         "postgres://host",
@@ -105,7 +109,7 @@ def test_addresses_may_be_as_libpq_has_them() -> None:
 
 
 def test_a_node_is_alone_on_sqlite_unless_it_is_said() -> None:
-    """And not on PostgreSQL."""
+    """A node is the sole node by default on SQLite, but not on PostgreSQL."""
     address = {"PLYROOM_DATABASE": "postgresql://user@host/name"}
     assert settings_from_env({}).alone
     assert not settings_from_env(address).alone

@@ -1,6 +1,4 @@
-"""What the wire promises: a frame is a message or a typed error, and what is written can be read
-again.
-"""
+"""The protocol: a frame is a message or a typed error, and what is written can be read again."""
 
 import json
 import re
@@ -40,21 +38,22 @@ def code_of(frame: str | bytes) -> Code:
     return refused(frame).code
 
 
-# --- what is wrong with a frame ---------------------------------------------------------------------------------------
+# --- what is wrong with a frame
 
 
 @pytest.mark.parametrize(
     "frame",
     [
-        "", " ", "{", "}", "[", '{"t":"ping"', '{"t":"ping"}}', '{"t":"ping"} {"t":"ping"}', "{t:'ping'}", "nonsense",
-        '{"t":"ping","id":NaN}', "NaN", '{"t":"ping","id":Infinity}', '{"t":"ping","id":01}', '{"t":"ping",}', "\x00",
-        '{"t":"ping","id":"a\nb"}', '{"t":"ping","id":"\\ud800"}', '{"t":"ping","id":"\\x41"}', '{"t":"ping","id":"',
-        b'{"t":"ping","id":"\xff"}', b"\xef\xbb\xbf{}", b"\xff\xfe{\x00}\x00", '{"t":"ping","id":"\ud800"}', "\udfff",
-        '{"t":"pi\ud800ng"}',
+        "", " ", "{", "}", "[", '{"t":"ping"', '{"t":"ping"}}', '{"t":"ping"} {"t":"ping"}',
+        "{t:'ping'}", "nonsense", '{"t":"ping","id":NaN}', "NaN", '{"t":"ping","id":Infinity}',
+        '{"t":"ping","id":01}', '{"t":"ping",}', "\x00", '{"t":"ping","id":"a\nb"}',
+        '{"t":"ping","id":"\\ud800"}', '{"t":"ping","id":"\\x41"}', '{"t":"ping","id":"',
+        b'{"t":"ping","id":"\xff"}', b"\xef\xbb\xbf{}", b"\xff\xfe{\x00}\x00",
+        '{"t":"ping","id":"\ud800"}', "\udfff", '{"t":"pi\ud800ng"}',
     ],
 )  # fmt: skip
 def test_what_is_no_json(frame: str | bytes) -> None:
-    """Broken, empty, with NaN, with lone surrogates, in another encoding: frame.malformed."""
+    """A frame that is not strict JSON in UTF-8 is frame.malformed."""
     assert code_of(frame) is Code.FRAME_MALFORMED
 
 
@@ -74,7 +73,7 @@ def test_what_is_no_json(frame: str | bytes) -> None:
     ],
 )
 def test_what_is_json_but_no_message(frame: str) -> None:
-    """No object, or no text in `t`: message.malformed."""
+    """JSON that is no object with a text `t` is message.malformed."""
     assert code_of(frame) is Code.MESSAGE_MALFORMED
 
 
@@ -94,8 +93,9 @@ def test_what_is_json_but_no_message(frame: str) -> None:
     ],
 )
 def test_an_unknown_type(t: str) -> None:
-    """A message of no such type, those of the server among them: message.unknown, with what there
-    is, and the id.
+    """An unknown type is message.unknown, with the id and the list of types.
+
+    The types of the server count as unknown.
     """
     error = refused(f'{{"t":"{t}","id":"7"}}')
     assert error.code is Code.MESSAGE_UNKNOWN
@@ -162,9 +162,7 @@ def test_an_unknown_type(t: str) -> None:
     ],
 )
 def test_wrong_fields(message: dict[str, Any], field: str) -> None:
-    """Missing, of another type or beyond their limits: message.malformed that names the field, and
-    the id to answer.
-    """
+    """A missing or invalid field is message.malformed, which names the field and has the id."""
     error = refused(json.dumps(message))
     assert error.code is Code.MESSAGE_MALFORMED
     assert field in error.message
@@ -174,14 +172,14 @@ def test_wrong_fields(message: dict[str, Any], field: str) -> None:
 @pytest.mark.parametrize(
     ("id_text", "answered"),
     [
-        ('"7"', "7"), ('"' + "x" * 36 + '"', "x" * 36), ('"' + "x" * 37 + '"', None), ('""', None), ("7", None),
-        ("null", None), ('["7"]', None), ('"\\u00e4"', "ä"),
+        ('"7"', "7"), ('"' + "x" * 36 + '"', "x" * 36), ('"' + "x" * 37 + '"', None),
+        ('""', None), ("7", None), ("null", None), ('["7"]', None), ('"\\u00e4"', "ä"),
     ],
 )  # fmt: skip
 def test_the_id_of_a_bad_message_is_answered_if_it_is_one(
     id_text: str, answered: str | None
 ) -> None:
-    """A text of 1 to 36 characters is given back with the error; anything else is not."""
+    """The error has the message's id if that is a text of 1 to 36 characters."""
     error = refused(f'{{"t":"move","id":{id_text}}}')
     assert error.code is Code.MESSAGE_MALFORMED
     assert error.command_id == answered
@@ -191,14 +189,14 @@ def test_the_id_of_a_bad_message_is_answered_if_it_is_one(
 
 
 def test_an_id_is_found_wherever_it_stands() -> None:
-    """Before or behind what is wrong; of two, the last counts, as it does for the message."""
+    """The id is found before or after the fault; of two the last counts, as in a message."""
     assert refused('{"id":"7","t":"move"}').command_id == "7"
     assert refused('{"t":"move","ply":"x","id":"7"}').command_id == "7"
     assert refused('{"id":"6","t":"move","id":"7"}').command_id == "7"
 
 
 def test_a_frame_has_a_size() -> None:
-    """8192 bytes (not characters) are read, one more is frame.too_big, whatever is in it."""
+    """A frame has at most 8192 bytes (not characters); a longer one is frame.too_big."""
     head, tail = '{"t":"ping","x":"', '"}'
     fits = head + "x" * (wire.MAX_FRAME_BYTES - len(head) - len(tail)) + tail
     assert parse_message(fits) == wire.Ping()
@@ -208,8 +206,9 @@ def test_a_frame_has_a_size() -> None:
 
 
 def test_a_frame_has_a_depth() -> None:
-    """Eight levels are read, nine are frame.too_deep; brackets in texts do not count, nor do many
-    beside each other.
+    """A frame has at most eight levels; a deeper one is frame.too_deep.
+
+    Brackets in strings and siblings do not count.
     """
 
     def nested(depth: int) -> str:
@@ -228,7 +227,7 @@ def test_a_frame_has_a_depth() -> None:
 @given(st.text(alphabet='[]{}"\\a', max_size=60))
 @settings(max_examples=300)
 def test_depth_is_counted_outside_of_texts(text: str) -> None:
-    """Against the definition: strip the texts, then count."""
+    """The depth agrees with its definition: remove the strings, then count."""
     plain = re.sub(r'"(?:[^"\\]|\\.)*(?:"|\\?$)', "", text)
     depth = deepest = 0
     for c in plain:
@@ -238,13 +237,13 @@ def test_depth_is_counted_outside_of_texts(text: str) -> None:
 
 
 def test_fields_that_are_not_known_are_ignored() -> None:
-    """A newer client may say more."""
+    """Unknown fields are ignored, so that newer clients can send more."""
     assert parse_message(
         '{"t":"leave","id":"1","room":"r","mood":{"a":[1,2.5,null]}}'
     ) == wire.Leave(id="1", room="r")
 
 
-# --- any frame --------------------------------------------------------------------------------------------------------
+# --- any frame
 
 IDS = st.text(
     st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=36
@@ -293,9 +292,7 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
 @given(MESSAGES)
 @settings(max_examples=400)
 def test_what_a_client_writes_is_read(message: wire.ClientMessage) -> None:
-    """parse_message is the reverse of format_message, as bytes and as text, in compact JSON and in
-    any other.
-    """
+    """parse_message reverses format_message, as bytes and text, in any JSON layout."""
     frame = format_message(message)
     assert parse_message(frame) == message
     assert parse_message(frame.decode()) == message
@@ -305,7 +302,7 @@ def test_what_a_client_writes_is_read(message: wire.ClientMessage) -> None:
 
 
 def test_every_message_of_a_client_is_tried() -> None:
-    """The strategy above knows all of them."""
+    """The strategy above generates every message of a client."""
     tried = set(re.findall(r"\bwire\.(\w+)", Path(__file__).read_text("utf-8")))
     assert {kind.__name__ for kind in wire.ClientMessage.__args__} <= tried
 
@@ -319,7 +316,7 @@ def test_every_message_of_a_client_is_tried() -> None:
 @example(b'{"t":"ping","id":"\xed\xa0\x80"}')
 @settings(max_examples=500)
 def test_any_frame_is_a_message_or_a_typed_error(frame: bytes | str) -> None:
-    """Nothing but ProtocolError ever comes out, and its answer can be sent."""
+    """Any frame is parsed or raises ProtocolError, whose answer can be sent."""
     check(frame)
 
 
@@ -328,7 +325,10 @@ def test_any_frame_is_a_message_or_a_typed_error(frame: bytes | str) -> None:
 def test_a_damaged_message_is_a_message_or_a_typed_error(
     message: wire.ClientMessage, data: st.DataObject
 ) -> None:
-    """Bytes cut out, put in, doubled or changed in a good message."""
+    """A damaged message is parsed or raises ProtocolError.
+
+    Bytes are removed, inserted, doubled or changed.
+    """
     frame = bytearray(format_message(message))
     for _ in range(data.draw(st.integers(1, 4))):
         at, length = data.draw(st.integers(0, len(frame))), data.draw(st.integers(0, 8))
@@ -354,7 +354,7 @@ def check(frame: bytes | str) -> None:
         assert len(answer) < 4 * wire.MAX_FRAME_BYTES
 
 
-# --- what the server writes -------------------------------------------------------------------------------------------
+# --- what the server writes
 
 SEATED = wire.Occupant("ada", 'A"da\\', "guest")
 EVENTS: list[wire.RoomEvent] = [
@@ -377,8 +377,9 @@ EVENTS: list[wire.RoomEvent] = [
 
 @pytest.mark.parametrize("event", [*EVENTS, wire.Hidden()], ids=lambda event: type(event).__name__)
 def test_an_event_frame_is_the_event_with_its_place(event: wire.AnyEvent) -> None:
-    """Valid JSON: t, room, v, at, kind and exactly the event's own fields, made from the log's
-    bytes.
+    """An event frame is valid JSON with t, room, v, at, kind and the event's own fields.
+
+    It is built from the bytes of the log.
     """
     body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
     frame = json.loads(event_frame("r1", 17, 1_700_000_000_123, body))
@@ -390,14 +391,14 @@ def test_an_event_frame_is_the_event_with_its_place(event: wire.AnyEvent) -> Non
 
 @given(st.integers(1, 2**53 - 1), st.integers(0, 2**53 - 1), PLAIN, PLAIN)
 def test_any_chat_makes_a_valid_frame(v: int, at_ms: int, name: str, text: str) -> None:
-    """Whatever somebody is called and says."""
+    """Any name and any line of chat make a valid frame."""
     frame = json.loads(event_frame("r1", v, at_ms, format_event_body(wire.Said("x", name, text))))
     assert (frame["v"], frame["at"], frame["name"], frame["text"]) == (v, at_ms, name, text)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_events_are_read_back(event: wire.RoomEvent) -> None:
-    """parse_event_body is the reverse of format_event_body."""
+    """parse_event_body reverses format_event_body."""
     assert parse_event_body(format_event_body(event)) == event
     assert set(wire.RoomEvent.__args__) == {type(one) for one in EVENTS}
 
@@ -407,13 +408,13 @@ def test_events_are_read_back(event: wire.RoomEvent) -> None:
     [b"", b"{}", b"[]", b'{"kind":"hidden"}', b'{"kind":"invented"}', b'{"kind":"moved"}', b"\xff"],
 )
 def test_a_body_that_is_no_event(body: bytes) -> None:
-    """msgspec.DecodeError, so that whoever reads a log can tell."""
+    """A body that is no event raises msgspec.DecodeError, so that readers of a log can tell."""
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
         parse_event_body(body)
 
 
 def test_an_ack_says_null_where_nothing_was_logged() -> None:
-    """`v` is always there, `room` only in the answer to create; an error's `id` is always there."""
+    """An ack always has `v`, `room` only for create; an error always has `id`."""
     assert format_message(wire.Ack("1", None)) == b'{"t":"ack","id":"1","v":null}'
     assert format_message(wire.Ack("1", 2, "r1")) == b'{"t":"ack","id":"1","v":2,"room":"r1"}'
     refusal = wire.Error(None, Code.FRAME_BINARY, "messages are text frames")
@@ -422,11 +423,11 @@ def test_an_ack_says_null_where_nothing_was_logged() -> None:
     }  # fmt: skip
 
 
-# --- codes and the page -----------------------------------------------------------------------------------------------
+# --- codes and the page
 
 
 def test_codes_are_namespaced_and_explained() -> None:
-    """Each is `subject.problem` with a meaning in one sentence; so is each close code."""
+    """Each code is `subject.problem` with a meaning in one sentence, and so is each close code."""
     for code in Code:
         assert re.fullmatch(r"[a-z]+\.[a-z_]+", code.value)
         assert code.meaning.endswith(".")
@@ -437,21 +438,21 @@ def test_codes_are_namespaced_and_explained() -> None:
 
 
 def test_every_code_is_used() -> None:
-    """What nothing sends is not documented; what is sent is a Code."""
+    """The code sends every documented code, and no other."""
     sources = [path.read_text("utf-8") for path in (PAGE.parents[1] / "server").rglob("*.py")]
     used = set(re.findall(r"\bCode\.([A-Z_]+)", "\n".join(sources)))
     assert used == {code.name for code in Code}
 
 
 def test_the_page_is_current() -> None:
-    """docs/protocol.md is what `python -m server.ops.protocol_page` prints."""
+    """docs/protocol.md is the output of `python -m server.ops.protocol_page`."""
     assert PAGE.read_text("utf-8") == protocol_page.page(), (
         "run: python -m server.ops.protocol_page > docs/protocol.md"
     )
 
 
 def test_the_page_has_everything() -> None:
-    """Each message, event, code and route, and every link on it leads to a heading."""
+    """The page has each message, event, code and route, and all its links lead to headings."""
     page = protocol_page.page()
     for kind in (
         *wire.ClientMessage.__args__,

@@ -1,6 +1,7 @@
-"""What server/seats/remote.py promises, with workers that follow a script over a real broker: a
-search is owned by its server, is asked again elsewhere when its worker dies or falls silent, and
-takes one answer, from the try that it is at.
+"""The guarantees of server/seats/remote.py, with scripted workers over a real broker.
+
+A server owns its search, sends it to another worker if the first one dies or falls silent, and
+accepts one answer, from the current attempt.
 """
 
 import asyncio
@@ -36,7 +37,7 @@ DEPLOYED = Path(work.__file__).parents[1] / "deploy" / "mosquitto.conf"
 def job(
     affinity: str = "r1", game: str = GAME.id, moves: tuple[str, ...] = (), level: int | None = None
 ) -> Job:
-    """A search that takes a second, unless it is that of a level."""
+    """Returns a search of one second, or one of a level."""
     rules = load_game(game)
     limit = Limit(time_ms=1000) if level is None else Limit()
     return Job(
@@ -53,7 +54,7 @@ def info(move: str = "d", time_ms: int = 50, depth: int = 3) -> Info:
 
 
 class ScriptedWorker:
-    """A worker that says what a test wants; `orders` is what it was told."""
+    """A worker that follows the test's script; `orders` holds the searches that it received."""
 
     def __init__(self, link: Link, cores: int, games: dict[str, Offer]) -> None:
         self.link = link
@@ -80,20 +81,20 @@ class ScriptedWorker:
         self._heard.set()
 
     def say(self, order: work.Search, news: work.News) -> None:
-        """Says something to the server that sent the order."""
+        """Sends a message to the server that sent the order."""
         self.link.publish(work.news_topic(order.server), work.encode(news), kept=True)
 
     def advertise(
         self, running: int = 0, waiting: int = 0, games: dict[str, Offer] | None = None
     ) -> None:
-        """Shows another advert."""
+        """Publishes another advert."""
         self.advert = Advert(
             self.name, self.advert.cores, games or self.advert.games, running, waiting
         )
         self.link.set_status(work.encode(self.advert))
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Waits until what it was told makes that so."""
+        """Waits until the orders received make the condition true."""
         async with asyncio.timeout(PATIENCE_S):
             while not holds():
                 self._heard.clear()
@@ -105,7 +106,7 @@ def taken(order: work.Search) -> list[work.News]:
 
 
 def answers(move: str) -> Callable[[work.Search], list[work.News]]:
-    """The script of a worker that does its work."""
+    """Returns the script of a worker that searches and answers."""
 
     def script(order: work.Search) -> list[work.News]:
         result = Result(move, info(move))
@@ -137,7 +138,7 @@ class Pool(ScriptedEngines):
 
 @dataclass
 class House:
-    """A broker, a server's engines and workers."""
+    """A broker with a server's engines and workers."""
 
     stack: AsyncExitStack
     connect: Callable[[str, str], Awaitable[Link]]
@@ -146,7 +147,7 @@ class House:
     workers: list[ScriptedWorker] = field(default_factory=list)
 
     async def hire(self, cores: int = 1, games: dict[str, Offer] | None = None) -> ScriptedWorker:
-        """A worker that the engines know of."""
+        """Starts a worker and waits until the engines know it."""
         name = f"worker-{secrets.token_hex(3)}"
         link = await self.connect(name, work.worker_topic(name))
         worker = ScriptedWorker(link, cores, games or {GAME.id: Offer(GAME.digest, 1000)})
@@ -164,7 +165,7 @@ class House:
             return await self.engines.search(one or job(), lambda info: None)
 
     async def keep_alive(self) -> None:
-        """Adverts like those of workers who live; a script has none of its own."""
+        """Repeats the adverts, as live workers do, for scripted workers do not."""
         while True:
             for worker in self.workers:
                 worker.link.set_status(work.encode(worker.advert))
@@ -173,7 +174,7 @@ class House:
 
 @dataclass
 class BrokerHouse(House):
-    """With a real broker."""
+    """The same with a real broker."""
 
     broker: Mosquitto = field(kw_only=True)
 
@@ -197,7 +198,7 @@ async def house(folder: Path, local: Pool | None = None) -> AsyncIterator[Broker
 
 @asynccontextmanager
 async def timeless_house(broker: MemoryBroker, local: Pool | None = None) -> AsyncIterator[House]:
-    """For virtual time: a message takes none."""
+    """Yields the same for virtual time: messages take no time."""
 
     async def connect(name: str, status_topic: str) -> Link:
         return broker.link(name, status_topic)
@@ -211,8 +212,10 @@ async def timeless_house(broker: MemoryBroker, local: Pool | None = None) -> Asy
 
 
 async def test_a_worker_answers(tmp_path: Path) -> None:
-    """Progress comes while it searches, then the answer; the order is the job, with the try and
-    without the room's name: whoever knows that may enter an unlisted room.
+    """Progress comes during the search, then the answer.
+
+    The order is the job with the attempt, but without the room's name, which would give access to
+    an unlisted room.
     """
     async with house(tmp_path) as here:
         worker = await here.hire()
@@ -231,8 +234,9 @@ async def test_a_worker_answers(tmp_path: Path) -> None:
 
 
 async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nagle's algorithm is off at both ends, also at the broker that we ship: with it an answer
-    waits 40 ms twice for the acknowledgement of the packet before.
+    """Nagle's algorithm is off at both ends, and in the broker that we ship.
+
+    With it an answer would wait twice for 40 ms, for the acknowledgement of the packet before.
     """
     clients: list[aiomqtt.Client] = []
     client = Link._client
@@ -249,8 +253,9 @@ async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.M
 
 
 async def test_nobody_is_there(tmp_path: Path) -> None:
-    """EnginesAway, at once: without workers, with those of other games or other rules, and when the
-    broker is away.
+    """Without a suitable worker or a broker a search raises EnginesAway at once.
+
+    A worker with other games or other rules is not suitable.
     """
     async with house(tmp_path) as here:
         with pytest.raises(EnginesAway):
@@ -271,7 +276,7 @@ async def test_nobody_is_there(tmp_path: Path) -> None:
 
 
 async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> None:
-    """I16: only the present try of a search that is waited for can answer it, once."""
+    """I16: only the current attempt of a pending search can answer it, and only once."""
     async with house(tmp_path) as here:
         first, second = await here.hire(), await here.hire()
         first.news = taken
@@ -299,7 +304,7 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
 
 @virtual
 async def test_a_worker_that_dies_is_replaced_at_once() -> None:
-    """Its will tells, in no time; the next one gets what is left of the time."""
+    """A worker's will reports its death at once; the next worker gets the remaining time."""
     async with timeless_house(broker := MemoryBroker()) as here:
         first = await here.hire()
         first.news = lambda order: [
@@ -324,8 +329,9 @@ async def test_a_worker_that_dies_is_replaced_at_once() -> None:
 @pytest.mark.parametrize("has_begun", [False, True])
 @virtual
 async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
-    """SIGSTOP: within the time plus 3 s another one has answered, or the best so far is the answer
-    (R13).
+    """R13: after SIGSTOP there is an answer within the time plus 3 s.
+
+    It comes from another worker, or is the best move so far.
     """
     async with timeless_house(MemoryBroker()) as here:
         first = await here.hire()
@@ -349,8 +355,9 @@ async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
 async def test_at_most_three_tries_then_the_pool_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R12: three workers lose the search; the pool of this server plays the move, without it the
-    search has failed.
+    """R12: after three workers lose the search, the server's own pool plays the move.
+
+    Without a pool the search fails.
     """
     monkeypatch.setattr(remote, "TAKE_S", 0.15)
     async with house(tmp_path, pool := Pool()) as here:
@@ -367,9 +374,7 @@ async def test_at_most_three_tries_then_the_pool_here(
 
 @virtual
 async def test_without_a_broker_the_pool_here_goes_on() -> None:
-    """A search under way elsewhere is taken up here in the moment in which the broker is known to
-    be away.
-    """
+    """If the broker fails during a search, the server's own pool takes the search over at once."""
     async with timeless_house(broker := MemoryBroker(), Pool()) as here:
         worker = await here.hire()
         worker.news = taken
@@ -382,7 +387,7 @@ async def test_without_a_broker_the_pool_here_goes_on() -> None:
 
 
 async def test_cancelling_stops_the_worker(tmp_path: Path) -> None:
-    """Nobody waits any more: the worker is told so."""
+    """A cancelled search sends a stop to its worker."""
     async with house(tmp_path) as here:
         worker = await here.hire()
         worker.news = taken
@@ -396,8 +401,9 @@ async def test_cancelling_stops_the_worker(tmp_path: Path) -> None:
 
 
 async def test_who_is_asked(tmp_path: Path) -> None:
-    """The room's own worker if it has a free core; else the least loaded; the pool here before a
-    queue elsewhere.
+    """The room's own worker is preferred if it has a free core, then the least loaded one.
+
+    The server's own pool comes before a queue at a worker.
     """
     async with house(tmp_path, pool := Pool()) as here:
         big, small = await here.hire(cores=4), await here.hire()
@@ -420,8 +426,10 @@ async def test_who_is_asked(tmp_path: Path) -> None:
 
 
 async def test_refusals(tmp_path: Path) -> None:
-    """Busy: another one is asked, or the same again later. Other rules: another one. Failed:
-    another one, and when there is none it has, in our words.
+    """After a refusal the search goes to another worker.
+
+    "Busy": or to the same one later. "Failed": without another worker the search fails, with our
+    own reason.
     """
     async with house(tmp_path) as here:
         first, second = await here.hire(), await here.hire(cores=2)
@@ -450,7 +458,7 @@ async def test_refusals(tmp_path: Path) -> None:
 
 
 async def test_two_workers_with_different_games(tmp_path: Path) -> None:
-    """Each gets what it can play."""
+    """Each worker gets searches of the games that it offers."""
     async with house(tmp_path) as here:
         sticks = load_game("sticks")
         fours, other = await here.hire(), await here.hire(games={"sticks": Offer(sticks.digest)})
@@ -462,7 +470,7 @@ async def test_two_workers_with_different_games(tmp_path: Path) -> None:
 
 
 async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
-    """Broken, huge and foreign adverts and news; the search goes on."""
+    """Broken, oversized and foreign messages are counted and dropped; the search continues."""
     async with house(tmp_path) as here:
         worker = await here.hire()
         worker.news = taken
@@ -471,7 +479,8 @@ async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
         order = worker.orders[0]
         good = work.encode(work.Answered(order.id, 1, Result("a", info("a"))))
         other = good.replace(order.id.encode(), b"another")
-        bad = [b"", b"{", b"null", b"[" * 5000, b"\xff", good[:-1], other.replace(b'"depth":3', b'"depth":"3"'),
+        bad = [b"", b"{", b"null", b"[" * 5000, b"\xff", good[:-1],
+               other.replace(b'"depth":3', b'"depth":"3"'),
                b'{"type":"Answered","x":1}', b" " * (work.MAX_BYTES + 1) + other]  # fmt: skip
         for payload in bad:
             worker.link.publish(work.news_topic("server-1"), payload, kept=True)
@@ -488,7 +497,7 @@ async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
 async def test_a_worker_whose_advert_grows_old_is_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever is frozen says nothing, and his will does not speak either."""
+    """A worker with an old advert gets no search: a frozen one sends nothing, nor its will."""
     async with house(tmp_path) as here:
         await here.hire()
         here.workers.clear()

@@ -1,6 +1,4 @@
-"""Workers on the broker that have not compiled a game yet: who searches meanwhile, and what a room
-is told of it.
-"""
+"""Workers that have not compiled a game yet: who searches, and what the room learns of it."""
 
 import asyncio
 from pathlib import Path
@@ -30,7 +28,7 @@ from tests.server.test_remote_engines import (
 
 
 async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) -> ScriptedWorker:
-    """A worker that has the game, not compiled, and no other."""
+    """Starts a worker that offers only this game, and has not compiled it."""
     worker = await here.hire(games={"othello": Offer("x")})
     worker.advert = work.Advert(worker.name, 1, {}, warming={GAME.id: Warming(rules, percent)})
     worker.link.set_status(work.encode(worker.advert))
@@ -39,8 +37,9 @@ async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) ->
 
 
 async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) -> None:
-    """It searches uncompiled; one with other rules is not asked, and one that has the game compiled
-    goes before it.
+    """A cold worker searches uncompiled if no other worker can.
+
+    One with other rules is not asked, and one that has compiled the game is preferred.
     """
     async with house(tmp_path) as here:
         await hire_cold(here, rules="another digest")
@@ -57,8 +56,9 @@ async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) ->
 
 
 async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
-    """With no worker that has the game compiled this server's own pool searches, compiled or not;
-    one that has it compiled is waited for rather than a pool here that has not.
+    """The server's own pool is preferred to cold workers, even if it is cold too.
+
+    A busy worker that has compiled the game is preferred to a cold pool.
     """
     async with house(tmp_path, pool := Pool()) as here:
         pool.warm = False
@@ -77,7 +77,7 @@ async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
 
 
 async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
-    """As far as it is where it is farthest; 100 only where it is ready."""
+    """The progress is the greatest of all; it is 100 only where the game is ready."""
     async with house(tmp_path, pool := Pool()) as here:
         pool.warm, pool.percent = False, 10
         assert here.engines.warm_percent(GAME.id) == 10
@@ -88,8 +88,9 @@ async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
 
 
 async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) -> None:
-    """The pool here hears of it, and the workers that have it not; a worker of before is told
-    nothing new.
+    """The pool and the cold workers are told which game to compile first.
+
+    A worker of an older version gets no such message.
     """
     async with house(tmp_path, pool := Pool()) as here:
         warm, cold = await here.hire(), await hire_cold(here)
@@ -103,8 +104,9 @@ async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) ->
 async def test_a_cold_search_may_take_longer_than_its_time(
     tmp_path: Path, is_compiled: bool
 ) -> None:
-    """As long as its worker says that it lives: what is played in full uncompiled is not late, and
-    not lost.
+    """A cold search may exceed its time as long as its worker is alive.
+
+    An uncompiled search of full strength counts as neither late nor lost.
     """
     async with house(tmp_path) as here:
         now_s = asyncio.get_running_loop().time()
@@ -123,7 +125,7 @@ async def test_a_cold_search_may_take_longer_than_its_time(
 
 
 class Link:
-    """What a worker needs of a link to say what it has."""
+    """The part of a link that a worker needs for its adverts."""
 
     name = "w1"
 
@@ -132,7 +134,7 @@ class Link:
 
 
 class States(Pool):
-    """A pool in which each game has the state that a test gives it."""
+    """A pool in which the test sets the state of each game."""
 
     def __init__(self, states: dict[str, str]) -> None:
         super().__init__()
@@ -149,8 +151,9 @@ class States(Pool):
 
 
 def test_a_worker_says_what_is_compiled_and_what_is_not() -> None:
-    """Games that have failed it does not offer; once all are compiled the advert is what it was
-    before there was anything else.
+    """An advert says which games are compiled and omits games that failed.
+
+    Once all are compiled, it is the advert of older versions.
     """
     games = ("chess", "hex", "gomoku", "sticks")
     pool = States(dict(zip(games, ("warm", "warming", "cold", "failed"), strict=True)))

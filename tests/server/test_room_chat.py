@@ -1,5 +1,6 @@
-"""The pace of chat: so many lines for each, so many for the room, told from the log and thus the
-same on every node.
+"""The rate limits of chat, per person and per room.
+
+They are computed from the log and thus the same on every node.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ STEP_MS = 7
 
 
 def say(played: Played, *times_ms: int) -> None:
-    """Ada says something at those times."""
+    """Lets Ada chat at those times."""
     for at_ms in times_ms:
         played.now_ms = at_ms - STEP_MS
         played.do(ADA, wire.Chat(id=played.new_id(), room="r1", text="x"))
@@ -28,7 +29,7 @@ def say(played: Played, *times_ms: int) -> None:
 def wait_of(
     played: Played, now_ms: int, lines: int = 4, room_lines: int = 20, identity: str = "ada"
 ) -> str | None:
-    """What the refusal of a line says at that time; None when it may be said."""
+    """Returns the wait that the refusal of a line at that time gives, None if it is accepted."""
     found = attempt(lambda: chat.check_pace(played.room, identity, now_ms, lines, room_lines))
     if found is None:
         return None
@@ -45,9 +46,7 @@ def played() -> Played:
 
 
 def test_four_lines_in_ten_seconds(played: Played) -> None:
-    """The fifth may be said when the first of them is ten seconds old; the refusal says how long
-    that is.
-    """
+    """A fifth line is accepted ten seconds after the first one; the refusal gives the wait."""
     say(played, 20_000, 22_000, 24_000)
     assert wait_of(played, 25_000) is None
     say(played, 25_000)
@@ -58,7 +57,7 @@ def test_four_lines_in_ten_seconds(played: Played) -> None:
 
 
 def test_all_together(played: Played) -> None:
-    """The room has a limit of its own, whoever fills it."""
+    """The room has a limit of its own, which all its visitors share."""
     say(played, *range(20_000, 20_020))
     assert (
         wait_of(played, 21_000, identity="ben")
@@ -68,15 +67,17 @@ def test_all_together(played: Played) -> None:
 
 
 def test_nought_is_no_limit(played: Played) -> None:
-    """Each can be switched off."""
+    """A limit of 0 is switched off."""
     say(played, *range(20_000, 20_064))
     assert wait_of(played, 21_000, lines=0, room_lines=0) is None
     assert wait_of(played, 21_000, lines=64, room_lines=0) is not None
 
 
 def test_a_clock_that_goes_back_mutes_nobody(played: Played) -> None:
-    """Set back by an hour: one may speak at once; set back by a little, or another node's: as if it
-    stood still.
+    """A clock that goes back never mutes a person.
+
+    After an hour's jump they may chat at once; a small jump, or another node's clock, counts as no
+    progress of time.
     """
     say(played, 10_000_000, 10_000_001, 10_000_002, 10_000_003)
     assert wait_of(played, 10_000_000 - 3_600_000) is None
@@ -84,7 +85,7 @@ def test_a_clock_that_goes_back_mutes_nobody(played: Played) -> None:
 
 
 def test_the_fold_keeps_the_last_64(played: Played) -> None:
-    """Not more; what the wire tells of a line does not have them."""
+    """The room remembers the last 64 lines; the messages to clients do not contain them."""
     say(played, *range(20_000, 20_100))
     assert [said.at_ms for said in played.room.said] == list(range(20_036, 20_100))
     assert {said.identity for said in played.room.said} == {ADA.identity}
@@ -92,7 +93,7 @@ def test_the_fold_keeps_the_last_64(played: Played) -> None:
 
 
 def test_everybody_counts_alone(played: Played) -> None:
-    """Lines of spectators among themselves count as well, each for who said it."""
+    """Each person has their own count, in which lines among spectators count too."""
     played.now_ms = 20_000
     for actor in (BEN, CYD):
         for _ in range(3):
@@ -101,19 +102,20 @@ def test_everybody_counts_alone(played: Played) -> None:
     assert wait_of(played, 20_000, identity="ben", lines=3) is not None
 
 
-# --- on nodes ---------------------------------------------------------------------------------------------------------
+# --- on nodes
 
 
 async def refusal(client: Client, room: str, text: str = "x") -> Message | None:
-    """The error that answers a line, if one does."""
+    """Returns the error that answers a line, None if it is accepted."""
     answer = await client.ask(client.chat(room, text))
     return answer if answer["t"] == "error" else None
 
 
 @virtual
 async def test_a_flood_is_refused() -> None:
-    """Four lines, and the fifth when it is said; nothing of the rest is in the log, and the others
-    may speak. A line that was acknowledged is acknowledged again.
+    """After four lines the fifth is refused and not logged; others may still chat.
+
+    A repeated command gets its ack again.
     """
     async with playing() as (world, _, room, ada, ben):
         await ada.ack(ada.chat(room, "x", key="first"))
@@ -133,9 +135,7 @@ async def test_a_flood_is_refused() -> None:
 
 @virtual
 async def test_it_holds_across_nodes_and_restarts() -> None:
-    """Two lines here and two there are four, also when the bus tells nothing; a node that opens the
-    room later knows of them, too.
-    """
+    """The limit holds across nodes, even without the bus, and after a restart."""
     async with playing() as (world, _, room, ada, _):
         world.bus.cut = True  # type: ignore[attr-defined]
         async with world.hub("n2") as other:
@@ -151,7 +151,7 @@ async def test_it_holds_across_nodes_and_restarts() -> None:
 
 @virtual
 async def test_a_crowd_is_refused() -> None:
-    """Twenty lines of many are as much as a room hears in ten seconds."""
+    """A room accepts twenty lines in ten seconds from all its visitors."""
     async with playing() as (_, hub, room, *_):
         people = [Client(hub, f"guest{number}") for number in range(22)]
         answers = [await refusal(one, room) for one in people]
@@ -160,7 +160,7 @@ async def test_a_crowd_is_refused() -> None:
 
 @virtual
 async def test_the_settings_hold() -> None:
-    """Other numbers, and none."""
+    """The settings change the limits or switch them off."""
     world = World().unlimited()
     async with playing(world=world) as (_, _, room, ada, _):
         for _ in range(70):

@@ -1,6 +1,4 @@
-"""What a log makes: the same room, though its game is missing, changed or broken, and what is drawn
-of it.
-"""
+"""The room that a log makes, also if its game is missing, changed or broken, and its views."""
 
 import itertools
 from typing import Any
@@ -36,11 +34,11 @@ from tests.support.room_log import (
     sit,
 )
 
-# --- the log makes the room -------------------------------------------------------------------------------------------
+# --- the log makes the room
 
 
 def test_the_log_alone_makes_the_room() -> None:
-    """I8: reading the bodies back gives the same room, after every kind of event."""
+    """I8: decoding the stored events gives the same room, after every kind of event."""
     played = Played()
     played.create(ADA, "sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
     played.do(ADA, sit(1))
@@ -63,12 +61,12 @@ def test_the_log_alone_makes_the_room() -> None:
 
 
 def test_a_log_that_does_not_begin_is_an_error() -> None:
-    """ValueError for a first event other than `created`: there is nothing that could be shown."""
+    """A log whose first event is not `created` raises ValueError."""
     with pytest.raises(ValueError, match="starts with Said"):
         rules.first(ROOM, wire.Said("a", "A", "hello"), 0, load_game)
 
 
-# --- games that are missing, changed or broken ------------------------------------------------------------------------
+# --- games that are missing, changed or broken
 
 
 def no_game(game_id: str) -> Any:
@@ -80,7 +78,7 @@ def broken_file(game_id: str) -> Any:
 
 
 def reject_all(room: Room, but: set[Code]) -> None:
-    """Nothing can be played in a frozen room, and every answer is a typed one."""
+    """Checks that a frozen room answers every command with a typed refusal."""
     assert room.frozen in but
     played = Played()
     commands = [
@@ -98,7 +96,7 @@ def reject_all(room: Room, but: set[Code]) -> None:
     ("find", "code"), [(no_game, Code.GAME_UNKNOWN), (broken_file, Code.GAME_FAULT)]
 )
 def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
-    """Frozen with the code; moves, seats, chat and result are all there, and nothing can be played."""
+    """A room without its game is frozen with the code; its history and chat remain readable."""
     played = seated()
     played.moves("a1 b1")
     played.do(CYD, chat("what a pity"))
@@ -118,7 +116,7 @@ def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
 
 
 def test_changed_rules_that_agree_go_on() -> None:
-    """Another digest of the rules that leads to the same positions: the match is played on."""
+    """A match continues under rules with another digest that give the same positions."""
     played = seated()
     played.moves("a1 b1")
     room = played.fold(lambda game_id: altered(game_id, digest="0123456789abcdef"))
@@ -127,8 +125,9 @@ def test_changed_rules_that_agree_go_on() -> None:
 
 
 def test_changed_rules_that_differ_freeze_the_match() -> None:
-    """The first position that comes out otherwise freezes it: game.changed. A new match is played
-    by the new rules.
+    """The first position that differs freezes the match with game.changed.
+
+    A new match uses the new rules.
     """
     played = seated()
     played.moves("a1 b1")
@@ -159,7 +158,7 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
 
 @pytest.mark.parametrize("token", ["z9", "", "a1"])
 def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
-    """A log with a token that is no move here loads all the same."""
+    """A log with an invalid move loads, and the room is frozen."""
     played = seated(lambda game_id: altered(game_id, digest="0123456789abcdef"))
     played.do(ADA, played.move("a1"))
     played.append(wire.Moved(played.match.id, 1, 1, token, "0" * 16))
@@ -184,8 +183,9 @@ def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
     ],
 )
 def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
-    """R14: while a command is decided it comes out as GameFault, typed, and nothing has changed;
-    the room loads.
+    """R14: a rule that fails during a command raises GameFault and changes nothing.
+
+    The room loads.
     """
     fine = seated()
     fine.moves("a1 b1 a2 b2")
@@ -220,9 +220,7 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
     "hook", ["view", "move_view", "board", "turn", "format_position", "moves", "status"]
 )
 def test_a_broken_picture_is_a_game_fault(hook: str) -> None:
-    """Whatever a game raises while it is drawn comes out as GameFault, or the room is frozen; the
-    description always works.
-    """
+    """A failing view raises GameFault or freezes the room; the description always works."""
     fine = seated()
     fine.moves("a1 b1")
     room = fine.fold(lambda _: altered("tic-tac-toe", {hook: raises}))
@@ -244,7 +242,7 @@ def test_a_game_that_names_no_seat_freezes(turn: int) -> None:
 
 
 def test_options_that_a_game_has_no_more() -> None:
-    """The room is frozen with option.unknown, and no new match starts in it."""
+    """A room with a removed option is frozen with option.unknown; no new match starts in it."""
     played = Played()
     played.create(ADA, "sticks", options={"rows": "1-2-3"})
 
@@ -268,7 +266,7 @@ def test_options_that_a_game_has_no_more() -> None:
 
 
 def test_a_match_that_ended_off_the_board_is_drawn_without_a_turn() -> None:
-    """After resigning nobody is to move, and the picture says why."""
+    """After a resignation the view has no side to move and gives the reason."""
     played = seated()
     played.moves("a1")
     played.do(BEN, plain(wire.Resign))
@@ -279,7 +277,7 @@ def test_a_match_that_ended_off_the_board_is_drawn_without_a_turn() -> None:
 
 
 def test_the_legal_moves_are_for_the_person_to_move() -> None:
-    """All of them; none while an AI is to move."""
+    """The person to move gets all legal moves; there are none while an AI is to move."""
     played = seated()
     turn = views.turn(played.room, played.match)
     assert turn is not None

@@ -1,7 +1,7 @@
-"""Random commands from several people and the AI, stale, double and senseless ones among them: what
-must always hold.
+"""Invariants of a room under random commands of several people and the AI.
 
-The invariants I1, I2, … are listed in tests/oracle/history.py.
+The commands include stale, repeated and invalid ones. The invariants I1, I2, … are listed in
+tests/oracle/history.py.
 """
 
 from typing import Any
@@ -52,7 +52,7 @@ SEATS = st.tuples(*[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat
 
 
 class Watcher:
-    """A client that joined at some v as a player or a spectator and follows from there."""
+    """A client that joined at some v, as a player or a spectator, and follows since then."""
 
     def __init__(self, room: Room, player: bool) -> None:
         self.player = player
@@ -66,7 +66,7 @@ class Watcher:
         self.model = apply(self.model, message)
 
     def check(self, room: Room) -> None:
-        """A snapshot and the events after it make the same picture as a later snapshot."""
+        """Checks that a snapshot and the events after it give the same view as a later snapshot."""
         seen, now = self.model, views.snapshot(room, self.player)
         assert (seen.v, seen.in_step, seen.seats, seen.match, seen.offers) == (
             now.v,
@@ -79,7 +79,7 @@ class Watcher:
 
 
 class RoomMachine(RuleBasedStateMachine):
-    """One room and everybody who sends commands to it."""
+    """One room and all who send commands to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,8 +116,9 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from(DRAWS), accept=st.booleans())
     def draw(self, actor: Actor, kind: Any, accept: bool) -> None:
-        """Offered, accepted and claimed by anybody, answered by the AI that was asked and by people
-        who were not.
+        """Offers, accepts or claims a draw, or answers an offer.
+
+        The answer comes from the AI if it was asked, otherwise from a person.
         """
         if kind is not AiReply:
             self._give(actor, kind(id="p", room=ROOM))
@@ -144,18 +145,18 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), back=st.integers(-1, 2))
     def move_about_now(self, actor: Actor, token: str, back: int) -> None:
-        """Often from the player on turn, at a ply just played or just ahead."""
+        """Sends a move for a ply near the current one: up to two behind, or one ahead."""
         ply = max(0, self.played.room.match.ply - back) if self.played.room.match else 0
         self._give(actor, wire.Move(id="m", room=ROOM, ply=ply, move=token))
 
     @rule(pick=st.integers(0, 50))
     def legal_move(self, pick: int) -> None:
-        """By whoever is to move, AI or person."""
+        """Sends a legal move for the side to move, AI or person."""
         self._play_on(pick)
 
     @rule(pick=st.integers(0, 50))
     def to_the_end(self, pick: int) -> None:
-        """Legal moves until the match is over."""
+        """Plays legal moves until the match is over."""
         while self._play_on(pick):
             pick += 7
 
@@ -164,14 +165,14 @@ class RoomMachine(RuleBasedStateMachine):
         kind=st.sampled_from([wire.Rematch, wire.Rematch, wire.Resign, wire.Stand]),
     )
     def a_player(self, seat: int, kind: type[wire.RoomCommand]) -> None:
-        """Somebody who has a seat, more often than chance would have it."""
+        """Sends a rematch, a resignation or a departure from someone who has a seat."""
         occupant = self.played.room.seats[seat]
         if occupant is not None and occupant.kind == "guest":
             self._give(Actor(occupant.identity, occupant.name), kind(id="p", room=ROOM))
 
     @rule(token=st.sampled_from(TOKENS))
     def a_search_begins(self, token: str) -> None:
-        """Its answer comes later, perhaps too late."""
+        """Starts a search whose answer comes later, perhaps too late."""
         if self.played.room.ai_to_move() is not None and self.umpire is not None:
             self.searches.append(
                 self.played.ai_move(self.umpire.moves()[0] if len(token) < 2 else token)
@@ -183,7 +184,7 @@ class RoomMachine(RuleBasedStateMachine):
             self._give(AI, self.searches[pick % len(self.searches)])
 
     def _play_on(self, pick: int) -> bool:
-        """Whether there was somebody to move."""
+        """Plays a legal move; returns whether a side was to move."""
         match = self.played.room.playing
         if match is None or self.umpire is None:
             return False
@@ -198,7 +199,7 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(pick=st.integers(0, 1000))
     def send_again(self, pick: int) -> None:
-        """Something that was sent before, by people or the AI, word for word."""
+        """Repeats a command of a person or of the AI, word for word."""
         if self.sent:
             self._give(*self.sent[pick % len(self.sent)])
 
@@ -243,7 +244,7 @@ class RoomMachine(RuleBasedStateMachine):
         return events
 
     def _check_author(self, actor: Actor, before: Room, events: list[wire.RoomEvent]) -> None:
-        """I12 and I13: who may cause what."""
+        """Checks I12 and I13: who may cause which event."""
         own = before.seat_of(actor.identity)
         only_ai = all(seat is not None and seat.kind == "ai" for seat in before.seats)
         for event in events:
@@ -281,8 +282,9 @@ class RoomMachine(RuleBasedStateMachine):
     def _check_command(
         self, actor: Actor, before: Room, command: Command, events: list[wire.RoomEvent]
     ) -> None:
-        """What happens is what was asked for: that move at that ply, and a rematch only when both
-        want it (I18).
+        """Checks that an event is what the command asked for.
+
+        A move has that ply, and a rematch needs both sides (I18).
         """
         match command:
             case wire.Move(ply=ply, move=move):
@@ -339,7 +341,7 @@ class RoomMachine(RuleBasedStateMachine):
                 pass
 
     def _shadow(self, count: int | None = None) -> None:
-        """Folds the newest events from their JSON, and lets the watchers see them."""
+        """Folds the newest events from their JSON and sends them to the watchers."""
         log = self.played.log[-count:] if count else self.played.log
         for at_ms, body in log:
             event = parse_event_body(body)
@@ -399,7 +401,7 @@ TestRoomMachine.settings = settings(
 )
 
 
-# --- any log loads ----------------------------------------------------------------------------------------------------
+# --- any log loads
 
 NUMBERS = st.sampled_from([0, 1, 2, -1, 7])
 TEXTS = st.sampled_from(
@@ -458,8 +460,9 @@ def test_any_log_loads(
     game: str,
     command: wire.RoomCommand,
 ) -> None:
-    """`evolve` is total: whatever stands in a log, and whatever the game does, the room loads, can
-    be looked at, and answers commands with events or with typed errors.
+    """`evolve` is total: a room loads from any log, whatever its game does.
+
+    It can be viewed, and it answers commands with events or with typed errors.
     """
 
     def find(game_id: str) -> Game:
@@ -478,7 +481,7 @@ def test_any_log_loads(
 
 
 def looks(room: Room, command: wire.RoomCommand) -> None:
-    """Everything that a joining client gets."""
+    """Returns everything that a joining client receives."""
     msgspec.json.encode(views.snapshot(room, player=False))
     msgspec.json.encode(views.description(room))
     match: Match | None = room.match
@@ -493,7 +496,7 @@ def decides(room: Room, command: wire.RoomCommand) -> None:
 
 
 def test_hidden_events_count() -> None:
-    """A player who may not see an event counts it all the same."""
+    """A player counts the events that they may not see."""
     played = Played()
     played.create(ADA)
     watcher = Watcher(played.room, player=True)

@@ -1,6 +1,4 @@
-"""What server/room promises: each command's events, each rejection's code, and that the log alone
-makes the room.
-"""
+"""The guarantees of server/rooms: each command's events and each rejection's code."""
 
 from functools import cache
 from typing import Any
@@ -37,13 +35,11 @@ from tests.support.room_log import (
     sit,
 )
 
-# --- create -----------------------------------------------------------------------------------------------------------
+# --- create
 
 
 def test_create_makes_a_room_with_its_host() -> None:
-    """v 1 is `created` with all options filled in; the creator's seat is taken, the other open,
-    nothing has started.
-    """
+    """v 1 is `created` with all options; the host has a seat, and no match has started."""
     played = Played()
     events = played.create(ADA, "sticks", visibility="unlisted")
     assert events == [
@@ -57,14 +53,16 @@ def test_create_makes_a_room_with_its_host() -> None:
 @pytest.mark.parametrize(
     ("seats", "taken", "starts"),
     [
-        ((ME, OPEN), [0], False), ((OPEN, ME), [1], False), ((OPEN, OPEN), [], False), ((AI_SEAT, OPEN), [0], False),
-        ((ME, AI_SEAT), [0, 1], True), ((AI_SEAT, ME), [0, 1], True), ((AI_SEAT, AI_SEAT), [0, 1], True),
+        ((ME, OPEN), [0], False), ((OPEN, ME), [1], False),
+        ((OPEN, OPEN), [], False), ((AI_SEAT, OPEN), [0], False),
+        ((ME, AI_SEAT), [0, 1], True), ((AI_SEAT, ME), [0, 1], True),
+        ((AI_SEAT, AI_SEAT), [0, 1], True),
     ],
 )  # fmt: skip
 def test_create_fills_the_seats_that_were_asked_for(
     seats: Any, taken: list[int], starts: bool
 ) -> None:
-    """The match starts at once when both seats are filled."""
+    """A create fills the seats as requested; the match starts if both are filled."""
     events = Played().create(ADA, seats=seats)
     assert [event.seat for event in events if isinstance(event, wire.SeatTaken)] == taken
     assert [isinstance(event, wire.Started) for event in events].count(True) == starts
@@ -83,20 +81,23 @@ def test_create_fills_the_seats_that_were_asked_for(
     ],
 )
 def test_create_refuses_what_cannot_be(fields: dict[str, Any], code: Code) -> None:
-    """Two own seats, unknown options or values, a level that the game does not have, a persona at a
-    level.
+    """A create with an invalid combination is refused.
+
+    Examples: two own seats, unknown options or values, a level that the game lacks, a persona with
+    a level.
     """
     with pytest.raises(CommandRejected) as rejected:
         Played().create(ADA, **fields)
     assert rejected.value.code is code
 
 
-# --- seats ------------------------------------------------------------------------------------------------------------
+# --- seats
 
 
 def test_the_match_starts_when_the_second_seat_is_taken() -> None:
-    """`seat_taken` and `started` in one go: who plays which side, the position in text, the rules'
-    digest.
+    """The second `seat_taken` comes together with `started`.
+
+    `started` has the sides, the position as text and the digest of the rules.
     """
     played = created()
     taken, started = played.do(BEN, sit(1))
@@ -112,7 +113,7 @@ def test_the_match_starts_when_the_second_seat_is_taken() -> None:
 
 
 def test_a_seat_is_taken_once() -> None:
-    """I12: not a taken one, and not a second one by the same identity."""
+    """I12: an identity cannot take an occupied seat, nor a second one."""
     played = created()
     assert played.refuse(BEN, sit(0)) is Code.SEAT_TAKEN
     assert played.refuse(ADA, sit(0)) is Code.SEAT_TAKEN
@@ -122,7 +123,7 @@ def test_a_seat_is_taken_once() -> None:
 
 
 def test_standing_up() -> None:
-    """Frees one's seat before a match and after it, never while it runs, and only one's own."""
+    """A player may leave their own seat before and after a match, but not during it."""
     played = created()
     assert played.refuse(BEN, plain(wire.Stand)) is Code.SEAT_NONE
     assert played.do(ADA, plain(wire.Stand)) == [wire.SeatLeft(0)]
@@ -138,8 +139,9 @@ def test_standing_up() -> None:
 
 
 def test_the_host_seats_the_ai() -> None:
-    """On an empty seat, at a level of the game, and takes it off while no match runs; nobody else
-    may.
+    """Only the host may seat the AI on an empty seat, at a level of the game.
+
+    They may remove it while no match runs.
     """
     played = created()
     assert played.refuse(BEN, add_ai(1)) is Code.HOST_ONLY
@@ -160,7 +162,7 @@ def test_the_host_seats_the_ai() -> None:
 
 
 def test_the_host_seats_a_persona() -> None:
-    """It has a name and no level, and its searches are asked for under that name."""
+    """A persona has a name instead of a level, and its searches have that name."""
     played = created()
     taken, started = played.do(ADA, wire.AddAi(id="a", room=ROOM, seat=1, persona="swindler"))
     assert taken == wire.SeatTaken(1, Occupant("ai", "AI swindler", "ai", persona="swindler"))
@@ -171,9 +173,7 @@ def test_the_host_seats_a_persona() -> None:
 
 
 def test_nobody_is_the_ai() -> None:
-    """An AI's seat is nobody's: not for standing up, not for moving, not even for a client called
-    like it.
-    """
+    """No client owns an AI's seat, even one with the AI's name: it cannot stand up or move."""
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
     impostor = AI
@@ -182,11 +182,11 @@ def test_nobody_is_the_ai() -> None:
         assert played.refuse(impostor, command) is Code.SEAT_NONE
 
 
-# --- moves ------------------------------------------------------------------------------------------------------------
+# --- moves
 
 
 def test_a_move_is_logged_with_the_position_after_it() -> None:
-    """Who moved at which ply, the plain token, and the digest that names the position."""
+    """A move is logged with seat, ply, token and the digest of the new position."""
     played = seated()
     (moved,) = played.do(ADA, played.move("b2"))
     position = load_game("tic-tac-toe").position("....X....", {})
@@ -203,7 +203,7 @@ def test_a_move_is_logged_with_the_position_after_it() -> None:
     ],
 )
 def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: str) -> None:
-    """`moved` and `finished` in one go, with the winner and the reason."""
+    """The last move is `moved` together with `finished`, with the winner and the reason."""
     played = finished(tokens)
     assert played.match.over == wire.MatchResult(winner, "board", reason)
     assert played.room.playing is None
@@ -213,8 +213,9 @@ def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: s
 
 
 def test_moves_that_cannot_be() -> None:
-    """Malformed, illegal, stale, early, out of turn, from nobody: each its own code, and nothing
-    changes.
+    """Each kind of invalid move has its own code and changes nothing.
+
+    The kinds are malformed, illegal, stale, early, out of turn, and from a spectator.
     """
     played = created()
     assert played.refuse(ADA, played.move("a1")) is Code.MATCH_NONE
@@ -235,7 +236,7 @@ def test_moves_that_cannot_be() -> None:
 
 @pytest.mark.parametrize("end", [wire.Resign, wire.Abort])
 def test_nobody_but_players_ends_a_match(end: type[wire.RoomCommand]) -> None:
-    """I13: spectators, the host without a seat among them, end no match between people."""
+    """I13: a spectator, or a host without a seat, cannot end a match between people."""
     played = Played()
     played.create(CYD, seats=(OPEN, OPEN))
     assert played.refuse(ADA, plain(end)) in (Code.SEAT_NONE, Code.MATCH_NONE)
@@ -245,7 +246,7 @@ def test_nobody_but_players_ends_a_match(end: type[wire.RoomCommand]) -> None:
 
 
 def test_resigning() -> None:
-    """The other side has won, whoever's turn it is; only while the match runs."""
+    """A player may resign at any time during the match; the other side wins."""
     played = created()
     assert played.refuse(ADA, plain(wire.Resign)) is Code.MATCH_NONE
     played.do(BEN, sit(1))
@@ -256,7 +257,7 @@ def test_resigning() -> None:
 
 
 def test_aborting() -> None:
-    """Without a result, by a player, before the second move."""
+    """A player may abort the match before the second move; it has no result."""
     played = seated()
     played.do(ADA, played.move("a1"))
     (aborted,) = played.do(BEN, plain(wire.Abort))
@@ -268,7 +269,7 @@ def test_aborting() -> None:
 
 
 def test_the_host_ends_a_match_between_ai_seats() -> None:
-    """At any ply, and starts another one; nobody else may."""
+    """Only the host may end a match between AI seats, at any ply, and start another."""
     played = created(seats=(AI_SEAT, AI_SEAT))
     for token in ("a1", "b1", "a2"):
         played.do(AI, played.ai_move(token))
@@ -280,11 +281,14 @@ def test_the_host_ends_a_match_between_ai_seats() -> None:
     assert isinstance(started, wire.Started)
 
 
-# --- the AI -----------------------------------------------------------------------------------------------------------
+# --- the AI
 
 
 def test_an_ai_answers_its_own_position_once() -> None:
-    """I16: for another match, seat or position its answer is stale; nobody else gives it."""
+    """I16: an AI's answer to another match, seat or position is stale.
+
+    No client may give it.
+    """
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
     answer = played.ai_move("b2")
@@ -300,7 +304,7 @@ def test_an_ai_answers_its_own_position_once() -> None:
 
 
 def test_an_ai_does_not_move_for_a_person() -> None:
-    """I12: the server's own command is for AI seats only."""
+    """I12: the server's own command moves for AI seats only."""
     played = created(seats=(ME, AI_SEAT))
     assert played.refuse(AI, played.ai_move("a1")) is Code.MOVE_NOT_YOUR_TURN
     people = seated()
@@ -309,7 +313,10 @@ def test_an_ai_does_not_move_for_a_person() -> None:
 
 
 def test_an_ai_that_cannot_move_ends_the_match() -> None:
-    """Without a winner, and with the reason; its illegal moves are rejected like anybody's."""
+    """An AI that fails ends the match without a winner, with the reason.
+
+    Its illegal moves are rejected like those of people.
+    """
     played = created(seats=(AI_SEAT, ME))
     assert played.refuse(AI, played.ai_move("z9")) is Code.MOVE_MALFORMED
     (over,) = played.do(AI, played.ai_failure())
@@ -319,7 +326,7 @@ def test_an_ai_that_cannot_move_ends_the_match() -> None:
 
 
 def test_a_room_with_an_ai_to_move_is_due() -> None:
-    """At once; otherwise nothing has to happen by itself."""
+    """A room is due at once if an AI is to move, otherwise not at all."""
     played = created(seats=(ME, AI_SEAT))
     assert (played.room.ai_to_move(), played.room.due_ms()) == (None, None)
     played.do(ADA, played.move("a1"))
@@ -328,20 +335,21 @@ def test_a_room_with_an_ai_to_move_is_due() -> None:
     assert (played.room.ai_to_move(), played.room.due_ms()) == (None, None)
 
 
-# --- draws ------------------------------------------------------------------------------------------------------------
+# --- draws
 
 
 @cache
 def claimable(game_id: str) -> Any:
-    """Tic-tac-toe in which a draw may be claimed once b2 is taken."""
+    """Returns a tic-tac-toe in which a draw may be claimed once b2 is taken."""
     return altered(
         game_id, {"claim": lambda s: "b2 is taken" if int(s[0] | s[1]) >> 4 & 1 else None}
     )
 
 
 def test_the_player_to_move_claims_a_draw_that_the_rules_allow() -> None:
-    """Told with the legal moves; refused to the other side, to spectators, without a reason, and
-    after the end.
+    """The player to move may claim a draw, and learns it with the legal moves.
+
+    The other side, spectators, a claim without grounds, and one after the end are refused.
     """
     played = seated(claimable)
     assert played.refuse(ADA, plain(wire.Claim)) is Code.CLAIM_NONE
@@ -359,8 +367,9 @@ def test_the_player_to_move_claims_a_draw_that_the_rules_allow() -> None:
 
 @pytest.mark.parametrize("answer", [wire.Accept, wire.OfferDraw])
 def test_a_draw_is_agreed(answer: type[wire.RoomCommand]) -> None:
-    """By accepting, or by offering it as well; nobody agrees with themselves or where nothing is
-    offered.
+    """A draw is agreed when both sides offer one, or one accepts.
+
+    A player cannot accept their own offer or a missing one.
     """
     played = seated()
     assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
@@ -375,8 +384,9 @@ def test_a_draw_is_agreed(answer: type[wire.RoomCommand]) -> None:
 
 
 def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
-    """Not by the offerer's own move; declined or withdrawn it ends too, and the next one has to
-    wait.
+    """An offer lapses with the other side's move, not with the offerer's own.
+
+    It also ends when it is declined or withdrawn; then the next one has to wait.
     """
     played = seated()
     played.do(ADA, plain(wire.OfferDraw))
@@ -396,7 +406,7 @@ def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
 
 
 def test_a_draw_may_be_offered_again_after_some_moves() -> None:
-    """Ten plies after the last offer, and not one sooner; the other side's offers do not count."""
+    """A side may offer again ten plies after its last offer; the other's offers do not count."""
     played = Played()
     played.create(ADA, "connect-four")
     played.do(BEN, sit(1))
@@ -411,7 +421,10 @@ def test_a_draw_may_be_offered_again_after_some_moves() -> None:
 
 
 def test_an_ai_owes_an_answer_to_an_offer() -> None:
-    """The room is due until it is given; nobody but the AI gives it, and a late one is refused."""
+    """The room is due until the AI answers an offer.
+
+    No client may answer for it, and a late answer is refused.
+    """
     played = created(seats=(ME, AI_SEAT))
     assert played.room.due_ms() is None
     played.do(ADA, plain(wire.OfferDraw))
@@ -424,11 +437,11 @@ def test_an_ai_owes_an_answer_to_an_offer() -> None:
     assert played.room.due_ms() is None
 
 
-# --- the next match ---------------------------------------------------------------------------------------------------
+# --- the next match
 
 
 def test_a_rematch_is_offered_and_accepted() -> None:
-    """The second `rematch` starts it with sides swapped; the first one again is refused."""
+    """The second side's `rematch` starts it with sides swapped; a repeated one is refused."""
     played = finished()
     assert played.do(BEN, plain(wire.Rematch)) == [wire.Offered(1)]
     assert played.refuse(BEN, plain(wire.Rematch)) is Code.OFFER_TWICE
@@ -443,7 +456,7 @@ def test_a_rematch_is_offered_and_accepted() -> None:
 
 
 def test_a_rematch_against_an_ai_starts_at_once() -> None:
-    """With sides swapped."""
+    """A rematch against an AI starts at once, with sides swapped."""
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, plain(wire.Resign))
     (started,) = played.do(ADA, plain(wire.Rematch))
@@ -452,7 +465,7 @@ def test_a_rematch_against_an_ai_starts_at_once() -> None:
 
 
 def test_rematches_that_cannot_be() -> None:
-    """Before the first match, during one, without an opponent, from a spectator."""
+    """A rematch before or during a match, without an opponent, or from a spectator is refused."""
     played = created()
     assert played.refuse(ADA, plain(wire.Rematch)) is Code.MATCH_NONE
     played.do(BEN, sit(1))
@@ -464,9 +477,7 @@ def test_rematches_that_cannot_be() -> None:
 
 
 def test_an_offer_ends() -> None:
-    """I18: by declining, withdrawing, or when somebody leaves; then a rematch has to be offered
-    anew.
-    """
+    """I18: a rematch offer ends when it is declined or withdrawn, or when a player leaves."""
     for actor in (ADA, BEN):
         played = finished()
         assert played.refuse(actor, plain(wire.Decline)) is Code.OFFER_NONE
@@ -483,11 +494,11 @@ def test_an_offer_ends() -> None:
     assert played.room.offers == ()
 
 
-# --- chat -------------------------------------------------------------------------------------------------------------
+# --- chat
 
 
 def test_chat() -> None:
-    """Everybody may talk to the room; spectators also among themselves."""
+    """Anyone may chat with the room; spectators may also chat among themselves."""
     played = seated()
     assert played.do(CYD, chat("hello")) == [wire.Said("cyd", "Cyd", "hello")]
     assert played.do(CYD, chat("psst", "spectators")) == [
@@ -513,8 +524,9 @@ def test_chat() -> None:
     ],
 )
 def test_chat_is_cleaned(said: str, kept: str) -> None:
-    """One line without control, bidirectional and other invisible characters; everything else as it
-    was typed.
+    """Chat is one line without control, bidirectional and other invisible characters.
+
+    All else stays as typed.
     """
     played = seated()
     (event,) = played.do(CYD, chat(said))
@@ -525,12 +537,12 @@ def test_chat_is_cleaned(said: str, kept: str) -> None:
 
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\u200b\u202e\u2069", "\x00", "\u3000"])
 def test_nothing_is_not_said(nothing: str) -> None:
-    """A line of which nothing is left is refused."""
+    """A line that is empty after cleaning is refused."""
     assert seated().refuse(CYD, chat(nothing)) is Code.CHAT_EMPTY
 
 
 def test_a_room_keeps_its_last_lines() -> None:
-    """The log has them all; room and snapshot the last 50, each with its v."""
+    """The log has all lines; the room and its snapshot have the last 50, each with its v."""
     played = seated()
     for number in range(CHAT_KEPT + 9):
         played.do(CYD, chat(f"line {number}"))
@@ -544,7 +556,7 @@ def test_a_room_keeps_its_last_lines() -> None:
 
 
 def test_what_spectators_say_is_not_for_players() -> None:
-    """I14: a player's snapshot lacks it, a spectator's has it."""
+    """I14: a player's snapshot omits the spectators' chat, a spectator's has it."""
     played = seated()
     played.do(CYD, chat("he should take the middle", "spectators"))
     played.do(CYD, chat("good luck"))
@@ -552,17 +564,18 @@ def test_what_spectators_say_is_not_for_players() -> None:
     assert len(views.snapshot(played.room, player=False).chat) == 2
 
 
-# --- every command and code -------------------------------------------------------------------------------------------
+# --- every command and code
 
 
 def test_a_message_that_changes_no_room_is_no_command() -> None:
-    """`join` and the like are answered elsewhere."""
+    """Messages such as `join` are no commands of a room."""
     assert seated().refuse(ADA, wire.Join(id="j", room=ROOM)) is Code.MESSAGE_UNKNOWN
 
 
 def test_all_rejections_leave_a_message_for_people() -> None:
-    """Each says what was expected (checked by `refuse` for every code above), in one line of a
-    bearable length.
+    """Every rejection says what was expected, in one short line.
+
+    `refuse` checks it for every code above.
     """
     played = seated()
     for command in (

@@ -1,5 +1,6 @@
-"""What a room on a node promises: decide, commit, evolve, tell; one answer for each command; resume
-from any v.
+"""The guarantees of a room's runner.
+
+It commits before it publishes, answers each command once, and lets clients resume from any v.
 """
 
 import asyncio
@@ -10,14 +11,12 @@ from server.runtime.room_runner import KEYS, MAILBOX_CAPACITY, TAIL
 from tests.support.fake_server import Client, World, settle, virtual
 from tests.support.two_players import OPEN, playing
 
-# --- commit, then tell ------------------------------------------------------------------------------------------------
+# --- commit, then tell
 
 
 @virtual
 async def test_nothing_is_sent_before_the_commit() -> None:
-    """I5: while the append waits, neither the mover nor anybody else, nor another node, hears
-    anything of the move.
-    """
+    """I5: during the append no client and no other node learns of the move."""
     async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
@@ -38,9 +37,7 @@ async def test_nothing_is_sent_before_the_commit() -> None:
 
 @virtual
 async def test_a_move_is_told_with_picture_and_moves() -> None:
-    """The mover gets ack, event and view; the other player event, view and the legal moves; all in
-    order.
-    """
+    """The mover gets ack, event and view, the opponent event, view and legal moves, in order."""
     async with playing() as (_, _, room, ada, ben):
         start = len(ada.messages), len(ben.messages)
         await ada.ack(ada.move(room, 0, "b2"))
@@ -63,7 +60,7 @@ async def test_a_move_is_told_with_picture_and_moves() -> None:
 
 @virtual
 async def test_a_refused_command_is_told_to_its_author_only() -> None:
-    """I2: nothing is logged and nobody else hears of it."""
+    """I2: a refusal goes only to the author of the command, and nothing is logged."""
     async with playing() as (world, _, room, ada, ben):
         heard = len(ada.messages)
         assert await ben.refused(ben.move(room, 0, "b2")) == Code.MOVE_NOT_YOUR_TURN
@@ -74,7 +71,7 @@ async def test_a_refused_command_is_told_to_its_author_only() -> None:
 
 @virtual
 async def test_one_need_not_follow_a_room_to_play_in_it() -> None:
-    """Whoever has not joined gets the answer and nothing else."""
+    """A client that has not joined gets the answer to its command and nothing else."""
     async with playing() as (_, hub, room, ada, _):
         again = Client(hub, "ada")
         assert await again.ack(again.move(room, 0, "b2")) == 5
@@ -84,7 +81,7 @@ async def test_one_need_not_follow_a_room_to_play_in_it() -> None:
 
 @virtual
 async def test_all_sockets_of_an_identity_follow() -> None:
-    """The same player on two devices: both see the move and both get the legal moves."""
+    """Two devices of a player both receive the move and the legal moves."""
     async with playing() as (_, hub, room, ada, ben):
         phone = Client(hub, "ben")
         await phone.ack(phone.join(room))
@@ -93,12 +90,12 @@ async def test_all_sockets_of_an_identity_follow() -> None:
             await one.until(lambda m: m["t"] == "turn" and m["ply"] == 1)
 
 
-# --- ids --------------------------------------------------------------------------------------------------------------
+# --- ids
 
 
 @virtual
 async def test_a_command_sent_again_gets_the_same_ack() -> None:
-    """I1: as often as it comes, at once or later, it makes its events once."""
+    """I1: a repeated command, at once or later, gets the same ack and no new events."""
     async with playing() as (world, _, room, ada, ben):
         move = ada.move(room, 0, "b2", key="m")
         for _ in range(3):
@@ -118,7 +115,10 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
 
 @virtual
 async def test_a_command_sent_again_after_a_restart_gets_the_same_ack() -> None:
-    """I1: the store knows the key when no memory does, also of a command that would be refused now."""
+    """I1: after a restart the store knows the key of a repeated command.
+
+    The ack is the same even if the command would be refused now.
+    """
     world = World()
     async with playing(world=world) as (_, _, room, ada, ben):
         await ada.ack(ada.move(room, 0, "b2", key="m"))
@@ -133,7 +133,7 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack() -> None:
 
 @virtual
 async def test_a_command_sent_again_to_another_node_gets_the_same_ack() -> None:
-    """I1: whether that node has heard of it or not, over a bus that carries nothing."""
+    """I1: a command repeated at another node gets the same ack, even without the bus."""
     async with playing() as (world, _, room, ada, ben):
         world.bus.cut = True  # type: ignore[attr-defined]
         async with world.hub("n2") as other:
@@ -149,7 +149,7 @@ async def test_a_command_sent_again_to_another_node_gets_the_same_ack() -> None:
 
 @virtual
 async def test_two_clients_may_use_the_same_id() -> None:
-    """An id is its identity's own: neither gets the other's answer."""
+    """An id belongs to its identity: two identities with the same id get their own answers."""
     async with playing() as (world, _, room, ada, ben):
         assert await ada.ack(ada.move(room, 0, "b2", key="1")) == 5
         assert await ben.ack(ben.move(room, 1, "a1", key="1")) == 6
@@ -160,7 +160,7 @@ async def test_two_clients_may_use_the_same_id() -> None:
 
 @virtual
 async def test_the_id_of_create_may_be_used_in_the_room() -> None:
-    """Creating is not a command of the room: `1` may make the room and then sit in it."""
+    """Create is no command of the room, so its id may be used again in the room."""
     world = World()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -170,7 +170,7 @@ async def test_the_id_of_create_may_be_used_in_the_room() -> None:
 
 @virtual
 async def test_a_refused_command_is_judged_afresh() -> None:
-    """Its id is not used up: what was too early is accepted later."""
+    """A refused command does not use up its id: later it may be accepted."""
     async with playing() as (_, _, room, ada, ben):
         assert await ben.refused(ben.move(room, 1, "a1", key="m")) == Code.MOVE_EARLY
         await ada.ack(ada.move(room, 0, "b2"))
@@ -180,8 +180,9 @@ async def test_a_refused_command_is_judged_afresh() -> None:
 
 @virtual
 async def test_old_ids_are_asked_of_the_store() -> None:
-    """A room remembers some keys; older ones the store knows, even of a command that would be
-    accepted again.
+    """The store knows the keys that the room no longer remembers.
+
+    An old command is not accepted a second time.
     """
     async with playing(world=World().unlimited()) as (world, _, room, ada, _):
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
@@ -192,12 +193,15 @@ async def test_old_ids_are_asked_of_the_store() -> None:
         assert await world.store.heads([room]) == {room: 5 + KEYS + 5}
 
 
-# --- limits -----------------------------------------------------------------------------------------------------------
+# --- limits
 
 
 @virtual
 async def test_a_mailbox_has_a_bound() -> None:
-    """I20: beyond it a command is refused at once as room.busy; those in it are answered."""
+    """I20: a command that finds the mailbox full is refused at once as room.busy.
+
+    Those in the mailbox are answered.
+    """
     async with playing() as (world, _, room, ada, _):
         gate = world.store.hold("append")
         ada.say(ada.chat(room, "slow"))
@@ -216,7 +220,7 @@ async def test_a_mailbox_has_a_bound() -> None:
 
 @virtual
 async def test_memory_of_a_room_is_bounded() -> None:
-    """I20: keys, tail and chat stay within their limits however long a room lives."""
+    """I20: keys, tail and chat stay within their limits, however long a room lives."""
     async with playing(world=World().unlimited()) as (_, hub, room, ada, _):
         for number in range(3 * KEYS):
             await ada.ack(ada.chat(room, f"line {number}"))

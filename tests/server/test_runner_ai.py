@@ -1,6 +1,4 @@
-"""What a room promises of the AI's seat: one move a turn, of the node that is responsible, whatever
-happens.
-"""
+"""The guarantees for an AI's seat: one move a turn, from the responsible node, whatever fails."""
 
 import asyncio
 import json
@@ -21,14 +19,14 @@ from server.store.base import CommandKey
 from tests.support.fake_server import Client, Fault, World, first_legal, settle, virtual
 from tests.support.two_players import AI1, ME
 
-# --- the AI's seat ----------------------------------------------------------------------------------------------------
+# --- the AI's seat
 
 
 @asynccontextmanager
 async def against_ai(
     world: World, seats: Any = (ME, AI1)
 ) -> AsyncIterator[tuple[Hub, str, Client]]:
-    """Ada, who follows, against the AI."""
+    """Returns Ada, who follows, in a match against the AI."""
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(seats=seats)
@@ -38,7 +36,7 @@ async def against_ai(
 
 @virtual
 async def test_the_ai_moves() -> None:
-    """After a person's move, with the job of that position; its thoughts are stored with the move."""
+    """The AI searches the position after a person's move; its thoughts are stored with its move."""
     world = World()
     async with against_ai(world) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
@@ -62,8 +60,9 @@ async def test_the_ai_moves() -> None:
 def test_the_ai_answers_an_offered_draw(
     score: int, plies: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once, with what it saw at its last move: yes where that is no advantage and the match is
-    not young.
+    """The AI answers a draw offer at once, by the score of its last move.
+
+    It accepts if it has no advantage and the match is not young.
     """
     monkeypatch.setattr(ai, "DRAW_PLIES", plies)
 
@@ -84,7 +83,9 @@ def test_the_ai_answers_an_offered_draw(
 
 @virtual
 async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
-    """The offer is acknowledged once; the answer comes when the store is back, or from whoever
+    """If the store fails, the AI answers a draw offer later.
+
+    The offer is acknowledged once. The answer comes when the store is back, or from the node that
     takes the room over.
     """
     for restart in (False, True):
@@ -115,7 +116,7 @@ async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
 
 @virtual
 async def test_two_ais_play_to_the_end() -> None:
-    """By themselves, each turn asked once."""
+    """Two AIs play to the end by themselves, with one search a turn."""
     world = World()
     async with against_ai(world, (AI1, AI1)) as (_, _room, ada):
         over = await ada.event("finished")
@@ -127,7 +128,7 @@ async def test_two_ais_play_to_the_end() -> None:
 
 @virtual
 async def test_an_ai_that_fails_ends_the_match() -> None:
-    """After a second try, with the reason; a rules mismatch is not tried again."""
+    """An AI that fails twice ends the match with the reason; a rules mismatch is not retried."""
     for error, tries in (
         (SearchFailed("the worker died"), 2),
         (RulesChanged("other rules"), 1),
@@ -153,7 +154,7 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
 @pytest.mark.parametrize("move", ["z9", "b2", "", "\u202e"])
 @virtual
 async def test_an_ai_that_answers_nonsense_ends_the_match(move: str) -> None:
-    """A move that cannot be played, though it is the AI's turn, must not leave people waiting."""
+    """An invalid move of the AI ends the match, so that the other player need not wait."""
     world = World()
 
     async def nonsense(job: Job) -> str:
@@ -167,8 +168,9 @@ async def test_an_ai_that_answers_nonsense_ends_the_match(move: str) -> None:
 
 @virtual
 async def test_an_answer_to_an_old_position_is_refused() -> None:
-    """I16: the match ends while the AI thinks: the search is stopped, and an answer that comes all
-    the same changes nothing.
+    """I16: if the match ends while the AI thinks, its search is stopped.
+
+    An answer that still comes changes nothing.
     """
     world = World()
     answer = asyncio.Event()
@@ -200,7 +202,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
 
 @virtual
 async def test_a_search_that_is_not_wanted_is_stopped() -> None:
-    """Resigning cancels it."""
+    """A resignation cancels the AI's search."""
     world = World()
     never = asyncio.Event()
 
@@ -226,8 +228,9 @@ async def test_a_search_that_is_not_wanted_is_stopped() -> None:
 
 @virtual
 async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
-    """Its move that could not be written is asked for again, by itself; one that was written all
-    the same is found.
+    """If the AI's move cannot be written, the AI is asked again without a request.
+
+    A move that was written after all is found.
     """
     for fault in (Fault(), Fault(after=True)):
         world = World()
@@ -241,7 +244,7 @@ async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
 
 @virtual
 async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
-    """R6: a person's move whose write seemed to fail but did not: the AI answers it, by itself."""
+    """R6: the AI answers a move whose write seemed to fail but succeeded."""
     world = World()
     async with against_ai(world) as (_, room, ada):
         world.store.fail("append", Fault(after=True))
@@ -251,7 +254,7 @@ async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
 
 @virtual
 async def test_only_the_node_that_is_responsible_asks() -> None:
-    """Of two nodes with the room open, the one that wrote last asks for the AI's move."""
+    """Of two nodes with the room open, the last one to write asks for the AI's move."""
     world = World()
     async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
         again = Client(other, "ada")
@@ -268,7 +271,7 @@ async def test_only_the_node_that_is_responsible_asks() -> None:
 
 @virtual
 async def test_two_nodes_that_both_ask_make_one_move() -> None:
-    """I16: their answers have one id; the second one finds it used."""
+    """I16: the answers of two nodes have one id, so that the second finds it used."""
     world = World()
     world.bus.cut = True  # type: ignore[attr-defined]
     answers = asyncio.Event()
@@ -295,7 +298,7 @@ async def test_two_nodes_that_both_ask_make_one_move() -> None:
 
 @virtual
 async def test_the_ai_does_not_answer_at_once() -> None:
-    """A person has time to see the move before: 350 ms, between AIs 700 ms."""
+    """The AI moves 350 ms after a person's move at the earliest, between AIs after 700 ms."""
     world = World()
     world.settings = type(world.settings)(sole_node=False)
     async with against_ai(world) as (_, room, ada):
@@ -309,7 +312,7 @@ async def test_the_ai_does_not_answer_at_once() -> None:
 
 @virtual
 async def test_thinking_goes_to_all_and_to_late_comers() -> None:
-    """On every node; not to those who come after the move."""
+    """All followers on all nodes, late ones too, see the thinking until the move comes."""
     world = World()
     answers = asyncio.Event()
 
@@ -337,7 +340,10 @@ async def test_thinking_goes_to_all_and_to_late_comers() -> None:
 
 @virtual
 async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
-    """With the AI's search and, between moves too, until it is; the short look is marked."""
+    """A room reports the progress of compilation until the game is ready.
+
+    It does so with the AI's search and between moves; a short search is marked.
+    """
     world = World()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):
@@ -358,7 +364,10 @@ async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
 
 @virtual
 async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
-    """A room with an AI seat asks for its game when it is made, one without when an AI sits down."""
+    """A room requests its game's compilation when it gets an AI seat.
+
+    That is when it is made, or when an AI sits down.
+    """
     world = World()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -374,9 +383,7 @@ async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
 
 @virtual
 async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
-    """It was not ready when the AI was asked, and is when the move is there: the last word is that
-    it is ready.
-    """
+    """If the game becomes ready during the AI's search, the last report says so."""
     world = World()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):
@@ -389,7 +396,7 @@ async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
 
 @virtual
 async def test_who_comes_back_hears_that_the_game_is_compiled() -> None:
-    """Nobody was there when it was; the last thing that they had heard was that it is not."""
+    """A client that was away when the game became ready learns it on return."""
     world = World()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):

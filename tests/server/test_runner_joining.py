@@ -1,4 +1,4 @@
-"""What those who follow a room are told: whoever joins, resumes from any v, or comes and goes."""
+"""What the followers of a room receive when they join, resume from any v, come or go."""
 
 import asyncio
 import json
@@ -13,11 +13,14 @@ from server.runtime.room_runner import RESUME_LIMIT, TAIL
 from tests.support.fake_server import Client, World, settle, virtual
 from tests.support.two_players import OPEN, playing
 
-# --- joining ----------------------------------------------------------------------------------------------------------
+# --- joining
 
 
 async def rich_room(world: World, hub: Hub) -> tuple[str, int]:
-    """A room with a longer history of every kind, whispers of spectators among it; its head."""
+    """Returns the head of a room whose history has every kind of event.
+
+    Chat among spectators is included.
+    """
     ada, ben, cyd = (Client(hub, name) for name in ("ada", "ben", "cyd"))
     room = await ada.create("sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
     await ada.ack(ada.sit(room, 1))
@@ -39,8 +42,9 @@ async def rich_room(world: World, hub: Hub) -> tuple[str, int]:
 @pytest.mark.parametrize("identity", ["ada", "cyd"])
 @virtual
 async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
-    """From each v: the events after it, in order, hidden ones for players, and then the same as
-    everybody; memory and store give the same.
+    """From each v a client gets the events after it, in order, as others did.
+
+    Memory and store give the same, and players get hidden events as such.
     """
     world = World()
     async with world.hub() as hub, world.hub("n2") as fresh:
@@ -64,8 +68,9 @@ async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
 
 @virtual
 async def test_no_event_is_told_of_that_may_not_be_seen() -> None:
-    """I14: what spectators say among themselves reaches no player, live, on resuming, in a
-    snapshot; v counts on.
+    """I14: chat among spectators never reaches a player.
+
+    That holds live, on resuming and in a snapshot; v counts it all the same.
     """
     async with playing() as (_, hub, room, ada, ben):
         cyd, dan = Client(hub, "cyd"), Client(hub, "dan")
@@ -84,7 +89,7 @@ async def test_no_event_is_told_of_that_may_not_be_seen() -> None:
 
 @virtual
 async def test_standing_up_opens_the_ears() -> None:
-    """Whoever leaves the seat hears spectators from then on; whoever takes one does not any more."""
+    """A player who stands up receives the spectators' chat; one who sits down no longer does."""
     async with playing() as (_, hub, room, ada, ben):
         cyd = Client(hub, "cyd")
         await cyd.ack(cyd.join(room))
@@ -101,8 +106,9 @@ async def test_standing_up_opens_the_ears() -> None:
 
 @virtual
 async def test_far_behind_is_a_snapshot() -> None:
-    """Beyond 500 events, at since 0, and above the head (a restored backup), a snapshot comes
-    instead of events.
+    """A client gets a snapshot at more than 500 events behind, at since 0, and above the head.
+
+    A restored backup may put a client above the head.
     """
     async with playing(world=World().unlimited()) as (_, hub, room, ada, _):
         for number in range(RESUME_LIMIT):
@@ -128,7 +134,7 @@ async def test_far_behind_is_a_snapshot() -> None:
 
 @virtual
 async def test_behind_the_tail_is_read_from_the_store() -> None:
-    """What memory does not have any more, the store has."""
+    """Events that are no longer in memory come from the store."""
     async with playing(world=World().unlimited()) as (world, hub, room, ada, _):
         for number in range(3 * TAIL):
             await ada.ack(ada.chat(room, f"line {number}"))
@@ -143,8 +149,9 @@ async def test_behind_the_tail_is_read_from_the_store() -> None:
 
 @virtual
 async def test_another_epoch_is_a_snapshot() -> None:
-    """After a restore v may mean something else: a client of another epoch starts anew; one of ours
-    resumes.
+    """A client of another epoch gets a snapshot, since v may mean something else after a restore.
+
+    One of the same epoch resumes.
     """
     async with playing() as (world, hub, room, _, _):
         for epoch, snapshots in (("another", 1), (world.store.epoch, 0), (None, 0)):
@@ -155,7 +162,7 @@ async def test_another_epoch_is_a_snapshot() -> None:
 
 @virtual
 async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
-    """I6: whoever has seen v on one node and joins a lagging one sees no less there."""
+    """I6: a client that saw v on one node sees no less on a node that lags."""
     async with playing() as (world, _, room, ada, _), world.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
@@ -170,8 +177,9 @@ async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
 
 @virtual
 async def test_a_joiner_sees_what_there_is_to_see() -> None:
-    """The description, whose seat one has, the picture, the legal moves if one is to move, and who
-    is here.
+    """A join gives the description, the own seat, the view and the presence.
+
+    A client on turn also gets the legal moves.
     """
     async with playing() as (_, hub, room, ada, ben):
         joined = ada.of("joined")[0]
@@ -189,7 +197,7 @@ async def test_a_joiner_sees_what_there_is_to_see() -> None:
 
 @virtual
 async def test_joining_twice_is_joining_once() -> None:
-    """Events come once each, and the second join resumes like the first."""
+    """After a second join events come once each; the second join resumes like the first."""
     async with playing() as (_, _, room, ada, ben):
         await ada.ack(ada.join(room, since=4))
         start = len(ada.messages)
@@ -200,7 +208,7 @@ async def test_joining_twice_is_joining_once() -> None:
 
 @virtual
 async def test_leaving() -> None:
-    """After the ack nothing of the room comes any more, and the seat stays taken."""
+    """After the ack of a leave nothing more comes from the room, and the seat stays taken."""
     async with playing() as (_world, _hub, room, ada, ben):
         await ada.ack(ada.plain(wire.Leave, room))
         heard = len(ada.messages)
@@ -212,8 +220,9 @@ async def test_leaving() -> None:
 
 @virtual
 async def test_an_unknown_room() -> None:
-    """room.unknown for every command; a room that was never made and one that nobody tells of look
-    the same (I15).
+    """Every command for an unknown room gets room.unknown.
+
+    A room that was never made and one that the client may not know look the same (I15).
     """
     world = World()
     async with world.hub() as hub:
@@ -231,7 +240,10 @@ async def test_an_unknown_room() -> None:
 
 @virtual
 async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
-    """I20: it follows nothing, so that the room can leave memory."""
+    """I20: a connection that closes during its join follows nothing.
+
+    The room can leave memory.
+    """
     async with playing(world=World().unlimited()) as (world, hub, room, ada, ben):
         for _ in range(2 * TAIL + 5):
             await ada.ack(ada.chat(room, "x"))
@@ -251,12 +263,12 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
         assert runner.idle
 
 
-# --- presence ---------------------------------------------------------------------------------------------------------
+# --- presence
 
 
 @virtual
 async def test_presence() -> None:
-    """Which seats have somebody connected, AI seats always, and how many others watch."""
+    """Presence gives the connected seats, AI seats always, and the number of spectators."""
     world = World()
     async with world.hub() as hub:
         ada, cyd = Client(hub, "ada"), Client(hub, "cyd")
@@ -280,7 +292,7 @@ async def test_presence() -> None:
 
 @virtual
 async def test_presence_across_nodes() -> None:
-    """Those on other nodes count, whichever node opened the room first."""
+    """Presence counts the clients of other nodes, whichever node opened the room first."""
     async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
@@ -295,7 +307,7 @@ async def test_presence_across_nodes() -> None:
 
 @virtual
 async def test_presence_before_the_room_is_read() -> None:
-    """A message of another node about a room that is being opened disturbs nothing."""
+    """A presence message for a room that is being loaded does no harm."""
     async with playing() as (world, _, room, _, _), world.hub("n2") as other:
         cyd = Client(other, "cyd")
         gate = world.store.hold("events")

@@ -1,4 +1,4 @@
-"""What a room promises beside other nodes, with a bus that loses and a store that fails."""
+"""The guarantees of a room beside other nodes, when the bus loses messages or the store fails."""
 
 import asyncio
 from typing import Any
@@ -15,14 +15,12 @@ from tests.support.fake_server import Client, Fault, FaultyStore, World, virtual
 from tests.support.room_log import altered, raises
 from tests.support.two_players import playing
 
-# --- other nodes ------------------------------------------------------------------------------------------------------
+# --- other nodes
 
 
 @virtual
 async def test_a_lagging_node_does_not_refuse_wrongly() -> None:
-    """decisions.md 3: before a rejection the store's head is looked at, and the command judged
-    again.
-    """
+    """decisions.md 3: before a rejection the node reads the store's head and decides again."""
     async with playing() as (world, _, room, ada, _ben), world.hub("n2") as other:
         late = Client(other, "ben")
         await late.ack(late.join(room))
@@ -35,7 +33,7 @@ async def test_a_lagging_node_does_not_refuse_wrongly() -> None:
 
 
 class LateStore(FaultyStore):
-    """A second node's way to the store of the world: its appends are late."""
+    """A second node's access to the world's store: its appends are delayed."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
@@ -46,8 +44,9 @@ class LateStore(FaultyStore):
 
 @virtual
 async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
-    """I1: a command that is sent to two nodes is acknowledged by both, also by the one that had to
-    catch up first and was overtaken then: what it would refuse by now is already done.
+    """I1: two nodes that get the same command both acknowledge it.
+
+    The one that lags, and loses the race after catching up, does not refuse what is already done.
     """
     async with playing() as (world, _, room, ada, ben):
         late = LateStore(world)
@@ -66,8 +65,9 @@ async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
 
 @virtual
 async def test_of_two_nodes_at_once_one_wins() -> None:
-    """R5: both decide at the same v; the loser reads what the winner wrote and decides again; v has
-    no gap.
+    """R5: if two nodes decide at the same v, the loser reads the winner's events and decides again.
+
+    v has no gap.
     """
     async with playing(world=World().unlimited()) as (world, _, room, ada, _):
         world.bus.cut = True  # type: ignore[attr-defined]
@@ -87,7 +87,7 @@ async def test_of_two_nodes_at_once_one_wins() -> None:
 
 @virtual
 async def test_a_node_that_always_loses_says_so() -> None:
-    """After five tries the command is refused as room.busy, and nothing was logged."""
+    """After five lost attempts a command is refused as room.busy, and nothing is logged."""
     async with playing() as (world, _, room, ada, _):
         world.store.fail("append", *[Fault(error=Conflict("somebody was faster"))] * 5)
         assert await ada.refused(ada.move(room, 0, "b2")) == Code.ROOM_BUSY
@@ -96,7 +96,7 @@ async def test_a_node_that_always_loses_says_so() -> None:
 
 @virtual
 async def test_a_lost_message_of_the_bus_is_made_up_for() -> None:
-    """R10: a gap reads the log; without any further message the poll of heads does."""
+    """R10: a gap makes the node read the log; without a further message the poll of heads does."""
     async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
@@ -115,8 +115,9 @@ async def test_a_lost_message_of_the_bus_is_made_up_for() -> None:
 
 @virtual
 async def test_double_late_and_forged_messages_of_the_bus() -> None:
-    """R11: what was seen is dropped; a message that begins in the future makes the node read the
-    log, which decides.
+    """R11: known events are dropped.
+
+    A message that begins in the future makes the node read the log, which decides.
     """
     async with playing() as (world, hub, room, ada, _):
         runner = hub.runner(room)
@@ -139,7 +140,7 @@ async def test_double_late_and_forged_messages_of_the_bus() -> None:
 
 @virtual
 async def test_a_full_mailbox_does_not_lose_news() -> None:
-    """A message of the bus that finds no place makes the room read the log."""
+    """If a bus message finds the mailbox full, the room reads the log."""
     async with (
         playing(world=World().unlimited()) as (world, _hub, room, ada, _),
         world.hub("n2") as other,
@@ -160,12 +161,12 @@ async def test_a_full_mailbox_does_not_lose_news() -> None:
         await ada.at_v(5 + MAILBOX_CAPACITY)
 
 
-# --- a store in trouble -----------------------------------------------------------------------------------------------
+# --- a store in trouble
 
 
 @virtual
 async def test_a_failed_write_is_store_retry() -> None:
-    """R7, before the write: store.retry, nothing logged; the same id works later."""
+    """R7: a write that fails gets store.retry and logs nothing; the same id works later."""
     async with playing() as (world, _, room, ada, ben):
         world.store.fail("append")
         assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.STORE_RETRY
@@ -177,8 +178,9 @@ async def test_a_failed_write_is_store_retry() -> None:
 
 @virtual
 async def test_a_write_whose_outcome_is_unknown() -> None:
-    """R6, after the write: store.retry; everybody sees the move all the same, and the same id gets
-    its ack.
+    """R6: a write that succeeds with an error gets store.retry.
+
+    All clients see the move, and the same id gets its ack.
     """
     async with playing() as (world, _, room, ada, ben):
         world.store.fail("append", Fault(after=True))
@@ -191,7 +193,7 @@ async def test_a_write_whose_outcome_is_unknown() -> None:
 
 @virtual
 async def test_an_unknown_outcome_of_a_chat_line() -> None:
-    """R6 for a command that would be accepted twice: the key decides."""
+    """R6: for a command that would be accepted twice, the key decides."""
     async with playing() as (world, _, room, ada, _):
         world.store.fail("append", Fault(after=True))
         assert await ada.refused(ada.chat(room, "hello", key="c")) == Code.STORE_RETRY
@@ -202,8 +204,9 @@ async def test_an_unknown_outcome_of_a_chat_line() -> None:
 
 @virtual
 async def test_a_store_that_is_away_and_comes_back() -> None:
-    """Every command gets store.retry while it is away; a moment after it is back the room has
-    caught up by itself.
+    """While the store is away, commands get store.retry.
+
+    Soon after its return the room has caught up by itself.
     """
     async with playing() as (world, _, room, ada, ben):
         world.store.down = True
@@ -221,8 +224,9 @@ async def test_a_store_that_is_away_and_comes_back() -> None:
 
 @virtual
 async def test_a_room_that_cannot_be_read_is_told_and_tried_again() -> None:
-    """A store that fails while a room is opened: store.retry to all who wait, and the next one
-    opens it.
+    """If the store fails while a room loads, all pending commands get store.retry.
+
+    The next command loads the room.
     """
     async with playing() as (world, _, room, ada, _):
         await ada.ack(ada.move(room, 0, "b2"))
@@ -237,7 +241,10 @@ async def test_a_room_that_cannot_be_read_is_told_and_tried_again() -> None:
 
 @virtual
 async def test_a_defect_costs_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An exception of ours: server.fault to whoever asked, a log line, and the room lives on."""
+    """An unexpected exception gives server.fault to the author and a log line.
+
+    The room lives on.
+    """
     async with playing() as (_, _, room, ada, ben):
         with monkeypatch.context() as patch:
             patch.setattr(runner_module, "projections", raises)
@@ -249,7 +256,10 @@ async def test_a_defect_costs_one_command(monkeypatch: pytest.MonkeyPatch) -> No
 
 @virtual
 async def test_a_log_that_cannot_be_read_costs_its_room_only() -> None:
-    """An entry of a newer Plyroom, say: server.fault for that room, nothing worse for the others."""
+    """A log with an unknown entry, of a newer version say, gives server.fault.
+
+    Other rooms are unaffected.
+    """
     async with playing() as (world, hub, room, ada, _):
         broken = StoredEvent(5, 0, 0, b'{"kind":"from_the_future"}')
         await world.store.append(Append(room, 4, (broken,), "n9"))
@@ -265,7 +275,7 @@ async def test_a_log_that_cannot_be_read_costs_its_room_only() -> None:
 
 @virtual
 async def test_a_game_that_fails_ends_the_command_only() -> None:
-    """R14: game.fault, and nothing changed; other commands of that room work."""
+    """R14: a failing game gives game.fault and changes nothing; other commands work."""
     broken = False
 
     def find(game_id: str) -> Any:
@@ -284,7 +294,7 @@ async def test_a_game_that_fails_ends_the_command_only() -> None:
 
 @virtual
 async def test_a_game_that_cannot_be_drawn_can_be_played() -> None:
-    """A fault in the picture costs the picture: the move is acknowledged and told."""
+    """A failing view only costs the view: the move is acknowledged and published."""
 
     def find(game_id: str) -> Any:
         return altered(game_id, {"view": raises, "move_view": raises, "board": raises})

@@ -1,5 +1,6 @@
-"""What a socket promises: hello first, one answer for each message, limits, and nobody waits for a
-slow one.
+"""The guarantees of a socket.
+
+It needs a hello first, answers each message once, has limits, and never waits for a slow reader.
 """
 
 import asyncio
@@ -26,18 +27,16 @@ ME, OPEN, AI1 = {"who": "me"}, {"who": "open"}, {"who": "ai", "level": 1}
 
 
 def session_of(node: Node, identity: str) -> Session:
-    """The server's end of somebody's socket."""
+    """Returns the server's end of a socket."""
     (found,) = [one for one in node.running.sessions._open if one.identity == identity]
     return found
 
 
-# --- hello ------------------------------------------------------------------------------------------------------------
+# --- hello
 
 
 async def test_hello_makes_a_guest() -> None:
-    """The welcome has the identity, its name, the store's epoch, the time, and the secret token
-    this once.
-    """
+    """The welcome has the identity, name, epoch and time, and this once the secret token."""
     async with serve() as node, node.socket() as one:
         welcome = await one.hello(name="  Ada\u202e ")
         assert welcome["name"] == "Ada"
@@ -51,8 +50,9 @@ async def test_hello_makes_a_guest() -> None:
 
 
 async def test_a_token_gives_the_identity_back() -> None:
-    """Under a new name if one is said; the token is not sent again, and stands nowhere in the
-    store.
+    """A token gives the identity back, with a new name if the hello has one.
+
+    The token is not sent again and is nowhere in the store.
     """
     async with serve() as node, node.guest(name="Ada") as one:
         assert one.token
@@ -82,7 +82,7 @@ async def test_a_token_gives_the_identity_back() -> None:
     ],
 )
 async def test_a_hello_that_is_refused(first: str | bytes, code: Code) -> None:
-    """A typed error, then 1008: nobody is served who has not said who they are."""
+    """A refused hello gets a typed error, then 1008."""
     async with serve() as node, node.socket() as one:
         await one.send(first)
         assert (await one.expect("error"))["code"] == code
@@ -91,14 +91,14 @@ async def test_a_hello_that_is_refused(first: str | bytes, code: Code) -> None:
 
 
 async def test_hello_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who says nothing is closed with 1008."""
+    """A connection without a hello in time is closed with 1008."""
     monkeypatch.setattr(session_module, "HELLO_TIMEOUT_S", 0.05)
     async with serve() as node, node.socket() as one:
         assert await one.closed() == (Close.POLICY, "say hello")
 
 
 async def test_hello_once() -> None:
-    """A second one is an error, and the socket stays what it was."""
+    """A second hello is an error and changes nothing."""
     async with serve() as node, node.guest() as one:
         await one.send(wire.Hello(protocol=1, name="Somebody else"))
         assert (await one.expect("error"))["code"] == Code.HELLO_TWICE
@@ -107,7 +107,7 @@ async def test_hello_once() -> None:
 
 
 async def test_hello_without_a_store() -> None:
-    """store.retry, and 1012: come back in a moment."""
+    """A hello without a store gets store.retry, then 1012: the client should retry soon."""
     world = World()
     async with serve(world) as node, node.socket() as one:
         world.store.fail("add_identity")
@@ -116,7 +116,7 @@ async def test_hello_without_a_store() -> None:
         assert (await one.closed())[0] == Close.RESTARTING
 
 
-# --- messages ---------------------------------------------------------------------------------------------------------
+# --- messages
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ async def test_hello_without_a_store() -> None:
     ],
 )
 async def test_a_bad_message_is_answered(frame: str | bytes, code: Code, key: str | None) -> None:
-    """With its code and id; the socket lives on and nothing has changed."""
+    """A bad message gets its code and id; the socket lives on, and nothing has changed."""
     async with serve() as node, node.guest() as one:
         await one.send(frame)
         error = await one.receive()
@@ -144,15 +144,16 @@ async def test_a_bad_message_is_answered(frame: str | bytes, code: Code, key: st
 
 
 async def test_a_frame_that_is_too_big_closes() -> None:
-    """1009, before it is read to its end."""
+    """A frame that is too big closes the socket with 1009 before it is read to its end."""
     async with serve() as node, node.guest() as one:
         await one.send('{"t":"ping","x":"' + "x" * wire.MAX_FRAME_BYTES + '"}')
         assert (await one.closed())[0] == Close.TOO_BIG
 
 
 async def test_every_command_is_answered_once() -> None:
-    """I19: a hundred at once, good and bad, for several rooms: one answer each, in the order of
-    each room.
+    """I19: a hundred commands at once, good and bad, get one answer each.
+
+    The answers of each room are in order.
     """
     async with serve() as node, node.guest() as one:
         rooms = [(await one.ack("create", game="sticks"))["room"] for _ in range(3)]
@@ -172,7 +173,7 @@ async def test_every_command_is_answered_once() -> None:
 
 
 async def test_a_match_by_socket() -> None:
-    """Two play, a third watches: each hears every event in order, the players their moves."""
+    """Two players and a spectator receive every event in order, the players also their moves."""
     async with (
         serve() as node,
         node.guest(name="Ada") as ada,
@@ -196,7 +197,7 @@ async def test_a_match_by_socket() -> None:
 
 
 async def test_a_socket_that_closes_is_forgotten() -> None:
-    """Its rooms, its place in the lobby and its session are gone; presence says so to the others."""
+    """A closed socket leaves its rooms, the lobby and the list of sessions; presence reports it."""
     async with serve() as node, node.guest() as ada:
         room = (await ada.ack("create", game="sticks"))["room"]
         await ada.ack("join", room=room)
@@ -210,7 +211,10 @@ async def test_a_socket_that_closes_is_forgotten() -> None:
 
 
 async def test_the_lobby_by_socket() -> None:
-    """The ack, the list, its changes; nothing after it was switched off; no ack without a list."""
+    """The lobby gives the ack, the list, then changes, until it is switched off.
+
+    Without a list there is no ack.
+    """
     async with serve() as node, node.guest() as ada, node.guest() as eve:
         await eve.ack("watch_lobby")
         assert (await eve.expect("lobby"))["full"] is True
@@ -228,11 +232,11 @@ async def test_the_lobby_by_socket() -> None:
         assert [m["t"] for m in eve.messages[heard:]] == ["error", "ack"]
 
 
-# --- limits -----------------------------------------------------------------------------------------------------------
+# --- limits
 
 
 async def test_too_many_messages() -> None:
-    """Beyond the burst each is refused with its id; after a while they are served again."""
+    """Messages beyond the burst are refused with their ids; later ones are accepted again."""
     async with serve(messages_burst=20, messages_per_s=50) as node, node.guest() as one:
         for n in range(60):
             await one.send(wire.Ping(id=f"p{n}"))
@@ -246,7 +250,7 @@ async def test_too_many_messages() -> None:
 
 
 async def test_far_too_many_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever does not slow down is closed with 1008."""
+    """A client that does not slow down is closed with 1008."""
     monkeypatch.setattr(session_module, "EXCESS", 30)
     async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
         for _ in range(100):
@@ -257,7 +261,7 @@ async def test_far_too_many_messages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_bad_frames_count_as_messages() -> None:
-    """Nonsense is limited like sense."""
+    """Invalid frames count towards the limit of messages."""
     async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
         for _ in range(10):
             await one.send("nonsense")
@@ -266,8 +270,9 @@ async def test_bad_frames_count_as_messages() -> None:
 
 
 async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One connection follows a number of rooms; leaving one makes place; joining one again needs
-    none.
+    """A connection follows a limited number of rooms.
+
+    Leaving one makes place; joining one again needs none.
     """
     monkeypatch.setattr(session_module, "ROOMS", 2)
     async with serve() as node, node.guest() as one:
@@ -281,7 +286,7 @@ async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_leave_that_was_refused_is_no_leave() -> None:
-    """Who could not leave because the room is busy is still forgotten when the connection ends."""
+    """A follower whose leave got room.busy is still removed when the connection ends."""
     world = World()
     async with serve(world, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
         room = (await ada.ack("create", game="sticks"))["room"]
@@ -303,8 +308,9 @@ async def test_a_leave_that_was_refused_is_no_leave() -> None:
 
 @asynccontextmanager
 async def deaf(node: Node) -> AsyncIterator[Session]:
-    """The server's end of a connection that has said hello and then reads nothing; the buffers
-    between are small.
+    """Returns the server's end of a connection that says hello and then reads nothing.
+
+    The buffers between are small.
     """
     reader, writer = await asyncio.open_connection("127.0.0.1", node.running.port, limit=1024)
     writer.get_extra_info("socket").setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
@@ -328,8 +334,9 @@ async def deaf(node: Node) -> AsyncIterator[Session]:
 
 
 async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
-    """R17: above 64 KiB unsent ephemeral frames are skipped, above 256 KiB it is gone; others
-    notice nothing.
+    """R17: a slow reader misses ephemeral frames above 64 KiB unsent.
+
+    Above 256 KiB it is disconnected. Other clients notice nothing.
     """
     async with serve() as node, node.guest() as fine, deaf(node) as session:
         transport, frame = session._transport, wire_frame("x" * 4000)
@@ -353,9 +360,7 @@ async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_the_end_does_not_wait_for_a_slow_reader(loop: str) -> None:
-    """R20: a connection that reads nothing and has something to read does not hold up the server's
-    end.
-    """
+    """R20: a connection that does not read its data does not delay the server's shutdown."""
 
     async def main() -> None:
         async with AsyncExitStack() as clients, AsyncExitStack() as nodes:
@@ -374,8 +379,9 @@ def wire_frame(text: str) -> bytes:
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_silence_is_closed_and_pings_are_not(loop: str) -> None:
-    """A connection from which nothing comes is closed with 1008 (the reason says why), on either
-    event loop.
+    """A silent connection is closed with 1008 and the reason; pings keep it open.
+
+    This holds on both event loops.
     """
 
     async def main() -> None:
@@ -405,7 +411,7 @@ def run_on(loop: str, main: Any) -> None:
 
 
 async def test_no_secret_is_logged_or_told() -> None:
-    """I14: tokens are in no log line, no message but the one welcome, and no error."""
+    """I14: a token is in no log line, no error, and no message but the one welcome."""
     with structlog.testing.capture_logs() as logs:
         async with serve() as node, node.guest(name="Ada") as ada, node.guest() as ben:
             assert ada.token

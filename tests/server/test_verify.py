@@ -1,4 +1,4 @@
-"""`plyroom verify` finds what is wrong with a store, and nothing where nothing is."""
+"""`plyroom verify` finds each fault of a store, and none in a sound one."""
 
 from pathlib import Path
 
@@ -18,8 +18,10 @@ async def check(database: Database) -> Report:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRequest) -> None:
-    """Finished matches, a rematch, an AI's, a private one, one in the middle, one that waits: all
-    is well.
+    """A sound store has no problem.
+
+    It has finished matches, a rematch, one against an AI, a private one, one in progress and one
+    that waits for a player.
     """
     async with empty_database(kind, request) as database:
         async with database.open() as store:
@@ -30,8 +32,9 @@ async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRe
         assert report.events == 31
 
 
+#: A statement that plants a fault: the invariant and a part of the report.
 FAULTS = {
-    # A gap, a head that is elsewhere, a time that goes back.
+    # A gap in the log, a wrong head, a time that goes back.
     "DELETE FROM events WHERE room = '{full}' AND v = 4": ("I3", "no entry 4"),
     "DELETE FROM events WHERE room = '{full}' AND v = 1": ("I3", "no entry 1"),
     "UPDATE rooms SET head = head + 1 WHERE id = '{full}'": ("I3", "the head is"),
@@ -40,23 +43,27 @@ FAULTS = {
         "I3",
         "time is before",
     ),
-    # Moves that are illegal, or another's, or lead elsewhere; an end that is missing or wrong.
-    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"a2"', '"move":"b1"') WHERE room = '{full}'""": (
+    # Moves that are illegal, out of turn, or lead to another position; a wrong result.
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"a2"', '"move":"b1"')
+       WHERE room = '{full}'""": (
         "I9",
         "is illegal",
     ),
-    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"b2"', '"move":"c2"') WHERE room = '{full}'""": (
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"b2"', '"move":"c2"')
+       WHERE room = '{full}'""": (
         "I9",
         "another position",
     ),
     """UPDATE events SET body = replace(CAST(body AS TEXT), '"ply":2,"seat":0', '"ply":2,"seat":1')
        WHERE room = '{full}'""": ("I9", "turn of seat 0"),
-    """UPDATE events SET body = replace(CAST(body AS TEXT), '"winner":0', '"winner":1') WHERE room = '{full}'""": (
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"winner":0', '"winner":1')
+       WHERE room = '{full}'""": (
         "I11",
         "does not say so",
     ),
-    # Entries that are no entries.
-    "UPDATE events SET body = CAST('{{\"kind\":\"danced\"}}' AS BLOB) WHERE room = '{full}' AND v = 5": (
+    # Invalid entries.
+    """UPDATE events SET body = CAST('{{"kind":"danced"}}' AS BLOB)
+       WHERE room = '{full}' AND v = 5""": (
         "I8",
         "cannot be read",
     ),
@@ -64,7 +71,7 @@ FAULTS = {
         "I8",
         "not as this program writes it",
     ),
-    # Command keys out of range, of others' events, or missing.
+    # Command keys that are out of range, belong to other events, or are missing.
     "UPDATE commands SET last_v = 99 WHERE room = '{full}' AND first_v > 3": (
         "I1",
         "not in the log",
@@ -77,12 +84,13 @@ FAULTS = {
         "I1",
         "no command made v 5 to 5",
     ),
-    # Rows beside the log.
+    # Rows that contradict the log.
     "UPDATE rooms SET listed = NOT listed WHERE id = '{waiting}'": (
         "I8",
         "listed of the room's row",
     ),
-    "UPDATE rooms SET summary = replace(CAST(summary AS TEXT), 'open', 'finished') WHERE id = '{waiting}'": (
+    """UPDATE rooms SET summary = replace(CAST(summary AS TEXT), 'open', 'finished')
+       WHERE id = '{waiting}'""": (
         "I8",
         "entry in the lobby",
     ),
@@ -96,7 +104,7 @@ FAULTS = {
     "DELETE FROM matches WHERE room = '{half}'": ("I8", "not in the list of matches"),
     "UPDATE matches SET room = '{waiting}' WHERE room = '{half}'": ("I8", "the log started none"),
     "UPDATE thoughts SET ply = ply + 1": ("I8", "no such move"),
-    # Rows of nothing.
+    # Rows that belong to nothing.
     "DELETE FROM rooms WHERE id = '{half}'": ("I3", "events of a room are kept"),
     "DELETE FROM matches WHERE room = '{against_ai}'": ("I3", "thoughts about a match are kept"),
 }
@@ -104,7 +112,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, str]]:
-    """A store full of matches as a file, and the names of its rooms."""
+    """Returns a store full of matches as the bytes of a file, and the ids of its rooms by name."""
     import asyncio
 
     async def make() -> list[str]:
@@ -129,7 +137,7 @@ def store_file(sound: tuple[bytes, dict[str, str]], tmp_path: Path) -> SqliteDat
 async def test_what_is_wrong_is_found(
     store_file: SqliteDatabase, sound: tuple[bytes, dict[str, str]], fault: str
 ) -> None:
-    """Each planted fault is found under its invariant, in its room."""
+    """Each planted fault is reported under its invariant and room."""
     invariant, words = FAULTS[fault]
     statement = fault.format(**sound[1])
     assert (
@@ -140,9 +148,7 @@ async def test_what_is_wrong_is_found(
 
 
 async def test_what_cannot_be_judged_is_counted(store_file: SqliteDatabase) -> None:
-    """A game that is gone, or whose rules have changed to something else: its moves are not called
-    illegal.
-    """
+    """Moves of a game that is gone or has changed are counted as unjudged, not as illegal."""
 
     def without(game_id: str) -> Game:
         if game_id == "connect-four":

@@ -1,4 +1,4 @@
-"""Who blocks the loop is named."""
+"""The watchdog names the game that blocks the event loop."""
 
 import asyncio
 import threading
@@ -23,25 +23,26 @@ def status(entered, wake):
 
 
 async def test_a_game_that_blocks_the_loop_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop that stands still is reported once, with the game whose rules it is in."""
-    told = threading.Event()
+    """A blocked loop is reported once, with the game whose rules block it."""
+    reported = threading.Event()
     lines: list[dict[str, Any]] = []
 
     def error(event: str, **fields: Any) -> None:
         lines.append({"event": event, **fields})
-        told.set()
+        reported.set()
 
     monkeypatch.setattr(watchdog, "log", SimpleNamespace(error=error))
     rules: dict[str, Any] = {}
     exec(compile(HANGS, "sleepy.py", "exec"), rules)
     with watchdog.watch_loop(limit_s=0.05):
-        rules["status"](threading.Event(), told)  # blocks this loop until the watchdog has spoken
+        rules["status"](threading.Event(), reported)  # blocks this loop until the watchdog reports
     assert [(line["event"], line["game"]) for line in lines] == [("event loop blocked", "sleepy")]
 
 
 async def test_a_loop_that_turns_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line for a loop that is merely waiting, however long, by a clock that goes on only while
-    the loop turns.
+    """A loop that only waits is not reported, however long.
+
+    The test's clock advances only while the loop runs.
     """
     beat_s, now_s = 0.01, [0.0]
     monkeypatch.setattr(watchdog, "BEAT_S", beat_s)
