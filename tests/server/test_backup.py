@@ -120,7 +120,7 @@ async def test_a_backup_restores_to_the_same(
             assert await store.find_command(rooms[0], CommandKey("cyd", "after")) is not None
 
 
-async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> None:
+async def test_a_backup_of_a_running_store_is_a_snapshot(database: Database) -> None:
     """R22: a backup taken during writes is a consistent snapshot.
 
     Each room is a prefix of its log, complete up to its head. All rooms are of one moment: of two
@@ -160,7 +160,7 @@ async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> 
             )
         assert heads["b"] <= heads["a"] <= heads["b"] + 1
         seen.append(heads["a"])
-    assert seen == sorted(set(seen)), "the store went on between them"
+    assert seen == sorted(set(seen)), "each backup is later than the one before"
 
 
 async def test_no_secret_is_in_a_backup(database: Database) -> None:
@@ -214,7 +214,7 @@ async def test_a_damaged_backup_restores_nothing(
         await restored(other, file)
 
 
-async def test_a_backup_goes_into_an_empty_store_only(
+async def test_a_backup_is_restored_into_an_empty_store_only(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
     """A restore into a store with data is refused and changes nothing."""
@@ -230,7 +230,7 @@ async def test_a_backup_goes_into_an_empty_store_only(
         assert await store.heads(["r1", "r2"]) == {"r2": 2}
 
 
-async def test_a_server_that_runs_is_not_restored_under(request: pytest.FixtureRequest) -> None:
+async def test_a_restore_under_a_running_server_is_refused(request: pytest.FixtureRequest) -> None:
     """A restore under a running server is refused.
 
     On PostgreSQL the heartbeats reveal the server; an SQLite file is locked by the process that
@@ -242,7 +242,7 @@ async def test_a_server_that_runs_is_not_restored_under(request: pytest.FixtureR
             await restored(database, packed([{"plyroom": "backup", "format": 1, "schema": "0003"}]))
 
 
-async def test_after_a_restore_the_days_count_anew(
+async def test_a_restore_restarts_the_expiry(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
     """After a restore of an old backup, no guest or room expires at the first check.
@@ -268,7 +268,7 @@ async def test_after_a_restore_the_days_count_anew(
             assert (await store.expire_rooms("", at_last, 9)).gone == ("r1",)
 
 
-async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.FixtureRequest) -> None:
+async def test_a_backup_of_an_older_schema_is_migrated(request: pytest.FixtureRequest) -> None:
     """A backup of an older schema is restored and then migrated; a newer one is refused."""
     async with (
         bare_database("sqlite", request) as old,

@@ -24,14 +24,14 @@ from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.ports import EnginesAway, OnInfo
 from server.seats import remote
 from server.seats.answers import LINE_KEPT, LINE_LIVE, Checker, Untrue
-from tests.server.test_engine_workers import AI1, Duel, Hand, hire, node
+from tests.server.test_engine_workers import AI1, Duel, HiredWorker, hire, node
 from tests.server.test_remote_engines import (
     GAME,
-    House,
+    Fleet,
     Pool,
     ScriptedWorker,
     answers,
-    house,
+    open_fleet,
     info,
     job,
     refuses,
@@ -78,16 +78,16 @@ LIES: dict[str, Script] = {
     "a move that is not allowed": says("h"),
     "a move of another spelling": says(" d"),
     "a quarantine": lambda order: [work.Refused(order.id, order.attempt, "quarantined", POISON)],
-    **{f"answers {what}": says("d", info) for what, told in FALSE.items()},
-    **{f"thinks {what}": progress(info) for what, told in FALSE.items()},
+    **{f"answers {what}": says("d", info) for what, info in FALSE.items()},
+    **{f"thinks {what}": progress(info) for what, info in FALSE.items()},
 }
 
 
-async def first_and_second(here: House) -> tuple[ScriptedWorker, ScriptedWorker]:
+async def first_and_second(fleet: Fleet) -> tuple[ScriptedWorker, ScriptedWorker]:
     """Hires two workers; the engines prefer the first one as long as they trust it."""
-    first, second = await here.hire(), await here.hire(cores=2)
+    first, second = await fleet.hire(), await fleet.hire(cores=2)
     second.advertise(running=1)
-    await here.until(lambda: here.engines._workers[second.name].load > 0)
+    await fleet.until(lambda: fleet.engines._workers[second.name].load > 0)
     second.news = answers("e")
     return first, second
 
@@ -98,16 +98,16 @@ async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -
 
     The log reports it once, without the worker's own words.
     """
-    async with house(tmp_path) as here:
-        bad, _ = await first_and_second(here)
+    async with open_fleet(tmp_path) as fleet:
+        bad, _ = await first_and_second(fleet)
         bad.news = LIES[lie]
         seen: list[Info] = []
         with capture_logs() as logged:
             for number in range(3):
-                assert (await here.engines.search(job(f"r{number}"), seen.append)).move == "e"
+                assert (await fleet.engines.search(job(f"r{number}"), seen.append)).move == "e"
         assert len(bad.orders) == 1
         assert seen == [info("e")] * 3
-        assert here.engines._metrics.bad_answers == 1
+        assert fleet.engines._metrics.bad_answers == 1
         assert [
             line["worker"] for line in logged if line["event"] == "worker not asked any more"
         ] == [bad.name]
@@ -115,10 +115,10 @@ async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("broken", ["a wrong field", "too long"])
-async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None:
+async def test_an_invalid_answer_goes_to_another_worker(broken: str, tmp_path: Path) -> None:
     """After an invalid answer the search goes to another worker at once, without a timeout."""
-    async with house(tmp_path) as here:
-        bad, good = await first_and_second(here)
+    async with open_fleet(tmp_path) as fleet:
+        bad, good = await first_and_second(fleet)
 
         def speak(order: work.Search) -> list[work.News]:
             payload = work.encode(work.Answered(order.id, order.attempt, Result("d", GOOD)))
@@ -132,15 +132,15 @@ async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None
             return []
 
         bad.news = speak
-        assert (await here.search()).move == "e"
-        assert (await here.search()).move == "e"
-        assert (len(bad.orders), len(good.orders), here.engines.counts.lost) == (1, 2, 0)
+        assert (await fleet.search()).move == "e"
+        assert (await fleet.search()).move == "e"
+        assert (len(bad.orders), len(good.orders), fleet.engines.counts.lost) == (1, 2, 0)
 
 
-async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: Path) -> None:
+async def test_nonsense_about_another_attempt_changes_nothing(tmp_path: Path) -> None:
     """Only a message with the search's id and current attempt can discredit a worker."""
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with open_fleet(tmp_path) as fleet:
+        worker = await fleet.hire()
 
         def speak(order: work.Search) -> list[work.News]:
             for search, attempt in (("another", 1), (order.id, 2)):
@@ -150,12 +150,12 @@ async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: 
             return answers("d")(order)
 
         worker.news = speak
-        assert (await here.search()).move == "d"
-        assert (await here.search()).move == "d"
-        assert here.engines._metrics.bad_answers == 0
+        assert (await fleet.search()).move == "d"
+        assert (await fleet.search()).move == "d"
+        assert fleet.engines._metrics.bad_answers == 0
 
 
-async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path) -> None:
+async def test_without_another_worker_the_search_fails_with_our_reason(tmp_path: Path) -> None:
     """Without another worker the search fails at once, with our own reason.
 
     So does every later search of that game until a trusted worker joins. For other games the worker
@@ -163,61 +163,61 @@ async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path)
     """
     sticks = load_game("sticks")
     games = {GAME.id: Offer(GAME.digest), sticks.id: Offer(sticks.digest)}
-    async with house(tmp_path) as here:
-        bad = await here.hire(games=games)
+    async with open_fleet(tmp_path) as fleet:
+        bad = await fleet.hire(games=games)
         bad.news = LIES["a quarantine"]
         for number in range(2):
             with pytest.raises(
                 SearchFailed,
                 match=f"^no worker that offers {GAME.id} gives an answer that can be used$",
             ):
-                await here.search(job(f"r{number}"))
+                await fleet.search(job(f"r{number}"))
         assert len(bad.orders) == 1
-        assert not here.engines.is_warm(GAME.id)
-        assert here.engines.is_warm(sticks.id)
+        assert not fleet.engines.is_warm(GAME.id)
+        assert fleet.engines.is_warm(sticks.id)
         (token, *_) = sticks.start().tokens()
         bad.news = answers(token)
-        assert (await here.search(job(game=sticks.id, level=3))).move == token
+        assert (await fleet.search(job(game=sticks.id, level=3))).move == token
         bad.advertise(running=0)
-        good = await here.hire()
+        good = await fleet.hire()
         good.news = answers("c")
-        assert (await here.search()).move == "c"
+        assert (await fleet.search()).move == "c"
         assert len(bad.orders) == 2
 
 
-async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
+async def test_a_liar_that_returns_stays_distrusted(tmp_path: Path) -> None:
     """A liar stays distrusted when its advert disappears and returns: it is the same process.
 
     A restarted worker has another name.
     """
-    async with house(tmp_path) as here:
-        bad = await here.hire()
+    async with open_fleet(tmp_path) as fleet:
+        bad = await fleet.hire()
         bad.news = says("h")
         with pytest.raises(SearchFailed):
-            await here.search()
-        here.workers.remove(bad)
+            await fleet.search()
+        fleet.workers.remove(bad)
         bad.link._status = b""
         bad.link.publish(work.worker_topic(bad.name), b"", kept=True)
-        await here.until(lambda: bad.name not in here.engines._workers)
+        await fleet.until(lambda: bad.name not in fleet.engines._workers)
         with pytest.raises(EnginesAway):
-            await here.search()
+            await fleet.search()
         bad.link.set_status(work.encode(bad.advert))
-        await here.until(lambda: bad.name in here.engines._workers)
+        await fleet.until(lambda: bad.name in fleet.engines._workers)
         with pytest.raises(SearchFailed):
-            await here.search()
+            await fleet.search()
         assert len(bad.orders) == 1
 
 
-async def test_after_a_liar_the_pool_here(tmp_path: Path) -> None:
+async def test_after_a_liar_the_own_pool_searches(tmp_path: Path) -> None:
     """Without another worker the node's own pool plays the move."""
-    async with house(tmp_path, pool := Pool()) as here:
-        bad = await here.hire()
+    async with open_fleet(tmp_path, pool := Pool()) as fleet:
+        bad = await fleet.hire()
         bad.news = LIES["a quarantine"]
-        assert [(await here.search()).move for _ in range(2)] == ["g", "g"]
+        assert [(await fleet.search()).move for _ in range(2)] == ["g", "g"]
         assert (len(bad.orders), len(pool.jobs)) == (1, 2)
 
 
-async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
+async def test_a_quarantine_of_the_own_pool_spares_workers(tmp_path: Path) -> None:
     """A quarantine in the node's own pool does not affect workers.
 
     Busy workers still get the search; without workers the search fails because of the quarantine.
@@ -228,43 +228,43 @@ async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
             self.jobs.append(job)
             raise GameQuarantined("three failed in a row")
 
-    async with house(tmp_path, pool := Quarantined()) as here:
+    async with open_fleet(tmp_path, pool := Quarantined()) as fleet:
         with pytest.raises(GameQuarantined):
-            await here.search()
-        worker = await here.hire()
+            await fleet.search()
+        worker = await fleet.hire()
         worker.news = answers("d")
         worker.advertise(running=1)
-        await here.until(lambda: here.engines._workers[worker.name].load == 1)
-        assert (await here.search()).move == "d"
+        await fleet.until(lambda: fleet.engines._workers[worker.name].load == 1)
+        assert (await fleet.search()).move == "d"
         assert len(pool.jobs) == 2
         worker.news = LIES["no move"]
         with pytest.raises(GameQuarantined):
-            await here.search()
+            await fleet.search()
 
 
-async def test_a_worker_that_gives_up_one_search_keeps_the_others(tmp_path: Path) -> None:
+async def test_a_failed_search_goes_to_another_worker(tmp_path: Path) -> None:
     """A failed search goes to another worker; the first one still gets the next search."""
-    async with house(tmp_path) as here:
-        first, _ = await first_and_second(here)
+    async with open_fleet(tmp_path) as fleet:
+        first, _ = await first_and_second(fleet)
         first.news = refuses("failed")
-        assert (await here.search(job("r1"))).move == "e"
+        assert (await fleet.search(job("r1"))).move == "e"
         first.news = answers("a")
-        assert (await here.search(job("r2"))).move == "a"
-        assert here.engines._metrics.bad_answers == 0
+        assert (await fleet.search(job("r2"))).move == "a"
+        assert fleet.engines._metrics.bad_answers == 0
 
 
-async def test_a_flood_of_progress_is_read_ten_times_a_second(
+async def test_progress_is_limited_to_ten_a_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A node checks and forwards at most ten progress messages a second per search."""
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with open_fleet(tmp_path) as fleet:
+        worker = await fleet.hire()
         clock_s = remote._now_s()
         monkeypatch.setattr(remote, "_now_s", lambda: clock_s)
         worker.news = progress(GOOD)
         seen: list[Info] = []
-        searching = asyncio.create_task(here.engines.search(job(), seen.append))
-        await here.until(lambda: bool(seen))
+        searching = asyncio.create_task(fleet.engines.search(job(), seen.append))
+        await fleet.until(lambda: bool(seen))
         order = worker.orders[0]
         for burst in range(2, 5):
             for depth in range(20):
@@ -275,12 +275,12 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(
                     ),
                 )
             worker.say(order, work.Taken("end of the burst", burst))
-            late = here.engines.counts.late
-            await here.until(lambda late=late: here.engines.counts.late == late + 1)  # type: ignore[misc]
+            late = fleet.engines.counts.late
+            await fleet.until(lambda late=late: fleet.engines.counts.late == late + 1)  # type: ignore[misc]
             assert len(seen) == burst - 1
             clock_s += remote.PROGRESS_S
             worker.say(order, work.Progress(order.id, order.attempt, replace(GOOD, depth=burst)))
-            await here.until(lambda burst=burst: len(seen) == burst)  # type: ignore[misc]
+            await fleet.until(lambda burst=burst: len(seen) == burst)  # type: ignore[misc]
             assert seen[-1].depth == burst
         worker.say(order, work.Answered(order.id, order.attempt, Result("d", GOOD)))
         assert (await searching).move == "d"
@@ -308,7 +308,7 @@ def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
         chess.result(Result("e4", Info(1, 0, 1, 1, 1, ())))
 
 
-def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
+def test_only_the_shown_part_of_a_line_is_checked() -> None:
     """Only the part of a line that is shown is checked, since each move costs move generation.
 
     A line has a maximal length, which is shorter during the search.
@@ -331,7 +331,7 @@ async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script
     return worker
 
 
-async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
+async def test_a_match_continues_beside_liars(tmp_path: Path) -> None:
     """Two AI seats play to the end with one good worker among liars.
 
     Nothing that the liars say is shown or stored.
@@ -350,7 +350,7 @@ async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
         liars = [
             await liar(stack, broker, f"liar{number}", LIES[lie]) for number, lie in enumerate(lies)
         ]
-        good: Hand = hire(broker, "good")
+        good: HiredWorker = hire(broker, "good")
         stack.push_async_callback(good.kill)
         await until(lambda: len(engines._workers) == 1 + len(lies))
         duel = Duel(hub, "host")

@@ -30,7 +30,7 @@ from tests.support.fake_server import Client, World
 AI1 = wire.AiSeat(level=1)
 
 
-class PretendingPool(Pool):
+class FakePool(Pool):
     """A pool that plays any legal move after a delay, with some progress before it.
 
     With `hang` set, a search ends only by cancellation.
@@ -74,11 +74,11 @@ class PretendingPool(Pool):
         return Result(move, info)
 
 
-class Hand:
+class HiredWorker:
     """A worker in this process, with a method to kill it."""
 
     def __init__(
-        self, worker: EngineWorker, pool: PretendingPool, tasks: list["asyncio.Task[None]"]
+        self, worker: EngineWorker, pool: FakePool, tasks: list["asyncio.Task[None]"]
     ) -> None:
         self.worker = worker
         self.pool = pool
@@ -93,12 +93,16 @@ class Hand:
         await self.worker.close()
 
 
-def hire(broker: Mosquitto, name: str, cores: int = 1, games: tuple[str, ...] = (GAME.id,)) -> Hand:
+def hire(
+    broker: Mosquitto, name: str, cores: int = 1, games: tuple[str, ...] = (GAME.id,)
+) -> HiredWorker:
     """Starts a worker that joins the broker."""
     link = Link(broker.address, name, work.worker_topic(name))
-    pool = PretendingPool()
+    pool = FakePool()
     worker = EngineWorker(link, pool, cores, games)
-    return Hand(worker, pool, [asyncio.create_task(link.run()), asyncio.create_task(worker.run())])
+    return HiredWorker(
+        worker, pool, [asyncio.create_task(link.run()), asyncio.create_task(worker.run())]
+    )
 
 
 class Server:
@@ -141,21 +145,23 @@ class Server:
 
 
 @asynccontextmanager
-async def workshop(folder: Path, cores: int = 1) -> AsyncIterator[tuple[Server, Hand]]:
+async def open_server_and_worker(
+    folder: Path, cores: int = 1
+) -> AsyncIterator[tuple[Server, HiredWorker]]:
     """Yields a server and a worker that know each other."""
     async with (
         mosquitto(folder) as broker,
         open_link(broker.address, "s1", "plyroom/1/nodes/s1") as link,
     ):
         server = Server(link)
-        hand = hire(broker, "w1", cores)
+        hired = hire(broker, "w1", cores)
         try:
             await server.until(
-                lambda: bool(link.flows and "w1" in server.adverts and hand.worker.link.flows)
+                lambda: bool(link.flows and "w1" in server.adverts and hired.worker.link.flows)
             )
-            yield server, hand
+            yield server, hired
         finally:
-            await hand.kill()
+            await hired.kill()
 
 
 async def test_an_order_is_served(tmp_path: Path) -> None:
@@ -163,7 +169,7 @@ async def test_an_order_is_served(tmp_path: Path) -> None:
 
     A repeated order is the same order.
     """
-    async with workshop(tmp_path) as (server, hand):
+    async with open_server_and_worker(tmp_path) as (server, hired):
         for _ in range(3):
             server.order("w1", "a")
         await server.until(lambda: bool(server.of(work.Answered, "a")))
@@ -173,28 +179,28 @@ async def test_an_order_is_served(tmp_path: Path) -> None:
         assert isinstance(server.news[0], work.Taken)
         assert server.of(work.Progress, "a")
         assert len(server.of(work.Answered, "a")) == 1
-        assert len(hand.pool.jobs) == 2
+        assert len(hired.pool.jobs) == 2
         await server.until(lambda: server.adverts["w1"].games[GAME.id].nps == 1000)
 
 
-async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) -> None:
+async def test_progress_is_limited_to_ten_a_second(tmp_path: Path) -> None:
     """A worker reports progress at most ten times a second."""
-    async with workshop(tmp_path) as (server, hand):
-        told: list[Info] = []
+    async with open_server_and_worker(tmp_path) as (server, hired):
+        reports: list[Info] = []
         order = work.Search("a", 1, "s1", job(), 1000)
-        tell = hand.worker._teller(order)
+        tell = hired.worker._teller(order)
         for _ in range(100):
             tell(Info(1, 0, 1, 1, 1, ("d",)))
         await asyncio.sleep(0.11)
         tell(Info(2, 0, 1, 1, 1, ("d",)))
         await server.until(lambda: len(server.of(work.Progress, "a")) >= 2)
         assert len(server.of(work.Progress, "a")) == 2
-        assert told == []
+        assert reports == []
 
 
-async def test_what_it_refuses(tmp_path: Path) -> None:
+async def test_refusals_of_a_worker(tmp_path: Path) -> None:
     """A worker refuses other rules, unknown games, invalid positions, and a full queue."""
-    async with workshop(tmp_path) as (server, hand):
+    async with open_server_and_worker(tmp_path) as (server, hired):
         server.order("w1", "rules", msgspec.structs.replace(job(), rules="0" * 16))
         server.order("w1", "game", job(game="sticks"))
         server.order("w1", "digest", msgspec.structs.replace(job(), digest="0" * 16))
@@ -209,15 +215,15 @@ async def test_what_it_refuses(tmp_path: Path) -> None:
             "digest": "failed",
             "moves": "failed",
         }
-        hand.pool.hang = True
+        hired.pool.hang = True
         for number in range(4):
             server.order("w1", f"many{number}")
         await server.until(lambda: bool(server.of(work.Refused, "many3")))
         assert server.of(work.Refused, "many3")[0].reason == "busy"
-        assert hand.worker.advert().running == 3
+        assert hired.worker.advert().running == 3
         for payload in (b"", b"{", b"[" * 9000, b'{"type":"Search"}', b"x" * (work.MAX_BYTES + 1)):
             server.link.publish(work.order_topic("w1"), payload, kept=True)
-        await server.until(lambda: hand.worker.link.counts.refused == 5)
+        await server.until(lambda: hired.worker.link.counts.refused == 5)
 
 
 async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
@@ -225,21 +231,21 @@ async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
 
     A stop that overtakes its search prevents it.
     """
-    async with workshop(tmp_path, cores=4) as (server, hand):
-        hand.pool.hang = True
+    async with open_server_and_worker(tmp_path, cores=4) as (server, hired):
+        hired.pool.hang = True
         server.order("w1", "a")
         server.order("w1", "b", deadline_ms=50)
         server.order("w1", "c")
-        await server.until(lambda: hand.pool.cancelled == 1)
+        await server.until(lambda: hired.pool.cancelled == 1)
         server.link.publish(work.order_topic("w1"), work.encode(work.Stop("a", 2)), kept=True)
         server.link.publish(work.order_topic("w1"), work.encode(work.Stop("a", 1)), kept=True)
-        await server.until(lambda: hand.pool.cancelled == 2)
+        await server.until(lambda: hired.pool.cancelled == 2)
         server.link.publish(work.order_topic("w1"), work.encode(work.Stop("late", 1)), kept=True)
         server.order("w1", "late")
         server.link.publish("plyroom/1/nodes/s1", b"", kept=True)
-        await server.until(lambda: hand.pool.cancelled == 3)
-        await server.until(lambda: hand.worker.advert().running == 0)
-        assert len(hand.pool.jobs) == 3
+        await server.until(lambda: hired.pool.cancelled == 3)
+        await server.until(lambda: hired.worker.advert().running == 0)
+        assert len(hired.pool.jobs) == 3
 
 
 # --- matches
@@ -308,16 +314,16 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
         nodes = [
             await stack.enter_async_context(node(world, broker, name)) for name in ("n1", "n2")
         ]
-        hands = {name: hire(broker, name) for name in ("w0", "w1", "w2")}
+        workers = {name: hire(broker, name) for name in ("w0", "w1", "w2")}
         duels = [Duel(nodes[number % 2][0], f"host{number}") for number in range(4)]
         for one in duels:
             await one.begin()
         playing = [asyncio.create_task(one.play()) for one in duels]
         for number in range(kills):
-            name = await busy(hands)
+            name = await busy(workers)
             await asyncio.sleep(chance.random() * 0.1)
-            await hands.pop(name).kill()
-            hands[f"w{number + 3}"] = hire(broker, f"w{number + 3}")
+            await workers.pop(name).kill()
+            workers[f"w{number + 3}"] = hire(broker, f"w{number + 3}")
         moves = [len(one.host.events()) for one in duels]
         async with asyncio.timeout(PATIENCE_S):
             while any(
@@ -329,13 +335,13 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
             task.cancel()
         assert sum(one.judge() for one in duels) > kills
         assert sum(engines.counts.lost for _, engines in nodes) >= kills // 2
-        for hand in hands.values():
-            await hand.kill()
+        for hired in workers.values():
+            await hired.kill()
 
 
-async def busy(hands: dict[str, Hand]) -> str:
+async def busy(workers: dict[str, HiredWorker]) -> str:
     """Returns a worker that is searching."""
     async with asyncio.timeout(PATIENCE_S):
-        while not (found := [name for name, hand in hands.items() if hand.worker._running]):
+        while not (found := [name for name, hired in workers.items() if hired.worker._running]):
             await asyncio.sleep(0.002)
     return found[0]

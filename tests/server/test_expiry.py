@@ -53,7 +53,7 @@ async def left_alone(hub: Hub, **fields: Any) -> str:
 
 
 @virtual
-async def test_a_room_without_a_match_goes() -> None:
+async def test_a_room_without_a_match_expires() -> None:
     """A room without a match expires after seven full days without visitors.
 
     The lobby's watchers are notified, and so is a client that joins later.
@@ -74,7 +74,7 @@ async def test_a_room_without_a_match_goes() -> None:
 
 
 @virtual
-async def test_a_visit_begins_the_days_anew() -> None:
+async def test_a_visit_restarts_the_days() -> None:
     """A visit on any node restarts the seven days, even if the bus loses messages."""
     world = DatedWorld()
     async with world.hub("n1") as hub, world.hub("n2") as other:
@@ -88,7 +88,7 @@ async def test_a_visit_begins_the_days_anew() -> None:
             other.put_idle_away(0)
             await hub.look_for_old()
         assert await world.store.heads([room]) == {room: 3}
-        assert world.store.calls["saw_rooms"] == 5, "once a day and not at every visit"
+        assert world.store.calls["saw_rooms"] == 5, "one write a day, not one a visit"
         visitor = Client(other, "dan")
         await visitor.ack(visitor.join(room))
         assert world.store.calls["saw_rooms"] == 5
@@ -111,7 +111,7 @@ async def test_a_room_that_is_open_stays() -> None:
 
 
 @virtual
-async def test_a_room_with_a_match_stays_for_ever() -> None:
+async def test_a_room_with_a_match_never_expires() -> None:
     """A room with a match, running or aborted, never expires."""
     world = DatedWorld()
     async with world.hub() as hub:
@@ -128,7 +128,7 @@ async def test_a_room_with_a_match_stays_for_ever() -> None:
 
 
 @virtual
-async def test_somebody_opens_a_room_as_it_goes() -> None:
+async def test_a_room_is_opened_during_its_deletion() -> None:
     """A client that opens a room during its deletion is told that it is gone.
 
     The room is opened between the first and the last read of its log.
@@ -185,7 +185,7 @@ async def test_a_clock_that_is_ahead_lets_nothing_go() -> None:
 
 
 @virtual
-async def test_a_store_that_fails_is_asked_again() -> None:
+async def test_a_failed_expiry_is_retried() -> None:
     """After a store failure the next check deletes; the failed one has changed nothing."""
     world = DatedWorld()
     async with world.hub() as hub:
@@ -246,7 +246,7 @@ async def test_guests_who_sat_stay() -> None:
 
 @pytest.mark.parametrize("call", ["create", "sit"])
 @virtual
-async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
+async def test_a_guest_is_marked_before_they_sit(call: str) -> None:
     """A guest is marked before they get a seat; if that fails, nothing changes."""
     world = DatedWorld()
     async with world.hub() as hub:
@@ -263,7 +263,7 @@ async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
 
 
 @virtual
-async def test_a_day_is_noted_once() -> None:
+async def test_a_day_is_stored_once() -> None:
     """A guest's day is stored at creation and once on each later day, whatever they send."""
     world = DatedWorld()
     async with world.hub() as hub:
@@ -309,7 +309,7 @@ async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
     ].value if "plyroom" in answer.cookies else None
 
 
-async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
+async def test_a_browser_whose_guest_expired_gets_a_new_one() -> None:
     """A browser whose guest expired gets a new one, by HTTP or a socket's hello.
 
     A hello with an expired token is refused, and the client may send one without a token.
@@ -342,10 +342,10 @@ async def test_a_guest_who_says_hello_at_that_moment() -> None:
         assert token is not None
         world.pass_days(GUEST_DAYS + 1)
         gate = world.store.hold("saw_identities")
-        asked = asyncio.create_task(guest(http, token))
+        request = asyncio.create_task(guest(http, token))
         await world.store.waiting["saw_identities"].wait()
         assert await let_go(world, 0) == (before,)
         gate.set()
-        after, fresh = await asked
+        after, fresh = await request
         assert after != before
         assert fresh is not None

@@ -40,7 +40,7 @@ def owed(played: Played) -> ForcedPass:
 # --- the room's rules
 
 
-def test_the_server_passes_for_the_person_to_move() -> None:
+def test_a_forced_pass_is_one_event() -> None:
     """A forced pass is one event with `forced` set and the effect of the player's own pass."""
     played, by_hand = before_a_pass(), before_a_pass()
     (event,) = played.do(AI, owed(played))
@@ -54,7 +54,7 @@ def test_the_server_passes_for_the_person_to_move() -> None:
     assert played.room.forced_pass() is None
 
 
-def test_a_move_of_ones_own_has_the_bytes_that_it_always_had() -> None:
+def test_an_ordinary_move_has_no_new_field() -> None:
     """Only a forced pass has an additional field in the log."""
     played = before_a_pass()
     played.do(ADA, played.move("pass"))
@@ -100,7 +100,7 @@ def test_only_the_server_passes_for_others() -> None:
     assert played.refuse(ADA, owed(played)) == Code.SEAT_NONE
 
 
-def test_ais_and_matches_that_are_over_are_left_alone() -> None:
+def test_no_pass_for_ais_and_finished_matches() -> None:
     """No pass is forced for an AI, which passes itself, or after the end of a match."""
     played = before_a_pass()
     match = played.match
@@ -156,7 +156,7 @@ async def moves_of(world: World, room: str) -> list[StoredEvent]:
 
 
 @virtual
-async def test_a_forced_pass_comes_after_a_moment() -> None:
+async def test_a_forced_pass_comes_after_a_second() -> None:
     """The forced pass comes after a second by default, whatever happens meanwhile.
 
     All clients see it as forced, and the other side is to move.
@@ -179,7 +179,7 @@ async def test_a_forced_pass_comes_after_a_moment() -> None:
 
 
 @virtual
-async def test_who_passes_in_time_passes_once() -> None:
+async def test_a_player_who_passes_in_time_passes_once() -> None:
     """If the player passes in time, the server does not pass again."""
     world = World()
     async with waiting_for_a_pass(world) as (_, room, ada, _ben):
@@ -236,7 +236,7 @@ async def test_two_nodes_pass_once() -> None:
 
 
 @virtual
-async def test_a_pass_whose_write_fails_comes_all_the_same() -> None:
+async def test_a_pass_whose_write_fails_is_retried() -> None:
     """One pass is logged after a write that failed or whose outcome is unknown."""
     for fault in (Fault(), Fault(after=True)):
         world = World()

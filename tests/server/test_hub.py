@@ -55,7 +55,7 @@ async def test_creating_again_gives_the_same_room() -> None:
 
 
 @virtual
-async def test_creating_at_once_makes_one_room() -> None:
+async def test_concurrent_creates_make_one_room() -> None:
     """I1: the same create, sent ten times to two nodes at once, makes one room."""
     world = World()
     async with world.hub() as hub, world.hub("n2") as other:
@@ -67,7 +67,7 @@ async def test_creating_at_once_makes_one_room() -> None:
 
 
 @virtual
-async def test_what_was_acknowledged_stays_so_beyond_any_limit() -> None:
+async def test_a_repeated_create_is_acknowledged_beyond_any_limit() -> None:
     """I1: a repeated create gets its ack even at the limit of rooms or if the game is gone."""
     world = world_with(rooms_burst=3)
     async with world.hub() as hub:
@@ -167,7 +167,7 @@ async def test_an_idle_room_leaves_memory() -> None:
         room = await ada.create()
         await ada.ack(ada.join(room))
         await asyncio.sleep(300)
-        assert hub.runner(room) is not None, "somebody follows it"
+        assert hub.runner(room) is not None, "the room has a follower"
         ada.close()
         await asyncio.sleep(50)
         assert hub.runner(room) is not None
@@ -179,7 +179,7 @@ async def test_an_idle_room_leaves_memory() -> None:
 
 
 @virtual
-async def test_a_room_at_work_stays_in_memory() -> None:
+async def test_a_room_whose_ai_thinks_stays_in_memory() -> None:
     """A room whose AI is thinking stays in memory, even without followers."""
     world = world_with(room_idle_s=1.0)
     move = asyncio.Event()
@@ -201,7 +201,7 @@ async def test_a_room_at_work_stays_in_memory() -> None:
 
 
 @virtual
-async def test_so_many_rooms_and_no_more() -> None:
+async def test_the_limit_of_rooms_in_memory() -> None:
     """I20: beyond the limit the answer is room.limit; idle rooms are evicted, rooms in use stay."""
     world = world_with(max_rooms=3, rooms_burst=99)
     async with world.hub() as hub:
@@ -221,7 +221,7 @@ async def test_so_many_rooms_and_no_more() -> None:
 
 
 @virtual
-async def test_a_hub_ends_with_everything_it_began() -> None:
+async def test_a_closed_hub_leaves_no_task() -> None:
     """A closed hub leaves no task of searches or rooms.
 
     Pending commands get a refusal that asks to send them again, or no answer.
@@ -249,7 +249,7 @@ async def test_a_hub_ends_with_everything_it_began() -> None:
 
 
 @virtual
-async def test_what_ends_the_block_comes_out_as_itself() -> None:
+async def test_an_exception_in_the_block_is_not_grouped() -> None:
     """An exception inside the block is not wrapped in an exception group."""
     world = World()
     with pytest.raises(ZeroDivisionError):
@@ -315,7 +315,7 @@ async def test_another_node_takes_over_when_one_is_silent() -> None:
     async with world.hub("n2"):
         await asyncio.sleep(1.5)
         assert await world.store.heads(rooms) == dict.fromkeys(rooms, 4), (
-            "the other one may be alive"
+            "the other node may be alive"
         )
         await asyncio.sleep(4)
         assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5)
@@ -323,7 +323,7 @@ async def test_another_node_takes_over_when_one_is_silent() -> None:
 
 @pytest.mark.parametrize("ahead_ms", [60_000, -60_000, 0])
 @virtual
-async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_ms: int) -> None:
+async def test_clock_skew_kills_no_node(ahead_ms: int) -> None:
     """R15: heartbeats use the store's clock, whatever a node's clock says.
 
     Each node knows the difference.
@@ -349,7 +349,7 @@ async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_m
 
 
 @virtual
-async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
+async def test_a_wake_up_is_retried_after_a_store_failure() -> None:
     """R7: if the read of a room that was taken over fails, it is retried."""
     for call in ("head", "events"):
         world = world_with(sole_node=True)
@@ -361,7 +361,7 @@ async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
 
 
 @virtual
-async def test_a_node_whose_heartbeat_fails_goes_on() -> None:
+async def test_a_node_survives_a_failed_heartbeat() -> None:
     """A node whose heartbeat fails continues to play and retries the heartbeat."""
     world = World()
     async with world.hub() as hub:
@@ -377,7 +377,7 @@ async def test_a_node_whose_heartbeat_fails_goes_on() -> None:
 
 
 @virtual
-async def test_a_hub_that_cannot_begin_says_so() -> None:
+async def test_a_hub_that_cannot_start_raises() -> None:
     """A hub that cannot start raises StoreUnavailable itself, not a group."""
     world = World()
     world.store.down = True
@@ -444,7 +444,7 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
 
 
 @virtual
-async def test_unlisted_rooms_are_never_told_of() -> None:
+async def test_unlisted_rooms_are_never_shown() -> None:
     """I15: an unlisted room appears in neither the lobby, its changes, nor the list of matches."""
     async with (world := World()).hub() as hub:
         eve = await watch(hub)

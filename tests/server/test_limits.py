@@ -46,7 +46,7 @@ def refusal_of(work: Any) -> LimitExceeded:
 # --- the parts
 
 
-def test_so_many_at_once_and_so_many_a_minute() -> None:
+def test_a_burst_and_a_rate_a_minute() -> None:
     """After the burst a rate admits one request per interval; a refusal gives the wait.
 
     Other addresses are unaffected.
@@ -64,7 +64,7 @@ def test_so_many_at_once_and_so_many_a_minute() -> None:
 
 
 @pytest.mark.parametrize(("burst", "per_minute"), [(0, 60), (60, 0), (0, 0)])
-def test_nought_is_off(burst: int, per_minute: int) -> None:
+def test_zero_is_off(burst: int, per_minute: int) -> None:
     """A limit of 0 switches off the rate, the limit of sockets and the share of the rooms."""
     rates, sockets, places = Rates("guests", burst, per_minute), Sockets(0), Places(300, 0)
     for number in range(299):
@@ -91,7 +91,7 @@ def test_a_million_addresses_fill_no_memory() -> None:
     refusal_of(lambda: rates.take(HERE, 0.0))
 
 
-def test_addresses_are_forgotten_when_they_may_take_all_again() -> None:
+def test_addresses_with_a_full_allowance_are_forgotten() -> None:
     """Each request drops a few addresses whose allowance is full again."""
     rates = Rates("guests", 2, 60)
     for number in range(100):
@@ -172,7 +172,7 @@ async def test_guests_without_end_are_refused() -> None:
         assert (await make_guest(http, THERE)).status == 200
 
 
-async def test_the_address_is_that_of_an_ipv6_network() -> None:
+async def test_an_ipv6_network_counts_as_one_address() -> None:
     """All addresses of an IPv6 /64 count as one."""
     async with (
         serve(limit_guests=2, limit_guests_per_minute=1, proxies=PROXIES) as node,
@@ -249,7 +249,7 @@ async def test_a_page_can_ask_why_its_socket_is_refused() -> None:
             assert (await node.get("/ws", **coming_from(THERE))).status == 404
 
 
-async def test_a_terminal_or_a_bot_is_told() -> None:
+async def test_the_python_client_reports_the_refusal() -> None:
     """The Python client reports why it cannot connect, and how long to wait."""
     async with serve(limit_sockets=1, limit_guests=1, limit_guests_per_minute=1) as node:
         url = f"http://{node.host}"
@@ -385,16 +385,16 @@ async def test_of_many_at_once_no_more_get_a_place_than_there_are() -> None:
     world = crowded(max_rooms=5)
     async with world.hub() as hub:
         gate = world.store.hold("create_room")
-        asked = [
+        creates = [
             asyncio.create_task(create(Client(hub, f"g{n}"), f"192.0.2.{n}")) for n in range(12)
         ]
         await world.store.waiting["create_room"].wait()
         gate.set()
-        answers = await asyncio.gather(*asked, return_exceptions=True)
+        answers = await asyncio.gather(*creates, return_exceptions=True)
         made = [one for one in answers if isinstance(one, str)]
         assert len(made) == 5
         assert {one.room for one in await world.store.rooms(99)} == set(made), (
-            "no room was made that has no place"
+            "every room that was made has a place"
         )
         assert all(isinstance(one, CommandRejected) for one in answers if not isinstance(one, str))
         ada = Client(hub, "ada")

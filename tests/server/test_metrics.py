@@ -101,7 +101,7 @@ async def test_conflicts_and_lag_between_nodes_are_counted() -> None:
     assert sum(each["plyroom_commands_total"] for each in counted) == 40
 
 
-async def test_health_is_beside_the_metrics_and_there_are_none_unless_asked_for() -> None:
+async def test_health_is_on_the_port_of_the_metrics() -> None:
     """The metrics' port answers /livez and /readyz; the players' port has no /metrics."""
     async with serve(metrics_port=0) as node:
         async with ClientSession() as http:
@@ -117,7 +117,7 @@ async def test_health_is_beside_the_metrics_and_there_are_none_unless_asked_for(
         assert node.running.metrics_port is None
 
 
-async def test_no_metric_names_anybody() -> None:
+async def test_no_metric_contains_a_name_or_a_secret() -> None:
     """I14: a scrape contains no room, name, identity or token."""
     async with (
         serve(metrics_port=0) as node,
@@ -146,7 +146,7 @@ async def test_the_log_has_the_id_of_a_command() -> None:
     assert ("store unavailable", room, "lost") in lines
 
 
-async def test_the_end_is_spread() -> None:
+async def test_a_shutdown_is_spread() -> None:
     """A node that shuts down admits no client and closes connections with 1012 over drain_s."""
     async with asyncio.TaskGroup() as tasks:
         world = World()

@@ -86,7 +86,7 @@ async def test_the_migrations_make_the_tables(database: Database) -> None:
     assert await database.run(migrate) == (schema.HEAD, schema.HEAD)
 
 
-def test_every_revision_is_tried() -> None:
+def test_every_revision_is_tested() -> None:
     """REVISIONS lists the revisions of the folder."""
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
@@ -96,7 +96,7 @@ def test_every_revision_is_tried() -> None:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-async def test_data_of_every_earlier_revision_comes_along(
+async def test_an_upgrade_keeps_the_data_of_every_revision(
     database: Database, revision: str
 ) -> None:
     """An upgrade from each revision keeps the rows of all tables, and a store opens on them."""
@@ -112,7 +112,7 @@ async def test_data_of_every_earlier_revision_comes_along(
         assert [event.body for event in await store.events("r1", 0)] == [b'{"kind":"said"}']
 
 
-async def test_guests_who_did_something_before_are_kept(database: Database) -> None:
+async def test_guests_who_were_active_count_as_having_sat(database: Database) -> None:
     """0003: a guest who gave a command in a room or made one counts as having sat.
 
     A guest who only came does not.
@@ -156,7 +156,7 @@ async def test_migrations_go_back_and_forth(database: Database) -> None:
     assert await database.run(described) == before
 
 
-async def test_two_that_migrate_at_once_are_one_after_the_other(postgres: Postgres) -> None:
+async def test_concurrent_migrations_run_one_after_another(postgres: Postgres) -> None:
     """Of several concurrent migrations, one does all the work; the others find it done."""
     async with postgres.bare_database() as name:
         url = postgres.url(name)
@@ -178,7 +178,7 @@ def set_revision(revision: str, needs: str | None) -> Callable[[Connection], Non
     return change
 
 
-async def test_a_newer_schema_that_suits_this_program_is_used(database: Database) -> None:
+async def test_a_compatible_newer_schema_is_used(database: Database) -> None:
     """R21, expand: a newer schema that admits this version is used, and not migrated back."""
     await database.run(migrate)
     await database.run(set_revision("0999", schema.HEAD))
@@ -189,7 +189,7 @@ async def test_a_newer_schema_that_suits_this_program_is_used(database: Database
     assert await database.run(migrate) == ("0999", "0999")
 
 
-async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) -> None:
+async def test_an_incompatible_newer_schema_is_refused(database: Database) -> None:
     """R21, contract: a schema that excludes this version is refused.
 
     The server and `plyroom migrate` both say that this version must make way.
@@ -238,7 +238,7 @@ async def test_an_older_program_runs_beside_the_migration(
                 assert await newer.heads(["r1", "r2"]) == {"r1": 2, "r2": 2}
 
 
-def test_what_cannot_be_run_on_is_said() -> None:
+def test_the_message_for_an_unusable_schema() -> None:
     """For a schema that is too old, too new or missing, the message says what to do."""
     schema.judge(schema.HEAD, None, "here")
     schema.judge("0999", schema.LOWEST, "here")
@@ -260,7 +260,9 @@ def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-async def test_a_server_says_what_its_database_lacks(postgres: Postgres, tmp_path: Path) -> None:
+async def test_a_server_names_the_command_for_an_empty_database(
+    postgres: Postgres, tmp_path: Path
+) -> None:
     """`plyroom serve` on an empty database exits with 1 and names the command to run.
 
     That command makes the tables. The output of neither contains a secret.

@@ -102,7 +102,7 @@ def test_a_log_whose_game_is_gone_or_broken_still_loads() -> None:
     assert written(match.moves) == [(number, None) for number, _ in WRITTEN]
 
 
-async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_api_shows_all_logs_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """A replay and the list of matches agree for new logs, old logs and missing games."""
     for age in ("new", "old", "gone"):
         world = World()
@@ -139,7 +139,7 @@ async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @virtual
-async def test_the_lobby_and_the_thinking_say_the_number_too() -> None:
+async def test_live_data_has_the_numbers() -> None:
     """Live data has the game's numbers: the AI's line and a match's length."""
     world = World()
     async with against_ai(world) as (hub, room, ada):

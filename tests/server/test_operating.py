@@ -74,7 +74,7 @@ def test_settings_do_not_show_the_password() -> None:
         "postgresql://[user:hidden@host/name",
     ],
 )  # fmt: skip
-def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
+def test_an_invalid_address_is_not_repeated(address: str) -> None:
     """The error of an invalid address repeats no part of it, which may be the password."""
     with pytest.raises(
         BadUrl, match=r"postgresql://user:password@host:5432/database was expected"
@@ -96,7 +96,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
     assert repr(url) == "PostgresUrl('postgresql://us%40er@one:1,two:2/name')"
 
 
-def test_addresses_may_be_as_libpq_has_them() -> None:
+def test_addresses_in_the_forms_of_libpq() -> None:
     """libpq's forms of an address work: no user, several hosts, IPv6, a socket's folder."""
     for address in (
         "postgresql:///name",
@@ -108,7 +108,7 @@ def test_addresses_may_be_as_libpq_has_them() -> None:
     assert str(PostgresUrl("postgresql:///name?host=/run/postgresql")) == "postgresql:///name"
 
 
-def test_a_node_is_alone_on_sqlite_unless_it_is_said() -> None:
+def test_a_node_is_sole_by_default_on_sqlite() -> None:
     """A node is the sole node by default on SQLite, but not on PostgreSQL."""
     address = {"PLYROOM_DATABASE": "postgresql://user@host/name"}
     assert settings_from_env({}).alone

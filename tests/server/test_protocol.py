@@ -52,7 +52,7 @@ def code_of(frame: str | bytes) -> Code:
         '{"t":"ping","id":"\ud800"}', "\udfff", '{"t":"pi\ud800ng"}',
     ],
 )  # fmt: skip
-def test_what_is_no_json(frame: str | bytes) -> None:
+def test_a_frame_that_is_no_json(frame: str | bytes) -> None:
     """A frame that is not strict JSON in UTF-8 is frame.malformed."""
     assert code_of(frame) is Code.FRAME_MALFORMED
 
@@ -72,7 +72,7 @@ def test_what_is_no_json(frame: str | bytes) -> None:
         '{"id":"1"}',
     ],
 )
-def test_what_is_json_but_no_message(frame: str) -> None:
+def test_json_that_is_no_message(frame: str) -> None:
     """JSON that is no object with a text `t` is message.malformed."""
     assert code_of(frame) is Code.MESSAGE_MALFORMED
 
@@ -176,9 +176,7 @@ def test_wrong_fields(message: dict[str, Any], field: str) -> None:
         ('""', None), ("7", None), ("null", None), ('["7"]', None), ('"\\u00e4"', "ä"),
     ],
 )  # fmt: skip
-def test_the_id_of_a_bad_message_is_answered_if_it_is_one(
-    id_text: str, answered: str | None
-) -> None:
+def test_the_answer_to_a_bad_message_has_its_id(id_text: str, answered: str | None) -> None:
     """The error has the message's id if that is a text of 1 to 36 characters."""
     error = refused(f'{{"t":"move","id":{id_text}}}')
     assert error.code is Code.MESSAGE_MALFORMED
@@ -195,7 +193,7 @@ def test_an_id_is_found_wherever_it_stands() -> None:
     assert refused('{"id":"6","t":"move","id":"7"}').command_id == "7"
 
 
-def test_a_frame_has_a_size() -> None:
+def test_the_size_of_a_frame_is_limited() -> None:
     """A frame has at most 8192 bytes (not characters); a longer one is frame.too_big."""
     head, tail = '{"t":"ping","x":"', '"}'
     fits = head + "x" * (wire.MAX_FRAME_BYTES - len(head) - len(tail)) + tail
@@ -205,7 +203,7 @@ def test_a_frame_has_a_size() -> None:
     assert code_of("[" * (wire.MAX_FRAME_BYTES + 1)) is Code.FRAME_TOO_BIG
 
 
-def test_a_frame_has_a_depth() -> None:
+def test_the_depth_of_a_frame_is_limited() -> None:
     """A frame has at most eight levels; a deeper one is frame.too_deep.
 
     Brackets in strings and siblings do not count.
@@ -236,7 +234,7 @@ def test_depth_is_counted_outside_of_texts(text: str) -> None:
     assert nesting(text.encode()) == deepest
 
 
-def test_fields_that_are_not_known_are_ignored() -> None:
+def test_unknown_fields_are_ignored() -> None:
     """Unknown fields are ignored, so that newer clients can send more."""
     assert parse_message(
         '{"t":"leave","id":"1","room":"r","mood":{"a":[1,2.5,null]}}'
@@ -291,7 +289,7 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
 
 @given(MESSAGES)
 @settings(max_examples=400)
-def test_what_a_client_writes_is_read(message: wire.ClientMessage) -> None:
+def test_messages_of_clients_round_trip(message: wire.ClientMessage) -> None:
     """parse_message reverses format_message, as bytes and text, in any JSON layout."""
     frame = format_message(message)
     assert parse_message(frame) == message
@@ -301,7 +299,7 @@ def test_what_a_client_writes_is_read(message: wire.ClientMessage) -> None:
         assert parse_message(loose) == message
 
 
-def test_every_message_of_a_client_is_tried() -> None:
+def test_every_message_of_a_client_is_generated() -> None:
     """The strategy above generates every message of a client."""
     tried = set(re.findall(r"\bwire\.(\w+)", Path(__file__).read_text("utf-8")))
     assert {kind.__name__ for kind in wire.ClientMessage.__args__} <= tried
@@ -397,7 +395,7 @@ def test_any_chat_makes_a_valid_frame(v: int, at_ms: int, name: str, text: str) 
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
-def test_events_are_read_back(event: wire.RoomEvent) -> None:
+def test_events_round_trip(event: wire.RoomEvent) -> None:
     """parse_event_body reverses format_event_body."""
     assert parse_event_body(format_event_body(event)) == event
     assert set(wire.RoomEvent.__args__) == {type(one) for one in EVENTS}

@@ -137,7 +137,7 @@ class Pool(ScriptedEngines):
 
 
 @dataclass
-class House:
+class Fleet:
     """A broker with a server's engines and workers."""
 
     stack: AsyncExitStack
@@ -173,14 +173,14 @@ class House:
 
 
 @dataclass
-class BrokerHouse(House):
+class BrokerFleet(Fleet):
     """The same with a real broker."""
 
     broker: Mosquitto = field(kw_only=True)
 
 
 @asynccontextmanager
-async def house(folder: Path, local: Pool | None = None) -> AsyncIterator[BrokerHouse]:
+async def open_fleet(folder: Path, local: Pool | None = None) -> AsyncIterator[BrokerFleet]:
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(folder))
 
@@ -189,15 +189,17 @@ async def house(folder: Path, local: Pool | None = None) -> AsyncIterator[Broker
 
         link = await connect("server-1", "plyroom/1/nodes/server-1")
         engines = RemoteEngines(link, "server-1", load_game, local)
-        one = BrokerHouse(stack, connect, engines, link, broker=broker)
-        await one.until(lambda: link.flows)
+        one = BrokerFleet(stack, connect, engines, link, broker=broker)
+        await fleet.until(lambda: link.flows)
         beating = asyncio.create_task(one.keep_alive())
         stack.callback(beating.cancel)
         yield one
 
 
 @asynccontextmanager
-async def timeless_house(broker: MemoryBroker, local: Pool | None = None) -> AsyncIterator[House]:
+async def open_memory_fleet(
+    broker: MemoryBroker, local: Pool | None = None
+) -> AsyncIterator[Fleet]:
     """Yields the same for virtual time: messages take no time."""
 
     async def connect(name: str, status_topic: str) -> Link:
@@ -205,7 +207,7 @@ async def timeless_house(broker: MemoryBroker, local: Pool | None = None) -> Asy
 
     async with AsyncExitStack() as stack:
         link = await connect("server-1", "plyroom/1/nodes/server-1")
-        one = House(stack, connect, RemoteEngines(link, "server-1", load_game, local), link)
+        one = Fleet(stack, connect, RemoteEngines(link, "server-1", load_game, local), link)
         beating = asyncio.create_task(one.keep_alive())
         stack.callback(beating.cancel)
         yield one
@@ -217,11 +219,11 @@ async def test_a_worker_answers(tmp_path: Path) -> None:
     The order is the job with the attempt, but without the room's name, which would give access to
     an unlisted room.
     """
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with open_fleet(tmp_path) as fleet:
+        worker = await fleet.hire()
         worker.news = answers("d")
         seen: list[Info] = []
-        result = await here.engines.search(wanted := job("unlisted-room"), seen.append)
+        result = await fleet.engines.search(wanted := job("unlisted-room"), seen.append)
         assert (result, seen) == (Result("d", info("d")), [info("d")])
         (order,) = worker.orders
         assert (order.attempt, order.server, order.time_ms) == (1, "server-1", None)
@@ -229,8 +231,8 @@ async def test_a_worker_answers(tmp_path: Path) -> None:
             wanted, affinity=""
         )
         assert wanted.affinity not in order.job.affinity
-        assert here.engines.is_warm(GAME.id)
-        assert not here.engines.is_warm("othello")
+        assert fleet.engines.is_warm(GAME.id)
+        assert not fleet.engines.is_warm("othello")
 
 
 async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,46 +248,46 @@ async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.M
         return clients[-1]
 
     monkeypatch.setattr(Link, "_client", remembered)
-    async with house(tmp_path):
+    async with open_fleet(tmp_path):
         connected: Any = clients[0]._client.socket()
         assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
     assert "set_tcp_nodelay true" in DEPLOYED.read_text("utf-8").splitlines()
 
 
-async def test_nobody_is_there(tmp_path: Path) -> None:
+async def test_without_workers_a_search_fails_at_once(tmp_path: Path) -> None:
     """Without a suitable worker or a broker a search raises EnginesAway at once.
 
     A worker with other games or other rules is not suitable.
     """
-    async with house(tmp_path) as here:
+    async with open_fleet(tmp_path) as fleet:
         with pytest.raises(EnginesAway):
-            await here.search()
-        await here.hire(games={"othello": Offer("x")})
-        await here.hire(games={GAME.id: Offer("another digest")})
+            await fleet.search()
+        await fleet.hire(games={"othello": Offer("x")})
+        await fleet.hire(games={GAME.id: Offer("another digest")})
         with pytest.raises(EnginesAway):
-            await here.search()
+            await fleet.search()
         with pytest.raises(RulesChanged):
-            await here.search(Job(GAME.id, "old", {}, "", (), "r1"))
-        worker = await here.hire()
+            await fleet.search(Job(GAME.id, "old", {}, "", (), "r1"))
+        worker = await fleet.hire()
         worker.news = answers("d")
-        assert (await here.search()).move == "d"
-        await here.broker.kill()
-        await here.until(lambda: not here.link.flows)
+        assert (await fleet.search()).move == "d"
+        await fleet.broker.kill()
+        await fleet.until(lambda: not fleet.link.flows)
         with pytest.raises(EnginesAway):
-            await here.search()
+            await fleet.search()
 
 
 async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> None:
     """I16: only the current attempt of a pending search can answer it, and only once."""
-    async with house(tmp_path) as here:
-        first, second = await here.hire(), await here.hire()
+    async with open_fleet(tmp_path) as fleet:
+        first, second = await fleet.hire(), await fleet.hire()
         first.news = taken
         second.news = taken
-        searching = asyncio.create_task(here.search())
-        await here.until(lambda: bool(first.orders or second.orders))
+        searching = asyncio.create_task(fleet.search())
+        await fleet.until(lambda: bool(first.orders or second.orders))
         lost, other = (first, second) if first.orders else (second, first)
         order = lost.orders[0]
-        here.engines._gone(work.worker_topic(lost.name))  # as its will says
+        fleet.engines._gone(work.worker_topic(lost.name))  # as its will says
         await other.until(lambda: bool(other.orders))
         again = other.orders[0]
         assert (again.id, again.attempt) == (order.id, 2)
@@ -297,28 +299,28 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
         for _ in range(2):
             other.say(again, work.Answered(again.id, 2, Result("d", info("d"))))
         assert (await searching).move == "d"
-        await here.until(lambda: here.engines.counts.late >= 4)
-        assert here.engines.counts.answered == 1
+        await fleet.until(lambda: fleet.engines.counts.late >= 4)
+        assert fleet.engines.counts.answered == 1
         await lost.until(lambda: bool(lost.stopped))
 
 
 @virtual
 async def test_a_worker_that_dies_is_replaced_at_once() -> None:
     """A worker's will reports its death at once; the next worker gets the remaining time."""
-    async with timeless_house(broker := MemoryBroker()) as here:
-        first = await here.hire()
+    async with open_memory_fleet(broker := MemoryBroker()) as fleet:
+        first = await fleet.hire()
         first.news = lambda order: [
             *taken(order),
             work.Progress(order.id, order.attempt, info(time_ms=400)),
         ]
-        searching = asyncio.create_task(here.search())
+        searching = asyncio.create_task(fleet.search())
         await first.until(lambda: bool(first.orders))
         begun_s = now_s()
-        second = await here.hire()
+        second = await fleet.hire()
         second.news = answers("e")
         await asyncio.sleep(0.35)
         died_s = now_s()
-        here.workers.remove(first)
+        fleet.workers.remove(first)
         broker.end(first.link)  # type: ignore[arg-type]
         assert (await searching).move == "e"
         assert now_s() == died_s
@@ -333,26 +335,26 @@ async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
 
     It comes from another worker, or is the best move so far.
     """
-    async with timeless_house(MemoryBroker()) as here:
-        first = await here.hire()
+    async with open_memory_fleet(MemoryBroker()) as fleet:
+        first = await fleet.hire()
         if has_begun:
             first.news = lambda order: [
                 *taken(order),
                 work.Progress(order.id, order.attempt, info("c")),
             ]
-        second = await here.hire(cores=4)
+        second = await fleet.hire(cores=4)
         second.advertise(running=8)
         second.news = answers("e")
-        await here.until(lambda: here.engines._workers[second.name].load > 1)
+        await fleet.until(lambda: fleet.engines._workers[second.name].load > 1)
         begun_s = now_s()
-        result = await here.search()
+        result = await fleet.search()
         assert result.move == ("c" if has_begun else "e")
         assert now_s() - begun_s < 1.0 + 3.0
         assert (len(first.orders), len(second.orders)) == (1, 0 if has_begun else 1)
         await first.until(lambda: bool(first.stopped))
 
 
-async def test_at_most_three_tries_then_the_pool_here(
+async def test_after_three_attempts_the_own_pool_searches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """R12: after three workers lose the search, the server's own pool plays the move.
@@ -360,25 +362,25 @@ async def test_at_most_three_tries_then_the_pool_here(
     Without a pool the search fails.
     """
     monkeypatch.setattr(remote, "TAKE_S", 0.15)
-    async with house(tmp_path, pool := Pool()) as here:
-        workers = [await here.hire() for _ in range(4)]
-        assert (await here.search()).move == "g"
+    async with open_fleet(tmp_path, pool := Pool()) as fleet:
+        workers = [await fleet.hire() for _ in range(4)]
+        assert (await fleet.search()).move == "g"
         assert sorted(len(one.orders) for one in workers) == [0, 1, 1, 1]
         assert pool.times[0] is not None
         assert pool.times[0] < 700
-        here.engines._local = None
+        fleet.engines._local = None
         with pytest.raises(SearchFailed):
-            await here.search()
+            await fleet.search()
         assert sum(len(one.orders) for one in workers) == 6
 
 
 @virtual
-async def test_without_a_broker_the_pool_here_goes_on() -> None:
+async def test_without_a_broker_the_own_pool_takes_over() -> None:
     """If the broker fails during a search, the server's own pool takes the search over at once."""
-    async with timeless_house(broker := MemoryBroker(), Pool()) as here:
-        worker = await here.hire()
+    async with open_memory_fleet(broker := MemoryBroker(), Pool()) as fleet:
+        worker = await fleet.hire()
         worker.news = taken
-        searching = asyncio.create_task(here.search())
+        searching = asyncio.create_task(fleet.search())
         await worker.until(lambda: bool(worker.orders))
         away_s = now_s()
         broker.go()
@@ -388,40 +390,40 @@ async def test_without_a_broker_the_pool_here_goes_on() -> None:
 
 async def test_cancelling_stops_the_worker(tmp_path: Path) -> None:
     """A cancelled search sends a stop to its worker."""
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with open_fleet(tmp_path) as fleet:
+        worker = await fleet.hire()
         worker.news = taken
-        searching = asyncio.create_task(here.search())
+        searching = asyncio.create_task(fleet.search())
         await worker.until(lambda: bool(worker.orders))
         searching.cancel()
         await worker.until(lambda: bool(worker.stopped))
         order, stop = worker.orders[0], worker.stopped[0]
         assert (stop.id, stop.attempt) == (order.id, order.attempt)
-        assert here.engines.load().running == 0
+        assert fleet.engines.load().running == 0
 
 
-async def test_who_is_asked(tmp_path: Path) -> None:
+async def test_the_choice_of_a_worker(tmp_path: Path) -> None:
     """The room's own worker is preferred if it has a free core, then the least loaded one.
 
     The server's own pool comes before a queue at a worker.
     """
-    async with house(tmp_path, pool := Pool()) as here:
-        big, small = await here.hire(cores=4), await here.hire()
+    async with open_fleet(tmp_path, pool := Pool()) as fleet:
+        big, small = await fleet.hire(cores=4), await fleet.hire()
         big.news, small.news = answers("b"), answers("c")
         big.advertise(running=1)
-        await here.until(lambda: here.engines._workers[big.name].load > 0)
-        assert (await here.search(job("room"))).move == "c"
+        await fleet.until(lambda: fleet.engines._workers[big.name].load > 0)
+        assert (await fleet.search(job("room"))).move == "c"
         big.advertise(running=0)
         small.advertise(running=0)
-        await here.until(lambda: here.engines._workers[big.name].load == 0)
+        await fleet.until(lambda: fleet.engines._workers[big.name].load == 0)
         for _ in range(3):
-            assert (await here.search(job("room"))).move == "c", "it has the room's table"
+            assert (await fleet.search(job("room"))).move == "c", "it has the room's table"
         small.advertise(running=1)
-        await here.until(lambda: here.engines._workers[small.name].load > 0)
-        assert (await here.search(job("room"))).move == "b"
+        await fleet.until(lambda: fleet.engines._workers[small.name].load > 0)
+        assert (await fleet.search(job("room"))).move == "b"
         big.advertise(running=4)
-        await here.until(lambda: here.engines._workers[big.name].load >= 1)
-        assert (await here.search(job("room"))).move == "g"
+        await fleet.until(lambda: fleet.engines._workers[big.name].load >= 1)
+        assert (await fleet.search(job("room"))).move == "g"
         assert pool.times == [None]
 
 
@@ -431,20 +433,20 @@ async def test_refusals(tmp_path: Path) -> None:
     "Busy": or to the same one later. "Failed": without another worker the search fails, with our
     own reason.
     """
-    async with house(tmp_path) as here:
-        first, second = await here.hire(), await here.hire(cores=2)
+    async with open_fleet(tmp_path) as fleet:
+        first, second = await fleet.hire(), await fleet.hire(cores=2)
         second.advertise(running=1)
-        await here.until(lambda: here.engines._workers[second.name].load > 0)
-        known = here.engines._workers
+        await fleet.until(lambda: fleet.engines._workers[second.name].load > 0)
+        known = fleet.engines._workers
         for reason in ("busy", "game.changed"):
             first.news, second.news = refuses(reason), answers("d")
-            assert (await here.search(job(reason))).move == "d"
-            await here.until(
+            assert (await fleet.search(job(reason))).move == "d"
+            await fleet.until(
                 lambda: first.name in known and known[first.name].busy_until_s < now_s()
             )
         assert len(first.orders) == 2
         first.news = second.news = refuses("busy")
-        searching = asyncio.create_task(here.search(job("r2")))
+        searching = asyncio.create_task(fleet.search(job("r2")))
         await first.until(lambda: len(first.orders) >= 4)
         first.news = second.news = answers("e")
         assert (await searching).move == "e"
@@ -452,29 +454,29 @@ async def test_refusals(tmp_path: Path) -> None:
         with pytest.raises(
             SearchFailed, match=f"no worker that offers {GAME.id} gives an answer that can be used"
         ):
-            await here.search()
+            await fleet.search()
         second.news = answers("f")
-        assert (await here.search(job("r3"))).move == "f"
+        assert (await fleet.search(job("r3"))).move == "f"
 
 
 async def test_two_workers_with_different_games(tmp_path: Path) -> None:
     """Each worker gets searches of the games that it offers."""
-    async with house(tmp_path) as here:
+    async with open_fleet(tmp_path) as fleet:
         sticks = load_game("sticks")
-        fours, other = await here.hire(), await here.hire(games={"sticks": Offer(sticks.digest)})
+        fours, other = await fleet.hire(), await fleet.hire(games={"sticks": Offer(sticks.digest)})
         (token, *_) = sticks.start().tokens()
         fours.news, other.news = answers("f"), answers(token)
         for _ in range(3):
-            assert (await here.search(job(secrets.token_hex(4)))).move == "f"
-            assert (await here.search(job(secrets.token_hex(4), "sticks", level=3))).move == token
+            assert (await fleet.search(job(secrets.token_hex(4)))).move == "f"
+            assert (await fleet.search(job(secrets.token_hex(4), "sticks", level=3))).move == token
 
 
 async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
     """Broken, oversized and foreign messages are counted and dropped; the search continues."""
-    async with house(tmp_path) as here:
-        worker = await here.hire()
+    async with open_fleet(tmp_path) as fleet:
+        worker = await fleet.hire()
         worker.news = taken
-        searching = asyncio.create_task(here.search())
+        searching = asyncio.create_task(fleet.search())
         await worker.until(lambda: bool(worker.orders))
         order = worker.orders[0]
         good = work.encode(work.Answered(order.id, 1, Result("a", info("a"))))
@@ -490,18 +492,18 @@ async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
         )
         worker.say(order, work.Answered(order.id, 1, Result("d", info("d"))))
         assert (await searching).move == "d"
-        assert here.engines.counts.malformed == 2 * len(bad) + 1
-        assert "worker-enemy" not in here.engines._workers
+        assert fleet.engines.counts.malformed == 2 * len(bad) + 1
+        assert "worker-enemy" not in fleet.engines._workers
 
 
-async def test_a_worker_whose_advert_grows_old_is_not_asked(
+async def test_a_worker_with_an_old_advert_gets_no_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker with an old advert gets no search: a frozen one sends nothing, nor its will."""
-    async with house(tmp_path) as here:
-        await here.hire()
-        here.workers.clear()
+    async with open_fleet(tmp_path) as fleet:
+        await fleet.hire()
+        fleet.workers.clear()
         monkeypatch.setattr(remote, "ADVERT_S", 0.1)
-        await here.until(lambda: not here.engines.is_warm(GAME.id))
+        await fleet.until(lambda: not fleet.engines.is_warm(GAME.id))
         with pytest.raises(EnginesAway):
-            await here.search()
+            await fleet.search()

@@ -17,84 +17,84 @@ from server.seats import remote
 from server.worker import EngineWorker
 from tests.server.test_remote_engines import (
     GAME,
-    House,
+    Fleet,
     Pool,
     ScriptedWorker,
     answers,
-    house,
+    open_fleet,
     info,
     job,
 )
 
 
-async def hire_cold(here: House, rules: str = GAME.digest, percent: int = 30) -> ScriptedWorker:
+async def hire_cold(fleet: Fleet, rules: str = GAME.digest, percent: int = 30) -> ScriptedWorker:
     """Starts a worker that offers only this game, and has not compiled it."""
-    worker = await here.hire(games={"othello": Offer("x")})
+    worker = await fleet.hire(games={"othello": Offer("x")})
     worker.advert = work.Advert(worker.name, 1, {}, warming={GAME.id: Warming(rules, percent)})
     worker.link.set_status(work.encode(worker.advert))
-    await here.until(lambda: bool(here.engines._workers[worker.name].advert.warming))
+    await fleet.until(lambda: bool(fleet.engines._workers[worker.name].advert.warming))
     return worker
 
 
-async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) -> None:
+async def test_a_cold_worker_is_the_last_choice(tmp_path: Path) -> None:
     """A cold worker searches uncompiled if no other worker can.
 
     One with other rules is not asked, and one that has compiled the game is preferred.
     """
-    async with house(tmp_path) as here:
-        await hire_cold(here, rules="another digest")
+    async with open_fleet(tmp_path) as fleet:
+        await hire_cold(fleet, rules="another digest")
         with pytest.raises(EnginesAway):
-            await here.search()
-        cold = await hire_cold(here)
+            await fleet.search()
+        cold = await hire_cold(fleet)
         cold.news = answers("c")
-        assert (await here.search()).move == "c"
-        assert not here.engines.is_warm(GAME.id)
-        warm = await here.hire()
+        assert (await fleet.search()).move == "c"
+        assert not fleet.engines.is_warm(GAME.id)
+        warm = await fleet.hire()
         warm.news = answers("a")
-        assert (await here.search()).move == "a"
+        assert (await fleet.search()).move == "a"
         assert len(cold.orders) == 1
 
 
-async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
+async def test_the_own_pool_is_preferred_to_cold_workers(tmp_path: Path) -> None:
     """The server's own pool is preferred to cold workers, even if it is cold too.
 
     A busy worker that has compiled the game is preferred to a cold pool.
     """
-    async with house(tmp_path, pool := Pool()) as here:
+    async with open_fleet(tmp_path, pool := Pool()) as fleet:
         pool.warm = False
-        cold = await hire_cold(here)
-        assert (await here.search()).move == "g"
+        cold = await hire_cold(fleet)
+        assert (await fleet.search()).move == "g"
         assert cold.orders == []
-        warm = await here.hire()
+        warm = await fleet.hire()
         warm.news = answers("a")
         warm.advertise(running=1)
-        await here.until(lambda: here.engines._workers[warm.name].load > 0)
-        assert (await here.search()).move == "a"
+        await fleet.until(lambda: fleet.engines._workers[warm.name].load > 0)
+        assert (await fleet.search()).move == "a"
         pool.warm = True
         warm.advertise(running=1)
-        await here.until(lambda: here.engines._workers[warm.name].load > 0)
-        assert (await here.search()).move == "g"
+        await fleet.until(lambda: fleet.engines._workers[warm.name].load > 0)
+        assert (await fleet.search()).move == "g"
 
 
-async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
+async def test_the_progress_of_compilation(tmp_path: Path) -> None:
     """The progress is the greatest of all; it is 100 only where the game is ready."""
-    async with house(tmp_path, pool := Pool()) as here:
+    async with open_fleet(tmp_path, pool := Pool()) as fleet:
         pool.warm, pool.percent = False, 10
-        assert here.engines.warm_percent(GAME.id) == 10
-        await hire_cold(here, percent=30)
-        assert here.engines.warm_percent(GAME.id) == 30
-        await here.hire()
-        assert here.engines.warm_percent(GAME.id) == 100
+        assert fleet.engines.warm_percent(GAME.id) == 10
+        await hire_cold(fleet, percent=30)
+        assert fleet.engines.warm_percent(GAME.id) == 30
+        await fleet.hire()
+        assert fleet.engines.warm_percent(GAME.id) == 100
 
 
-async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) -> None:
+async def test_the_game_of_a_room_is_compiled_first(tmp_path: Path) -> None:
     """The pool and the cold workers are told which game to compile first.
 
     A worker of an older version gets no such message.
     """
-    async with house(tmp_path, pool := Pool()) as here:
-        warm, cold = await here.hire(), await hire_cold(here)
-        here.engines.expect(GAME.id)
+    async with open_fleet(tmp_path, pool := Pool()) as fleet:
+        warm, cold = await fleet.hire(), await hire_cold(fleet)
+        fleet.engines.expect(GAME.id)
         await cold.until(lambda: cold.expected == [GAME.id])
         assert pool.expected == [GAME.id]
         assert warm.expected == []
@@ -108,7 +108,7 @@ async def test_a_cold_search_may_take_longer_than_its_time(
 
     An uncompiled search of full strength counts as neither late nor lost.
     """
-    async with house(tmp_path) as here:
+    async with open_fleet(tmp_path) as fleet:
         now_s = asyncio.get_running_loop().time()
         wanted = replace(job(), level=1)
         ticket = remote._Ticket(
@@ -119,9 +119,9 @@ async def test_a_cold_search_may_take_longer_than_its_time(
         attempt = remote._Attempt(ticket, "w", answer, now_s + 60, is_compiled=is_compiled)
         if is_compiled:
             with pytest.raises(remote._Lost, match="late"):
-                await here.engines._watched(attempt, now_s - 60)
+                await fleet.engines._watched(attempt, now_s - 60)
         else:
-            assert (await here.engines._watched(attempt, now_s - 60)).move == "d"
+            assert (await fleet.engines._watched(attempt, now_s - 60)).move == "d"
 
 
 class Link:
@@ -166,4 +166,4 @@ def test_a_worker_says_what_is_compiled_and_what_is_not() -> None:
     assert b"warming" not in work.encode(worker.advert())
     worker._on_order("", work.encode(work.Expect("hex")))
     worker._on_order("", work.encode(work.Expect("tic-tac-toe")))
-    assert pool.expected == ["hex"], "it plays no other games"
+    assert pool.expected == ["hex"], "the worker has no other games"

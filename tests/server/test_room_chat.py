@@ -66,7 +66,7 @@ def test_all_together(played: Played) -> None:
     assert wait_of(played, 30_000, identity="ben") is None
 
 
-def test_nought_is_no_limit(played: Played) -> None:
+def test_zero_is_no_limit(played: Played) -> None:
     """A limit of 0 is switched off."""
     say(played, *range(20_000, 20_064))
     assert wait_of(played, 21_000, lines=0, room_lines=0) is None
@@ -92,7 +92,7 @@ def test_the_fold_keeps_the_last_64(played: Played) -> None:
     assert "identity" not in played.room.chat[0].__struct_fields__
 
 
-def test_everybody_counts_alone(played: Played) -> None:
+def test_each_person_is_counted_separately(played: Played) -> None:
     """Each person has their own count, in which lines among spectators count too."""
     played.now_ms = 20_000
     for actor in (BEN, CYD):

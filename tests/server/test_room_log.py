@@ -115,7 +115,7 @@ def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
     assert rules.decide(room, BEN, plain(wire.Resign), played.new_id)
 
 
-def test_changed_rules_that_agree_go_on() -> None:
+def test_a_match_continues_under_rules_that_agree() -> None:
     """A match continues under rules with another digest that give the same positions."""
     played = seated()
     played.moves("a1 b1")
@@ -241,7 +241,7 @@ def test_a_game_that_names_no_seat_freezes(turn: int) -> None:
     assert room.ai_to_move() is None
 
 
-def test_options_that_a_game_has_no_more() -> None:
+def test_a_removed_option_freezes() -> None:
     """A room with a removed option is frozen with option.unknown; no new match starts in it."""
     played = Played()
     played.create(ADA, "sticks", options={"rows": "1-2-3"})

@@ -91,7 +91,7 @@ class RoomMachine(RuleBasedStateMachine):
         self.watchers: list[Watcher] = []
         self.results: dict[str, wire.MatchResult] = {}
         self.answered: set[tuple[str, int]] = set()
-        self.asked: int | None = None
+        self.asked_seat: int | None = None
 
     @initialize(game=st.sampled_from(["tic-tac-toe", "sticks", "connect-four"]), seats=SEATS)
     def create(self, game: str, seats: tuple[Any, Any]) -> None:
@@ -309,12 +309,12 @@ class RoomMachine(RuleBasedStateMachine):
                 self.umpire = referee(created.game, created.options)
                 people = [one.identity for one in event.seats if one.kind == "guest"]
                 assert len(set(people)) == len(people)
-                self.asked = None
+                self.asked_seat = None
             case wire.Offered(seat=seat, what="draw"):
-                self.asked = seat
+                self.asked_seat = seat
             case wire.Moved():
-                if event.seat != self.asked:
-                    self.asked = None
+                if event.seat != self.asked_seat:
+                    self.asked_seat = None
                 assert self.umpire is not None
                 assert event.match not in self.results, "I11: no move after the end"
                 assert event.seat == self.umpire.turn
@@ -329,14 +329,14 @@ class RoomMachine(RuleBasedStateMachine):
                 assert event.match not in self.results, "I11: a result is final"
                 self.results[event.match] = wire.MatchResult(event.winner, event.how, event.reason)
                 if event.how == "agreement":
-                    assert self.asked is not None, "I18: nobody agrees alone"
+                    assert self.asked_seat is not None, "I18: nobody agrees alone"
                 if event.how == "board":
                     assert self.umpire.over
                     assert self.umpire.winner == event.winner
                 self.umpire.over = True
-                self.asked = None
+                self.asked_seat = None
             case wire.Declined():
-                self.asked = None
+                self.asked_seat = None
             case _:
                 pass
 

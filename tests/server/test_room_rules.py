@@ -80,7 +80,7 @@ def test_create_fills_the_seats_that_were_asked_for(
         ({"seats": (ME, wire.AiSeat(level=1, persona="average"))}, Code.LEVEL_UNKNOWN),
     ],
 )
-def test_create_refuses_what_cannot_be(fields: dict[str, Any], code: Code) -> None:
+def test_create_refuses_invalid_combinations(fields: dict[str, Any], code: Code) -> None:
     """A create with an invalid combination is refused.
 
     Examples: two own seats, unknown options or values, a level that the game lacks, a persona with
@@ -172,7 +172,7 @@ def test_the_host_seats_a_persona() -> None:
     assert (job.level, job.persona) == (None, "swindler")
 
 
-def test_nobody_is_the_ai() -> None:
+def test_no_client_owns_the_seat_of_an_ai() -> None:
     """No client owns an AI's seat, even one with the AI's name: it cannot stand up or move."""
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
@@ -212,7 +212,7 @@ def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: s
     )
 
 
-def test_moves_that_cannot_be() -> None:
+def test_invalid_moves() -> None:
     """Each kind of invalid move has its own code and changes nothing.
 
     The kinds are malformed, illegal, stale, early, out of turn, and from a spectator.
@@ -235,7 +235,7 @@ def test_moves_that_cannot_be() -> None:
 
 
 @pytest.mark.parametrize("end", [wire.Resign, wire.Abort])
-def test_nobody_but_players_ends_a_match(end: type[wire.RoomCommand]) -> None:
+def test_only_players_end_a_match(end: type[wire.RoomCommand]) -> None:
     """I13: a spectator, or a host without a seat, cannot end a match between people."""
     played = Played()
     played.create(CYD, seats=(OPEN, OPEN))
@@ -464,7 +464,7 @@ def test_a_rematch_against_an_ai_starts_at_once() -> None:
     assert [one.kind for one in started.seats] == ["ai", "guest"]
 
 
-def test_rematches_that_cannot_be() -> None:
+def test_invalid_rematches() -> None:
     """A rematch before or during a match, without an opponent, or from a spectator is refused."""
     played = created()
     assert played.refuse(ADA, plain(wire.Rematch)) is Code.MATCH_NONE
@@ -536,7 +536,7 @@ def test_chat_is_cleaned(said: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\u200b\u202e\u2069", "\x00", "\u3000"])
-def test_nothing_is_not_said(nothing: str) -> None:
+def test_empty_chat_is_refused(nothing: str) -> None:
     """A line that is empty after cleaning is refused."""
     assert seated().refuse(CYD, chat(nothing)) is Code.CHAT_EMPTY
 

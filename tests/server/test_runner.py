@@ -36,7 +36,7 @@ async def test_nothing_is_sent_before_the_commit() -> None:
 
 
 @virtual
-async def test_a_move_is_told_with_picture_and_moves() -> None:
+async def test_a_move_is_published_with_view_and_moves() -> None:
     """The mover gets ack, event and view, the opponent event, view and legal moves, in order."""
     async with playing() as (_, _, room, ada, ben):
         start = len(ada.messages), len(ben.messages)
@@ -59,7 +59,7 @@ async def test_a_move_is_told_with_picture_and_moves() -> None:
 
 
 @virtual
-async def test_a_refused_command_is_told_to_its_author_only() -> None:
+async def test_a_refusal_goes_to_its_author_only() -> None:
     """I2: a refusal goes only to the author of the command, and nothing is logged."""
     async with playing() as (world, _, room, ada, ben):
         heard = len(ada.messages)
@@ -169,7 +169,7 @@ async def test_the_id_of_create_may_be_used_in_the_room() -> None:
 
 
 @virtual
-async def test_a_refused_command_is_judged_afresh() -> None:
+async def test_a_refused_command_may_be_repeated() -> None:
     """A refused command does not use up its id: later it may be accepted."""
     async with playing() as (_, _, room, ada, ben):
         assert await ben.refused(ben.move(room, 1, "a1", key="m")) == Code.MOVE_EARLY
@@ -179,7 +179,7 @@ async def test_a_refused_command_is_judged_afresh() -> None:
 
 
 @virtual
-async def test_old_ids_are_asked_of_the_store() -> None:
+async def test_old_ids_are_found_in_the_store() -> None:
     """The store knows the keys that the room no longer remembers.
 
     An old command is not accepted a second time.
@@ -197,7 +197,7 @@ async def test_old_ids_are_asked_of_the_store() -> None:
 
 
 @virtual
-async def test_a_mailbox_has_a_bound() -> None:
+async def test_a_mailbox_is_bounded() -> None:
     """I20: a command that finds the mailbox full is refused at once as room.busy.
 
     Those in the mailbox are answered.

@@ -82,7 +82,7 @@ def test_the_ai_answers_an_offered_draw(
 
 
 @virtual
-async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
+async def test_an_ai_answers_an_offer_after_a_store_failure() -> None:
     """If the store fails, the AI answers a draw offer later.
 
     The offer is acknowledged once. The answer comes when the store is back, or from the node that
@@ -195,7 +195,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
         log = await world.store.events(room, head)
         moved = [json.loads(event.body) for event in log]
         assert [(one["kind"], one.get("ply")) for one in moved] == [("moved", 0)], (
-            "the AI begins the new match; that is all"
+            "the AI's first move in the new match is the only one"
         )
         assert len({job.start for job in world.engines.jobs}) == 1
 
@@ -243,7 +243,7 @@ async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
 
 
 @virtual
-async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
+async def test_an_ai_answers_a_move_of_unknown_outcome() -> None:
     """R6: the AI answers a move whose write seemed to fail but succeeded."""
     world = World()
     async with against_ai(world) as (_, room, ada):
@@ -311,7 +311,7 @@ async def test_the_ai_does_not_answer_at_once() -> None:
 
 
 @virtual
-async def test_thinking_goes_to_all_and_to_late_comers() -> None:
+async def test_thinking_is_sent_to_all_followers() -> None:
     """All followers on all nodes, late ones too, see the thinking until the move comes."""
     world = World()
     answers = asyncio.Event()
@@ -339,7 +339,7 @@ async def test_thinking_goes_to_all_and_to_late_comers() -> None:
 
 
 @virtual
-async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
+async def test_a_room_reports_the_progress_of_compilation() -> None:
     """A room reports the progress of compilation until the game is ready.
 
     It does so with the AI's search and between moves; a short search is marked.
@@ -353,8 +353,8 @@ async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
         assert [m["ready"] for m in seen] == [40] * len(seen)
         assert [m.get("warming", False) for m in seen] == [False, True, True]
         world.engines.percent = 70
-        told = await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 70)
-        assert (told["state"], told["ply"], told.get("depth", 0)) == ("done", 1, 0)
+        report = await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 70)
+        assert (report["state"], report["ply"], report.get("depth", 0)) == ("done", 1, 0)
         world.engines.warm = True
         await ada.until(lambda m: m["t"] == "thinking" and "ready" not in m)
         before = len(ada.of("thinking"))
@@ -382,7 +382,7 @@ async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
 
 
 @virtual
-async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
+async def test_a_game_that_becomes_ready_is_reported() -> None:
     """If the game becomes ready during the AI's search, the last report says so."""
     world = World()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
@@ -395,7 +395,7 @@ async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
 
 
 @virtual
-async def test_who_comes_back_hears_that_the_game_is_compiled() -> None:
+async def test_a_returning_client_learns_that_the_game_is_ready() -> None:
     """A client that was away when the game became ready learns it on return."""
     world = World()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True

@@ -67,7 +67,7 @@ async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
 
 
 @virtual
-async def test_no_event_is_told_of_that_may_not_be_seen() -> None:
+async def test_hidden_events_are_never_sent() -> None:
     """I14: chat among spectators never reaches a player.
 
     That holds live, on resuming and in a snapshot; v counts it all the same.
@@ -88,7 +88,7 @@ async def test_no_event_is_told_of_that_may_not_be_seen() -> None:
 
 
 @virtual
-async def test_standing_up_opens_the_ears() -> None:
+async def test_standing_up_shows_the_chat_of_spectators() -> None:
     """A player who stands up receives the spectators' chat; one who sits down no longer does."""
     async with playing() as (_, hub, room, ada, ben):
         cyd = Client(hub, "cyd")
@@ -133,7 +133,7 @@ async def test_far_behind_is_a_snapshot() -> None:
 
 
 @virtual
-async def test_behind_the_tail_is_read_from_the_store() -> None:
+async def test_older_events_come_from_the_store() -> None:
     """Events that are no longer in memory come from the store."""
     async with playing(world=World().unlimited()) as (world, hub, room, ada, _):
         for number in range(3 * TAIL):
@@ -144,7 +144,7 @@ async def test_behind_the_tail_is_read_from_the_store() -> None:
         reads = world.store.calls["events"]
         client = Client(hub, "cyd")
         await client.ack(client.join(room, since=3 * TAIL))
-        assert world.store.calls["events"] == reads, "memory had them"
+        assert world.store.calls["events"] == reads, "the events came from memory"
 
 
 @virtual
@@ -176,7 +176,7 @@ async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
 
 
 @virtual
-async def test_a_joiner_sees_what_there_is_to_see() -> None:
+async def test_the_answer_to_a_join() -> None:
     """A join gives the description, the own seat, the view and the presence.
 
     A client on turn also gets the legal moves.
@@ -192,7 +192,7 @@ async def test_a_joiner_sees_what_there_is_to_see() -> None:
             assert len(client.of("view")) == 1
             assert len(client.of("turn")) == turns
             assert len(client.of("presence")) == 1
-        assert ben.of("joined")[0].get("seat") is None, "he sat down later"
+        assert ben.of("joined")[0].get("seat") is None, "Ben had no seat then"
 
 
 @virtual

@@ -86,7 +86,7 @@ async def test_of_two_nodes_at_once_one_wins() -> None:
 
 
 @virtual
-async def test_a_node_that_always_loses_says_so() -> None:
+async def test_a_node_that_always_loses_refuses_the_command() -> None:
     """After five lost attempts a command is refused as room.busy, and nothing is logged."""
     async with playing() as (world, _, room, ada, _):
         world.store.fail("append", *[Fault(error=Conflict("somebody was faster"))] * 5)
@@ -95,7 +95,7 @@ async def test_a_node_that_always_loses_says_so() -> None:
 
 
 @virtual
-async def test_a_lost_message_of_the_bus_is_made_up_for() -> None:
+async def test_a_lost_bus_message_is_recovered() -> None:
     """R10: a gap makes the node read the log; without a further message the poll of heads does."""
     async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
         cyd = Client(other, "cyd")
@@ -218,12 +218,12 @@ async def test_a_store_that_is_away_and_comes_back() -> None:
         await asyncio.sleep(2)
         reads = world.store.calls["events"]
         await asyncio.sleep(20)
-        assert world.store.calls["events"] == reads, "once it has looked, it does not go on looking"
+        assert world.store.calls["events"] == reads, "a room that has caught up reads no more"
         assert await ada.ack(ada.move(room, 0, "b2")) == 5
 
 
 @virtual
-async def test_a_room_that_cannot_be_read_is_told_and_tried_again() -> None:
+async def test_a_room_that_cannot_be_read_is_retried() -> None:
     """If the store fails while a room loads, all pending commands get store.retry.
 
     The next command loads the room.
@@ -274,7 +274,7 @@ async def test_a_log_that_cannot_be_read_costs_its_room_only() -> None:
 
 
 @virtual
-async def test_a_game_that_fails_ends_the_command_only() -> None:
+async def test_a_failing_game_costs_one_command() -> None:
     """R14: a failing game gives game.fault and changes nothing; other commands work."""
     broken = False
 
@@ -293,7 +293,7 @@ async def test_a_game_that_fails_ends_the_command_only() -> None:
 
 
 @virtual
-async def test_a_game_that_cannot_be_drawn_can_be_played() -> None:
+async def test_a_failing_view_costs_only_the_view() -> None:
     """A failing view only costs the view: the move is acknowledged and published."""
 
     def find(game_id: str) -> Any:

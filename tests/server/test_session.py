@@ -269,7 +269,7 @@ async def test_bad_frames_count_as_messages() -> None:
         assert codes == [Code.FRAME_MALFORMED] * 5 + [Code.RATE_EXCEEDED] * 5
 
 
-async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_rooms_of_a_connection_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection follows a limited number of rooms.
 
     Leaving one makes place; joining one again needs none.
@@ -285,7 +285,7 @@ async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         await one.ack("join", room=rooms[2])
 
 
-async def test_a_leave_that_was_refused_is_no_leave() -> None:
+async def test_a_refused_leave_still_ends_with_the_connection() -> None:
     """A follower whose leave got room.busy is still removed when the connection ends."""
     world = World()
     async with serve(world, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
@@ -307,7 +307,7 @@ async def test_a_leave_that_was_refused_is_no_leave() -> None:
 
 
 @asynccontextmanager
-async def deaf(node: Node) -> AsyncIterator[Session]:
+async def client_that_never_reads(node: Node) -> AsyncIterator[Session]:
     """Returns the server's end of a connection that says hello and then reads nothing.
 
     The buffers between are small.
@@ -338,7 +338,7 @@ async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
 
     Above 256 KiB it is disconnected. Other clients notice nothing.
     """
-    async with serve() as node, node.guest() as fine, deaf(node) as session:
+    async with serve() as node, node.guest() as fine, client_that_never_reads(node) as session:
         transport, frame = session._transport, wire_frame("x" * 4000)
         with structlog.testing.capture_logs() as logs:
             while transport.get_write_buffer_size() <= SKIP_BYTES:
@@ -346,7 +346,7 @@ async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
             held = transport.get_write_buffer_size()
             for _ in range(50):
                 session.send_ephemeral(frame)
-            assert transport.get_write_buffer_size() == held, "what may be missed is missed"
+            assert transport.get_write_buffer_size() == held, "ephemeral frames are skipped"
             while not session.closed:
                 assert transport.get_write_buffer_size() <= CUT_BYTES
                 session.send(frame)
@@ -365,7 +365,7 @@ def test_the_end_does_not_wait_for_a_slow_reader(loop: str) -> None:
     async def main() -> None:
         async with AsyncExitStack() as clients, AsyncExitStack() as nodes:
             node = await nodes.enter_async_context(serve())
-            session = await clients.enter_async_context(deaf(node))
+            session = await clients.enter_async_context(client_that_never_reads(node))
             while session._transport.get_write_buffer_size() <= SKIP_BYTES:
                 session.send(wire_frame("x" * 4000))
             await ends_within(nodes.aclose(), 6)
@@ -410,7 +410,7 @@ def run_on(loop: str, main: Any) -> None:
         runner.run(asyncio.wait_for(main(), 60))
 
 
-async def test_no_secret_is_logged_or_told() -> None:
+async def test_no_secret_is_logged_or_sent() -> None:
     """I14: a token is in no log line, no error, and no message but the one welcome."""
     with structlog.testing.capture_logs() as logs:
         async with serve() as node, node.guest(name="Ada") as ada, node.guest() as ben:

@@ -134,7 +134,7 @@ def store_file(sound: tuple[bytes, dict[str, str]], tmp_path: Path) -> SqliteDat
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_what_is_wrong_is_found(
+async def test_each_planted_fault_is_found(
     store_file: SqliteDatabase, sound: tuple[bytes, dict[str, str]], fault: str
 ) -> None:
     """Each planted fault is reported under its invariant and room."""
@@ -147,7 +147,7 @@ async def test_what_is_wrong_is_found(
     assert any(one.check == invariant and words in one.problem for one in problems), problems
 
 
-async def test_what_cannot_be_judged_is_counted(store_file: SqliteDatabase) -> None:
+async def test_unjudged_moves_are_counted(store_file: SqliteDatabase) -> None:
     """Moves of a game that is gone or has changed are counted as unjudged, not as illegal."""
 
     def without(game_id: str) -> Game:
