@@ -129,9 +129,14 @@ def _json(answer: object) -> str:
 
 def _page(lesson: Lesson, traces: Sequence[Trace], log: bool) -> str:
     """The text of a lesson: its page, what to look for, and its searches."""
-    parts = [f"{lesson.title}\n{'=' * len(lesson.title)}", textwrap.fill(lesson.page, 80)]
+    parts = [
+        f"{lesson.title}\n{'=' * len(lesson.title)}",
+        textwrap.fill(lesson.page, 80, break_on_hyphens=False),
+    ]
     points = [
-        textwrap.fill(point, 80, initial_indent="- ", subsequent_indent="  ")
+        textwrap.fill(
+            point, 80, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
+        )
         for point in lesson.look_at
     ]
     parts.append("\n".join(["What to look for:", *points]))

@@ -31,9 +31,9 @@ from tests.server.test_remote_engines import (
     Pool,
     ScriptedWorker,
     answers,
-    open_fleet,
     info,
     job,
+    open_fleet,
     refuses,
     taken,
 )

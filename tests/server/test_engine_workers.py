@@ -86,7 +86,8 @@ class HiredWorker:
 
     async def kill(self) -> None:
         """Simulates SIGKILL: the connection ends without a farewell, and nothing more comes."""
-        self.worker.link._flows = False  # no farewell
+        # Without this the link would send a farewell.
+        self.worker.link._flows = False
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)

@@ -129,7 +129,7 @@ def test_rules_that_fail_force_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def waiting_for_a_pass(world: World) -> AsyncIterator[tuple[Hub, str, Client, Client]]:
-    """Returns a room in which Ada must pass and Ben waits; both follow it."""
+    """Yields a room in which Ada must pass and Ben waits; both follow it."""
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create(game="othello", seats=(ME,))
@@ -228,7 +228,8 @@ async def test_two_nodes_pass_once() -> None:
     world = World()
     world.bus.cut = True  # type: ignore[attr-defined]
     async with waiting_for_a_pass(world) as (_, room, _ada, _ben), world.hub("n2") as other:
-        await world.store.heartbeat("n1", -1)  # as if the first node had been silent
+        # The first node seems to be silent.
+        await world.store.heartbeat("n1", -1)
         while await other.take_due_rooms(all_nodes=False) == 0:
             await world.store.heartbeat("n1", -1)
         await asyncio.sleep(40)

@@ -181,6 +181,7 @@ class BrokerFleet(Fleet):
 
 @asynccontextmanager
 async def open_fleet(folder: Path, local: Pool | None = None) -> AsyncIterator[BrokerFleet]:
+    """Yields a fleet over a real broker; `local` is the server's own pool."""
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(folder))
 
@@ -189,11 +190,11 @@ async def open_fleet(folder: Path, local: Pool | None = None) -> AsyncIterator[B
 
         link = await connect("server-1", "plyroom/1/nodes/server-1")
         engines = RemoteEngines(link, "server-1", load_game, local)
-        one = BrokerFleet(stack, connect, engines, link, broker=broker)
+        fleet = BrokerFleet(stack, connect, engines, link, broker=broker)
         await fleet.until(lambda: link.flows)
-        beating = asyncio.create_task(one.keep_alive())
+        beating = asyncio.create_task(fleet.keep_alive())
         stack.callback(beating.cancel)
-        yield one
+        yield fleet
 
 
 @asynccontextmanager
@@ -207,10 +208,10 @@ async def open_memory_fleet(
 
     async with AsyncExitStack() as stack:
         link = await connect("server-1", "plyroom/1/nodes/server-1")
-        one = Fleet(stack, connect, RemoteEngines(link, "server-1", load_game, local), link)
-        beating = asyncio.create_task(one.keep_alive())
+        fleet = Fleet(stack, connect, RemoteEngines(link, "server-1", load_game, local), link)
+        beating = asyncio.create_task(fleet.keep_alive())
         stack.callback(beating.cancel)
-        yield one
+        yield fleet
 
 
 async def test_a_worker_answers(tmp_path: Path) -> None:
@@ -287,13 +288,13 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
         await fleet.until(lambda: bool(first.orders or second.orders))
         lost, other = (first, second) if first.orders else (second, first)
         order = lost.orders[0]
-        fleet.engines._gone(work.worker_topic(lost.name))  # as its will says
+        # As if the worker's will had come.
+        fleet.engines._gone(work.worker_topic(lost.name))
         await other.until(lambda: bool(other.orders))
         again = other.orders[0]
         assert (again.id, again.attempt) == (order.id, 2)
-        lost.say(
-            order, work.Answered(order.id, 1, Result("a", info("a")))
-        )  # it was not dead after all
+        # The lost worker is not dead after all.
+        lost.say(order, work.Answered(order.id, 1, Result("a", info("a"))))
         other.say(again, work.Answered(again.id, 3, Result("b", info("b"))))
         other.say(again, work.Answered("another search", 2, Result("c", info("c"))))
         for _ in range(2):

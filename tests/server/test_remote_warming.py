@@ -21,9 +21,9 @@ from tests.server.test_remote_engines import (
     Pool,
     ScriptedWorker,
     answers,
-    open_fleet,
     info,
     job,
+    open_fleet,
 )
 
 

@@ -26,7 +26,7 @@ from tests.support.two_players import AI1, ME
 async def against_ai(
     world: World, seats: Any = (ME, AI1)
 ) -> AsyncIterator[tuple[Hub, str, Client]]:
-    """Returns Ada, who follows, in a match against the AI."""
+    """Yields Ada, who follows a room, in a match against the AI."""
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(seats=seats)
@@ -284,7 +284,8 @@ async def test_two_nodes_that_both_ask_make_one_move() -> None:
     async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
         await ada.ack(ada.move(room, 0, "b2"))
         await world.engines.asked.wait()
-        await world.store.heartbeat("n1", -1)  # as if the first node had been silent
+        # The first node seems to be silent.
+        await world.store.heartbeat("n1", -1)
         while await other.take_due_rooms(all_nodes=False) == 0:
             await world.store.heartbeat("n1", -1)
         await asyncio.sleep(0.5)

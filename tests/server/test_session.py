@@ -308,7 +308,7 @@ async def test_a_refused_leave_still_ends_with_the_connection() -> None:
 
 @asynccontextmanager
 async def client_that_never_reads(node: Node) -> AsyncIterator[Session]:
-    """Returns the server's end of a connection that says hello and then reads nothing.
+    """Yields the server's end of a connection that says hello and then reads nothing.
 
     The buffers between are small.
     """

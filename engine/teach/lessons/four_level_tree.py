@@ -18,9 +18,9 @@ LESSON = Lesson(
     title="The four-level tree",
     page="""MAX and MIN take turns for four plies, with two moves at every node. Plain minimax
 searches all sixteen leaves. Alpha-beta passes a window down the tree: alpha is the value that MAX
-can already be sure of, beta the value that MIN can already be sure of. A value outside the window
-cannot reach the root, because one of the two sides would have avoided this path higher up. So a
-node stops as soon as alpha is greater than or equal to beta.""",
+can already be sure of, and beta is the same for MIN. A value outside the window cannot reach the
+root, because one of the two sides would have avoided this path higher up. So a node stops as soon
+as alpha is greater than or equal to beta.""",
     look_at=(
         "C is worth 10, so at D MIN is already sure of 10. I is worth 14, and J is skipped.",
         "A is worth 10, which is alpha below B. K stops after its leaf 5 and L after its leaf 4.",
