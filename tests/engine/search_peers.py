@@ -272,15 +272,13 @@ def positions_of(game: Game, count: int) -> list[Moves]:
 
     Most of them have a win within reach.
     """
-    chance = random.Random(3)
+    rng = random.Random(3)
     found: list[Moves] = [()]
     while len(found) <= count:
         position, moves = game.start(), list[int]()
-        for _ in range(
-            chance.randrange(3, 6) if game.rules.MAX_MOVES == 9 else chance.randrange(8, 18)
-        ):
+        for _ in range(rng.randrange(3, 6) if game.rules.MAX_MOVES == 9 else rng.randrange(8, 18)):
             if position.moves():
-                moves.append(chance.choice(position.moves()))
+                moves.append(rng.choice(position.moves()))
                 position = position.play(moves[-1])
         if position.moves():
             found.append(tuple(moves))

@@ -308,7 +308,7 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
 
     Two nodes play four duels; three workers die again and again in the middle of a search.
     """
-    world, chance = World(), random.Random(3)
+    world, rng = World(), random.Random(3)
     world.settings = replace(world.settings, rooms_burst=100, ai_duel_pace_ms=0)
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
@@ -322,7 +322,7 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
         playing = [asyncio.create_task(one.play()) for one in duels]
         for number in range(kills):
             name = await busy(workers)
-            await asyncio.sleep(chance.random() * 0.1)
+            await asyncio.sleep(rng.random() * 0.1)
             await workers.pop(name).kill()
             workers[f"w{number + 3}"] = hire(broker, f"w{number + 3}")
         moves = [len(one.host.events()) for one in duels]

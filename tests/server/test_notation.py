@@ -69,11 +69,11 @@ def test_a_move_is_written_as_players_write_it() -> None:
 @pytest.mark.parametrize("game", game_ids())
 def test_old_logs_are_shown_like_new_ones(game: str) -> None:
     """For every game clients see an old log exactly like a new one."""
-    chance, new = random.Random(1), seated(game=game)
+    rng, new = random.Random(1), seated(game=game)
     for ply in range(12):
         if new.match.over is not None:
             break
-        token = chance.choice(new.match.position.tokens())
+        token = rng.choice(new.match.position.tokens())
         (moved, *_) = new.do((ADA, BEN)[ply % 2], new.move(token))
         assert isinstance(moved, wire.Moved)
         rules = load_game(game)

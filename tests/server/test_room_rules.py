@@ -326,7 +326,7 @@ def test_an_ai_that_cannot_move_ends_the_match() -> None:
 
 
 def test_a_room_with_an_ai_to_move_is_due() -> None:
-    """A room is due at once if an AI is to move, otherwise not at all."""
+    """A room is due at once while an AI is to move, and not due before or after."""
     played = created(seats=(ME, AI_SEAT))
     assert (played.room.ai_to_move(), played.room.due_ms()) == (None, None)
     played.do(ADA, played.move("a1"))

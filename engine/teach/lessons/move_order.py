@@ -18,8 +18,8 @@ least 9 + 9 - 1 = 17.""",
     look_at=(
         "The value and the counts of plain minimax are the same in all three searches, but the "
         "number of leaves that alpha-beta searches differs.",
-        "With the best move first, alpha-beta searches exactly 17 leaves. To find the best "
-        "move, it takes another search, whose nodes are counted separately. Real programs order "
+        "With the best move first, alpha-beta searches exactly 17 leaves. Finding the best "
+        "move takes another search, whose nodes are counted separately. Real programs order "
         "moves by a shallower search, or by what was good in other positions.",
     ),
     runs=(

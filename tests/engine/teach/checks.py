@@ -66,22 +66,22 @@ def _true_value(state: State, depth: float, guess: Guess, ours: str, known: Know
 
 
 def random_tree(
-    chance: random.Random, kinds: tuple[str, ...] = ("max", "min"), spread: int = 9, levels: int = 4
+    rng: random.Random, kinds: tuple[str, ...] = ("max", "min"), spread: int = 9, levels: int = 4
 ) -> Tree:
     """Returns a random tree with utilities from -spread to spread; its sides need not alternate."""
     players = sum(kind.startswith("p") for kind in kinds)
 
     def utility() -> Value:
         if players:
-            return tuple(chance.randint(-spread, spread) for _ in range(players))
-        return chance.randint(-spread, spread)
+            return tuple(rng.randint(-spread, spread) for _ in range(players))
+        return rng.randint(-spread, spread)
 
     def node(level: int) -> Node:
-        if level == levels or (level and chance.random() < 0.15):
+        if level == levels or (level and rng.random() < 0.15):
             return Node(utility=utility())
         return Node(
-            chance.choice(kinds),
-            tuple(node(level + 1) for _ in range(chance.randint(1, 4))),
+            rng.choice(kinds),
+            tuple(node(level + 1) for _ in range(rng.randint(1, 4))),
             estimate=utility(),
         )
 

@@ -24,7 +24,7 @@ from engine.teach.tree import Node, Tree, check_tree, uniform
 from tests.engine.teach.checks import check_trace, close, exact, on_tree, random_tree, true_value
 
 ORDERS = ("game", "reversed", "best", "worst")
-CHANCES = st.integers(0, 2**32).map(random.Random)
+RNGS = st.integers(0, 2**32).map(random.Random)
 EXAMPLES = settings(max_examples=60)
 
 
@@ -66,28 +66,28 @@ def check_forms(tree: Tree, depth: int | None, order: str) -> None:
 
 @EXAMPLES
 @given(
-    CHANCES,
+    RNGS,
     st.sampled_from([2, 1000]),
     st.sampled_from([None, 0, 1, 2, 3]),
     st.sampled_from(ORDERS),
 )
-def test_trees(chance: random.Random, spread: int, depth: int | None, order: str) -> None:
+def test_trees(rng: random.Random, spread: int, depth: int | None, order: str) -> None:
     """The equations hold on trees of any shape, with many ties or hardly any."""
-    check_tree_equations(random_tree(chance, spread=spread), depth, order)
+    check_tree_equations(random_tree(rng, spread=spread), depth, order)
 
 
 @EXAMPLES
-@given(CHANCES, st.sampled_from([None, 1, 2]), st.sampled_from(ORDERS))
-def test_trees_with_chance(chance: random.Random, depth: int | None, order: str) -> None:
+@given(RNGS, st.sampled_from([None, 1, 2]), st.sampled_from(ORDERS))
+def test_trees_with_chance(rng: random.Random, depth: int | None, order: str) -> None:
     """The equations hold on trees with chance nodes."""
-    check_tree_equations(random_tree(chance, ("max", "min", "mean")), depth, order)
+    check_tree_equations(random_tree(rng, ("max", "min", "mean")), depth, order)
 
 
 @EXAMPLES
-@given(CHANCES, st.sampled_from([None, 2]), st.sampled_from(ORDERS))
-def test_forms(chance: random.Random, depth: int | None, order: str) -> None:
+@given(RNGS, st.sampled_from([None, 2]), st.sampled_from(ORDERS))
+def test_forms(rng: random.Random, depth: int | None, order: str) -> None:
     """The flat, polymorphic and mapping forms are the same algorithm."""
-    check_forms(random_tree(chance, ("max", "min", "mean")), depth, order)
+    check_forms(random_tree(rng, ("max", "min", "mean")), depth, order)
 
 
 def check_average(tree: Tree, depth: int | None) -> None:
@@ -96,10 +96,10 @@ def check_average(tree: Tree, depth: int | None) -> None:
 
 
 @EXAMPLES
-@given(CHANCES, st.sampled_from([None, 1, 3]))
-def test_average(chance: random.Random, depth: int | None) -> None:
+@given(RNGS, st.sampled_from([None, 1, 3]))
+def test_average(rng: random.Random, depth: int | None) -> None:
     """Average min-max takes the best at our plies and the exact mean at the opponent's."""
-    check_average(random_tree(chance), depth)
+    check_average(random_tree(rng), depth)
 
 
 def test_average_is_not_rounded() -> None:
@@ -116,21 +116,19 @@ def check_several_players(tree: Tree, depth: int | None) -> None:
 
 
 @EXAMPLES
-@given(CHANCES, st.integers(2, 5), st.sampled_from([1, 50]), st.sampled_from([None, 2]))
-def test_several_players(
-    chance: random.Random, players: int, spread: int, depth: int | None
-) -> None:
+@given(RNGS, st.integers(2, 5), st.sampled_from([1, 50]), st.sampled_from([None, 2]))
+def test_several_players(rng: random.Random, players: int, spread: int, depth: int | None) -> None:
     """Max-n agrees with brute force, with ties and without."""
     check_several_players(
-        random_tree(chance, tuple(f"p{i + 1}" for i in range(players)), spread), depth
+        random_tree(rng, tuple(f"p{i + 1}" for i in range(players)), spread), depth
     )
 
 
 @EXAMPLES
-@given(CHANCES)
-def test_two_players_who_share_nothing(chance: random.Random) -> None:
+@given(RNGS)
+def test_two_players_who_share_nothing(rng: random.Random) -> None:
     """If one player's utility is the negated utility of the other, max-n is minimax."""
-    tree = random_tree(chance)
+    tree = random_tree(rng)
     twin = check_tree(Tree(_for_two(tree)))
     plain, both = on_tree(tree, "minimax"), on_tree(twin, "minimax")
     assert isinstance(plain.value, int)
@@ -184,11 +182,11 @@ def test_no_minimum_where_there_is_none() -> None:
 
 def samples(game_id: str, count: int, seed: int) -> list[Position]:
     """Returns unfinished positions of a game from random matches, parsed from their text."""
-    chance, game = random.Random(seed), load_game(game_id)
+    rng, game = random.Random(seed), load_game(game_id)
     found: list[Position] = []
     while len(found) < count:
         for line in playouts(game, 2, seed):
-            position = chance.choice([earlier for earlier in line if earlier.moves()])
+            position = rng.choice([earlier for earlier in line if earlier.moves()])
             found.append(game.position(position.text(), position.options))
         seed += 1
     return found[:count]

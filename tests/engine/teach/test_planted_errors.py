@@ -24,33 +24,33 @@ Check = Callable[[], None]
 
 def trees() -> None:
     """Minimax, negamax and alpha-beta agree on trees with and without ties and chance nodes."""
-    chance = random.Random(1)
+    rng = random.Random(1)
     for spread in (2, 1000):
         for kinds in (("max", "min"), ("max", "min", "mean")):
             for depth in (None, 2):
                 for _ in range(4):
-                    tree = random_tree(chance, kinds, spread)
+                    tree = random_tree(rng, kinds, spread)
                     for name in ("game", "best"):
                         test_equations.check_tree_equations(tree, depth, name)
 
 
 def forms() -> None:
     """The three forms leave the same traces."""
-    chance = random.Random(2)
+    rng = random.Random(2)
     for _ in range(12):
-        test_equations.check_forms(random_tree(chance, ("max", "min", "mean")), None, "game")
+        test_equations.check_forms(random_tree(rng, ("max", "min", "mean")), None, "game")
 
 
 def averages() -> None:
-    chance = random.Random(3)
+    rng = random.Random(3)
     for _ in range(12):
-        test_equations.check_average(random_tree(chance), None)
+        test_equations.check_average(random_tree(rng), None)
 
 
 def players() -> None:
-    chance = random.Random(4)
+    rng = random.Random(4)
     for _ in range(12):
-        test_equations.check_several_players(random_tree(chance, ("p1", "p2", "p3"), 1), None)
+        test_equations.check_several_players(random_tree(rng, ("p1", "p2", "p3"), 1), None)
 
 
 def perfect() -> None:
@@ -102,10 +102,10 @@ def orders() -> None:
 
 def sizes() -> None:
     """The node counts below skipped moves are right."""
-    chance = random.Random(6)
+    rng = random.Random(6)
     for depth in (None, 2, 3):
         for _ in range(8):
-            tree = random_tree(chance)
+            tree = random_tree(rng)
             check_trace(on_tree(tree, "alphabeta", depth=depth), TreeState.at_root(tree), estimate)
 
 
