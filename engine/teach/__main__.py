@@ -137,7 +137,7 @@ def _page(lesson: Lesson, traces: Sequence[Trace], log: bool) -> str:
         textwrap.fill(
             point, 80, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
         )
-        for point in lesson.look_at
+        for point in lesson.look_for
     ]
     parts.append("\n".join(["What to look for:", *points]))
     for number, trace in enumerate(traces, 1):

@@ -89,9 +89,10 @@ def random_between(scale: Scale, seed: int) -> Evaluator:
 
     def value(state: State) -> Value:
         if state.players == 1:
-            return low + lot(f"{seed}:{state.text()}", count)
+            return low + hashed_index(f"{seed}:{state.text()}", count)
         return tuple(
-            low + lot(f"{seed}:{player}:{state.text()}", count) for player in range(state.players)
+            low + hashed_index(f"{seed}:{player}:{state.text()}", count)
+            for player in range(state.players)
         )
 
     return value
@@ -118,6 +119,6 @@ def weigh(pieces: Mapping[str, int], weights: Mapping[str, int]) -> Number:
     return sum(count * weights.get(name, 1) for name, count in pieces.items())
 
 
-def lot(text: str, count: int) -> int:
+def hashed_index(text: str, count: int) -> int:
     """Returns a pseudo-random number from 0 to count - 1, always the same for the same text."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") % count

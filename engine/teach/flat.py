@@ -8,7 +8,7 @@ fail-soft: a node returns the best value that it found, even if that lies outsid
 from collections.abc import Sequence
 
 from engine.teach.errors import NotPossible
-from engine.teach.evaluators import lot
+from engine.teach.evaluators import hashed_index
 from engine.teach.state import State
 from engine.teach.study import INF, Study, mean
 from engine.teach.trace import Number, Value
@@ -22,7 +22,7 @@ def minimax(study: Study, state: State, depth: float, move: int | None = None) -
     """
     visit = study.enter(state, move, state.kind)
     if study.stops(state, depth):
-        return visit.stop(one(study.worth(state)))
+        return visit.stop(single_utility(study.leaf_value(state)))
     values: list[Number] = []
     for move in study.moves(state, depth):
         value = minimax(study, state.play(move), depth - 1, move)
@@ -41,7 +41,7 @@ def negamax(study: Study, state: State, depth: float, move: int | None = None) -
     """
     visit = study.enter(state, move, state.kind)
     if study.stops(state, depth):
-        return visit.stop(sign(state.kind) * one(study.worth(state)))
+        return visit.stop(sign(state.kind) * single_utility(study.leaf_value(state)))
     values: list[Number] = []
     for move in study.moves(state, depth):
         after = state.play(move)
@@ -69,7 +69,7 @@ def alphabeta(
     """
     visit = study.enter(state, move, state.kind, alpha, beta)
     if study.stops(state, depth):
-        return visit.stop(one(study.worth(state)))
+        return visit.stop(single_utility(study.leaf_value(state)))
     moves = study.moves(state, depth)
     values: list[Number] = []
     for count, move in enumerate(moves, 1):
@@ -101,7 +101,7 @@ def average(
     kind = state.kind if state.kind == ours else "mean"
     visit = study.enter(state, move, kind)
     if study.stops(state, depth):
-        return visit.stop(one(study.worth(state)))
+        return visit.stop(single_utility(study.leaf_value(state)))
     values: list[Number] = []
     for move in study.moves(state, depth):
         value = average(study, state.play(move), depth - 1, move, ours)
@@ -123,7 +123,7 @@ def maxn(
     kind = state.kind if ours in ("", state.kind) else "mean"
     visit = study.enter(state, move, kind)
     if study.stops(state, depth):
-        return visit.stop(several(study.worth(state)))
+        return visit.stop(all_utilities(study.leaf_value(state)))
     values: list[tuple[Number, ...]] = []
     best: tuple[Number, ...] = ()
     for move in study.moves(state, depth):
@@ -141,10 +141,10 @@ def random_legal(study: Study, state: State, depth: float, seed: int) -> Value |
     visit = study.enter(state, None, state.kind)
     moves = study.moves(state, depth)
     if state.utility() is None and moves:
-        visit.choose(moves[lot(f"{seed}:{state.text()}", len(moves))])
+        visit.choose(moves[hashed_index(f"{seed}:{state.text()}", len(moves))])
         visit.skip(moves, depth)
         return visit.leave(None)
-    return visit.stop(study.worth(state))
+    return visit.stop(study.leaf_value(state))
 
 
 def is_better(kind: str, value: Number, values: Sequence[Number]) -> bool:
@@ -171,7 +171,7 @@ def player(kind: str) -> int:
     return int(kind[1:]) - 1
 
 
-def one(value: Value) -> Number:
+def single_utility(value: Value) -> Number:
     """Returns the single utility of a leaf; raises NotPossible if it has one for each player."""
     if isinstance(value, tuple):
         raise NotPossible(
@@ -180,6 +180,6 @@ def one(value: Value) -> Number:
     return value
 
 
-def several(value: Value) -> tuple[Number, ...]:
+def all_utilities(value: Value) -> tuple[Number, ...]:
     """Returns the utilities of a leaf as a tuple; a single utility becomes a tuple of one."""
     return value if isinstance(value, tuple) else (value,)

@@ -8,7 +8,7 @@ window: one that is created for a child starts with its parent's current window.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from engine.teach.flat import one
+from engine.teach.flat import single_utility
 from engine.teach.state import State
 from engine.teach.study import INF, Study, mean
 from engine.teach.trace import Number
@@ -110,7 +110,7 @@ def search(
     """Returns the value of a state: what its accumulator holds after the map over its moves."""
     visit = study.enter(state, move, best.kind, best.alpha, best.beta)
     if study.stops(state, depth):
-        return visit.stop(one(study.worth(state)))
+        return visit.stop(single_utility(study.leaf_value(state)))
 
     def value_after(move: int) -> Number:
         after = state.play(move)

@@ -9,7 +9,7 @@ turn it is.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from engine.teach.flat import one
+from engine.teach.flat import single_utility
 from engine.teach.state import State
 from engine.teach.study import INF, Study, mean
 from engine.teach.trace import Number
@@ -39,7 +39,7 @@ class Node(ABC):
         """Returns the value of a state; the steps are the same for every side."""
         visit = self.study.enter(state, move, self.kind, self.alpha, self.beta)
         if self.study.stops(state, depth):
-            return visit.stop(one(self.study.worth(state)))
+            return visit.stop(single_utility(self.study.leaf_value(state)))
         moves = self.study.moves(state, depth)
         for count, move in enumerate(moves, 1):
             after = state.play(move)

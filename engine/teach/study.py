@@ -127,7 +127,7 @@ class Study:
         """Returns whether the game is over here or the cut-off rule ends the search."""
         return state.utility() is not None or not state.moves() or self.cut_off(state, depth)
 
-    def worth(self, state: State) -> Value:
+    def leaf_value(self, state: State) -> Value:
         """Returns the utility of a final state, the evaluator's guess for any other."""
         utility = state.utility()
         return self.evaluate(state) if utility is None else utility

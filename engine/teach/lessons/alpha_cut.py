@@ -13,7 +13,7 @@ reply is worth 15. MIN will choose that reply or one that is worth even less, so
 is worth at most 15, and MAX will not play it. The search skips MIN's other replies. Alpha is
 the value that MAX can already be sure of. A cut-off at a MIN node because of MAX's alpha is
 called an alpha cut.""",
-    look_at=(
+    look_for=(
         "B is left with 15 or less. That is not its exact value, but it is enough to know that "
         "B is worse than 20.",
         "The search is fail-soft: B returns 15, the best value that it found. A fail-hard "

@@ -22,7 +22,7 @@ opponent's. A better one gives each kind of piece a weight, because a queen is w
 pawn. The search itself does not change: the evaluator is a parameter. In A we have three pawns
 against two. In B we have a king and two bishops against a king and a queen. In C we have a king
 and a queen against a king, a bishop and a pawn.""",
-    look_at=(
+    look_for=(
         "By counting, A is 3 - 2 = 1, B is 3 - 2 = 1 too, and C is 2 - 3 = -1. The search plays "
         "A, the first of the best moves.",
         "With weights of 10 for the king, 9 for the queen, 3 for a bishop and 1 for a pawn, B "

@@ -21,7 +21,7 @@ searches all sixteen leaves. Alpha-beta passes a window down the tree: alpha is 
 can already be sure of, and beta is the same for MIN. A value outside the window cannot reach the
 root, because one of the two sides would have avoided this path higher up. So a node stops as soon
 as alpha is greater than or equal to beta.""",
-    look_at=(
+    look_for=(
         "C is worth 10, so at D MIN is already sure of 10. I is worth 14, and J is skipped.",
         "A is worth 10, which is alpha below B. K stops after its leaf 5 and L after its leaf 4.",
         "E returns 5, an upper bound. B is worth 5 or less, so F is skipped with all the nodes "

@@ -18,7 +18,7 @@ LESSON = Lesson(
 insist on giving you their largest coin. You are MIN at the root, and each friend is MAX. The first
 friend gives 25. The second friend shows a 50 first, and will give at least that much. You can get
 away with 25, so the other coins do not matter.""",
-    look_at=(
+    look_for=(
         "Everything is mirrored: MIN at the root lowers beta to 25, and the first coin of "
         "friend two raises alpha to 50.",
         "The value of friend two is 50 or more: a lower bound.",

@@ -19,7 +19,7 @@ friend is greedy and gives the smallest coin that they have. So you are MAX, and
 MIN. The first friend has coins of 10, 50 and 25, and gives 10. The second friend shows a 5 first.
 Whatever else is in that pocket, you will get at most 5 there. You can already have 10 from the
 first friend, so you need not look at the other coins.""",
-    look_at=(
+    look_for=(
         "The window of friend two after the first coin: alpha 10, beta 5. It is empty, so the "
         "search stops there.",
         "The interval of friend two's own value: from minus infinity to 5. The interval says "

@@ -33,11 +33,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A lesson: `page` is its text, `look_at` says what to look for in the logs of its runs."""
+    """A lesson: `page` is its text, `look_for` says what to look for in the logs of its runs."""
 
     title: str
     page: str
-    look_at: tuple[str, ...]
+    look_for: tuple[str, ...]
     runs: tuple[Run, ...]
 
 

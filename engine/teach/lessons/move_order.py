@@ -15,7 +15,7 @@ a tree of depth d in which every node has b children takes b^ceil(d/2) + b^floor
 as Knuth and Moore proved. That is about as many as a plain search of half the depth takes. This
 tree has three moves at every node and four plies. Of its 81 leaves, alpha-beta must search at
 least 9 + 9 - 1 = 17.""",
-    look_at=(
+    look_for=(
         "The value and the counts of plain minimax are the same in all three searches, but the "
         "number of leaves that alpha-beta searches differs.",
         "With the best move first, alpha-beta searches exactly 17 leaves. Finding the best "

@@ -58,7 +58,7 @@ though. In the second search we are proud of our scissors: cutting paper with th
 having them smashed by a rock is worth -20. In the third search the other player has the same
 feelings. Every final state then has two utilities, and each player maximizes their own. This is
 max-n: minimax for any number of players.""",
-    look_at=(
+    look_for=(
         "Plain utilities: rock, paper and scissors are worth -1 each, and the search plays "
         "rock, the first of equal moves.",
         "Private utilities: rock and paper are worth -1, scissors -20. The search plays rock.",

@@ -12,7 +12,7 @@ row. It is our turn. A move takes one or more sticks from one row, and the playe
 the last stick loses. A loss is worth -1 and a win 101. Where the search stops before the end, a
 random number from 0 to 100 serves as a guess, but here three plies reach the end. A move such as
 2x1 takes one stick from row 2.""",
-    look_at=(
+    look_for=(
         "1x1: the reply 2x1 leaves us with the last stick, which is worth -1. MIN has no other "
         "move, so 1x1 is worth -1.",
         "2x1: the reply 1x1 also leaves us with the last stick: -1. The window is empty now, so "

@@ -174,16 +174,16 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "leaf not negated",
         games,
         flat,
-        "sign(state.kind) * one(study.worth(state))",
-        "one(study.worth(state))",
+        "sign(state.kind) * single_utility(study.leaf_value(state))",
+        "single_utility(study.leaf_value(state))",
     ),
     (
         "constants swapped",
         lessons,
         flat,
-        "visit.stop(sign(state.kind) * one(study.worth(state)))",
-        "visit.stop(one(study.worth(state)) if state.kind != 'min'"
-        " else 100 - one(study.worth(state)))",
+        "visit.stop(sign(state.kind) * single_utility(study.leaf_value(state)))",
+        "visit.stop(single_utility(study.leaf_value(state)) if state.kind != 'min'"
+        " else 100 - single_utility(study.leaf_value(state)))",
     ),
     (
         "depth not counted",

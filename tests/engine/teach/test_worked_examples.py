@@ -310,7 +310,7 @@ def test_every_lesson_can_be_read(name: str) -> None:
     lesson = load_lesson(name)
     assert lesson.title
     assert len(lesson.page) > 200
-    assert lesson.look_at
+    assert lesson.look_for
     for run in lesson.runs:
         trace = perform(run)
         assert seen(trace)[0]
