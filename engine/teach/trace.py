@@ -1,8 +1,9 @@
 """The trace of a search, as columns that can be sent as JSON.
 
-A trace distinguishes two pairs of numbers. The *window* (alpha, beta) belongs to the question: only
-a value inside it matters to the nodes above. The *interval* (low, high) is what is known about the
-node's own value; it starts open and narrows as children return. An end without a limit is null.
+A trace distinguishes two pairs of numbers. A node receives its *window* (alpha, beta) from its
+parent: only a value inside it matters to the nodes above. The *interval* (low, high) is what is
+known about the node's own value; it starts open and narrows as children return. An end without a
+limit is null.
 
 `nodes` are in the order of their visits. `steps` are all events of the search, in order: a viewer
 that applies the first n of them has the state of the search at that moment. The meaning of a step's
